@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.audits import OneRun, Refutation
 from tradeoff.baselines import Baseline
-from tradeoff.curves.parameters import count, reals
+from tradeoff.curves.parameters import beside, count, reals
 from tradeoff.design.allocate import Allocation
 from tradeoff.design.calibration import Calibration
 from tradeoff.design.sensitivities import Sensitivities
@@ -53,9 +53,13 @@ def _plan(mechanisms: Any, counts: Any, adjacency: Any) -> Plan:
 
 def _bounds(lower: Any, upper: Any) -> Bounds:
     low, high = reals("lower", lower), reals("upper", upper)
-    if low.shape != high.shape or not np.all(low <= high):
+    if low.shape != high.shape:
+        raise DomainError(f"lower has the shape {low.shape}, and upper {high.shape}")
+    if not np.all(low <= high):
         raise DomainError(f"lower = {shown(lower)} is not at or below upper = {shown(upper)}")
-    return Bounds(low, high) if low.ndim else Bounds(lower, upper)
+    if not low.ndim:
+        return Bounds(lower, upper)
+    return Bounds(beside(lower, low)[0], beside(upper, high)[1])  # fractions in arrays go outward
 
 
 def _mechanism(kind: type[Mechanism]) -> Form:

@@ -25,17 +25,18 @@ def replace(target: Path, write: Callable[[Path], Any]) -> None:
     """Write a file in one piece, by a function of the path of its draft; a link stays and leads to it."""
     with draft(target) as written:
         write(written)
+        with written.open("r+b") as file:  # Windows flushes only what may be written
+            os.fsync(file.fileno())  # on the disk before it takes the place of what was
         if (place := _place(target)).exists():
             _hand_over(written, place.stat())
-        with written.open("rb") as file:  # on the disk before it takes the place of what was
-            os.fsync(file.fileno())
         written.replace(place)
 
 
 def _hand_over(written: Path, kept: os.stat_result) -> None:
     """Give a draft the owner, the group and the mode of a file: nobody else may read it."""
-    with suppress(OSError, AttributeError):  # only the superuser gives files away, and Windows has no owners
-        os.chown(written, kept.st_uid, kept.st_gid)
+    for owner in ((-1, kept.st_gid), (kept.st_uid, -1)):  # members give to their group, the superuser to all
+        with suppress(OSError, AttributeError):  # Windows has neither
+            os.chown(written, *owner)
     same = written.stat().st_gid == kept.st_gid
     written.chmod(stat.S_IMODE(kept.st_mode) & (0o7777 if same else ~stat.S_IRWXG))
 
@@ -46,8 +47,8 @@ def draft(target: Path) -> Iterator[Path]:
 
     ``DomainError`` says where a file cannot be written, is read-only, or what stands there is no plain file.
     """
-    place = _place(target)
     try:
+        place = _place(target)
         if place.exists() and not place.is_file():
             raise DomainError(f"{target}: is no plain file, so it is not replaced; give another name")
         if place.exists() and not (os.access(place, os.W_OK) and place.stat().st_mode & _WRITABLE):

@@ -99,8 +99,10 @@ def test_what_is_no_certificate_is_bad_input(run, tmp_path, text):
 def test_a_failure_is_that_of_mu(run, plan):
     target = plan.with_name("mu.json")
     assert "--failure" in refused(run("certify", plan, "--failure", "0.1", "-o", target))
-    for value in ("7", "nan", "0.1"):
-        assert "--failure" in refused(run("compose", plan, "--failure", value))
+    assert "--failure" in refused(run("compose", plan, "--failure", "0.1"))
+    for value in ("7", "nan"):
+        assert "failure = " in refused(run("compose", plan, "--mu", "--failure", value))
+        assert "failure = " in refused(run("certify", plan, "--mu", "--failure", value, "-o", target))
 
 
 def test_a_plan_too_large_to_be_composed_is_not_certified(run, plan, monkeypatch):

@@ -13,6 +13,7 @@ import sympy
 
 from tradeoff import Gaussian, PureDP, filters, mechanisms, subsample
 from tradeoff.errors import DomainError, KindError, TradeOffError
+from tradeoff.filters.ledger import store
 
 
 def interrupted(name: str, asked):
@@ -164,3 +165,12 @@ def test_an_interrupt_around_the_lock_leaves_the_ledger_open(tmp_path: Path, pla
             sys.settrace(None)
         ledger.spend(Gaussian(0.1))
     ledger.verify()
+
+
+def test_an_entry_left_by_an_interrupt_heals_itself(tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger"
+    ledger = filters.Ledger.create(path, filters.GDPFilter(1.0))
+    with path.open("rb") as file:
+        store._held()[file.fileno()] = store._named(file.fileno())
+    ledger.spend(Gaussian(0.1))
+    assert not store._held()

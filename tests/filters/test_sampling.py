@@ -115,6 +115,9 @@ def test_wrong_mechanisms_counts_and_sources_are_named():
         exact_release(1.5, DiscreteGaussian(sigma=1))
     with pytest.raises(DomainError, match="whole numbers"):
         exact_release(True, DiscreteGaussian(sigma=1))
+    for value in (np.array([1, 2]), np.array(3.5), int):
+        with pytest.raises(DomainError, match="whole numbers"):
+            exact_release(value, DiscreteGaussian(sigma=1))
     with pytest.raises(DomainError, match=r"numpy\.random\.Generator"):
         exact_release(1, DiscreteGaussian(sigma=1), 7)
 

@@ -421,6 +421,56 @@ def test_who_may_read_a_file_stays(tmp_path: Path) -> None:
     assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (1234, 1235, 0o640)
 
 
+@pytest.mark.skipif(getattr(os, "geteuid", int)() != 0, reason="only the superuser gives files away")
+def test_members_leave_a_file_to_their_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member may give a file to the group, and not to its owner."""
+    path, real = tmp_path / "it.json", os.chown
+    to.save(to.Gaussian(1), path)
+    os.chown(path, 1234, 1235)
+    path.chmod(0o664)
+
+    def member(file: Path, uid: int, gid: int) -> None:
+        if uid != -1:
+            raise PermissionError
+        real(file, uid, gid)
+
+    monkeypatch.setattr(os, "chown", member)
+    to.save(to.Gaussian(2), path)
+    assert (path.stat().st_gid, path.stat().st_mode & 0o777) == (1235, 0o664)
+
+
+def test_a_file_that_only_may_be_written_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows flushes no file that is open for reading alone."""
+    fcntl = pytest.importorskip("fcntl", reason="tells how a file is open")
+    path, real = tmp_path / "it.json", os.fsync
+    path.write_text("x")
+    path.chmod(0o200)
+
+    def flush(file: int) -> None:
+        assert fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    to.save(to.Gaussian(1), path)
+    assert path.stat().st_mode & 0o777 == 0o200
+
+
+def test_bounds_of_fractions_still_hold_them(tmp_path: Path) -> None:
+    third, tenth = Fraction(1, 3), np.longdouble("0.1")
+    for kind, value in (("f", np.array([third], dtype=object)), ("l", np.array([tenth]))):
+        to.save(to.Bounds(value, value), tmp_path / kind)
+        low, high = to.load(tmp_path / kind)
+        exact = Fraction(*value[0].as_integer_ratio())
+        assert Fraction(low[0]) <= exact <= Fraction(high[0])
+
+
+def test_results_of_other_types_are_not_written(tmp_path: Path) -> None:
+    with pytest.raises(DomainError, match="columns"):
+        to.save(to.sweeps.Table((1,), ((1.0,),)), tmp_path / "it.json")
+    to.save(to.sweeps.Table(("a",), ((np.True_,),)), tmp_path / "it.json")
+    assert to.load(tmp_path / "it.json")["a"] == [True]
+
+
 def test_another_group_gains_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "it.json"
     to.save(to.Gaussian(1), path)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import tradeoff as to
 from tests.report.layout import check_layout
-from tradeoff.errors import DomainError, KindError, MissingExtraError, SymbolError
+from tradeoff.errors import DomainError, KindError, MissingExtraError, SizeError, SymbolError
 from tradeoff.report.heatmap import heatmap
 from tradeoff.report.plot import canvas, figure, mu_name
 from tradeoff.report.styles import CHANCE, COLUMN
@@ -419,8 +419,19 @@ def test_the_first_of_a_pair_is_the_lower_one():
     ],
 )
 def test_wrong_keywords_are_one_sentence(given):
-    with pytest.raises(DomainError):
+    with pytest.raises(DomainError) as caught:
         to.plot(to.Gaussian(1), **given)
+    assert str(caught.value).count("keywords of") <= 1
+
+
+def test_what_the_library_refuses_is_not_laid_to_matplotlib(monkeypatch):
+    def refused(*_, **__):
+        raise SizeError("too large")
+
+    monkeypatch.setattr("tradeoff.report.plot.paint", refused)
+    with pytest.raises(SizeError, match=r"^too large"):
+        to.plot(to.Gaussian(1))
+    assert to.plot(to.Gaussian(1), labels=np.array(["a"]), interactive=True)
 
 
 @pytest.mark.parametrize(

@@ -302,5 +302,5 @@ def test_what_no_other_process_can_be_handed_is_one_sentence():
 
 
 def test_single_floats_are_rounded_to_their_safe_side():
-    table = to.sweep(lambda x: {"epsilon": np.float32(x)}, {"x": [0.1234567891]})
+    table = to.sweep(lambda x: {"epsilon": np.float32(x)}, {"x": [0.1234561]})
     assert str(table).split()[-1] == "0.123457"

@@ -55,16 +55,22 @@ def record(kind: type) -> Form:
     """Return the form of a dataclass by its fields, of their types; a number that is NaN is left out."""
     optional = tuple(each.name for each in fields(kind) if each.default is not MISSING)
 
+    def checked(values: dict[str, Any]) -> dict[str, Any]:
+        hints = get_type_hints(kind)
+        for name, value in values.items():
+            if not _is_a(value, hints[name]):
+                wanted = getattr(hints[name], "__name__", hints[name])
+                raise DomainError(f"{name} = {shown(value)} is not of the type {wanted}")
+        return values
+
     def given(found: Any) -> dict[str, Any]:
         values = {each.name: getattr(found, each.name) for each in fields(kind)}
         unknown = [name for name in optional if isinstance(values[name], float) and math.isnan(values[name])]
-        return {name: value for name, value in values.items() if name not in unknown}
+        return checked({name: value for name, value in values.items() if name not in unknown})
 
     def made(**values: Any) -> Any:
-        found, hints = kind(**values), get_type_hints(kind)
-        for name, value in values.items():
-            if not _is_a(value, hints[name]):
-                raise DomainError(f"{name} = {shown(value)} is not of the type {hints[name]}")
+        found = kind(**values)
+        checked(values)
         return found
 
     return Form(kind, given, made, tuple(each.name for each in fields(kind)), optional)
@@ -155,12 +161,14 @@ def _unwrapped(value: Any) -> Any:
     """Return the number that a scalar of NumPy is: a fraction where no float is."""
     if isinstance(value, np.ndarray) and value.ndim == 0 and not is_masked(value):
         value = value[()]
-    if not isinstance(value, np.floating | np.integer):
+    if isinstance(value, float):  # of NumPy, too
+        return float(value)
+    if isinstance(value, np.bool_ | np.integer):
+        return value.item()
+    if not isinstance(value, np.floating):
         return value
-    known = ratio_of(value) if isinstance(value, np.floating) else None
-    if known is not None and float(known) != known:
-        return known
-    return float(value) if isinstance(value, np.floating) else int(value)
+    known, near = ratio_of(value), float(value)
+    return near if known is None or near == known else known
 
 
 def _written(value: Fraction) -> str:

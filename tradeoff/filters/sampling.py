@@ -6,6 +6,7 @@ import math
 import operator
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from numbers import Rational
 
@@ -197,9 +198,10 @@ def _source(rng: np.random.Generator | None) -> _Bits:
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise domain("value", value, "the whole numbers", "exact noise is added to counts")
-    return operator.index(value)
+    with suppress(TypeError):
+        if not isinstance(value, bool):
+            return operator.index(value)  # type: ignore[arg-type]  # what is no integer raises
+    raise domain("value", value, "the whole numbers", "exact noise is added to counts")
 
 
 def _positive(name: str, value: Rational | float) -> Fraction:

@@ -31,10 +31,11 @@ class GaussianSimulator(Shared):
     -----
     W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i = m_1^2 + ... +
     m_i^2, U_i given the past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and variance (1 -
-    s_i)/(1 - s_{i-1}), so a round costs O(1). As the answers are made of one draw of N(b, 1), whatever the
-    rule, the interaction is a post-processing of a 1-GDP release (Smith, Thakurta 2022, the proof of Theorem
-    1). In floating point: for simulation and proof, not for release. Threads may share a simulator; a copy, a
-    pickle and a forked child go on with the same draws.
+    s_i)/(1 - s_{i-1}), so a round costs O(1); where next to nothing is left it is taken for a fresh N(0, 1).
+    As the answers are made of one draw of N(b, 1), whatever the rule, the interaction is a post-processing of
+    a 1-GDP release (Smith, Thakurta 2022, the proof of Theorem 1). In floating point: for simulation and
+    proof, not for release. Threads may share a simulator; a copy, a pickle and a forked child go on with the
+    same draws.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class ThresholdedKeys(Mechanism):
     ----------
     scale
         Scale of Laplace or geometric noise (pmf proportional to e^(-|x|/scale)), or standard deviation of
-        normal noise, in (0, inf).
+        normal noise, in (0, inf): a float or a fraction, as neither side of another number is safe.
     threshold
         Least noisy value that is shown, above ``contribution``.
     noise

@@ -69,7 +69,7 @@ class SubsetSelection(Mechanism):
     def curve(self) -> TradeOff:
         k, d, r = self.categories, self.size, exp(-self.epsilon)
         total = (d + (k - d) * r) * (k - 1)  # that is D (k - 1) e^-eps, which no loss makes too large
-        held = d * (d - 1) + Bounds.of(k - 1) * (k - d) * r
+        held = Bounds.of(d) * (d - 1) + Bounds.of(k - 1) * (k - d) * r
         return three_losses(self.epsilon, Bounds.of(d) * (k - d) * r / total, held / total)
 
 

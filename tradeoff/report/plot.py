@@ -12,7 +12,7 @@ import numpy as np
 from tradeoff.baselines.result import Baseline
 from tradeoff.curves.contract import TradeOff
 from tradeoff.display import rounded
-from tradeoff.errors import DomainError, needed, shown
+from tradeoff.errors import DomainError, TradeOffError, needed, shown
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits import ApproximateCurve
@@ -125,16 +125,17 @@ def plot(
         return objects.Figure(figure_of(kind, claims, start=scale, style=style))
     view = view_of(kind, scale, claims)
     axes = ax if ax is not None else new_axes()
+    found = list(drawn(view, claims))
     remedy = "give axes of matplotlib, and keywords of matplotlib.lines.Line2D"
     with told(remedy), module("matplotlib").rc_context(getattr(axes.figure, "style", {})):
-        return paint(axes, view, list(drawn(view, claims)), style=style)
+        return paint(axes, view, found, style=style)
 
 
 def claims_of(items: Sequence[Any], labels: Sequence[str] | None = None) -> list[Claim]:
     """Return what each item says, under its label, or under a name made for a legend."""
     if not items:
         raise DomainError("plot() has nothing to draw; give at least one curve")
-    if labels is not None and (isinstance(labels, str) or not _texts(labels)):
+    if labels is not None and not _texts(labels):
         raise DomainError(f"labels = {shown(labels)} is no list of texts; give a name for each item")
     if labels is not None and len(labels) != len(items):
         raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(items)}")
@@ -145,7 +146,8 @@ def claims_of(items: Sequence[Any], labels: Sequence[str] | None = None) -> list
 
 
 def _texts(labels: Any) -> bool:
-    return isinstance(labels, Sequence) and all(isinstance(each, str) for each in labels)
+    several = np.iterable(labels) and not isinstance(labels, str)
+    return several and all(isinstance(each, str) for each in labels)
 
 
 @contextmanager
@@ -153,6 +155,8 @@ def told(remedy: str) -> Iterator[None]:
     """Say in one sentence what matplotlib cannot draw."""
     try:
         yield
+    except TradeOffError:
+        raise  # which says itself what is wrong
     except (ValueError, OverflowError, AttributeError) as error:
         raise DomainError(f"matplotlib cannot draw it: {error}; {remedy}") from error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import DomainError, PlanError, shown
+from tradeoff.errors import DomainError, PlanError, file_name, shown
 from tradeoff.mechanisms import KINDS, Mechanism
 from tradeoff.spec.curves import written
 from tradeoff.spec.entries import wrong
@@ -73,6 +73,8 @@ def dump(content: PlanFile, path: str | Path) -> None:
     ------
     PlanError
         If the plan cannot be held by a file, or the file cannot be written, is read-only or no plain file.
+    DomainError
+        If ``path`` names no file at all.
 
     Examples
     --------
@@ -84,9 +86,9 @@ def dump(content: PlanFile, path: str | Path) -> None:
     ...     path.read_text(encoding="utf-8").splitlines()[0]
     'title = "five counts"'
     """
-    text = dumps(content)
+    text, target = dumps(content), file_name(path)
     try:
-        write_whole(path, text)
+        write_whole(target, text)
     except DomainError as error:
         raise PlanError(str(error)) from error
 

@@ -344,6 +344,8 @@ def _finite(step: Any) -> Iterator[None]:
             f"a {type(step).__name__} holds a number beyond the floats, 1.8e308; nothing was granted: "
             "give smaller ones"
         ) from error
+    except TimeoutError:
+        raise  # of a caller's own clock
     except OSError as error:
         found = f"{type(error).__name__}: {error}"
         raise DomainError(f"a {type(step).__name__} raised {found}; nothing was granted") from error

@@ -108,7 +108,7 @@ class Seal(NamedTuple):
         return seal
 
 
-_HELD = local()  # the files that each thread has locked
+_HELD = local()  # the files that each thread is asking
 
 
 class Opened(NamedTuple):
@@ -234,14 +234,14 @@ class Store:
 
     @contextmanager
     def _locked(self, file: int, *, exclusive: bool) -> Iterator[None]:
-        """Hold the lock, and tell who interrupts this thread that it is held by none else."""
-        self._lock(file, exclusive=exclusive)
+        """Hold the lock, and tell who interrupts this thread that it asks already."""
         try:
             _held()[file] = _named(file)
+            self._lock(file, exclusive=exclusive)
             yield
         finally:
-            _held().pop(file, None)
             fcntl.flock(file, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open too
+            _held().pop(file, None)
 
     def _lock(self, file: int, *, exclusive: bool) -> None:
         deadline = time.monotonic() + self.wait
@@ -249,8 +249,9 @@ class Store:
             try:
                 return fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                if _named(file) in _held().values():
-                    told = "is locked by this very thread, which was interrupted to ask again"
+                # An interrupt may leave the entry of a closed descriptor, whose number the next one has.
+                if _named(file) in [name for other, name in _held().items() if other != file]:
+                    told = "is being asked by this very thread, which was interrupted to ask again"
                     raise Flaw(f"{told}; nothing was granted: ask later") from error
                 if time.monotonic() >= deadline:
                     told = f"other processes kept it locked for {self.wait:g} seconds"
@@ -269,7 +270,7 @@ class Store:
 
 
 def _held() -> dict[int, tuple[int, int, int]]:
-    """Return what this thread has locked, by descriptor: a signal handler of it would wait for itself."""
+    """Return what this thread is asking, by descriptor: a signal handler of it would wait for itself."""
     files: dict[int, tuple[int, int, int]] = _HELD.__dict__.setdefault("files", {})
     return files
 
