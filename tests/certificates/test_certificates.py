@@ -449,6 +449,7 @@ DELICATE: dict[str, tuple[to.TradeOff, str, float]] = {
     "beyond the zero": (to.TotalVariation(2.017004938397666e-06), "beta", 0.9999999957661393),
     "a beta of 1e-84": (to.Gaussian(20.0), "beta", 0.3),
     "many rounds": (to.PureDP(0.1) ** 10**4, "beta", 1e-6),
+    "the largest mu": (~to.Gaussian(1e100), "epsilon", 6.6e-4),
     "hardly any loss": (to.Gaussian(1e-300) ** 181 @ to.PureDP(1.0), "delta", 0.3),
     "losses beyond all numbers": (to.PureDP(1e8) ** 3 @ to.PureDP(1), "delta", 0.1),
     "masses that miss 1 by a unit, in 325 rounds": (

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -222,3 +223,46 @@ def test_constants_are_not_rounded_down():
     summand = SimpleNamespace(third=one, variance=one)
     assert Fraction(normal_distance([(summand, 1)], one)) >= Fraction("0.4690")
     assert Fraction(normal_distance([(summand, 1)], one, sharp=False)) >= Fraction("0.56")
+
+
+@pytest.mark.parametrize(
+    "theorem", [to.limits.berry_esseen, to.limits.saddle_point, to.limits.edgeworth_bounds]
+)
+def test_upper_sides_next_to_perfect_privacy_are_rounded_up(theorem):
+    alpha = np.random.default_rng(1).uniform(0, 0.5, 50)
+    upper = theorem(to.PureDP(1e-18) ** 3).upper(alpha)
+    assert all(
+        Fraction(b) >= (1 - Fraction(a)) * (1 - Fraction(1, 10**17))
+        for a, b in zip(alpha, upper, strict=True)
+    )
+
+
+@pytest.mark.parametrize("theorem", [to.limits.berry_esseen, to.limits.edgeworth_bounds])
+def test_fractions_a_hair_outside_are_the_ends(theorem):
+    band = theorem(to.Laplace(0.1) ** 50)
+    assert band.lower(1 + Fraction(1, 10**30)) == band.lower(1.0)
+    assert band.upper(-(Fraction(1, 10**30) ** 20)) >= band.upper(5e-324)
+
+
+def test_an_envelope_has_a_bound_for_each_law():
+    both = (to.subsample(to.Gaussian(1.0), 0.1) ** 50).symmetrise(assume="either-order")
+    assert "law by law" in to.limits.berry_esseen(both).source
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda s: to.limits.epsilon_delta_clt(s, 2, n=10),
+        lambda s: to.limits.epsilon_delta_clt(s, 0, n=-3),
+        lambda s: to.limits.epsilon_delta_clt(s, 0, n=2.5),
+        lambda s: to.limits.epsilon_delta_clt(-1, 0, n=s),
+        lambda s: to.limits.epsilon_delta_clt([0.1, 0.2], 0, n=s),
+        lambda s: to.limits.epsilon_delta_clt(s, 0, n="a"),
+        lambda s: to.limits.dp_sgd_clt(s, 1.0, -5),
+        lambda s: to.limits.dp_sgd_clt(s, 1.0, math.nan),
+        lambda s: to.limits.dp_sgd_clt(s, 1.0, "a"),
+    ],
+)
+def test_numbers_beside_symbols_are_checked(ask):
+    with pytest.raises(DomainError):
+        ask(sympy.Symbol("s", positive=True))

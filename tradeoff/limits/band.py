@@ -150,7 +150,7 @@ def flattened(
     array = reals(name, value)
     if not np.all((array >= low) & (array <= high)):
         raise DomainError(f"{name} = {shown(value)} is outside [{low:g}, {high:g}]")
-    return beside(value, array)[up].ravel(), array.shape
+    return np.clip(beside(value, array)[up], low, high).ravel(), array.shape
 
 
 def shaped(side: Array, shape: tuple[int, ...]) -> Any:

@@ -56,7 +56,7 @@ class BerryEsseen(Band):
         """Where the theorem and its constant stand."""
         symmetric = (
             "Dong, Roth, Su 2022, Theorem 3.4"
-            if self.of.symmetric
+            if self.of.symmetric and len(self.pairs) == 1
             else "the proof of Dong, Roth, Su 2022, Theorem 3.4, law by law"
         )
         return (

@@ -120,12 +120,13 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     >>> to.limits.epsilon_delta_clt(0.1, 1e-6, n=100)
     ≈ G_{1} ⊗ f_{0,9.9995e-05} by (epsilon, delta) CLT
     """
+    n = n if is_symbol(n) else count("n", n, 1, MOST)
     if any(map(is_symbol, (epsilon, delta, n))):
         import sympy
 
+        epsilon, delta = real("epsilon", epsilon, 0, open_high=True), real("delta", delta, 0, 1)
         mu, lost = sympy.sqrt(n) * epsilon, 1 - sympy.exp(-n * exact(delta))
     else:
-        n = count("n", n, 1, MOST)
         e, d = losses(epsilon, delta)
         mu = math.sqrt(n) * math.hypot(*e.tolist())
         lost = -math.expm1(-n * math.fsum(d.tolist()))
@@ -177,10 +178,11 @@ def dp_sgd_clt(
         real("noise_multiplier", noise_multiplier, 0, open_low=True),
     )
     choice("scheme", scheme, get_args(Scheme))
+    steps = steps if is_symbol(steps) else count("steps", steps, 0, MOST)
     if any(map(is_symbol, (p, sigma, steps))):
         mu = _dp_sgd(exact(p), exact(sigma), steps, scheme)
     else:
-        c = p * math.sqrt(count("steps", steps, 0, MOST))
+        c = p * math.sqrt(steps)
         grown = _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * _fixed_size(1 / sigma)
         mu = c * grown if c > 0 else 0.0  # nothing is released, though the other factor may be infinite
     source = "Bu, Dong, Long, Su 2020" if scheme == "poisson" else "Dong, Roth, Su 2022, Corollary 5.4"

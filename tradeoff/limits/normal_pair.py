@@ -66,13 +66,14 @@ class NormalPair:
 
     def bounds(self, alpha: Array) -> Pair:
         """Bound f(alpha): Phi((s_P z - gap)/s_Q) up to gamma_q, with Phi(-z) = alpha up to gamma_p."""
+        most = (1 - Bounds.of(alpha)).upper
         if self.void:
-            return np.zeros_like(alpha), 1 - alpha
+            return np.zeros_like(alpha), most
         inner = clip(alpha / (1 - self.p_minus), 0.0, 1.0)
         z = -quantile(clip(inner + within(self.gamma_p), 0.0, 1.0))
         finite = minimum(clip(self._beta(z) + within(self.gamma_q), 0.0, 1.0), 1 - inner)
         low, high = clip((1 - self.q_plus) * finite, 0.0, 1.0)
-        return low, np.where(alpha >= (1 - self.p_minus).upper, 0.0, np.minimum(high, 1 - alpha))
+        return low, np.where(alpha >= (1 - self.p_minus).upper, 0.0, np.minimum(high, most))
 
     def delta(self, epsilon: Array) -> Pair:
         """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), a quadratic's root for normal laws.

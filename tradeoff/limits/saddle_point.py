@@ -22,6 +22,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import law_pair
 from tradeoff.errors import NoClosedForm, shown
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.band import STEEPEST, Band, Hypothesis, profile, supporting
@@ -169,7 +170,8 @@ def _test(found: TiltedSum, alpha: Array) -> Array:
     """Bound f(alpha) <= f(P(L > t)) = Q(L <= t) from above, t the least found with P(L > t) <= alpha."""
     t = bracket_root(found.above, alpha)[1]
     known = np.where(np.isfinite(t), found.below(np.nan_to_num(t)), 1.0)
-    return np.asarray(np.minimum(np.fmin(known, (1 - found.q_plus).upper), 1 - alpha))
+    most = np.minimum((1 - found.q_plus).upper, (1 - Bounds.of(alpha)).upper)
+    return np.asarray(np.fmin(known, most))
 
 
 def _best_line(found: TiltedSum, alpha: Array) -> Array:

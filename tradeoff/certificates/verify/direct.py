@@ -24,7 +24,8 @@ _BESIDE = 64  # most atoms that a law may carry to either side of a loss: each a
 _FAINT = 1e-30
 
 _FARTHEST = 400  # doublings after which no loss is larger: 2^400
-_HUGE = 1e30  # losses beyond which e^L may be no ball: delta is no larger there, and not below Q(L = inf)
+# Losses beyond which e^L may be no ball: delta is no larger there than here, and not below Q(L = inf).
+_HUGE = 1e30
 _FEW = 256  # atoms that are not joined: to add so many is no work
 
 # Atoms are joined whose losses round to the same multiple: sums of equal losses written in double are.
@@ -121,8 +122,12 @@ class Sums:
 
     def delta(self, x: float) -> arb:
         """Return delta(x), which falls."""
-        if x > _HUGE:
-            return self.delta(_HUGE).union(1 - (1 - self.lost) * (1 - self.leak))
+        if x <= _HUGE:
+            return self._delta(x)
+        found, far = self._delta(x), self._delta(_HUGE).union(1 - (1 - self.lost) * (1 - self.leak))
+        return found.intersection(far) if found.is_finite() else far
+
+    def _delta(self, x: float) -> arb:
         (_, q), (a, b), others = self._split(arb(x))
         total = self.lost + q * self.leak + b * self.whole[1] - arb(x).exp() * a * self.whole[0]
         each = sum((part.excess(arb(x)) for part in self._parts(others)), arb(0))
