@@ -200,7 +200,7 @@ class Engine(ABC, Generic[Effort]):
         Closer while the bounds are wide, wider while it is not fenced in.
         """
         x, low, high = _steepest(self.loss_at_alpha(alpha)), 0.0, float((1 - Bounds.of(alpha)).upper)
-        pace = _PACE * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
+        pace = _PACE * min(1.0, self.cumulant.spread)
         looking, width = self.rough(effort), math.inf
         samples_cost = looking is not None
         e: Enclosure | None = None

@@ -202,7 +202,7 @@ class Composition:
     def expected(self, alpha: float) -> list[tuple[float, float]]:
         """Estimate the loss whose test has size alpha, and the spread of losses, as the first engine does."""
         first, _ = next(self.choices(query_options().method), (None, ""))
-        return [] if first is None else [(first.loss_at_alpha(alpha), math.sqrt(first.cumulant(0.5)[2]))]
+        return [] if first is None else [(first.loss_at_alpha(alpha), first.cumulant.spread)]
 
     def ceiling(self, epsilon: Array) -> Array:
         """Bound delta(epsilon) from above by Chernoff's bound, where a transform is known."""

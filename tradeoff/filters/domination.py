@@ -30,10 +30,10 @@ positive inner maximum; and where m < 0 from a point on for good, J < 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.costs import REMEMBERED, gdp_mu, square
@@ -96,10 +96,8 @@ def pure_residual(epsilon: float, r: float) -> float:
     def excess(mu: float) -> float:
         return float((missed + share * exp(log_delta(epsilon, mu))).upper)
 
-    low = _LEAST * r
-    if not excess(low) < 0 < excess(r):
+    if not (root := _crossing(excess, r, 1e-15)):
         return 0.0
-    root = float(brentq(excess, low, r, xtol=1e-15 * r, rtol=1e-14))
     proved = (root * (1 - m) for m in (1e-13, 1e-12, 1e-10, 1e-8, 1e-6))
     return next((found for found in proved if excess(found) < 0), 0.0)
 
@@ -132,8 +130,17 @@ def _equal(f: Responses, r: float, at: float) -> float:
     def excess(mu: float) -> float:
         return float(f.log_delta(epsilon, mu)[0]) - goal
 
+    return _crossing(excess, r, 1e-12)
+
+
+def _crossing(excess: Callable[[float], float], r: float, closeness: float) -> float:
+    """Return about where an increasing function is 0 below r; 0.0 if it is nowhere."""
     low = _LEAST * r
-    return float(brentq(excess, low, r, xtol=1e-12 * r)) if excess(low) < 0 < excess(r) else 0.0
+    if not excess(low) < 0 < excess(r):
+        return 0.0
+    from scipy.optimize import brentq  # 0.15 s that those who search nothing do without
+
+    return float(brentq(excess, low, r, xtol=closeness * r, rtol=1e-14))
 
 
 def _violation(f: Responses, mu: float, r: float) -> float | None:

@@ -108,14 +108,10 @@ class TiltedSum:
             SaddleTable(self.cumulant, POLES, last=_NEARLY),
         )
 
-    @cached_property
-    def _tails(self) -> tuple[SaddleTable, SaddleTable]:
-        return SaddleTable(self.cumulant, (0.0,)), SaddleTable(self.cumulant, (0.0,), sign=-1)
-
     def x_for_alpha(self, alpha: Array) -> Array:
         """Estimate the losses x with P(L > x) = alpha."""
         least = np.maximum(np.minimum(alpha, 1 - alpha), 1e-300)
-        above, below = (tail.x_for(np.log(least)) for tail in self._tails)
+        above, below = (tail.x_for(np.log(least)) for tail in self.cumulant.tails)
         return np.where(alpha <= 0.5, above, below)
 
     def x_for_delta(self, delta: Array) -> tuple[Array, Array]:

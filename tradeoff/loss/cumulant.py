@@ -25,6 +25,8 @@ _RUNG, _FIRST, _LEAST = 0.6, 0.01, 1e-9
 # Spreads from its saddle at which a tilt loses nothing; one step of Newton's method where K'' is smooth.
 _NEAR, _STEPS = 0.1, 12
 
+_CLOSE = 1e-9  # share of itself by which a tilt may miss: the loss moves by some 1e-8 of its spread there
+
 # Minus the logarithm of the least float, and a number of rungs that no law has been seen to need.
 _FAINTEST, _MOST = 745.0, 4000
 
@@ -108,6 +110,22 @@ class Cumulant:
             second = np.add.reduceat(square, self.starts) / total
             return self.value(t, log), float(first @ self.counts), float(second @ self.counts)
 
+    @cached_property
+    def spread(self) -> float:
+        """Return the deviation of losses halfway between both laws."""
+        return math.sqrt(self(0.5)[2])
+
+    @cached_property
+    def tails(self) -> tuple[SaddleTable, SaddleTable]:
+        """Return the saddles of P(L > x) and of P(L <= x)."""
+        return SaddleTable(self, (0.0,)), SaddleTable(self, (0.0,), sign=-1)
+
+    @cached_property
+    def middle(self) -> tuple[float, float]:
+        """Return the mean under P, and the deviation."""
+        _, mean, variance = self(0.0)
+        return mean, math.sqrt(max(variance, 0.0))
+
     def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
         """Return (loss, t): by Chernoff at t, tilted mass e^log_eta is beyond the loss."""
         base, _, variance = self(theta)
@@ -145,12 +163,12 @@ def epsilon_for_alpha(cumulant: Cumulant, alpha: float) -> float:
     Where rare rounds lose much, no tilt is about the others; no quantile is farther off than Cantelli's
     inequality says.
     """
-    sign, rest = 1 if alpha <= 0.5 else -1, max(1 - alpha, 1e-300)
-    goal = math.log(alpha if sign > 0 else rest)
-    u = _find_root(lambda u: goal - saddle(cumulant, sign * u, (0,)).log, cumulant.steepest)
-    _, mean, variance = cumulant(0.0)
-    sd, odds = math.sqrt(max(variance, 0.0)), math.sqrt(rest) / math.sqrt(alpha)
-    return min(max(saddle(cumulant, sign * u, (0,)).x, mean - sd / odds), mean + sd * odds)
+    rest = max(1 - alpha, 1e-300)
+    above, below = cumulant.tails
+    x = above.loss(math.log(alpha)) if alpha <= 0.5 else below.loss(math.log(rest))
+    mean, sd = cumulant.middle
+    odds = math.sqrt(rest) / math.sqrt(alpha)
+    return mean if math.isnan(x) else min(max(x, mean - sd / odds), mean + sd * odds)
 
 
 class Saddle(NamedTuple):
@@ -245,6 +263,19 @@ class SaddleTable:
             if not abs(tilt - last) * width > _NEAR:
                 break
         return tilt
+
+    def loss(self, log: float) -> float:
+        """Return the x at which the estimated logarithm is ``log``, of those between two rungs."""
+        c, loss, _, known = self._climb(math.inf, log)
+        above = int(np.argmax(known < log))
+        if not above:  # smaller at once, or nowhere
+            return float(loss[0 if known[0] < log else -1])
+
+        def here(u: float) -> Saddle:
+            return saddle(self.cumulant, self.start + self.sign * u, self.poles)
+
+        low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
+        return here(find_root(lambda u: log - here(u).log, low, high, _CLOSE * low)).x
 
     def spread(self, x: Array) -> Array:
         """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""

@@ -55,8 +55,7 @@ class Source(ABC):
 
     def start(self, alpha: float) -> tuple[float, float]:
         """Return where the supremum that gives f(alpha) lies, about, and how far from it to sample."""
-        spread = math.sqrt(self.cumulant(0.5)[2])
-        return epsilon_for_alpha(self.cumulant, alpha), _PACE * min(1.0, spread)
+        return epsilon_for_alpha(self.cumulant, alpha), _PACE * min(1.0, self.cumulant.spread)
 
     def claims(self, question: Question, value: float, tol: float) -> list[Claim]:
         """Return claims that imply an answer, as narrow as the engine's."""

@@ -179,7 +179,7 @@ class ContourLines:
         if self.too_far:
             return found
         x = np.minimum(x, _FARTHEST)  # psi falls
-        spread = np.full(len(x), math.sqrt(self.cumulant(0.5)[2]))
+        spread = np.full(len(x), self.cumulant.spread)
         for about, which in alike(anchors(x, spread, _BESIDE)):
             make = partial(chernoff_near, *self.factors, self.cumulant, about)
             point = self.points.of((about, *query_options().choices[1:]), make)
