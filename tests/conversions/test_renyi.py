@@ -74,6 +74,14 @@ def test_orders_that_are_given(assume):
         assert truth * (1 - 3e-3) - 1e-12 <= f(alpha)
 
 
+def test_little_of_one_order_is_kept_at_the_least_type_i_errors():
+    bounds = {a: 2e-4 * a for a in (2.0, 8.0, 64.0)}
+    f = from_renyi(bounds, assume="one-order")
+    for alpha in (1e-9, 1e-6, 1e-4):
+        truth = allowed(alpha, bounds, both=False)
+        assert truth - 2e-5 <= f(alpha) <= truth
+
+
 @settings(max_examples=12)
 @given(
     st.one_of(symmetric_families, subsampled, subsampled.map(lambda f: ~f)),

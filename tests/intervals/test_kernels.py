@@ -207,7 +207,13 @@ class TestRoots:
 
     def test_a_search_without_an_end_ends(self) -> None:
         above, at_most = roots.bracket_root(np.ones_like, np.array([0.5]), farthest=math.inf)
-        assert (above[0], at_most[0]) == (-1, np.inf)
+        assert above[0] > 1e299
+        assert at_most[0] == np.inf
+
+    def test_what_crosses_nowhere_crosses_beyond_the_farthest_point(self) -> None:
+        above, at_most = roots.bracket_root(lambda x: -np.sign(x - 5e3), np.array([0.5, -2.0]), farthest=1e3)
+        assert 1e3 < above[0] < 5e3
+        assert (at_most[0], above[1]) == (np.inf, above[0])
 
     def test_sides_are_searched_each(self) -> None:
         sides = lambda t: (1 - t - 0.1, 1 - t + 0.1)  # noqa: E731 - a band

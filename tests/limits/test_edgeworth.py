@@ -81,6 +81,10 @@ RARE = to.mixture({to.PureDP(0.1): 0.999, to.PureDP(20.0): 0.001}) ** 10
         to.PureDP(100.0),
         to.Laplace(5.0),
         to.Laplace(300.0) ** 2,
+        to.PureDP(370.0),
+        to.PureDP(410.0) ** 7,
+        to.Gaussian(1e-90),
+        to.Gaussian(1e90),
         HEAVY,
         RARE,
         ~RARE,
@@ -100,7 +104,14 @@ def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
 
 
 @pytest.mark.parametrize(
-    "curve", [to.PureDP(700.0) ** 2, to.PureDP(1e-150) ** 10, to.subsample(to.Gaussian(38.0), 1e-3)], ids=repr
+    "curve",
+    [
+        to.PureDP(700.0) ** 2,
+        to.PureDP(1e-150) ** 10,
+        to.subsample(to.Gaussian(38.0), 1e-3),
+        to.subsample(to.Gaussian(1e10), 1e-9) ** 3,
+    ],
+    ids=repr,
 )
 def test_losses_whose_moments_floats_do_not_hold_are_refused(curve):
     with pytest.raises(PrecisionError, match=r"too small for floats|cannot be bounded"):

@@ -132,6 +132,8 @@ def test_a_long_run_of_skewed_steps_is_held_at_every_alpha(curve):
     "curve",
     [
         to.PureDP(200.0) ** 3,
+        to.PureDP(410.0),
+        to.PureDP(430.0) @ to.Gaussian(1e-90),
         to.PureDP(1.0) ** 10**9,
         to.PureDP(1e-7) ** 10**15,
         to.Gaussian(200.0) @ to.PureDP(3.0),

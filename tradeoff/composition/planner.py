@@ -50,7 +50,7 @@ class Composition:
     ) -> None:
         self.laws, self.counts, self.symmetric, self.once = list(laws), list(counts), symmetric, once
         if max(self.counts, default=0) > _MOST_ROUNDS:
-            digits = len(str(max(self.counts))) - 1
+            digits = int(math.log10(max(self.counts)))
             raise DomainError(
                 f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, "
                 "the most that floats sum; ask a smaller power"

@@ -22,14 +22,15 @@ from tradeoff.intervals.rounding import Array
 
 Assumption = Literal["both-orders", "one-order"]
 
-# Log-odds of the type I errors where lines touch, from 1e-300 on: 0.025 apart where curves bend, where chords
-# are 6e-6 below.
+# Log-odds of the type I errors where lines touch, from 1e-300 to all but 1e-13, as the curve of one order may be
+# steep at either end: 0.025 apart where curves bend, where chords are 6e-6 below.
 _PLACES = np.concatenate(
     [
         -np.geomspace(690.0, 60.0, 40),
         np.arange(-59.75, -30, 0.25),
         np.arange(-30, -8, 0.1),
         np.arange(-8, 7, 0.025),
+        np.arange(7, 31, 0.25),
     ]
 )
 

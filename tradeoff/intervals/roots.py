@@ -33,12 +33,14 @@ def bracket_root(
     -------
     tuple of arrays
         ``above`` with function(above) > level, or -inf; ``at_most`` with function(at_most) <= level, or +inf.
-        Both were evaluated, so they hold whatever the function does between.
+        Both were evaluated, so they hold whatever the function does between; where it crosses nowhere in
+        reach, one is the farthest point that was looked at.
     """
     low, at_low = _farther(function, np.full(level.shape, -1.0), lambda at: at <= level, farthest)
     high, at_high = _farther(function, np.full(level.shape, 1.0), lambda at: at > level, farthest)
-    low, high = np.where(at_low > level, low, -np.inf), np.where(at_high <= level, high, np.inf)
-    return _narrow(function, level, low, high, at_low, at_high)
+    crossed = np.where(at_low > level, low, -np.inf), np.where(at_high <= level, high, np.inf)
+    above, at_most = _narrow(function, level, *crossed, at_low, at_high)
+    return np.where(at_high > level, high, above), np.where(at_low <= level, low, at_most)
 
 
 def _farther(

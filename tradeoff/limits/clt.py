@@ -87,7 +87,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
         gap += n * (null.kl.upper + alternative.kl.upper)
         low, high = low + n * null.variance.lower, high + n * null.variance.upper
     variance = measurable(Bounds(low, high)).upper
-    if math.isinf(gap) or math.isinf(variance):
+    if math.isinf(gap):
         raise PrecisionError(
             f"the losses of {curve!r} are too large for floats to hold their moments; there is no privacy to "
             "speak of",

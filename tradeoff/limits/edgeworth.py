@@ -27,6 +27,10 @@ _FAR = 40.0  # standard deviations beyond which the normal law is 0 or 1 in floa
 # Share of the widest gap by which losses may miss a lattice, and its least span: finer ones are none.
 _ON_LATTICE, _FINEST = 1e-9, 1e-5
 
+_COARSE = (
+    1e40  # spans in standard deviations from which what is added is more than a probability, and clipped
+)
+
 _MOST_ATOMS = 4096  # atoms of a factor up to which a common span of its gaps is looked for
 
 
@@ -48,7 +52,8 @@ class _Expansion:
         """
         variance = max(self.variance - span**2 / 12, 1e-3 * self.variance)
         sd = math.sqrt(variance)
-        skewness, kurtosis = self.third / sd**3, (self.fourth + span**4 / 120) / variance**2
+        skewness, kurtosis = self.third / variance / sd, self.fourth / variance / variance
+        kurtosis += min(span / sd, _COARSE) ** 4 / 120
         x = np.clip((t + span / 2 - self.mean) / sd, -_FAR, _FAR)
         square = x * x
         # skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5

@@ -271,7 +271,7 @@ def _edges(view: View, tilt: float, size: int) -> Array:
     knots = np.unique(np.clip(np.concatenate([[low], source[order], [high]]), low, high))
     if len(knots) < 2:
         return np.array([low, max(high, np.nextafter(low, np.inf))])
-    z = np.minimum(away / deviation, 1e3)
+    z = np.minimum(away, 1e3 * deviation) / deviation
     heavy = np.interp(knots, source[order], (weight * (1 + z**3))[order])
     width = np.minimum(np.diff(view.forward(knots)), _SQUARE)
     share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * width**2)
