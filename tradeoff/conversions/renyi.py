@@ -22,8 +22,8 @@ from tradeoff.intervals.rounding import Array
 
 Assumption = Literal["both-orders", "one-order"]
 
-# Log-odds of the type I errors where lines touch, from 1e-300 to all but 1e-13, as the curve of one order may be
-# steep at either end: 0.025 apart where curves bend, where chords are 6e-6 below.
+# Log-odds of the type I errors where lines touch, from 1e-300 to all but 1e-13, as the curve of one order may
+# be steep at either end: 0.025 apart where curves bend, where chords are 6e-6 below.
 _PLACES = np.concatenate(
     [
         -np.geomspace(690.0, 60.0, 40),
