@@ -13,10 +13,9 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from tradeoff.composition import conjugate
-from tradeoff.composition.budget import WIDTHS, Question, measure
 from tradeoff.composition.cache import alike
 from tradeoff.composition.conjugate import Enclosure
-from tradeoff.composition.options import query_options
+from tradeoff.composition.question import WIDTHS, Question, measure, query_options
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array, Index
 from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
@@ -110,7 +109,7 @@ class Engine(ABC, Generic[Effort]):
         """Bound delta at losses, epsilon at deltas above Q(L = inf), or f at alphas in (0, 1).
 
         Every entry again more finely while it is wider than wanted, each by its own need. ``tol`` is a width
-        as measured by ``budget``; infinite bounds say nothing. ``known`` are widths that another engine has
+        as ``measure`` gives it; infinite bounds say nothing. ``known`` are widths that another engine has
         reached: nothing finer is asked that would stay wider.
         """
         goal = WIDTHS[self.name][question].goal if tol is None else tol

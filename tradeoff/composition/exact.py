@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from tradeoff.composition.budget import Question
 from tradeoff.composition.engine import Engine, Place
 from tradeoff.composition.lattice.table import ProfileTable
+from tradeoff.composition.question import Question
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Index
 from tradeoff.loss.cumulant import Cumulant

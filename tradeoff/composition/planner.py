@@ -15,10 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.composition.budget import FEW_ROUNDS, MOST_ATOMIC_ROUNDS, WIDTHS, Question, measure
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.engine import Engine
-from tradeoff.composition.options import Method, Step, heard, query_options
+from tradeoff.composition.question import (
+    FEW_ROUNDS,
+    MOST_ATOMIC_ROUNDS,
+    WIDTHS,
+    Method,
+    Question,
+    Step,
+    heard,
+    measure,
+    query_options,
+)
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log1p, minimum
@@ -165,7 +174,7 @@ class Composition:
     def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
         """Bound delta at losses, epsilon at deltas, or f at alphas in (0, 1).
 
-        ``tol`` is a width as measured by ``budget``: without it engines are asked while they are worth it.
+        ``tol`` is a width as ``measure`` gives it: without it engines are asked while they are worth it.
         """
         (low, high), waiting = self._known(question, at)
         if not waiting.any():

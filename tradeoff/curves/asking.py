@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from tradeoff.composition.options import (
+from tradeoff.composition.question import (
     MEMORY,
     METHODS,
     Explanation,

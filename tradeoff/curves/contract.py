@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from tradeoff.composition.cache import Cache, own
-from tradeoff.composition.options import Explanation, query_options
+from tradeoff.composition.question import Explanation, query_options
 from tradeoff.curves.asking import Certified, How, ask, explained
 from tradeoff.curves.hooks import Hooks
 from tradeoff.curves.parameters import Number, Numbers

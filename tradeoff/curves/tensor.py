@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.composition.budget import Question, measure
 from tradeoff.composition.cache import Cache, own
-from tradeoff.composition.options import query_options
+from tradeoff.composition.question import Question, measure, query_options
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.hooks import gathered

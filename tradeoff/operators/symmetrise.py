@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from tradeoff.composition.cache import own
-from tradeoff.composition.options import query_options
+from tradeoff.composition.question import query_options
 from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear

@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.composition.budget import (
+from tradeoff.composition.cache import Cache, alike, anchors
+from tradeoff.composition.conjugate import Enclosure, Kind
+from tradeoff.composition.contour.line import Chernoff, ContourLine, chernoff_epsilon, chernoff_near
+from tradeoff.composition.contour.place import Placement, brief, least_tau, place_line, smoothed
+from tradeoff.composition.contour.product import evaluate_line
+from tradeoff.composition.engine import APART, Engine, Place
+from tradeoff.composition.question import (
     LINE_TERMS,
     LINE_TERMS_EACH,
     LOOKING,
@@ -21,14 +27,8 @@ from tradeoff.composition.budget import (
     SMOOTHED,
     SMOOTHING,
     Question,
+    query_options,
 )
-from tradeoff.composition.cache import Cache, alike, anchors
-from tradeoff.composition.conjugate import Enclosure, Kind
-from tradeoff.composition.contour.line import Chernoff, ContourLine, chernoff_epsilon, chernoff_near
-from tradeoff.composition.contour.place import Placement, brief, least_tau, place_line, smoothed
-from tradeoff.composition.contour.product import evaluate_line
-from tradeoff.composition.engine import APART, Engine, Place
-from tradeoff.composition.options import query_options
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.composition.contour.line import LEFT, log_kappa
-from tradeoff.composition.options import query_options
+from tradeoff.composition.question import query_options
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
 
 BYTES = 256  # working memory a node of a line takes while it is drawn and asked

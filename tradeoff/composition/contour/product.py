@@ -11,10 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from tradeoff.composition.budget import NODE_TERMS
 from tradeoff.composition.contour.line import DEEP, DIGITS, PIECE, ContourLine, chernoff
 from tradeoff.composition.contour.place import BYTES, Placement
-from tradeoff.composition.options import query_options
+from tradeoff.composition.question import NODE_TERMS, query_options
 from tradeoff.errors import MissingExtraError, SizeError
 from tradeoff.intervals.rounding import UNIT, Array, Complex, few_bits
 from tradeoff.loss.law import AffineRatio, Transform, Transformed

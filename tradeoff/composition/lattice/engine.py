@@ -8,13 +8,13 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from tradeoff.composition.budget import Question
 from tradeoff.composition.cache import Cache, alike, anchors
 from tradeoff.composition.conjugate import Kind
 from tradeoff.composition.engine import APART, Engine, Place
 from tradeoff.composition.lattice.convolve import profile
 from tradeoff.composition.lattice.place import Effort, first_effort, plan, tilted_factors
 from tradeoff.composition.lattice.table import ProfileTable
+from tradeoff.composition.question import Question
 from tradeoff.errors import SizeError
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.composition.budget import LATTICE_LEAST, LATTICE_WIDTH, LATTICE_WORK
 from tradeoff.composition.lattice.convolve import TiltedFactor, Window
 from tradeoff.composition.lattice.discretise import discretise
-from tradeoff.composition.options import query_options
+from tradeoff.composition.question import LATTICE_LEAST, LATTICE_WIDTH, LATTICE_WORK, query_options
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.cumulant import Cumulant, log_delta_for_epsilon, tilt_for_epsilon
 from tradeoff.loss.law import LossLaw, Sketch
