@@ -21,7 +21,7 @@ def _stirling_error(n: Array) -> Array:
     small = np.minimum(n, 16.0)
     exact = np.log(_FACTORIAL[small.astype(int)] / (np.sqrt(2 * np.pi * small) * (small / np.e) ** small))
     m = np.maximum(n, 16.0)
-    s = 1 / (m * m)
+    s = (1 / m) ** 2
     series = (
         1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))
     ) / m
@@ -68,7 +68,7 @@ def log_pmf(k: Array, n: int, epsilon: float) -> tuple[Array, Array]:
         - _stirling_error(rest)
         - first
         - second
-        + 0.5 * (np.log(n) - _LOG_2PI - np.log(inner) - np.log(rest))
+        + 0.5 * (math.log(n) - _LOG_2PI - np.log(inner) - np.log(rest))
     )
     log_p = np.where(
         k == 0, -n * np.log1p(np.exp(-epsilon)), np.where(k == n, -n * np.logaddexp(0.0, epsilon), log_inner)
