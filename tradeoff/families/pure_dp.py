@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.curves.parameters import Parameter, Value, real, written
+from tradeoff.errors import SizeError
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, minimum
@@ -65,9 +66,12 @@ class PureDP(SymmetricFamily):
     def loss_law(self) -> AtomicLaw:
         return binomial_law(self.epsilon_0, 1)
 
-    def power_law(self, n: int) -> AtomicLaw:
-        """Return the law of L of the n-fold product, exactly."""
-        return binomial_law(self.epsilon_0, n)
+    def power_law(self, n: int) -> AtomicLaw | None:
+        """Return the law of L of the n-fold product, exactly, unless it has too many atoms to be listed."""
+        try:
+            return binomial_law(self.epsilon_0, n)
+        except SizeError:
+            return None
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence log[p^a q^(1-a) + q^a p^(1-a)]/(a-1) with p/q = e^eps, in nats.

@@ -28,6 +28,10 @@ from tradeoff.operators.subsample import Subsampled
 # Costs kept by each function: a question and its grant ask the same, and a key holds a curve's tables.
 REMEMBERED = 256
 
+# Rounds of pure DP beyond which no engine knows the profile to its end, where alone it decides: that takes a
+# minute to find out, and what the rounds add up to is what would be charged.
+_LISTED = 2**30
+
 
 def square(x: float, times: float = 1.0) -> float:
     """Return x^2, or some times it, rounded up: positive when x is, infinite beyond the floats.
@@ -48,6 +52,8 @@ def gdp_mu(curve: TradeOff) -> float:
             return float(mu)
         case PureDP(epsilon_0=epsilon):
             return _pure_mu(epsilon)
+        case Tensor(factors=powers) if any(isinstance(f, PureDP) and n > _LISTED for f, n in powers.items()):
+            return max(cap(curve), cap(curve.inverse()))
     try:
         return float(least(curve, 0.0).mu.upper)
     except (PrecisionError, SizeError):  # the profile is not known far enough

@@ -1,0 +1,35 @@
+"""More rounds of randomised response than are listed, held against the incomplete beta function."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from flint import arb, ctx
+
+import tradeoff as to
+
+
+def delta(e0: float, n: int, epsilon: float) -> arb:
+    """Return Q(L > epsilon) - e^epsilon P(L > epsilon) of the losses (2k - n) e0."""
+    first = math.floor((Fraction(epsilon) / Fraction(e0) + n) / 2) + 1
+    q, p = (1 / (1 + arb(side).exp()) for side in (-e0, e0))
+    above_q, above_p = (each.beta_lower(arb(first), arb(n - first + 1), True) for each in (q, p))
+    return above_q - arb(epsilon).exp() * above_p
+
+
+@pytest.mark.parametrize(("n", "e0"), [(10**10, 1e-5), (10**12, 1e-6), (2**53, 1e-8)])
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_both_sides_hold(n: int, e0: float, epsilon: float) -> None:
+    curve = to.PureDP(e0) ** n
+    low, high = curve.bounds.delta(epsilon)
+    with ctx.workprec(400):
+        truth = delta(e0, n, epsilon)
+    assert low <= truth <= high < low * (1 + 1e-4)
+    below, above = curve.bounds.epsilon(high)
+    assert below <= epsilon <= above < below + 1e-3
+
+
+@pytest.mark.parametrize("n", [2**63, 10**21])
+def test_each_round_loses_what_it_does_in_the_mean(n: int) -> None:
+    low, high = (to.PureDP(1.0) ** n).bounds.epsilon(1e-5)
+    assert low <= n * math.tanh(0.5) < high < n * math.tanh(0.5) * (1 + 1e-6)
