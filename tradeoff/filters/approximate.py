@@ -9,12 +9,12 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError, shown
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.filters.base import AdditiveFilter, widened
+from tradeoff.filters.base import Filter, widened
 from tradeoff.filters.costs import pure_loss, square
 from tradeoff.filters.zcdp import Converted
 
 
-class PureDPFilter(AdditiveFilter):
+class PureDPFilter(Filter):
     """Grant steps while the sum of epsilon_k stays within epsilon: the whole interaction is epsilon-DP.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The protocol of a filter, and the filters whose resources add up."""
+"""The protocol of a filter: resources that add up over the steps, each within its limit."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ KINDS: dict[str, type[Filter]] = {}  # filters by the name they have in a stored
 class Filter(Shared, ABC):
     """Budget for steps chosen in view of earlier answers: it grants a step, or refuses and records nothing.
 
-    Whatever rule chooses the steps, the whole interaction satisfies ``guarantee()``. Threads may share a
-    filter: check and record are one step. A copy, a pickle and what a fork leaves in the child are second
-    budgets, which know what was spent before and not what the first one grants from then on; processes share
-    one budget through a ``Ledger``.
+    Each resource, summed over the steps, stays within its limit. Whatever rule chooses the steps, the whole
+    interaction satisfies ``guarantee()``. Threads may share a filter: check and record are one step. A copy,
+    a pickle and what a fork leaves in the child are second budgets, which know what was spent before and not
+    what the first one grants from then on; processes share one budget through a ``Ledger``.
     """
 
     kind: ClassVar[str]
     """Name of the filter in a stored state."""
+
+    amounts: ClassVar[type] = float
+    """What its amounts are shown as: a number, or a pair with names."""
 
     steps: int = 0
     """How many steps were granted."""
@@ -55,27 +58,16 @@ class Filter(Shared, ABC):
         if "guarantee" in cls.__dict__:
             cls.guarantee = _assuming(cls.guarantee)  # type: ignore[method-assign,assignment]  # of every kind
 
+    def __init__(self, *limits: float) -> None:
+        self.limits = limits
+        self.totals = tuple(ExactSum() for _ in limits)
+
     @property
     def parameters(self) -> dict[str, Any]:
         """Arguments that build the same filter, unspent; each is kept under its own name."""
         return {name: getattr(self, name) for name in _arguments(type(self))}
 
-    # What a subclass answers.
-
-    @property
-    @abstractmethod
-    def budget(self) -> Any:
-        """What there was to spend, in the units of the filter."""
-
-    @property
-    @abstractmethod
-    def spent(self) -> Any:
-        """What the granted steps used, rounded up."""
-
-    @property
-    @abstractmethod
-    def remaining(self) -> Any:
-        """What one more step may use, rounded down."""
+    # What a subclass answers; it may show its amounts in units of its own.
 
     @abstractmethod
     def guarantee(self) -> TradeOff:
@@ -86,31 +78,39 @@ class Filter(Shared, ABC):
 
     @abstractmethod
     def _asked(self, curve: TradeOff) -> Any:
-        """Return what a step asks for, rounded up; raise if it may not enter."""
-
-    @abstractmethod
-    def _fits(self, asked: Any) -> bool:
-        """Whether there is room for it."""
-
-    @abstractmethod
-    def _record(self, asked: Any) -> None:
-        """Take it from the budget."""
-
-    @abstractmethod
-    def _shown(self, asked: Any) -> Any:
-        """Return what is asked in the units of the filter."""
-
-    @abstractmethod
-    def _sums(self) -> Any:
-        """Return what was spent as plain data."""
-
-    @abstractmethod
-    def restore(self, sums: Any) -> None:
-        """Take over the sums of a stored state, as ``from_state`` does."""
+        """Return what a step asks for of each resource, rounded up; raise if it may not enter."""
 
     def _read(self, step: Any) -> Any:
         """Return what ``_asked`` is given of a step: its curve."""
         return curve_of(step)
+
+    def _shown(self, asked: tuple[float, ...]) -> Any:
+        """Return amounts in the units of the filter."""
+        return self.amounts(*asked)
+
+    @property
+    def budget(self) -> Any:
+        """What there was to spend, in the units of the filter."""
+        return self._shown(self.limits)
+
+    @property
+    def spent(self) -> Any:
+        """What the granted steps used, rounded up."""
+        return self._shown(tuple(total.bounds().upper for total in self.totals))
+
+    @property
+    def remaining(self) -> Any:
+        """What one more step may use, rounded down."""
+        return self._shown(tuple(map(ExactSum.left, self.totals, self.limits)))
+
+    def _fits(self, asked: tuple[float, ...]) -> bool:
+        """Whether there is room for it."""
+        each = zip(self.totals, asked, self.limits, strict=True)
+        return all(total.bounds(more).upper <= _allowed(limit) for total, more, limit in each)
+
+    def _record(self, asked: tuple[float, ...]) -> None:
+        # All sums change at once, so that who reads without the lock never reads half a step.
+        self.totals = tuple(total.plus(more) for total, more in zip(self.totals, asked, strict=True))
 
     # The protocol.
 
@@ -185,7 +185,7 @@ class Filter(Shared, ABC):
             return {
                 "kind": self.kind,
                 "parameters": self.parameters,
-                "sums": self._sums(),
+                "sums": [list(total.partials) for total in self.totals],
                 "steps": self.steps,
                 "adjacency": self.adjacency,
             } | ({"assumptions": list(self.assumptions)} if self.assumptions else {})
@@ -208,35 +208,8 @@ class Filter(Shared, ABC):
             raise DomainError(f"the state is that of a {family.__name__}, and a {cls.__name__} was asked for")
         return found
 
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        spent, budget = _written(self.spent, up=True), _written(self.budget, up=False)
-        told = f"{spent} of {budget} spent in {self.steps} steps"
-        return f"{type(self).__name__}({inside}): {told}"
-
-
-class AdditiveFilter(Filter):
-    """Filter that grants a step while each resource, summed over the steps, stays within its limit."""
-
-    amounts: ClassVar[type] = float
-    """What its amounts are shown as: a number, or a pair with names."""
-
-    def __init__(self, *limits: float) -> None:
-        self.limits = limits
-        self.totals = tuple(ExactSum() for _ in limits)
-
-    def _fits(self, asked: tuple[float, ...]) -> bool:
-        each = zip(self.totals, asked, self.limits, strict=True)
-        return all(total.bounds(more).upper <= _allowed(limit) for total, more, limit in each)
-
-    def _record(self, asked: tuple[float, ...]) -> None:
-        # All sums change at once, so that who reads without the lock never reads half a step.
-        self.totals = tuple(total.plus(more) for total, more in zip(self.totals, asked, strict=True))
-
-    def _sums(self) -> list[list[float]]:
-        return [list(total.partials) for total in self.totals]
-
     def restore(self, sums: Any) -> None:
+        """Take over the sums of a stored state, as ``from_state`` does."""
         if len(sums) != len(self.limits) or not all(math.isfinite(x) for partials in sums for x in partials):
             raise DomainError(f"{sums!r} are not {len(self.limits)} finite sums")
         totals = tuple(ExactSum(map(float, partials)) for partials in sums)
@@ -244,20 +217,11 @@ class AdditiveFilter(Filter):
             raise DomainError(f"{sums!r} holds a negative sum; nothing is ever given back")
         self.totals = totals
 
-    def _shown(self, asked: tuple[float, ...]) -> Any:
-        return self.amounts(*asked)
-
-    @property
-    def budget(self) -> Any:
-        return self._shown(self.limits)
-
-    @property
-    def spent(self) -> Any:
-        return self._shown(tuple(total.bounds().upper for total in self.totals))
-
-    @property
-    def remaining(self) -> Any:
-        return self._shown(tuple(map(ExactSum.left, self.totals, self.limits)))
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        spent, budget = _written(self.spent, up=True), _written(self.budget, up=False)
+        told = f"{spent} of {budget} spent in {self.steps} steps"
+        return f"{type(self).__name__}({inside}): {told}"
 
 
 @lru_cache(maxsize=REMEMBERED)

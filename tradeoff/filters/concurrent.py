@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.filters.base import AdditiveFilter, widened
+from tradeoff.filters.base import Filter, widened
 from tradeoff.filters.expost import ExPost, ExPostFilter, ex_post_or_curve
 from tradeoff.filters.steps import Step
 from tradeoff.filters.zcdp import ZCDPFilter, proved
@@ -21,7 +21,7 @@ class Sides(NamedTuple):
     ex_post_delta: float
 
 
-class ConcurrentFilter(AdditiveFilter):
+class ConcurrentFilter(Filter):
     """Grant steps within a zCDP budget and releases within an ex-post one, interleaved at will.
 
     Parameters

@@ -11,7 +11,7 @@ from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.filters.base import AdditiveFilter, widened
+from tradeoff.filters.base import Filter, widened
 from tradeoff.filters.costs import pure_loss
 from tradeoff.filters.steps import Step, curve_of
 
@@ -63,7 +63,7 @@ class Loss(NamedTuple):
     delta: float
 
 
-class ExPostFilter(AdditiveFilter):
+class ExPostFilter(Filter):
     """Grant releases while their ex-post losses add up to epsilon at most, and their deltas to delta.
 
     Parameters

@@ -10,13 +10,13 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number, written
 from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import SLACK, AdditiveFilter
+from tradeoff.filters.base import SLACK, Filter
 from tradeoff.filters.costs import REMEMBERED, gdp_mu
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import sqrt
 
 
-class GDPFilter(AdditiveFilter):
+class GDPFilter(Filter):
     """Grant steps while the sum of mu_k^2 stays within mu^2: the whole is mu-GDP, at no loss for adaptivity.
 
     Parameters

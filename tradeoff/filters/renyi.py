@@ -9,12 +9,12 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError, shown
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.filters.base import AdditiveFilter, widened
+from tradeoff.filters.base import Filter, widened
 from tradeoff.filters.costs import renyi
 from tradeoff.filters.zcdp import ZCDP, proved
 
 
-class RenyiFilter(AdditiveFilter):
+class RenyiFilter(Filter):
     """Grant steps while their Renyi divergences of one order add up to epsilon at most: (order, epsilon)-RDP.
 
     Parameters
@@ -62,7 +62,7 @@ class RenyiFilter(AdditiveFilter):
         return from_renyi({self.order: widened(self.epsilon)})
 
 
-class RhoFilter(AdditiveFilter):
+class RhoFilter(Filter):
     """Grant steps while sum rho_k <= rho and sum delta_k <= delta: the whole is delta-approximately rho-zCDP.
 
     Parameters

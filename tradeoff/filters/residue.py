@@ -12,7 +12,7 @@ from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.filters.base import SLACK, AdditiveFilter
+from tradeoff.filters.base import SLACK, Filter
 from tradeoff.filters.costs import gdp_mu, square
 from tradeoff.filters.domination import charge
 from tradeoff.filters.gdp import share, widened_mu
@@ -35,7 +35,7 @@ class Residue(NamedTuple):
     delta: float
 
 
-class ResidueFilter(AdditiveFilter):
+class ResidueFilter(Filter):
     """Grant a step f while some r' >= 0 has f (x) G_r' >= G_r; the largest such r' is the budget left.
 
     Parameters

@@ -10,7 +10,7 @@ from tradeoff.curves.parameters import count, number
 from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
-from tradeoff.filters.base import AdditiveFilter
+from tradeoff.filters.base import Filter
 from tradeoff.intervals.functions import whole
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
@@ -21,7 +21,7 @@ from tradeoff.operators.subsample import Subsampled
 _MOST = 10**9  # rounds a budget may have: whole numbers far below where the slack of a sum lets one more pass
 
 
-class SampledFilter(AdditiveFilter):
+class SampledFilter(Filter):
     """Grant steps of DP-SGD, at most so many: the whole is what as many steps fixed in advance are, exactly.
 
     Parameters

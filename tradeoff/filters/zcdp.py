@@ -10,7 +10,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.filters.base import SLACK, AdditiveFilter
+from tradeoff.filters.base import SLACK, Filter
 from tradeoff.filters.costs import REMEMBERED, sampled, zcdp
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, sqrt
@@ -23,7 +23,7 @@ class ZCDP(NamedTuple):
     delta: float
 
 
-class Converted(AdditiveFilter):
+class Converted(Filter):
     """Filter that adds up rho, or a multiple, and delta, and converts them into (epsilon, delta) once."""
 
     largest: ClassVar[float]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from tradeoff.errors import DomainError, LedgerError
-from tradeoff.filters.base import AdditiveFilter, Filter
+from tradeoff.filters.base import Filter
 from tradeoff.filters.expost import ExPost
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plain import plain
@@ -158,8 +158,6 @@ def _follows(filter_: Filter, before: Filter | None) -> bool:
         return True
     if (filter_.kind, filter_.parameters) != (before.kind, before.parameters):
         return False
-    if not isinstance(filter_, AdditiveFilter) or not isinstance(before, AdditiveFilter):
-        return True
     # fsum rounds the exact sum once, so its sign is right.
     pairs = zip(before.totals, filter_.totals, strict=True)
     return all(math.fsum((*new.partials, *(-x for x in old.partials))) >= 0 for old, new in pairs)
