@@ -11,13 +11,17 @@ from typing import Any, ClassVar, Self
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count
-from tradeoff.errors import BudgetExceeded, DomainError, KindError, shown
+from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError, shown
 from tradeoff.filters.costs import REMEMBERED
 from tradeoff.filters.shared import Shared
-from tradeoff.filters.steps import Step, adjacency_of, assumptions_of, curve_of
 from tradeoff.filters.sums import ExactSum
 from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.assumed import assumed
+
+# One adaptive step. Its guarantee is taken over both orders of a pair of neighbours.
+Step = TradeOff | Mechanism | Plan
 
 # Relative excess of a sum over its limit that is put down to rounding; ``guarantee()`` carries it. Costs are
 # rounded up by some 1e-15 of themselves, so that equal parts of a limit fit whatever their number.
@@ -264,8 +268,42 @@ def _sentences(assumptions: Any) -> tuple[str, ...]:
 
 def _written(amount: Any, *, up: bool) -> str:
     """Return an amount as it is printed: ten digits, to the safe side if it has more, and names of parts."""
-    if not isinstance(amount, tuple):
+    if not hasattr(amount, "_asdict"):
         text = format(amount, ".10g")
         return text if float(text) == amount else decimal(amount, ".10g", up=up)
-    parts = amount._asdict() if hasattr(amount, "_asdict") else dict(enumerate(amount))
-    return ", ".join(f"{name} = {_written(each, up=up)}" for name, each in parts.items())
+    return ", ".join(f"{name} = {_written(each, up=up)}" for name, each in amount._asdict().items())
+
+
+def curve_of(step: object) -> TradeOff:
+    """Return the curve of a step; approximations, free symbols and everything else are refused."""
+    if isinstance(step, Mechanism | Plan):
+        step = step.curve()
+    if hasattr(step, "trusted"):
+        raise KindError(
+            f"{shown(step)} is an approximation: it can under-report the loss, and a filter built on it "
+            "would prove nothing; spend the curve it approximates, or .trusted() to insist"
+        )
+    if not isinstance(step, TradeOff):
+        raise KindError(
+            f"{shown(step)} is no step: a filter takes a curve, such as Gaussian(0.1), "
+            "or a mechanism, such as mechanisms.Gaussian(10)"
+        )
+    if step.free_symbols:
+        names = ", ".join(sorted(map(str, step.free_symbols)))
+        remedy = "a step takes numbers: substitute them first, with .subs({...})"
+        raise SymbolError(f"{shown(step)} has free symbols {names}; {remedy}")
+    return step
+
+
+def adjacency_of(step: object, seen: str | None) -> str | None:
+    """Return the neighbours that the steps so far and this one are stated for; None while they fit any."""
+    mine = getattr(step, "adjacency", None)
+    if mine is not None and seen is not None and mine != seen:
+        found = f"{shown(step)} is stated for {mine} neighbours, and earlier steps for {seen}"
+        raise PlanError(f"{found}: one filter serves one kind")
+    return mine or seen
+
+
+def assumptions_of(curve: object, seen: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what the steps so far and this one rest on without proof, each sentence once."""
+    return tuple(dict.fromkeys((*seen, *getattr(curve, "assumptions", ()))))

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.filters.base import Filter, widened
+from tradeoff.filters.base import Filter, Step, widened
 from tradeoff.filters.expost import ExPost, ExPostFilter, ex_post_or_curve
-from tradeoff.filters.steps import Step
 from tradeoff.filters.zcdp import ZCDPFilter, proved
 
 

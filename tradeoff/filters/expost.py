@@ -11,9 +11,8 @@ from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.filters.base import Filter, widened
+from tradeoff.filters.base import Filter, Step, curve_of, widened
 from tradeoff.filters.costs import pure_loss
-from tradeoff.filters.steps import Step, curve_of
 
 
 @dataclass(frozen=True)

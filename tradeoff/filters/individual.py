@@ -12,11 +12,10 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, number
 from tradeoff.errors import DomainError, KindError, PlanError, domain, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import SLACK
+from tradeoff.filters.base import SLACK, assumptions_of, curve_of
 from tradeoff.filters.costs import gdp_mu
 from tradeoff.filters.gdp import widened_mu
 from tradeoff.filters.shared import Shared, numbers
-from tradeoff.filters.steps import assumptions_of, curve_of
 from tradeoff.intervals.rounding import UNIT, Array, down, up
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
