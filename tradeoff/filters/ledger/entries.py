@@ -11,14 +11,19 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from tradeoff.errors import DomainError, LedgerError
 from tradeoff.filters.base import Filter
 from tradeoff.filters.expost import ExPost
+from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plain import plain
 from tradeoff.mechanisms.plan import Plan
 
 GENESIS = "0" * 64  # what stands for the hash before the first entry
+
+_TOTALS = ("budget", "spent", "remaining")  # what an entry shows of its filter
 
 # Difference of stored and found totals, over the budget, put down to the libm: a few units, and room.
 _LIBM = 2.0**-40
@@ -45,13 +50,7 @@ class Row(NamedTuple):
 
     @classmethod
     def read(cls, line: bytes) -> Self:
-        """Return the row of a stored line; there is only one way to write it.
-
-        Raises
-        ------
-        LedgerError
-            If it is no such line.
-        """
+        """Return the row of a stored line; there is only one way to write it."""
         try:
             step, time, mechanism, totals, state, digest = json.loads(line)
             row = cls(step, time, _text(mechanism), _text(totals), _text(state), digest)
@@ -107,13 +106,7 @@ class Entry:
 
     @classmethod
     def read(cls, row: Row, previous: str) -> Self:
-        """Return the entry of a stored row that carries the right hash.
-
-        Raises
-        ------
-        LedgerError
-            If the row was edited, or does not follow the entry with the hash ``previous``.
-        """
+        """Return the entry of a row that was not edited, and follows the entry with the hash ``previous``."""
         if not all(map(isinstance, row, (int, str, str, str, str, str))) or row.hash != _hash(previous, row):
             raise Flaw(
                 f"entry {row.step!r} does not carry the hash of its content and of the entry before: "
@@ -127,13 +120,7 @@ class Entry:
 
 
 def chain(rows: Iterable[Row]) -> Iterator[Entry]:
-    """Go through all entries, each checked against the one before: hash, number, budget, growing sums.
-
-    Raises
-    ------
-    LedgerError
-        At the first entry that is not as it was written.
-    """
+    """Go through all entries, each checked against the one before: hash, number, budget, growing sums."""
     previous, before = GENESIS, None
     for number, row in enumerate(rows):
         entry = Entry.read(row, previous)
@@ -170,22 +157,17 @@ def _near(stored: dict[str, Any], found: dict[str, Any]) -> bool:
     are compared exactly.
     """
     try:
-        columns = [
-            _numbers(told[name]) for told in (stored, found) for name in ("budget", "spent", "remaining")
-        ]
-        return len(stored) == 3 and all(
-            math.isclose(mine, its, rel_tol=0.0, abs_tol=_LIBM * abs(amounts[3]))
-            for amounts in zip(*columns, strict=True)
-            for mine, its in zip(amounts[:3], amounts[3:], strict=True)
-        )
+        mine, its = _amounts(stored), _amounts(found)
     except (KeyError, TypeError, ValueError):
         return False
+    room = _LIBM * np.abs(its[0])
+    return len(stored) == 3 and mine.shape == its.shape and np.allclose(mine, its, rtol=0.0, atol=room)
 
 
-def _numbers(amount: Any) -> list[float]:
-    """Return the numbers of an amount, in order."""
-    parts = amount.values() if isinstance(amount, dict) else amount if isinstance(amount, list) else None
-    return [float(amount)] if parts is None else [x for each in parts for x in _numbers(each)]
+def _amounts(told: dict[str, Any]) -> Array:
+    """Return budget, spent and remaining, a row each, and a column for each of their parts."""
+    rows = (told[name] for name in _TOTALS)
+    return np.array([list(row.values()) if isinstance(row, dict) else row for row in rows], dtype=float)
 
 
 def rebuilt(entry: Entry) -> Filter:
@@ -215,7 +197,7 @@ def described(step: object) -> dict[str, Any]:
 
 def totals(filter_: Filter) -> dict[str, Any]:
     """Return what a filter had, spent and has left, as plain data."""
-    return {name: plain(getattr(filter_, name), repr) for name in ("budget", "spent", "remaining")}
+    return {name: plain(getattr(filter_, name), repr) for name in _TOTALS}
 
 
 def _text(data: Any) -> str:
