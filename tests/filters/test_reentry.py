@@ -145,7 +145,7 @@ def test_a_ledger_is_not_asked_to_write_while_its_thread_reads(tmp_path: Path) -
     assert "by this very thread" in str(found[0])
 
 
-@pytest.mark.parametrize("place", ["_named", "_held"])
+@pytest.mark.parametrize("place", ["_named", "_asked_by_this_thread"])
 def test_an_interrupt_around_the_lock_leaves_the_ledger_open(tmp_path: Path, place: str) -> None:
     path = tmp_path / "a.ledger"
     ledger = filters.Ledger.create(path, filters.GDPFilter(1.0))
@@ -171,6 +171,6 @@ def test_an_entry_left_by_an_interrupt_heals_itself(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     ledger = filters.Ledger.create(path, filters.GDPFilter(1.0))
     with path.open("rb") as file:
-        store._held()[file.fileno()] = store._named(file.fileno())
+        store._asked_by_this_thread()[file.fileno()] = store._named(file.fileno())
     ledger.spend(Gaussian(0.1))
-    assert not store._held()
+    assert not store._asked_by_this_thread()

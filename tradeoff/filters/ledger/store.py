@@ -108,9 +108,6 @@ class Seal(NamedTuple):
         return seal
 
 
-_HELD = local()  # the files that each thread is asking
-
-
 class Opened(NamedTuple):
     """An open file, and its seal."""
 
@@ -166,13 +163,7 @@ class Store:
             )
 
     def create(self, rows: Iterable[Row]) -> None:
-        """Make a new file that holds these rows: whole, or not at all.
-
-        Raises
-        ------
-        LedgerError
-            If there is such a file already, or it cannot be made.
-        """
+        """Make a new file that holds these rows: whole, or not at all."""
         with self._made() as file:
             seal = Seal(WIDTH, WIDTH, GENESIS)
             for row in rows:
@@ -236,12 +227,12 @@ class Store:
     def _locked(self, file: int, *, exclusive: bool) -> Iterator[None]:
         """Hold the lock, and tell who interrupts this thread that it asks already."""
         try:
-            _held()[file] = _named(file)
+            _asked_by_this_thread()[file] = _named(file)
             self._lock(file, exclusive=exclusive)
             yield
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open too
-            _held().pop(file, None)
+            _asked_by_this_thread().pop(file, None)
 
     def _lock(self, file: int, *, exclusive: bool) -> None:
         deadline = time.monotonic() + self.wait
@@ -250,7 +241,7 @@ class Store:
                 return fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 # An interrupt may leave the entry of a closed descriptor, whose number the next one has.
-                if _named(file) in [name for other, name in _held().items() if other != file]:
+                if _named(file) in [name for other, name in _asked_by_this_thread().items() if other != file]:
                     told = "is being asked by this very thread, which was interrupted to ask again"
                     raise Flaw(f"{told}; nothing was granted: ask later") from error
                 if time.monotonic() >= deadline:
@@ -269,9 +260,12 @@ class Store:
             raise LedgerError(f"{self.path}: {_reason(error)}") from error
 
 
-def _held() -> dict[int, tuple[int, int, int]]:
-    """Return what this thread is asking, by descriptor: a signal handler of it would wait for itself."""
-    files: dict[int, tuple[int, int, int]] = _HELD.__dict__.setdefault("files", {})
+_THREAD = local()  # what each thread has of its own
+
+
+def _asked_by_this_thread() -> dict[int, tuple[int, int, int]]:
+    """Return the files it is asking, by descriptor: a signal handler of it would wait for itself."""
+    files: dict[int, tuple[int, int, int]] = _THREAD.__dict__.setdefault("files", {})
     return files
 
 
@@ -285,13 +279,7 @@ def _reason(error: OSError) -> str:
 
 
 def old_rows(path: Path) -> Iterator[Row]:
-    """Go through the rows of a ledger of the first format, in SQLite.
-
-    Raises
-    ------
-    LedgerError
-        If the file cannot be read, or its pages are damaged.
-    """
+    """Go through the rows of a ledger of the first format, in SQLite."""
     import sqlite3
 
     try:
