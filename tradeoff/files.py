@@ -16,7 +16,7 @@ from tradeoff.design.allocate import Allocation
 from tradeoff.design.calibration import Calibration
 from tradeoff.design.sensitivities import Sensitivities
 from tradeoff.errors import DomainError, file_name, shown
-from tradeoff.exchange import CURVES, Codec, Form, attributes, document, record
+from tradeoff.exchange import CURVES, Codec, Form, attributes, record
 from tradeoff.gdp.reduction import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import KINDS, Mechanism, Plan
@@ -123,7 +123,7 @@ def save(thing: Any, path: str | Path) -> None:
     ...     to.load(pathlib.Path(folder) / "steps.json") == steps
     True
     """
-    write_whole(path, document.written(CODEC, thing, indent=1) + "\n")
+    write_whole(path, CODEC.dumps(thing, indent=1) + "\n")
 
 
 def load(path: str | Path) -> Any:
@@ -159,7 +159,7 @@ def load(path: str | Path) -> Any:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise DomainError(f"holds more than {_LARGEST} letters, which is no curve")
-        return document.read(CODEC, content)
+        return CODEC.loads(content)
     except OSError as error:
         raise DomainError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:  # errors of JSON and of text, and our own

@@ -18,7 +18,6 @@ from tests.truth.claims import check_range, refuted
 from tests.truth.operators import Product, Subsampled
 from tests.truth.spec import Spec
 from tradeoff.errors import NoClosedForm, PrecisionError, Undecided
-from tradeoff.exchange import document
 from tradeoff.files import CODEC
 
 Relation = Callable[[Spec, Drawer], Iterator[str]]
@@ -283,10 +282,10 @@ def files_keep(spec: Spec, draw: Drawer) -> Iterator[str]:
     """What a file holds is the curve, and gives its answers to the bit."""
     f, (question, at) = built(spec), one_question(draw)
     try:
-        text = document.written(CODEC, f)
+        text = CODEC.dumps(f)
     except to.errors.DomainError:
         return
-    again = document.read(CODEC, text)
+    again = CODEC.loads(text)
     if again != f or hash(again) != hash(f):
         yield f"{f!r} is read as {again!r}"
     if ask(f, question, at) != ask(again, question, at):

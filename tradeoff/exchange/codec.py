@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import types
@@ -16,6 +17,8 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import is_masked, ratio_of
 from tradeoff.errors import DomainError, TradeOffError, counted, shown
+
+SCHEMA = 1  # version of the outermost form; it grows where an older reader would misread a file
 
 _FRACTION = re.compile(r"-?\d{1,4000}/\d{1,4000}")  # Python reads and prints no more than 4300 digits
 
@@ -156,6 +159,28 @@ class Codec:
         except (TradeOffError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
             raise DomainError(f"{where}: is no {kind}: {error}") from error
 
+    def dumps(self, thing: Any, *, indent: int | None = None) -> str:
+        """Return the text of a document that holds ``thing``; ``DomainError`` if a part of it has no form."""
+        try:
+            content = {"schema": SCHEMA, "tradeoff": self.encode(thing)}
+            text = json.dumps(content, indent=indent, ensure_ascii=False)
+            text.encode()
+        except RecursionError:
+            what = f"the {type(thing).__name__} is nested too deeply for a file, or in itself"
+            raise DomainError(f"{what}; save its parts") from None
+        except DomainError:
+            raise
+        except ValueError as error:  # half of a letter, or an integer of thousands of digits
+            raise DomainError(f"{shown(thing)} has no form in a file: {error}") from error
+        return text
+
+    def loads(self, content: str) -> Any:
+        """Return what a document holds; ``ValueError`` if it is no JSON, else ``DomainError`` says why."""
+        try:
+            return self.decode(_body(json.loads(content, object_pairs_hook=_table, parse_constant=_refuse)))
+        except RecursionError:
+            raise DomainError("is nested too deeply") from None
+
 
 def _unwrapped(value: Any) -> Any:
     """Return the number that a scalar of NumPy is: a fraction where no float is."""
@@ -200,3 +225,25 @@ def _text(data: str, where: str) -> Any:
         return Fraction(data)
     except ZeroDivisionError:
         raise DomainError(f"{where} = {shown(data)} divides by 0") from None
+
+
+def _body(data: Any) -> Any:
+    if not (isinstance(data, dict) and data.keys() == {"schema", "tradeoff"}):
+        raise DomainError('is no file of tradeoff: it must hold {"schema": ..., "tradeoff": ...}')
+    if data["schema"] != SCHEMA or isinstance(data["schema"], bool):
+        raise DomainError(
+            f"schema = {shown(data['schema'])} is not {SCHEMA}, the one this version reads; "
+            "use the version that wrote it"
+        )
+    return data["tradeoff"]
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise DomainError(f"an entry stands twice among {', '.join(name for name, _ in pairs)}")
+    return found
+
+
+def _refuse(name: str) -> None:
+    raise DomainError(f'{name} is no number of JSON; infinities are written "inf" and "-inf"')

@@ -7,7 +7,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, PlanError
-from tradeoff.exchange import CURVES, document
+from tradeoff.exchange import CURVES
 from tradeoff.spec.entries import text, wrong
 from tradeoff.spec.limits import limit, within
 
@@ -23,7 +23,7 @@ def written(curve: TradeOff) -> str:
     '{"schema": 1, "tradeoff": {"kind": "piecewise-linear",'
     """
     try:
-        return document.written(CURVES, curve)
+        return CURVES.dumps(curve)
     except DomainError as error:
         raise PlanError(str(error)) from error
 
@@ -33,7 +33,7 @@ def read(where: str, value: Any, folder: Path) -> TradeOff:
     given = text(where, value)
     content = given if given.lstrip().startswith("{") else _content(where, folder / given)
     try:
-        curve = document.read(CURVES, content)
+        curve = CURVES.loads(content)
     except ValueError as error:  # errors of JSON, and our own
         raise PlanError(f"{where}: {error}") from error
     if not isinstance(curve, TradeOff):
