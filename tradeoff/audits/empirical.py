@@ -61,14 +61,8 @@ class Empirical(Displayed):
 
     Parameters
     ----------
-    null
-        Scores under P; they are kept sorted.
-    alternative
-        Scores under Q; they too.
-    confidence
-        Probability in (0, 1) with which each statement holds.
-    thresholds
-        Scores from which on to reject, fixed before the scores were seen; None: every threshold at once.
+    null, alternative, confidence, thresholds
+        As ``empirical`` takes them; scores under P and under Q are kept sorted.
 
     Notes
     -----
@@ -160,12 +154,6 @@ class Empirical(Displayed):
         claim
             A curve, for this order of the pair; or a plan or a mechanism, whose guarantee for both is tested.
 
-        Returns
-        -------
-        Refutation
-            With a p-value that is valid for any law of the scores, and for thresholds chosen after they were
-            seen.
-
         Raises
         ------
         KindError
@@ -174,7 +162,8 @@ class Empirical(Displayed):
         Notes
         -----
         While the claim holds, q(b) <= q(claim(a)) at each test, so t (1 - log t) for the largest t = p(a)
-        q(claim(a)) over a is a p-value. The least over the tests, times their number, is one for all.
+        q(claim(a)) over a is a p-value. The least over the tests, times their number, is one for all: for any
+        law of the scores, and for thresholds chosen after they were seen.
         """
         f, tests, (n, m) = claimed(claim), self._tests, self._sizes
         alphas, betas = f.lower.points[:2]  # where to look: nothing is proved by them

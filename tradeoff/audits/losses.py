@@ -29,10 +29,8 @@ class LossSample:
 
     Parameters
     ----------
-    under_p, under_q
-        The draws in nats; they are kept sorted.
-    confidence
-        Probability in (0, 1) with which ``delta`` holds at one loss.
+    under_p, under_q, confidence
+        As ``from_losses`` takes them; the draws are kept sorted.
     """
 
     under_p: Array

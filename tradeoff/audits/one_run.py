@@ -145,11 +145,6 @@ class OneRun(Displayed):
         claim
             A curve, a plan or a mechanism; of a curve that is not symmetric the either-order envelope.
 
-        Returns
-        -------
-        Refutation
-            Its p-value is the least of ``p_value`` over the claim's privacy profile, and of the f-DP bound.
-
         Raises
         ------
         KindError
@@ -157,7 +152,8 @@ class OneRun(Displayed):
 
         Notes
         -----
-        With r_k = E[C; C >= k]/m and h_k = E[guesses - C; C >= k]/m for C right guesses, whether canary i is
+        The p-value is the least of ``p_value`` over the claim's privacy profile, and of the f-DP bound. With
+        r_k = E[C; C >= k]/m and h_k = E[guesses - C; C >= k]/m for C right guesses, whether canary i is
         guessed right with k - 1 others right is as hard to tell as its coin: h_{k-1} >= f(1 - r_k) for
         every k, as f is symmetric and convex. Laws of C with P(C >= c) = tau that meet all of these leave
         least for fewer right guesses where all of tau lies at c and every other inequality is met just so

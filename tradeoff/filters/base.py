@@ -119,21 +119,9 @@ class Filter(Shared, ABC):
     # The protocol.
 
     def would_exceed(self, step: Step) -> bool:
-        """Whether ``spend(step)`` would be refused now; another thread may be faster.
+        """Whether ``spend(step)`` would be refused now for its size; another thread may be faster.
 
-        Parameters
-        ----------
-        step
-            Curve (``TradeOff``), mechanism or plan.
-
-        Raises
-        ------
-        KindError
-            If the step may not enter a filter of this kind at all.
-        SymbolError
-            If the step has free symbols.
-        PlanError
-            If the step is stated for other neighbours than those before.
+        Steps, and other errors, are those of ``spend``.
         """
         adjacency_of(step, self.adjacency)
         return not self._fits(self._asked(self._read(step)))

@@ -114,18 +114,13 @@ class IndividualGDPFilter(Shared):
         return ~_grant(used, mu, self.mu)
 
     def spend(self, step: Any) -> Mask:
-        """Charge every record that has room for the step, and leave the others out of it.
+        """Charge every record that has room for the step, leave the others out, and say which take part.
 
         Parameters
         ----------
         step
             The mu of each record: numbers in [0, inf] of shape (records,), NumPy or Arrow; inf is always left
             out. Or one curve or mechanism for all.
-
-        Returns
-        -------
-        ndarray of bool
-            Which records take part. Nothing is charged to the others.
 
         Raises
         ------

@@ -83,17 +83,12 @@ class Odometer(Shared, ABC):
         return float(self.bound(self.clock))
 
     def bound(self, clock: ArrayLike) -> Array:
-        """Return the bound on the loss at clock V: V/2 and a margin for V fluctuations, rounded up.
+        """Return the bound on the loss at clock V: V/2 and a margin for V fluctuations, in nats, rounded up.
 
         Parameters
         ----------
         clock
-            Values of V in [0, inf); any shape.
-
-        Returns
-        -------
-        ndarray
-            Losses in nats, shaped like ``clock``.
+            Values of V in [0, inf), of any shape, which the answer has.
 
         Raises
         ------

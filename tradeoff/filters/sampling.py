@@ -35,11 +35,6 @@ def exact_release(
         ``numpy.random.Generator`` for results that can be repeated. Default: the operating system's secure
         source, which is what a release wants.
 
-    Returns
-    -------
-    int
-        The count with noise.
-
     Raises
     ------
     KindError
@@ -75,11 +70,6 @@ def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | Non
         ``Fraction``.)
     rng
         As for ``exact_release``.
-
-    Returns
-    -------
-    int
-        One draw.
 
     Raises
     ------
@@ -117,11 +107,6 @@ def discrete_laplace(scale: Rational | float, rng: np.random.Generator | None = 
         A positive rational; a float is taken as the rational it is.
     rng
         As for ``exact_release``.
-
-    Returns
-    -------
-    int
-        One draw.
 
     Raises
     ------

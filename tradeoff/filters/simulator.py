@@ -65,17 +65,12 @@ class GaussianSimulator(Shared):
         return _plain(np.maximum(self._left, 0.0))
 
     def answer(self, m: ArrayLike) -> Any:
-        """Answer the next query: N(b m, 1), independent of the answers before.
+        """Answer the next query in each run: N(b m, 1), independent of the answers before.
 
         Parameters
         ----------
         m
             Finite numbers, one for each run or one for all; they may depend on earlier answers.
-
-        Returns
-        -------
-        float or ndarray
-            W_i for each run.
 
         Raises
         ------

@@ -18,19 +18,7 @@ class _Sessions:
     ) -> BrownianMechanism:
         """Open a session of the Brownian mechanism; by time T it costs mu^2 = Delta^2/T, or half that in rho.
 
-        Parameters
-        ----------
-        value
-            The true answer, a number or an array.
-        sensitivity
-            l2-sensitivity of the query, in (0, inf).
-        rng
-            ``numpy.random.Generator`` or a seed.
-
-        Returns
-        -------
-        BrownianMechanism
-            Nothing is paid before its first ``refine``.
+        Parameters are those of ``BrownianMechanism``; nothing is paid before the first ``refine``.
         """
         return BrownianMechanism(value, sensitivity, filter=self, rng=rng)
 

@@ -72,7 +72,7 @@ class Ledger:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], filter: Filter) -> Self:  # noqa: A002 - the name of the thing
-        """Put a filter on disk.
+        """Put a filter on disk, and return the ledger that takes its place.
 
         Parameters
         ----------
@@ -80,11 +80,6 @@ class Ledger:
             A file that does not exist yet.
         filter
             The filter, unspent.
-
-        Returns
-        -------
-        Ledger
-            The ledger that takes its place.
 
         Raises
         ------
@@ -229,17 +224,12 @@ class Ledger:
         return list(self._chain())
 
     def verify(self, head: str | None = None) -> str:
-        """Check every entry, and the file that holds them.
+        """Check every entry, and the file that holds them; return the head now.
 
         Parameters
         ----------
         head
             A head known from before; without it a file put back to an earlier state goes unnoticed.
-
-        Returns
-        -------
-        str
-            The head now.
 
         Raises
         ------
@@ -259,18 +249,14 @@ class Ledger:
         return found
 
     def backup(self, path: str | os.PathLike[str]) -> str:
-        """Write a copy of the ledger as it is now, while others go on spending.
+        """Write a copy of the ledger as it is now, while others go on spending; return its head.
+
+        All of its entries are checked. The copy is a second budget: never spend from both.
 
         Parameters
         ----------
         path
             A file that does not exist yet.
-
-        Returns
-        -------
-        str
-            The head of the copy, with all of its entries checked. The copy is a second budget: never spend
-            from both.
 
         Raises
         ------

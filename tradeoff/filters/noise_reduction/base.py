@@ -101,17 +101,12 @@ class NoiseReduction:
         raise NotImplementedError
 
     def refine(self, level: float) -> Release:
-        """Pay for the next level, then draw and return its value.
+        """Pay for the next level, then draw its value and return it with what has been paid.
 
         Parameters
         ----------
         level
             Variance of the noise, below that of the last release; or epsilon, above that of the last release.
-
-        Returns
-        -------
-        Release
-            The value with what has been paid for it.
 
         Raises
         ------
@@ -195,7 +190,9 @@ class NoiseReduction:
 
 
 def geometric(start: float, factor: float) -> Iterator[float]:
-    """Levels start, start/factor, start/factor^2, ... without end: each costs ``factor`` times the last.
+    """Levels start, start/factor, start/factor^2, ...: each costs ``factor`` times the last.
+
+    They go on as long as floats fall: no quotient of the least one by less than 2 does.
 
     Parameters
     ----------
@@ -203,11 +200,6 @@ def geometric(start: float, factor: float) -> Iterator[float]:
         First variance, in (0, inf).
     factor
         Ratio of neighbouring levels, in (1, inf).
-
-    Yields
-    ------
-    float
-        The levels, as long as floats fall: no quotient of the least one by less than 2 does.
 
     Examples
     --------
