@@ -1,9 +1,7 @@
 """Filters: budgets for steps chosen in view of earlier answers."""
 
-from tradeoff.filters.approximate import ApproximateDPFilter, PureDPFilter
 from tradeoff.filters.base import KINDS, Filter
-from tradeoff.filters.concurrent import ConcurrentFilter
-from tradeoff.filters.expost import ExPost, ExPostFilter
+from tradeoff.filters.expost import ConcurrentFilter, ExPost, ExPostFilter
 from tradeoff.filters.gdp import FDPFilter, GDPFilter
 from tradeoff.filters.individual import IndividualGDPFilter
 from tradeoff.filters.ledger import Entry, Ledger
@@ -23,7 +21,7 @@ from tradeoff.filters.sampled import SampledFilter
 from tradeoff.filters.sampling import discrete_gaussian, discrete_laplace, exact_release
 from tradeoff.filters.simulator import GaussianSimulator
 from tradeoff.filters.unified import UnifiedFilter, UnifiedZCDPFilter
-from tradeoff.filters.zcdp import ZCDPFilter
+from tradeoff.filters.zcdp import ApproximateDPFilter, PureDPFilter, ZCDPFilter
 
 __all__ = [
     "KINDS",
