@@ -47,7 +47,7 @@ from tradeoff.filters import (
     ZCDPFilter,
 )
 from tradeoff.filters.ledger import store
-from tradeoff.filters.ledger.entries import GENESIS, Entry, _hash, chain, rebuilt, totals
+from tradeoff.filters.ledger.entries import GENESIS, Entry, chain, rebuilt, totals
 from tradeoff.filters.ledger.store import WIDTH, Seal
 from tradeoff.mechanisms import DiscreteGaussian, Gaussian, Laplace, Mechanism, Plan, SubsampledGaussian
 
@@ -81,7 +81,7 @@ def put(path, rows, *, head=None):
     path.write_bytes(seal.line() + b"".join(rows))
 
 
-def first_format(path, rows, *statements):
+def first_format(path, entries, *statements):
     """Write a ledger as it was before: an SQLite database."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
@@ -91,18 +91,18 @@ def first_format(path, rows, *statements):
         )
         db.execute(f"PRAGMA application_id = {0x74724F66}")
         db.execute("PRAGMA user_version = 1")
-        db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+        db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", [entry.row() for entry in entries])
         for statement in statements:
             db.execute(statement)
 
 
 def chained(entries):
-    """Return the rows of entries whose chain of hashes was written anew."""
-    previous, rows = GENESIS, []
+    """Return the entries with their chain of hashes written anew."""
+    previous, found = GENESIS, []
     for entry in entries:
-        previous = _hash(previous, entry.row())
-        rows.append(entry.row()._replace(hash=previous))
-    return rows
+        previous = entry.digest(previous)
+        found.append(replace(entry, hash=previous))
+    return found
 
 
 # The protocol of a filter.
@@ -217,7 +217,7 @@ def test_export_holds_a_few_entries_at_a_time(path):
     for _ in range(1000):
         filter_.spend(Gaussian(noise_multiplier=1000))
         entries.append(Entry.following(entries[-1], STEP, filter_))
-    put(path, [entry.row().line() for entry in entries])
+    put(path, [entry.line() for entry in entries])
     for write in (Ledger(path).to_json, Ledger(path).to_csv):
         with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
             tracemalloc.start()
@@ -318,7 +318,7 @@ def test_a_grant_that_is_killed_at_any_moment_is_there_or_not(spent, torn):
 
 def test_whatever_a_killed_process_left_behind_the_seal_is_nothing(spent):
     whole, before = spent.read_bytes(), Ledger(spent).entries()
-    left = Entry.following(before[-1], STEP, GDPFilter(1)).row().line()
+    left = Entry.following(before[-1], STEP, GDPFilter(1)).line()
     rng = random.Random(0)
     flipped = [
         left[:at] + bytes([left[at] ^ 1 << rng.randrange(8)]) + left[at + 1 :]
@@ -607,16 +607,16 @@ def test_a_ledger_of_the_first_format_is_named_and_written_anew(path, tmp_path):
     for _ in range(3):
         filter_.spend(STEP)
         entries.append(Entry.following(entries[-1], STEP, filter_))
-    rows, old = chained(entries), tmp_path / "old"
+    entries, old = chained(entries), tmp_path / "old"
     first_format(
-        old, rows, "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries WHERE step > 0; END"
+        old, entries, "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries WHERE step > 0; END"
     )
     for act in (lambda: Ledger(old), lambda: Ledger(old).spend(STEP)):
         with pytest.raises(LedgerError, match=r"first format.*Ledger\.convert"):
             act()
     found = Ledger.convert(old, path)
-    assert [entry.row() for entry in found.entries()] == rows
-    assert found.verify(head=rows[2].hash) == rows[-1].hash
+    assert found.entries() == entries
+    assert found.verify(head=entries[2].hash) == entries[-1].hash
     assert found.spend(STEP).step == 4
     with pytest.raises(LedgerError, match="exists already"):
         Ledger.convert(old, path)
@@ -672,8 +672,8 @@ def test_an_edited_entry_is_found(spent, place, value, step):
 
 def test_what_was_edited_at_the_end_is_not_built_upon(spent):
     rows = lines(spent)
-    state = Ledger(spent).entries()[2].row().state
-    rows[3] = rows[3].replace(Ledger(spent).last.row().state.encode(), state.encode())
+    state = Ledger(spent).entries()[2].row()[4]
+    rows[3] = rows[3].replace(Ledger(spent).last.row()[4].encode(), state.encode())
     put(spent, rows)
     with pytest.raises(LedgerError, match="edited"):
         Ledger(spent).spend(STEP)

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,35 +31,6 @@ _LIBM = 2.0**-40
 
 class Flaw(LedgerError):  # noqa: N818 - it becomes a LedgerError once the file is named
     """What is wrong with a ledger, told by those who do not know its file; who opened it names it."""
-
-
-class Row(NamedTuple):
-    """An entry as it is hashed: JSON texts, and the hash in hexadecimal digits."""
-
-    step: int
-    time: str
-    mechanism: str
-    totals: str
-    state: str
-    hash: str
-
-    def line(self) -> bytes:
-        """Return the entry as it is stored: a JSON array on one line."""
-        parts = (self.step, _text(self.time), self.mechanism, self.totals, self.state, _text(self.hash))
-        return f"[{','.join(map(str, parts))}]\n".encode()
-
-    @classmethod
-    def read(cls, line: bytes) -> Self:
-        """Return the row of a stored line; there is only one way to write it."""
-        try:
-            step, time, mechanism, totals, state, digest = json.loads(line)
-            row = cls(step, time, _text(mechanism), _text(totals), _text(state), digest)
-            whole = row.line() == line
-        except (ValueError, TypeError, RecursionError):
-            whole = False
-        if not whole:
-            raise Flaw("a line is no entry as it was written: the ledger was damaged or edited")
-        return row
 
 
 @dataclass(frozen=True)
@@ -97,33 +68,48 @@ class Entry:
         time = datetime.now(UTC).isoformat(timespec="microseconds")
         mechanism = {"ledger": secrets.token_hex(16)} if previous is None else described(step)
         found = cls(number, time, mechanism, totals(filter_), filter_.state(), "")
-        return replace(found, hash=_hash(previous.hash if previous else GENESIS, found.row()))
-
-    def row(self) -> Row:
-        """Return the entry as it is stored."""
-        mechanism, told, state = map(_text, (self.mechanism, self.totals, self.state))
-        return Row(self.step, self.time, mechanism, told, state, self.hash)
+        return replace(found, hash=found.digest(previous.hash if previous else GENESIS))
 
     @classmethod
-    def read(cls, row: Row, previous: str) -> Self:
-        """Return the entry of a row that was not edited, and follows the entry with the hash ``previous``."""
-        if not all(map(isinstance, row, (int, str, str, str, str, str))) or row.hash != _hash(previous, row):
+    def read(cls, line: bytes) -> Self:
+        """Return the entry of a stored line; there is only one way to write it."""
+        try:
+            entry = cls(*json.loads(line))
+            whole = entry.line() == line
+        except (ValueError, TypeError, RecursionError):
+            whole = False
+        if not whole:
+            raise Flaw("a line is no entry as it was written: the ledger was damaged or edited")
+        return entry
+
+    def line(self) -> bytes:
+        """Return the entry as it is stored: a JSON array on one line."""
+        return f"{_text(list(vars(self).values()))}\n".encode()
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the entry as it is hashed: its tables as JSON texts."""
+        return self.step, self.time, *map(_text, (self.mechanism, self.totals, self.state)), self.hash
+
+    def digest(self, previous: str) -> str:
+        """Return the hash that it has after the entry with the hash ``previous``."""
+        # A JSON array of texts: no two different entries have the same bytes.
+        return hashlib.sha256(_text([previous, *self.row()[:-1]]).encode()).hexdigest()
+
+    def check(self, previous: str) -> None:
+        """Refuse an entry that was edited, or does not follow the one with the hash ``previous``."""
+        typed = isinstance(self.step, int) and isinstance(self.time, str)
+        if not typed or self.hash != self.digest(previous):
             raise Flaw(
-                f"entry {row.step!r} does not carry the hash of its content and of the entry before: "
+                f"entry {self.step!r} does not carry the hash of its content and of the entry before: "
                 "the ledger was edited"
             )
-        try:
-            mechanism, told, state = map(json.loads, (row.mechanism, row.totals, row.state))
-            return cls(row.step, row.time, mechanism, told, state, row.hash)
-        except ValueError as error:
-            raise Flaw(f"entry {row.step} is no JSON: {error}") from error
 
 
-def chain(rows: Iterable[Row]) -> Iterator[Entry]:
+def chain(entries: Iterable[Entry]) -> Iterator[Entry]:
     """Go through all entries, each checked against the one before: hash, number, budget, growing sums."""
     previous, before = GENESIS, None
-    for number, row in enumerate(rows):
-        entry = Entry.read(row, previous)
+    for number, entry in enumerate(entries):
+        entry.check(previous)
         told = rebuilt(entry)
         if not (
             entry.step == number == told.steps
@@ -202,8 +188,3 @@ def totals(filter_: Filter) -> dict[str, Any]:
 
 def _text(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False)
-
-
-def _hash(previous: str, row: Row) -> str:
-    # A JSON array of texts: no two different rows have the same bytes.
-    return hashlib.sha256(_text([previous, *row[:-1]]).encode()).hexdigest()

@@ -10,15 +10,15 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import IO, Any, Self
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, LedgerError, shown
 from tradeoff.filters.base import Filter
-from tradeoff.filters.ledger.entries import Entry, Flaw, Row, chain, rebuilt
-from tradeoff.filters.ledger.store import Opened, Store, old_rows
+from tradeoff.filters.ledger.entries import Entry, Flaw, chain, rebuilt
+from tradeoff.filters.ledger.store import Opened, Store, old_entries
 
 _QUICK = 0.02  # seconds of arithmetic that may keep others waiting: about that of a few grants on a slow disk
 
@@ -93,7 +93,7 @@ class Ledger:
                 f"{shown(filter)} is no unspent filter; a ledger starts with one, such as GDPFilter(1)"
             )
         filter.known()
-        Store(path).create([Entry.following(None, None, filter).row()])
+        Store(path).create([Entry.following(None, None, filter)])
         return cls(path)
 
     @classmethod
@@ -114,7 +114,7 @@ class Ledger:
             If the old ledger is not as it was written, or the new file exists or cannot be made.
         """
         with Store(old).told():
-            Store(path).create(entry.row() for entry in chain(old_rows(Path(old))))
+            Store(path).create(chain(old_entries(Path(old))))
         return cls(path)
 
     # The protocol of a filter.
@@ -167,7 +167,7 @@ class Ledger:
                 if alone:  # while the others wait
                     entry = _granted(now, step, head)
                 if alone or now == last:
-                    opened.append(entry.row())
+                    opened.append(entry)
                     return entry
 
     @property
@@ -212,7 +212,7 @@ class Ledger:
     def identity(self) -> str:
         """Hash of the first entry, which holds a random number: that of this ledger and its copies alone."""
         with self._store.reading() as opened:
-            return next(chain(opened.rows())).hash
+            return next(chain(opened.entries())).hash
 
     @property
     def head(self) -> str:
@@ -263,7 +263,7 @@ class Ledger:
         LedgerError
             If an entry is not as it was written, or the new file exists or cannot be made.
         """
-        Store(path).create(entry.row() for entry in self._chain())
+        Store(path).create(self._chain())
         return type(self)(path).head
 
     def to_json(self, file: IO[str] | None = None) -> str:
@@ -282,7 +282,7 @@ class Ledger:
         if file is None:
             return _text(self.to_csv)
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Row._fields)
+        writer.writerow(each.name for each in fields(Entry))
         writer.writerows(entry.row() for entry in self._chain())
         return ""
 
@@ -290,7 +290,7 @@ class Ledger:
         """Go through all entries, and see that the last one is the one the file is sealed with."""
         found = ""
         with self._store.reading() as opened:
-            for entry in chain(opened.rows()):
+            for entry in chain(opened.entries()):
                 found = entry.hash
                 yield entry
             if found != opened.seal.head:
@@ -302,7 +302,8 @@ class Ledger:
 
 def _last(opened: Opened) -> Entry:
     """Return the last entry, checked against its own hash and the seal: what was edited is not built upon."""
-    entry = Entry.read(*opened.last())
+    entry, before = opened.last()
+    entry.check(before)
     if entry.hash != opened.seal.head:
         raise Flaw(_UNSEALED)
     return entry

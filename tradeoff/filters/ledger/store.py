@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from tradeoff.curves.parameters import number
 from tradeoff.errors import LedgerError, file_name
-from tradeoff.filters.ledger.entries import GENESIS, Flaw, Row
+from tradeoff.filters.ledger.entries import GENESIS, Entry, Flaw
 
 if sys.platform != "win32":
     import fcntl
@@ -114,30 +114,30 @@ class Opened(NamedTuple):
     file: int
     seal: Seal
 
-    def last(self) -> tuple[Row, str]:
-        """Return the last row, and the hash of the one before."""
+    def last(self) -> tuple[Entry, str]:
+        """Return the last entry, and the hash of the one before."""
         start, end, _ = self.seal
         before = _read(self.file, start - _TAIL, start)[1:-3].decode("ascii", "replace")
-        return Row.read(_read(self.file, start, end)), before if start > WIDTH else GENESIS
+        return Entry.read(_read(self.file, start, end)), before if start > WIDTH else GENESIS
 
-    def rows(self) -> Iterator[Row]:
-        """Go through all rows, the first one first, in flat memory."""
+    def entries(self) -> Iterator[Entry]:
+        """Go through all entries, the first one first, in flat memory."""
         with open(os.dup(self.file), "rb") as lines:  # noqa: PTH123 - a descriptor, not a path
             place = lines.seek(WIDTH)
             while place < self.seal.end:
                 line = lines.readline(self.seal.end - place)
                 place += len(line)
-                yield Row.read(line)
+                yield Entry.read(line)
 
-    def append(self, row: Row) -> None:
-        """Add a row: it counts once its seal is on the disk, and is taken back if anything fails before."""
-        line, end = row.line(), self.seal.end
+    def append(self, entry: Entry) -> None:
+        """Add an entry: it counts once its seal is on the disk, and is taken back if anything fails first."""
+        line, end = entry.line(), self.seal.end
         try:
             os.ftruncate(self.file, end)  # what a killed process left of a step it was not granted
             _write(self.file, line, end)
             same = _read(self.file, end, end + len(line)) == line
             if same:
-                _write(self.file, Seal(end, end + len(line), row.hash).line(), 0)
+                _write(self.file, Seal(end, end + len(line), entry.hash).line(), 0)
         except BaseException:
             with suppress(OSError):
                 _write(self.file, self.seal.line(), 0)  # before the line is cut that the new one speaks of
@@ -162,14 +162,14 @@ class Store:
                 f"{path}: a ledger needs the file locks of POSIX systems, such as Linux and macOS"
             )
 
-    def create(self, rows: Iterable[Row]) -> None:
-        """Make a new file that holds these rows: whole, or not at all."""
+    def create(self, entries: Iterable[Entry]) -> None:
+        """Make a new file that holds these entries: whole, or not at all."""
         with self._made() as file:
             seal = Seal(WIDTH, WIDTH, GENESIS)
-            for row in rows:
-                line = row.line()
+            for entry in entries:
+                line = entry.line()
                 _put(file, line, seal.end)
-                seal = Seal(seal.end, seal.end + len(line), row.hash)
+                seal = Seal(seal.end, seal.end + len(line), entry.hash)
             _write(file, seal.line(), 0)
 
     @contextmanager
@@ -278,8 +278,8 @@ def _reason(error: OSError) -> str:
     return _REASONS.get(error.errno or 0, error.strerror or str(error))
 
 
-def old_rows(path: Path) -> Iterator[Row]:
-    """Go through the rows of a ledger of the first format, in SQLite."""
+def old_entries(path: Path) -> Iterator[Entry]:
+    """Go through the entries of a ledger of the first format, in SQLite, their tables in JSON."""
     import sqlite3
 
     try:
@@ -287,9 +287,11 @@ def old_rows(path: Path) -> Iterator[Row]:
             found: list[Any] = [problem for (problem,) in db.execute("PRAGMA integrity_check(1)")]
             if found != ["ok"]:
                 raise Flaw(f"is corrupt: {found[0]}")
-            rows = db.execute(f"SELECT {', '.join(Row._fields)} FROM entries ORDER BY step")  # noqa: S608 - our own names
-            yield from map(Row._make, rows)
-    except sqlite3.Error as error:
+            rows = db.execute("SELECT step, time, mechanism, totals, state, hash FROM entries ORDER BY step")
+            for step, at, *texts, digest in rows:
+                mechanism, told, state = map(json.loads, texts)
+                yield Entry(step, at, mechanism, told, state, digest)
+    except (sqlite3.Error, ValueError, TypeError) as error:
         raise Flaw(f"cannot be read as a ledger of the first format: {error}") from error
 
 
