@@ -8,7 +8,7 @@ import json
 import os
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -268,23 +268,22 @@ class Ledger:
 
     def to_json(self, file: IO[str] | None = None) -> str:
         """Return all entries as a JSON array of objects, or write them to an open text file, one by one."""
-        if file is None:
-            return _text(self.to_json)
+        text = io.StringIO()
+        out = text if file is None else file
         before = "[\n"
         for entry in self._chain():
-            file.write(before + textwrap.indent(json.dumps(asdict(entry), indent=2, allow_nan=False), "  "))
+            out.write(before + textwrap.indent(json.dumps(asdict(entry), indent=2, allow_nan=False), "  "))
             before = ",\n"
-        file.write("\n]")
-        return ""
+        out.write("\n]")
+        return text.getvalue()
 
     def to_csv(self, file: IO[str] | None = None) -> str:
         """Return all entries as CSV with a header, or write them to an open file; tables as JSON texts."""
-        if file is None:
-            return _text(self.to_csv)
-        writer = csv.writer(file, lineterminator="\n")
+        text = io.StringIO()
+        writer = csv.writer(text if file is None else file, lineterminator="\n")
         writer.writerow(each.name for each in fields(Entry))
         writer.writerows(entry.row() for entry in self._chain())
-        return ""
+        return text.getvalue()
 
     def _chain(self) -> Iterator[Entry]:
         """Go through all entries, and see that the last one is the one the file is sealed with."""
@@ -336,13 +335,6 @@ def _finite(step: Any) -> Iterator[None]:
     except OSError as error:
         found = f"{type(error).__name__}: {error}"
         raise DomainError(f"a {type(step).__name__} raised {found}; nothing was granted") from error
-
-
-def _text(write: Callable[[IO[str]], object]) -> str:
-    """Return what is written to a file."""
-    file = io.StringIO()
-    write(file)
-    return file.getvalue()
 
 
 def _cleaned(head: str) -> str:
