@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -92,11 +91,19 @@ class Empirical(Displayed):
 
         As for curves, it is negative where delta exceeds what is proved of delta(0).
         """
-        return self._asked("delta", delta, (0.0, 1.0), self._epsilon)
+        flat, shape = flattened("delta", delta, 0.0, 1.0, up=True)  # a lower bound falls as questions rise
+        alpha, beta = self._corners
+        steepest = [np.max(np.min(((1 - Bounds.of(d) - beta) / alpha).lower, axis=1)) for d in flat]
+        least = (1 - Bounds.of(flat)).lower  # of every curve
+        return shaped(np.asarray(log(np.maximum(steepest, least)).lower), shape)
 
     def delta(self, epsilon: Number | Numbers) -> Any:
         """Return a lower bound on delta(epsilon), epsilon in nats, at the confidence for all at once."""
-        return self._asked("epsilon", epsilon, (-np.inf, np.inf), self._delta)
+        flat, shape = flattened("epsilon", epsilon, -np.inf, np.inf, up=True)
+        alpha, beta = self._corners
+        gains = [np.min((1 - Bounds.of(beta) - exp(e) * alpha).lower, axis=1) for e in flat]
+        least = np.maximum((-expm1(flat)).lower, 0.0)  # of every curve
+        return shaped(np.maximum([np.max(each) for each in gains], least), shape)
 
     def mu(self, failure: float = 0.0) -> float:
         """Return a lower bound on every mu with f >= G_mu (x) f_{0,failure}, at the confidence."""
@@ -213,23 +220,6 @@ class Empirical(Displayed):
         shares = np.linspace(0.0, 1.0, _CORNERS + 1)  # p = t^share, q = t^(1 - share), and in between
         levels = down(t**shares, 1e6)
         return most(rejected[:, None], n, levels[1:]), most(missed[:, None], m, levels[:0:-1])
-
-    def _epsilon(self, delta: Array) -> Array:
-        alpha, beta = self._corners
-        steepest = [np.max(np.min(((1 - Bounds.of(d) - beta) / alpha).lower, axis=1)) for d in delta]
-        least = (1 - Bounds.of(delta)).lower  # of every curve
-        return np.asarray(log(np.maximum(steepest, least)).lower)
-
-    def _delta(self, epsilon: Array) -> Array:
-        alpha, beta = self._corners
-        gains = [np.min((1 - Bounds.of(beta) - exp(e) * alpha).lower, axis=1) for e in epsilon]
-        least = np.maximum((-expm1(epsilon)).lower, 0.0)  # of every curve
-        return np.asarray(np.maximum([np.max(each) for each in gains], least))
-
-    @staticmethod
-    def _asked(name: str, value: Any, span: tuple[float, float], answer: Callable[[Array], Array]) -> Any:
-        flat, shape = flattened(name, value, *span, up=True)  # a lower bound falls as questions rise
-        return shaped(answer(flat), shape)
 
     def _limits(self, error: float) -> tuple[Bounds[Array], Bounds[Array]]:
         """Bound both errors of every test, each side of each with its share of the probability of error."""

@@ -143,9 +143,7 @@ def supporting(epsilon: Array, delta: Callable[[Array], tuple[Array, Array]]) ->
     return np.exp(epsilon), 1 - delta(epsilon)[1] - 16 * UNIT * (2 + np.abs(epsilon))
 
 
-def flattened(
-    name: str, value: ArrayLike, low: float, high: float, *, up: bool
-) -> tuple[Array, tuple[int, ...]]:
+def flattened(name: str, value: Any, low: float, high: float, *, up: bool) -> tuple[Array, tuple[int, ...]]:
     """Return numbers of a range in one row, the floats at or above them or at or below, and their shape."""
     array = reals(name, value)
     if not np.all((array >= low) & (array <= high)):
