@@ -28,9 +28,8 @@ from tradeoff.filters import (
     Release,
     geometric,
 )
-from tradeoff.filters.noise_reduction import laplace
 from tradeoff.filters.noise_reduction.base import gaussian, no_less
-from tradeoff.filters.noise_reduction.brownian import _walk_back
+from tradeoff.filters.noise_reduction.sessions import _walk_back
 
 MANY = 40_000
 positive = st.floats(1e-6, 1e6)
@@ -496,6 +495,6 @@ def test_scales_of_laplace_noise_are_no_less_than_the_quotient(sensitivity, epsi
         return [np.zeros(shape)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(laplace, "_chain", chain)
+        patch.setattr("tradeoff.filters.noise_reduction.sessions._chain", chain)
         LaplaceNoiseReduction(np.zeros(3), [epsilon], sensitivity)
     assert Fraction(seen[0]) >= Fraction(sensitivity) / Fraction(epsilon)

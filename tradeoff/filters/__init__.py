@@ -2,7 +2,7 @@
 
 from tradeoff.filters.base import KINDS, Filter
 from tradeoff.filters.expost import ConcurrentFilter, ExPost, ExPostFilter
-from tradeoff.filters.gdp import FDPFilter, GDPFilter
+from tradeoff.filters.gdp import FDPFilter, GaussianSimulator, GDPFilter
 from tradeoff.filters.individual import IndividualGDPFilter
 from tradeoff.filters.ledger import Entry, Ledger
 from tradeoff.filters.noise_reduction import (
@@ -19,7 +19,6 @@ from tradeoff.filters.renyi import RenyiFilter, RhoFilter
 from tradeoff.filters.residue import ResidueFilter
 from tradeoff.filters.sampled import SampledFilter
 from tradeoff.filters.sampling import discrete_gaussian, discrete_laplace, exact_release
-from tradeoff.filters.simulator import GaussianSimulator
 from tradeoff.filters.unified import UnifiedFilter, UnifiedZCDPFilter
 from tradeoff.filters.zcdp import ApproximateDPFilter, PureDPFilter, ZCDPFilter
 

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.filters.gdp import GDPFilter
 from tradeoff.filters.noise_reduction.base import Charged, Seed
-from tradeoff.filters.noise_reduction.brownian import BrownianMechanism, Doubling
+from tradeoff.filters.noise_reduction.sessions import BrownianMechanism, Doubling
 from tradeoff.filters.renyi import RhoFilter
 
 

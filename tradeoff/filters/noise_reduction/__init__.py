@@ -2,8 +2,7 @@
 
 from tradeoff.filters.noise_reduction.base import NoiseReduction, Release, geometric
 from tradeoff.filters.noise_reduction.boundaries import Boundary, LinearBoundary, MixtureBoundary
-from tradeoff.filters.noise_reduction.brownian import BrownianMechanism, Doubling
-from tradeoff.filters.noise_reduction.laplace import LaplaceNoiseReduction
+from tradeoff.filters.noise_reduction.sessions import BrownianMechanism, Doubling, LaplaceNoiseReduction
 
 __all__ = [
     "Boundary",
