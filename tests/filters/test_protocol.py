@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError
+from tradeoff.filters.base import ExactSum
 from tradeoff.filters.costs import gdp_mu, renyi, square, zcdp
-from tradeoff.filters.sums import ExactSum
 from tradeoff.filters.zcdp import rho_within
 from tradeoff.operators.assumed import assumed
 

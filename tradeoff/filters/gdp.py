@@ -1,4 +1,4 @@
-"""The GDP filter, in which squares of mu add up whatever the rule; its proof, runnable; no filter for other f."""
+"""The GDP filter: squares of mu add up, whatever the rule. Its proof, runnable; and why other f have none."""
 
 from __future__ import annotations
 

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from tradeoff.curves.parameters import beside, number, real
 from tradeoff.errors import KindError, shown
-from tradeoff.filters.base import Step, adjacency_of, assumptions_of, curve_of
+from tradeoff.filters.base import ExactSum, Step, adjacency_of, assumptions_of, curve_of
 from tradeoff.filters.costs import zcdp
 from tradeoff.filters.shared import Shared, numbers
-from tradeoff.filters.sums import ExactSum
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import log, log1p, maximum, sqrt
 from tradeoff.intervals.rounding import Array

@@ -12,12 +12,11 @@ from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.filters.base import SLACK, Filter
+from tradeoff.filters.base import SLACK, ExactSum, Filter
 from tradeoff.filters.costs import gdp_mu, square
 from tradeoff.filters.domination import charge
 from tradeoff.filters.gdp import share, widened_mu
 from tradeoff.filters.responses import bounded
-from tradeoff.filters.sums import ExactSum
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import expm1, log1p, sqrt, total, whole
 

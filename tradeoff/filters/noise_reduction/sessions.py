@@ -1,4 +1,4 @@
-"""Sessions: normal noise of falling variance, Brownian or fresh at each level, and a chain of Laplace noise."""
+"""Sessions: normal noise of falling variance, Brownian or drawn afresh, and a chain of Laplace noise."""
 
 from __future__ import annotations
 
