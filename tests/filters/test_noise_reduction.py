@@ -28,8 +28,7 @@ from tradeoff.filters import (
     Release,
     geometric,
 )
-from tradeoff.filters.noise_reduction.base import gaussian, no_less
-from tradeoff.filters.noise_reduction.sessions import _walk_back
+from tradeoff.filters.noise_reduction.sessions import _gaussian_of, _no_less, _walk_back
 
 MANY = 40_000
 positive = st.floats(1e-6, 1e6)
@@ -113,17 +112,17 @@ def test_doubling_draws_afresh():
 
 @given(weight=st.fractions(min_value=0).filter(bool))
 def test_the_root_of_a_price_is_the_least_float_that_pays_it(weight):
-    mu = gaussian(weight).mu
+    mu = _gaussian_of(weight).mu
     assert Fraction(mu) ** 2 >= weight > Fraction(math.nextafter(mu, 0)) ** 2
 
 
 def test_prices_far_below_and_above_the_floats():
-    assert gaussian(Fraction(1, 10**400)).mu == pytest.approx(1e-200)
-    assert gaussian(Fraction(1, 10**900)).mu == 5e-324
+    assert _gaussian_of(Fraction(1, 10**400)).mu == pytest.approx(1e-200)
+    assert _gaussian_of(Fraction(1, 10**900)).mu == 5e-324
     with pytest.raises(DomainError, match="more than a float"):
-        gaussian(Fraction(10**700))
+        _gaussian_of(Fraction(10**700))
     with pytest.raises(DomainError, match="more than a float"):
-        no_less(Fraction(10**400))
+        _no_less(Fraction(10**400))
 
 
 @given(times=falling, sensitivity=positive)
@@ -432,7 +431,7 @@ def test_what_is_no_generator_is_named(rng):
 
 def test_the_widest_range_of_times_is_priced():
     session = BrownianMechanism(1e300, 1e-3, rng=0)
-    assert session.refine(1e300).spent == Gaussian(no_less(Fraction(1e-3) / 10**150)) or session.spent.mu > 0
+    assert session.refine(1e300).spent == Gaussian(_no_less(Fraction(1e-3) / 10**150)) or session.spent.mu > 0
     assert session.refine(1e-300).spent.mu == pytest.approx(1e147)
 
 

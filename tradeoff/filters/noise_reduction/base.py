@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from inspect import GEN_CLOSED, getgeneratorstate
 from itertools import accumulate, pairwise, repeat, takewhile
 from operator import truediv
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import number, reals
+from tradeoff.curves.parameters import number
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.expost import ExPost
@@ -25,9 +22,6 @@ from tradeoff.intervals.rounding import Array
 
 Seed = np.random.Generator | int | None
 Noisy = Generator[Array, float, None]
-
-NOTHING = np.empty(0)  # what a generator of noisy values yields before the first level is sent
-_LARGEST = 1e300  # values up to which noise added to them is a float
 
 
 class Charged(Protocol):
@@ -211,46 +205,3 @@ def geometric(start: float, factor: float) -> Iterator[float]:
     ratio = number("factor", factor, 1.0, open_low=True, open_high=True)
     levels = accumulate(repeat(ratio), truediv, initial=level)
     return (at for at, _ in takewhile(lambda pair: pair[1] < pair[0], pairwise(levels)))
-
-
-def query(value: ArrayLike) -> Array:
-    """Return the true value as an array of its own; it must be finite."""
-    try:
-        found = np.array(reals("value", value))
-    except DomainError:  # which would tell the value
-        remedy = "drop masks and dates, write text and truth values as numbers"
-        raise DomainError(f"the value of the query is not an array of real numbers; {remedy}") from None
-    if not np.all(np.abs(found) <= _LARGEST):  # NaN lands here too
-        raise DomainError(
-            f"the value of the query is not made of numbers within {_LARGEST:g} of 0; clip it to a public "
-            "range first"
-        )
-    return found
-
-
-def generator(rng: Seed) -> np.random.Generator:
-    """Return a NumPy generator: the one given, or one made from a seed, or a fresh one."""
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        raise DomainError(
-            f"rng = {shown(rng)} is neither a numpy.random.Generator nor a seed (a whole number from 0)"
-        ) from error
-
-
-def gaussian(weight: Fraction) -> Gaussian:
-    """Return G_mu with mu^2 at least ``weight``: the root in whole numbers, with 64 bits to spare, and up."""
-    square = weight.numerator * weight.denominator << 128
-    root = math.isqrt(square)
-    return Gaussian(no_less(Fraction(root + (root * root < square), weight.denominator << 64)))
-
-
-def no_less(value: Fraction) -> float:
-    """Return the least float at or above ``value``."""
-    try:
-        found = float(value)
-    except OverflowError:
-        raise DomainError(
-            "the level costs more than a float can hold; refine less, or measure the query in other units"
-        ) from None
-    return found if Fraction(found) >= value else math.nextafter(found, math.inf)

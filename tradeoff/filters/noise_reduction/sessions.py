@@ -10,24 +10,17 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import number
+from tradeoff.curves.parameters import number, reals
 from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.expost import ExPost
-from tradeoff.filters.noise_reduction.base import (
-    NOTHING,
-    Charged,
-    NoiseReduction,
-    Noisy,
-    Seed,
-    gaussian,
-    generator,
-    no_less,
-    query,
-)
+from tradeoff.filters.noise_reduction.base import Charged, NoiseReduction, Noisy, Seed
 from tradeoff.filters.noise_reduction.boundaries import Boundary, check_sensitivity, check_time
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import ratio
+
+_NOTHING = np.empty(0)  # what a generator of noisy values yields before the first level is sent
+_LARGEST = 1e300  # values up to which noise added to them is a float
 
 Drawn = Callable[[Array, np.random.Generator], Noisy]  # what yields the noisy values of a true one
 
@@ -40,9 +33,9 @@ class _Normal(NoiseReduction):
     def __init__(
         self, value: ArrayLike, sensitivity: float, charged: Charged | None, rng: Seed, drawn: Drawn
     ) -> None:
-        true = query(value)
+        true = _query(value)
         self._sensitivity = check_sensitivity(sensitivity)
-        super().__init__(drawn(true, generator(rng)), charged, scalar=true.ndim == 0)
+        super().__init__(drawn(true, _generator(rng)), charged, scalar=true.ndim == 0)
 
     def _falling(self, level: float) -> float:
         """Return the time asked for, which is below the last one."""
@@ -123,7 +116,7 @@ class BrownianMechanism(_Normal):
     def _gaussian(self, time: float) -> tuple[Gaussian, Gaussian]:
         """Price Delta^2 (1/t' - 1/t), in exact arithmetic: no rounding piles up over many refinements."""
         before = self._weight(self.releases[-1].level) if self.releases else 0
-        return gaussian(self._weight(time) - before), gaussian(self._weight(time))
+        return _gaussian_of(self._weight(time) - before), _gaussian_of(self._weight(time))
 
     def _ex_post(self, time: float, boundary: Boundary) -> tuple[ExPost, ExPost]:
         """Price psi(t') - psi(t); the boundary holds at all times at once, so its delta is paid once."""
@@ -132,7 +125,7 @@ class BrownianMechanism(_Normal):
             return ExPost(psi, delta), ExPost(psi, delta)
         before = self.releases[-1].spent.epsilon
         total = ExPost(max(psi, before), delta)  # two times beside each other may round the other way
-        return ExPost(no_less(Fraction(total.epsilon) - Fraction(before)), 0.0), total
+        return ExPost(_no_less(Fraction(total.epsilon) - Fraction(before)), 0.0), total
 
 
 class Doubling(_Normal):
@@ -176,12 +169,12 @@ class Doubling(_Normal):
     def _price(self, level: float) -> tuple[Gaussian, Gaussian]:
         weight = self._weight(self._falling(level))
         paid = Fraction(self.releases[-1].spent.mu) ** 2 if self.releases else Fraction(0)
-        return gaussian(weight), gaussian(paid + weight)
+        return _gaussian_of(weight), _gaussian_of(paid + weight)
 
 
 def _walk_back(true: Array, rng: np.random.Generator) -> Noisy:
     """Yield true + B_t for each t sent: B_t' given B_t is the Brownian bridge from B_0 = 0."""
-    time = yield NOTHING
+    time = yield _NOTHING
     noise = math.sqrt(time) * rng.standard_normal(true.shape)
     while True:
         new = yield true + noise
@@ -190,7 +183,7 @@ def _walk_back(true: Array, rng: np.random.Generator) -> Noisy:
 
 
 def _afresh(true: Array, rng: np.random.Generator) -> Noisy:
-    time = yield NOTHING
+    time = yield _NOTHING
     while True:
         time = yield true + math.sqrt(time) * rng.standard_normal(true.shape)
 
@@ -244,13 +237,13 @@ class LaplaceNoiseReduction(NoiseReduction):
         filter: Charged | None = None,  # noqa: A002 - the name of the thing
         rng: Seed = None,
     ) -> None:
-        true, distance = query(value), check_sensitivity(sensitivity)
+        true, distance = _query(value), check_sensitivity(sensitivity)
         self._epsilons = _rising(epsilons)
         scales = [
             number("sensitivity/epsilon", ratio(distance, epsilon), 1e-300, 1e300)
             for epsilon in self._epsilons
         ]
-        chain = dict(zip(self._epsilons, _chain(scales, true.shape, generator(rng)), strict=True))
+        chain = dict(zip(self._epsilons, _chain(scales, true.shape, _generator(rng)), strict=True))
         super().__init__(_refined(true, chain), filter, scalar=true.ndim == 0)
 
     def _price(self, level: float) -> tuple[ExPost, ExPost]:
@@ -259,7 +252,7 @@ class LaplaceNoiseReduction(NoiseReduction):
         if epsilon not in self._epsilons or epsilon <= last:
             allowed = [each for each in self._epsilons if each > last]
             raise DomainError(f"epsilon = {epsilon!r} is none of the levels still to come, {allowed}")
-        return ExPost(no_less(Fraction(epsilon) - Fraction(last)), 0.0), ExPost(epsilon, 0.0)
+        return ExPost(_no_less(Fraction(epsilon) - Fraction(last)), 0.0), ExPost(epsilon, 0.0)
 
 
 def _rising(epsilons: Iterable[float]) -> tuple[float, ...]:
@@ -288,6 +281,49 @@ def _chain(scales: list[float], shape: tuple[int, ...], rng: np.random.Generator
 
 
 def _refined(true: Array, chain: dict[float, Array]) -> Noisy:
-    epsilon = yield NOTHING
+    epsilon = yield _NOTHING
     while True:
         epsilon = yield true + chain[epsilon]
+
+
+def _query(value: ArrayLike) -> Array:
+    """Return the true value as an array of its own; it must be finite."""
+    try:
+        found = np.array(reals("value", value))
+    except DomainError:  # which would tell the value
+        remedy = "drop masks and dates, write text and truth values as numbers"
+        raise DomainError(f"the value of the query is not an array of real numbers; {remedy}") from None
+    if not np.all(np.abs(found) <= _LARGEST):  # NaN lands here too
+        raise DomainError(
+            f"the value of the query is not made of numbers within {_LARGEST:g} of 0; clip it to a public "
+            "range first"
+        )
+    return found
+
+
+def _generator(rng: Seed) -> np.random.Generator:
+    """Return a NumPy generator: the one given, or one made from a seed, or a fresh one."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise DomainError(
+            f"rng = {shown(rng)} is neither a numpy.random.Generator nor a seed (a whole number from 0)"
+        ) from error
+
+
+def _gaussian_of(weight: Fraction) -> Gaussian:
+    """Return G_mu with mu^2 at least ``weight``: the root in whole numbers, with 64 bits to spare, and up."""
+    square = weight.numerator * weight.denominator << 128
+    root = math.isqrt(square)
+    return Gaussian(_no_less(Fraction(root + (root * root < square), weight.denominator << 64)))
+
+
+def _no_less(value: Fraction) -> float:
+    """Return the least float at or above ``value``."""
+    try:
+        found = float(value)
+    except OverflowError:
+        raise DomainError(
+            "the level costs more than a float can hold; refine less, or measure the query in other units"
+        ) from None
+    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
