@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real,
 from tradeoff.errors import DomainError, domain
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.identity import Identity
+from tradeoff.families.later import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.normal import hockey_stick, shifted_tail
 from tradeoff.intervals.roots import FARTHEST, bracket_sides
@@ -75,7 +76,7 @@ class Gaussian(SymmetricFamily):
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
         """Return the product of powers: mu^2 adds, in fractions: nothing underflows, no order matters."""
         if any(f.free_symbols for f, _ in members):
-            return cls(_root(sum(n * f.mu * f.mu for f, n in members)))
+            return cls(sympy.sqrt(sum(n * f.mu * f.mu for f, n in members)))
         if any(np.isinf(f.mu) for f, _ in members):
             return cls(np.inf)
         return cls.of_square(sum((n * f.weight for f, n in members), Fraction(0)))
@@ -100,9 +101,8 @@ class Gaussian(SymmetricFamily):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
             return tuple(1 - Bounds.of(alpha))
-        low, high = shifted_tail(
-            alpha, min(self.nearest, _BLUNT)
-        )  # beyond, both are 0 but for rounding, and f falls with mu
+        # Beyond ``_BLUNT`` both are 0 but for rounding, and f falls with mu.
+        low, high = shifted_tail(alpha, min(self.nearest, _BLUNT))
         return np.where(alpha == 0, 1.0, low), high
 
     def _tail(self, epsilon: Array) -> Pair:
@@ -159,9 +159,3 @@ class Gaussian(SymmetricFamily):
 
     def __repr__(self) -> str:
         return f"G_{{{written(self.mu)}}}"
-
-
-def _root(weight: Any) -> Any:
-    import sympy
-
-    return sympy.sqrt(weight)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,9 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, ratio_of, real, written
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.identity import Identity
+from tradeoff.families.later import sympy
 from tradeoff.intervals.bounds import Bounds, Pair, held
+from tradeoff.intervals.digits import precise
 from tradeoff.intervals.functions import clip, log, log1p, meet, rational
 from tradeoff.intervals.rounding import Array, around
 from tradeoff.loss.discrete import AtomicLaw
@@ -70,16 +71,12 @@ class TotalVariation(SymmetricFamily):
         """Return -log(1 - delta), which adds under products."""
         if self.kept_0 is not None:
             return float(-_log(self.kept_0))
-        import sympy
-
         return -sympy.log(1 - self.delta_0)
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
         """Return the product of powers: what each keeps multiplies, in fractions while they are short."""
         if any(f.kept_0 is None for f, _ in members):
-            import sympy
-
             return cls(sympy.simplify(1 - sympy.exp(-sum(n * f.weight for f, n in members))))
         powers = [_power(f.kept_0, n) for f, n in members if f.kept_0 is not None]
         kept = _short(math.prod(powers, start=Fraction(1)))
@@ -162,23 +159,13 @@ _LONGEST = 4096
 _DIGITS = 400
 
 
-@cache
-def _precise() -> Any:
-    """Return an arithmetic of so many digits, which is nobody else's."""
-    from mpmath import mp  # which most questions do without
-
-    context = mp.clone()
-    context.prec = _DIGITS
-    return context
-
-
 def _real(x: Fraction) -> Any:
-    return _precise().mpf(x.numerator) / x.denominator
+    return precise(_DIGITS).mpf(x.numerator) / x.denominator
 
 
 def _log(x: Fraction) -> Any:
     """Return log x, by its distance to 1 if small: 1 - 1e-300 has more digits than are carried."""
-    return _precise().log1p(-_real(1 - x)) if 2 * x > 1 else _precise().log(_real(x))
+    return precise(_DIGITS).log1p(-_real(1 - x)) if 2 * x > 1 else precise(_DIGITS).log(_real(x))
 
 
 def _bits(x: Fraction) -> int:
@@ -189,7 +176,7 @@ def _power(x: Fraction, n: int) -> Fraction:
     """Return x^n, to 400 digits of it and of 1 - x^n where it is long; 0 where it is below all floats."""
     if x == 0 or n * _bits(x) <= _LONGEST:
         return x**n
-    exponent, by = n * _log(x), _precise()
+    exponent, by = n * _log(x), precise(_DIGITS)
     return 1 - _fraction(-by.expm1(exponent)) if exponent > -0.5 else _rounded(by.exp(exponent))
 
 
@@ -202,7 +189,7 @@ def _short(x: Fraction) -> Fraction:
 
 def _rounded(kept: Any) -> Fraction:
     """Return the fraction; what is kept of less than any float as 0, whose bounds still hold it."""
-    return _fraction(kept) if kept >= _precise().ldexp(1, -1200) else Fraction(0)
+    return _fraction(kept) if kept >= precise(_DIGITS).ldexp(1, -1200) else Fraction(0)
 
 
 def _fraction(value: Any) -> Fraction:

@@ -11,6 +11,7 @@ from tradeoff.curves.parameters import count, is_symbol, symbols_of
 from tradeoff.curves.tensor import tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
+from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.symbolic_forms import Form, exact, form, responses
 from tradeoff.families.total_variation import TotalVariation
@@ -50,8 +51,6 @@ def power(f: TradeOff, n: Any) -> TradeOff:
 
 
 def _one(f: TradeOff, n: Any) -> TradeOff:
-    import sympy
-
     if isinstance(f, Identity):
         return f
     if isinstance(f, Gaussian):

@@ -13,6 +13,7 @@ from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
+from tradeoff.families.later import sympy
 from tradeoff.families.symbolic_forms import Form, Formula, exact, form, thinned, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
@@ -91,8 +92,6 @@ class Envelope(HullOfMinimum):
 @form.register
 def _(curve: Envelope) -> Form:
     """C_p(f) of a symmetric f: where eps >= 0 its profile is that of f_p, and elsewhere the mirror image."""
-    import sympy
-
     one = curve.operands[0]
     if not isinstance(one, Subsampled) or one.flipped or not one.operands[0].symmetric:
         return Form(None, None)
