@@ -10,7 +10,7 @@ import scipy.stats as st
 
 import tradeoff as to
 from tradeoff.errors import DomainError
-from tradeoff.families.line_pair import LinePair
+from tradeoff.families.densities import LinePair
 from tradeoff.loss.density import Density
 from tradeoff.loss.line import TRUST, LineLaw, Piece
 

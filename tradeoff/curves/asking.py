@@ -114,7 +114,7 @@ class Certified:
             from tradeoff.families.symbolic_answers import renyi as formula
 
             return Bounds(*[formula(self._curve, order)] * 2)
-        from tradeoff.operators.renyi import renyi
+        from tradeoff.operators.divergence import renyi
 
         self._curve.require_numbers()
         low, high = beside(order, np.asarray(number("order", order, 0, open_low=True)))

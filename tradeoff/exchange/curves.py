@@ -18,6 +18,7 @@ from tradeoff.families.discrete import (
     BinomialCurve,
     DiscreteGaussianCurve,
     DiscreteLaplaceCurve,
+    ShuffledCurve,
     SkellamCurve,
 )
 from tradeoff.families.gaussian import Gaussian
@@ -26,7 +27,6 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LocationShift, LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.shuffled import ShuffledCurve
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.polygon import ONE

@@ -1,22 +1,23 @@
-"""Pairs of laws of SciPy, continuous or discrete."""
+"""Pairs of laws of SciPy, continuous or discrete; those whose densities are steps are exact."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, SizeError, shown
-from tradeoff.families.densities import checked, monotone
+from tradeoff.families.densities import LinePair, checked, monotone
 from tradeoff.families.frozen import Frozen, looked_at
 from tradeoff.families.identity import Identity
-from tradeoff.families.line_pair import LinePair
 from tradeoff.families.location_shift import LocationShift, is_known
 from tradeoff.families.masses import from_masses
-from tradeoff.families.steps import stepwise
 from tradeoff.loss.pieces import law_of
 
 _TAIL = 1e-300  # mass of the outcomes of a discrete law that are left out, as if they gave the other law away
@@ -77,7 +78,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     places = None if breaks is None else checked("breaks", breaks)
     if breaks is None:
         known = _known(first, second)
-        exact = stepwise(first, second) if known is None else known
+        exact = _stepwise(first, second) if known is None else known
         if exact is not None:
             return exact
     points = looked_at(first, second)
@@ -98,6 +99,45 @@ def _known(p: Frozen, q: Frozen) -> TradeOff | None:
     if (p.name, start) != (q.name, stop) or not exact or not is_known(p.name):
         return None
     return LocationShift(p.distribution, shift)
+
+
+class _Steps(NamedTuple):
+    """Masses that are spread evenly between consecutive edges."""
+
+    edges: Sequence[Fraction]
+    masses: Sequence[Fraction]
+
+    @classmethod
+    def of(cls, law: Frozen) -> _Steps | None:
+        """Return the steps of a law that has no other density, divided by their sum; None of another law."""
+        if law.name == "uniform":
+            return cls(law.edges, (Fraction(1),))
+        if law.bins is None:
+            return None
+        heights, spread = law.bins
+        widths = (high - low for low, high in pairwise(law.edges))
+        masses = [Fraction(h) * (width if spread else 1) for h, width in zip(heights, widths, strict=True)]
+        total = sum(masses)
+        return cls(law.edges, [mass / total for mass in masses])
+
+    def between(self, cuts: Sequence[Fraction]) -> list[Fraction]:
+        """Return the masses between consecutive cuts, the edges among them."""
+        found = []
+        for low, high in pairwise(cuts):
+            k = bisect_right(self.edges, low) - 1
+            inside = 0 <= k < len(self.masses)
+            share = (high - low) / (self.edges[k + 1] - self.edges[k]) if inside else Fraction(0)
+            found.append(self.masses[k] * share if inside else share)
+        return found
+
+
+def _stepwise(p: Frozen, q: Frozen) -> PiecewiseLinear | None:
+    """Return T(P, Q) in fractions if both densities are steps."""
+    first, second = _Steps.of(p), _Steps.of(q)
+    if first is None or second is None:
+        return None
+    cuts = sorted({*first.edges, *second.edges})
+    return from_masses(first.between(cuts), second.between(cuts))
 
 
 def _discrete(p: Any, q: Any) -> TradeOff:

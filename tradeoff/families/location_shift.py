@@ -14,11 +14,11 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, ratio_of, real
 from tradeoff.errors import DomainError
+from tradeoff.families.densities import LinePair
 from tradeoff.families.frozen import Arguments, Frozen, identify, looked_at, told
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.line_pair import LinePair
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import rational

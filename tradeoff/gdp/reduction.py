@@ -15,9 +15,8 @@ from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.gdp.regret import best_mu, reaching, regret
-from tradeoff.gdp.search import FAR, Side, by_lines, start
+from tradeoff.gdp.search import FAR, Side, by_lines, by_tests, start
 from tradeoff.gdp.structure import best_case, beyond, cap, floor, lost, operands_of, without_leak
-from tradeoff.gdp.trials import by_tests
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import rational
 from tradeoff.operators.assumed import assumed

@@ -1,4 +1,4 @@
-"""The least mu of a whole profile: nodes where they are needed, as sharp as they are needed."""
+"""The least mu of a whole profile: nodes where and as sharp as they are needed, or tests instead of lines."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.gdp.profile import Lines, Mask, cell_mu, goal, needed, slopes
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import Array, Index
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.operators.of_beta import OfBeta
@@ -30,6 +33,11 @@ _FEW, _NEAREST = 24, 1e-2
 
 _BEYOND = 1.1  # the same for the farthest: past the ends of what is open, which are not asked again
 _AGAIN = 8  # rounds of asking again for each width
+
+_HALVINGS = 10  # rounds of halving open cells of tests, which are a tenth of a deviation wide at first
+_MOST_CELLS = 1000  # cells after which what is known is reported: a second for closed forms
+_LOST = 1e-3  # relative width of mu where 1 - delta has lost the digits that lines need
+_QUANTILE = Bounds(-1e-13, 1e-13)  # charged to Phi^-1: below 38 in size ``ndtri`` errs by 2e-15 of it at most
 
 FAR = 40.0  # e^-40 is below every answer that a float resolves beside 1
 
@@ -187,3 +195,47 @@ def _inside(nodes: Nodes, at: Array, tol: float | None) -> Nodes:
     sharp, k = _known(nodes, tol)[corners], np.searchsorted(nodes.epsilon[corners], at)
     either = sharp[k - 1] | sharp[k]
     return nodes.more(at[~either]).more(at[either], tol)
+
+
+def by_tests(orders: Sequence[TradeOff], failure: float, known: Bounds) -> Bounds:
+    """Improve bounds on the least mu with f >= G_mu (x) f_{0,failure} by beta at finitely many alphas.
+
+    Both curves fall: between neighbours a < b, f >= f(b) and g <= g(a). Below the first alpha f >= 1 -
+    failure >= g. From the alpha on where f <= alpha, the other order decides.
+    """
+    least, most = zip(*(_one_order(f, failure, known.lower) for f in orders), strict=True)
+    return Bounds(min(max(known.lower, *least), known.upper), min(known.upper, max(most)))
+
+
+def _one_order(f: TradeOff, failure: float, least: float) -> tuple[float, float]:
+    alpha = ndtr(-np.linspace(37.0, 0.0, 297))
+    beta = f.bounds(alpha)
+    start = np.flatnonzero(beta.lower >= (1 - Bounds.of(failure)).upper)
+    stop = np.flatnonzero(beta.upper <= alpha)
+    first, last = start[-1] if len(start) else 0, stop[0] if len(stop) else len(alpha) - 1
+    kept, alpha, beta = 1 - Bounds.of(failure), *_some(alpha, beta, np.arange(first, last + 1))
+    for _ in range(_HALVINGS):
+        z = -_quantile(alpha / kept)
+        least = max(least, float(np.max((z - _quantile(beta.upper / kept)).lower)))
+        mu = (z.upper[:-1] - _quantile(beta.lower[1:] / kept)).upper
+        open_ = np.flatnonzero(mu > least * (1 + _LOST))
+        if len(open_) == 0 or len(alpha) > _MOST_CELLS or np.isinf(mu).any():
+            break
+        alpha, beta = _more(f, alpha, beta, np.sqrt(alpha[open_]) * np.sqrt(alpha[open_ + 1]))
+    return least, float(np.max(mu, initial=0.0)) if len(start) and len(stop) else np.inf
+
+
+def _more(f: TradeOff, alpha: Array, beta: Bounds[Array], fresh: Array) -> tuple[Array, Bounds[Array]]:
+    """Ask at more alphas, and only there."""
+    new = f.bounds(fresh)
+    every = Bounds(np.append(beta.lower, new.lower), np.append(beta.upper, new.upper))
+    return _some(np.append(alpha, fresh), every, np.unique(np.append(alpha, fresh), return_index=True)[1])
+
+
+def _some(alpha: Array, beta: Bounds[Array], which: Index) -> tuple[Array, Bounds[Array]]:
+    return alpha[which], Bounds(beta.lower[which], beta.upper[which])
+
+
+def _quantile(p: Bounds[Array]) -> Bounds[Array]:
+    """Bound Phi^-1 of probabilities."""
+    return Bounds(*map(ndtri, clip(p, 0.0, 1.0))) + _QUANTILE

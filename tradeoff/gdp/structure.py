@@ -16,7 +16,7 @@ from tradeoff.intervals.functions import clip, exp, log, log1p, maximum, rationa
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.assumed import Assumed
-from tradeoff.operators.ends import lost as leaked
+from tradeoff.operators.corners import lost as leaked
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture

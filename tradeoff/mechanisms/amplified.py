@@ -8,9 +8,9 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import tensor
 from tradeoff.errors import DomainError
 from tradeoff.families.allocated import MOST_STEPS, AllocatedCurve
+from tradeoff.families.discrete import MOST_RECORDS, ShuffledCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
-from tradeoff.families.shuffled import MOST_RECORDS, ShuffledCurve
 from tradeoff.loss.allocation import STEEPEST
 from tradeoff.mechanisms.base import NOISE, Mechanism, ratio, wholes, within
 

@@ -21,8 +21,7 @@ from tradeoff.errors import PrecisionError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import meet
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.line_nodes import STEEPEST, LineNodes
-from tradeoff.operators.tabulate import Tabulated, largest
+from tradeoff.operators.tabulate import STEEPEST, LineNodes, Tabulated, largest
 
 # Where to ask first, in nats from the answer expected: about it, and as far as a chord may reach over.
 _OFFSETS = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))

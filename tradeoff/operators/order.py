@@ -10,8 +10,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import Undecided
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.operators.corners import both_orders, by_corners
-from tradeoff.operators.ends import lost, top
+from tradeoff.operators.corners import both_orders, by_corners, lost, top
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.profile_nodes import Nodes, chords, end, orders, under
 from tradeoff.operators.symmetrise import Envelope

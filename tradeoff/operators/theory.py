@@ -23,8 +23,7 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.operators.corners import Verdict, both_orders, every, polygons, pure
-from tradeoff.operators.ends import loses, lost, top
+from tradeoff.operators.corners import Verdict, both_orders, every, loses, lost, polygons, pure, top
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture

@@ -24,9 +24,9 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import NoClosedForm, VerificationError, shown
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.line_nodes import STEEPEST, LineNodes
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.profile_nodes import end
+from tradeoff.operators.tabulate import STEEPEST, LineNodes
 
 _FIRST = 17  # losses to begin with, a scale: a claim takes a millisecond to make, and ten to prove
 
