@@ -84,9 +84,8 @@ def cell_mu(nodes: Nodes, failure: float) -> Lines:
     log_alpha = np.where(steep, math.log((1 - failure) / 2), log_alpha)
     c, log_a = lifted(log_alpha), (log_alpha - log1p(-failure)).lower
     b = ((Bounds.of(c) - failure) / (1 - Bounds.of(failure))).upper
-    needed = (b > 0) & (
-        log_a < 0
-    )  # else g is below 1 - c already: g <= 1 - failure, and g = 0 from 1 - failure on
+    # Else g is below 1 - c already: g <= 1 - failure, and g = 0 from 1 - failure on.
+    needed = (b > 0) & (log_a < 0)
     z, y = -ndtri_exp(np.where(needed, log_a, -1.0)), ndtri(np.clip(b, 0.0, 1.0))
     with np.errstate(invalid="ignore"):
         mu = z + y + _ULPS * UNIT * (1 + np.abs(z) + np.abs(y))
@@ -146,5 +145,4 @@ def stays_above(nodes: Nodes, floor: Floor, mu: float, failure: float) -> Mask:
     """Whether delta_{G_mu} <= failure + (1 - failure) delta_f on all of each cell."""
     most, (t, value) = above(mu, nodes.epsilon).upper, floor
     least = (failure + (1 - Bounds.of(failure)) * value).lower
-    found: Mask = np.all(chords(nodes, most, t) <= least, axis=0)
-    return found
+    return np.asarray(np.all(chords(nodes, most, t) <= least, axis=0))

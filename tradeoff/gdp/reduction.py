@@ -173,22 +173,18 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
         if (farthest := max(side.reach for side in ended)) < _FARTHEST:
             both, ends, found = ended, farthest, by_lines(ended, 0.0, most)
             found = replace(found, most=max(found.most, enough))
-    less = found.least if d.lower == d.upper else _least(h, d.upper, most)  # more failure asks for no more
+    less = found.least
+    if d.lower < d.upper:  # more failure asks for no more
+        fewer = _checked(h, d.upper)
+        less = by_lines(fewer, d.upper, most).least if fewer else 0.0
     low = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
     most = min(most, found.most * (1 + _MARGIN)) if ends < np.inf else most
     if most > _APART * low and d.lower == d.upper and h.bounds.delta(0.0).lower > _NEAR_ONE:
         low, most = by_tests([side.curve for side in both], d.lower, Bounds(low, most))
-    tight = (
-        found.alpha * (1 - failure) / (1 - d.lower)
-        if found.most <= most * _APART and ends < np.inf
-        else NOWHERE
-    )
-    reason = (
-        None
-        if most < np.inf
-        else f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
-    )
-    return Least(Bounds(low, most), tight, reason, found.nodes)
+    close = found.most <= most * _APART and ends < np.inf
+    tight = found.alpha * (1 - failure) / (1 - d.lower) if close else NOWHERE
+    why = f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
+    return Least(Bounds(low, most), tight, None if most < np.inf else why, found.nodes)
 
 
 def _exact(failure: Any) -> Fraction:
@@ -209,12 +205,6 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
         if failure < 1 and min(side.reach for side in sides) > 0:
             found |= {side.curve: side for side in sides}
     return list(found.values())
-
-
-def _least(h: TradeOff, failure: float, enough: float) -> float:
-    """Return a mu that h >= G_mu (x) f_{0,failure} needs."""
-    both = _checked(h, failure)
-    return by_lines(both, failure, enough).least if both else 0.0
 
 
 def _finished(f: TradeOff, failure: float, found: Least) -> Reduction:

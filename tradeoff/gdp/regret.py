@@ -65,12 +65,9 @@ def best_mu(nodes: Nodes, failure: float, most: float) -> float:
             break
         beyond = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
         nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), beyond))
-    known = 0.0 if open_.any() else close
-    return largest(partial(_holds, nodes, under(nodes), failure), known, high, _FINER if known else _HALVINGS)
-
-
-def _holds(nodes: Nodes, floor: Floor, failure: float, mu: float) -> bool:
-    return bool(_below(nodes, floor, failure, mu).all())
+    known, floor = 0.0 if open_.any() else close, under(nodes)
+    halvings = _FINER if known else _HALVINGS
+    return largest(lambda mu: bool(_below(nodes, floor, failure, mu).all()), known, high, halvings)
 
 
 def _excess(nodes: Nodes, failure: float, mu: float) -> float:

@@ -123,12 +123,8 @@ def _refined(nodes: list[Nodes], failure: float, enough: float, tol: float | Non
         now = max(float(one.mu.max()) for one in lines)
         level = _asks(nodes, failure, now) * (1 + close)
         fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
-        if (
-            not any(map(len, fresh))
-            or sum(len(side.epsilon) for side in nodes) > _MOST_NODES
-            or before - now < close * now
-            or level >= enough
-        ):
+        many = sum(len(side.epsilon) for side in nodes) > _MOST_NODES
+        if many or not any(map(len, fresh)) or before - now < close * now or level >= enough:
             break
         nodes, before = [_inside(side, at, tol) for side, at in zip(nodes, fresh, strict=True)], now
     return nodes
@@ -183,8 +179,7 @@ def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
 
 def _known(nodes: Nodes, tol: float) -> Mask:
     """Whether nodes are known to the width ``tol``, as far as floats go."""
-    known: Mask = nodes.upper - nodes.lower <= 2 * tol * nodes.upper
-    return known
+    return np.asarray(nodes.upper - nodes.lower <= 2 * tol * nodes.upper)
 
 
 def _inside(nodes: Nodes, at: Array, tol: float | None) -> Nodes:
