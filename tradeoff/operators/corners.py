@@ -24,7 +24,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.intervals.functions import exp, log_quotient
+from tradeoff.intervals.functions import exp, log_quotient, rational
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
@@ -122,9 +122,7 @@ def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
     """Return (eps, delta), exactly as given, if the curve is written as f_{eps,delta}."""
     factors = f.factors
     epsilons = [factor.epsilon_0 for factor in factors if isinstance(factor, PureDP)] or [0.0]
-    masses = [lost(factor) for factor in factors if isinstance(factor, TotalVariation)] or [
-        (Fraction(0), Fraction(0))
-    ]
+    masses = [lost(factor) for factor in factors if isinstance(factor, TotalVariation)] or [(0, 0)]
     kinds = PureDP | TotalVariation | Identity
     if any(n > 1 or not isinstance(factor, kinds) for factor, n in factors.items()):
         return None
@@ -199,7 +197,8 @@ def by_corners(f: TradeOff, g: TradeOff) -> Verdict:
     if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and not _many(f, g):
         a, b = _crossed(f, g)[0]
         message = f"the vertices are closer than their rounding at alpha = {float(a):.6g}; give fractions"
-        raise Undecided(message, _steep(a, b))
+        # The epsilon of the chord from (0, 1).
+        raise Undecided(message, math.log(1 - b) - math.log(a) if a else math.inf)
     lines = lines_of(g)
     if lines is not None:
         # A symmetric curve answers for its inverse.
@@ -209,11 +208,6 @@ def by_corners(f: TradeOff, g: TradeOff) -> Verdict:
     verdict = None if points is None else _above_corners(points, g)
     # A polygon may be the one that was made of g's bounds.
     return True if verdict is None and isinstance(f, PiecewiseLinear) and polygons(f, g.upper) else verdict
-
-
-def _steep(alpha: Fraction, beta: Fraction) -> float:
-    """Return log (1 - beta)/alpha, the epsilon of the chord from (0, 1)."""
-    return math.log(1 - beta) - math.log(alpha) if alpha else math.inf
 
 
 @dataclass(frozen=True)
@@ -242,13 +236,8 @@ def _line(start: Point, end: Point) -> Line:
     flipped = b - d < c - a
     run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
     slope = rise / run
-    return Line(*_logs(slope), 1 - y - slope * x, flipped=flipped)
-
-
-def _logs(slope: Fraction) -> tuple[float, float]:
-    """Return floats around log s, s >= 1."""
     low, high = log_quotient(slope, Fraction(1))
-    return max(low, 0.0), high
+    return Line(max(low, 0.0), high, 1 - y - slope * x, flipped=flipped)
 
 
 def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
@@ -284,8 +273,8 @@ def _below(f: TradeOff, lines: Sequence[Line]) -> list[Verdict]:
 class Corner:
     """Vertex (a, b) of a polygon: exact, or between rationals."""
 
-    alpha: Span
-    beta: Span
+    alpha: tuple[Fraction, Fraction]
+    beta: tuple[Fraction, Fraction]
 
 
 def corners_of(f: TradeOff) -> list[Corner] | None:
@@ -326,16 +315,8 @@ def _under(g: TradeOff, corners: Sequence[Corner]) -> list[Verdict]:
     """Whether g(a) <= b at each vertex; g falls."""
     if not corners:
         return []
-    most = g.bounds([_float(corner.alpha[0], up=False) for corner in corners]).upper.tolist()
-    least = g.bounds([_float(corner.alpha[1], up=True) for corner in corners]).lower.tolist()
+    most = g.bounds([rational(corner.alpha[0]).lower for corner in corners]).upper.tolist()
+    least = g.bounds([rational(corner.alpha[1]).upper for corner in corners]).lower.tolist()
     heights = [corner.beta for corner in corners]
     asked = zip(heights, most, least, strict=True)
     return [True if high <= beta[0] else False if low > beta[1] else None for beta, high, low in asked]
-
-
-def _float(x: Real, *, up: bool) -> float:
-    """Return the float next to a probability, on the given side."""
-    found = float(x)
-    if up and found < x:
-        return min(math.nextafter(found, 2.0), 1.0)
-    return max(math.nextafter(found, -1.0), 0.0) if not up and found > x else found

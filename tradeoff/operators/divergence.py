@@ -90,9 +90,7 @@ def _sum(law: LossLaw, function: Function) -> Bounds:
     first, last, beyond = (_stacked([_value(function, t) for t in x.tolist()]) for x in (low, high, 2 * high))
     least = last - maximum((beyond - last) / high, 0.0) * (high - Bounds.of(low))
     inner = summed(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
-    q, p = (
-        clip(held(*around(x, 16)), 0.0, 1.0) if x else Bounds(0.0, 0.0) for x in (law.q_plus, law.p_minus)
-    )
+    q, p = (clip(held(*around(mass, 16)), 0.0, 1.0) for mass in (law.q_plus, law.p_minus))
     outer = [q * _value(function, 0.0)] if law.q_plus else []
     return total([inner, *outer, *([p * _last_slope(function)] if law.p_minus else [])])
 
@@ -136,11 +134,10 @@ def renyi(curve: TradeOff, order: float) -> Bounds[float]:
     Infinite where P has mass that Q has not, and a >= 1; above, where no bound is known.
     """
     most = _largest(curve)
-    return most if order == math.inf else _within(_of_curve(curve, order), most.upper)
-
-
-def _within(found: Bounds, most: float) -> Bounds[float]:
-    return Bounds(max(float(found.lower), 0.0), min(float(found.upper), most))
+    if order == math.inf:
+        return most
+    found = _of_curve(curve, order)
+    return Bounds(max(float(found.lower), 0.0), min(float(found.upper), most.upper))
 
 
 def _largest(curve: TradeOff) -> Bounds[float]:

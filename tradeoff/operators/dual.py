@@ -55,14 +55,11 @@ class Dual:
         if np.isnan(at).any():
             raise DomainError(f"y = {shown(y)} holds NaN; give real slopes")
         flat = at.ravel()
-        value = np.maximum(flat, 0.0)  # f >= 0 with f(1) = 0: the supremum sits at x = 1
-        value[flat < 0] = self._steep(-flat[flat < 0])
+        value, below = np.maximum(flat, 0.0), flat < 0  # f >= 0 with f(1) = 0: the supremum sits at x = 1
+        # delta(log s) - 1 rounded up: asked a little before log s, as delta decreases.
+        delta = self.curve.bounds.delta(log(-flat[below]).lower).upper
+        value[below] = (Bounds.of(delta) - 1).upper
         return value.reshape(at.shape) if at.ndim else float(value[0])
-
-    def _steep(self, s: Array) -> Array:
-        """Return delta(log s) - 1 rounded up: asked a little before log s, as delta decreases."""
-        found: Array = (Bounds.of(self.curve.bounds.delta(log(s).lower).upper) - 1).upper
-        return found
 
     def dual(self) -> TradeOff:
         """Return the curve f(alpha) = sup_eps 1 - delta(eps) - e^eps alpha."""

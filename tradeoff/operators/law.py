@@ -104,20 +104,18 @@ class Law:
 
         The slope of the convex profile in s = e^eps is -P(L > eps): between those of chords on both sides.
         """
-        flat, shape = _losses(loss, under)
-        low, high = np.zeros(len(flat)), np.ones(len(flat))
-        low[flat == np.inf] = 1.0
+        choice("under", under, get_args(Under))
+        at = reals("loss", loss)
+        if np.isnan(at).any():
+            raise DomainError(f"loss = {shown(loss)} holds NaN; give losses in nats")
+        low, high = np.zeros(at.shape), np.ones(at.shape)
+        low[at == np.inf] = 1.0
         lost = self.curve.p_minus if under == "P" else 0.0
-        low[flat == -np.inf], high[flat == -np.inf] = (
-            clip(held(*around(lost, 4)), 0.0, 1.0) if lost else (0, 0)
-        )
-        finite = np.isfinite(flat)
-        low[finite], high[finite] = self._cdf(flat[finite], under)
-        return (
-            Bounds(low.reshape(shape), high.reshape(shape))
-            if shape
-            else Bounds(float(low[0]), float(high[0]))
-        )
+        least, most = clip(held(*around(lost, 4)), 0.0, 1.0) if lost else (0, 0)
+        low[at == -np.inf], high[at == -np.inf] = least, most
+        finite = np.isfinite(at)
+        low[finite], high[finite] = self._cdf(at[finite], under)
+        return Bounds(low, high) if at.ndim else Bounds(float(low), float(high))
 
     def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
         if (single := self._single) is not None:
@@ -266,15 +264,6 @@ def _beyond(curve: TradeOff, at: Array, under: Under) -> Bounds[Array]:
     more = clip(Bounds(fall.lower, rise.upper) / exp(at), 0.0, 1.0)
     # Q(L > t) = delta(t) + e^t P(L > t)
     return more if under == "P" else clip(here + exp(at) * more, 0.0, 1.0)
-
-
-def _losses(loss: Number | Numbers, under: Under) -> tuple[Array, tuple[int, ...]]:
-    """Return checked losses, flat, and their shape."""
-    choice("under", under, get_args(Under))
-    at = reals("loss", loss)
-    if np.isnan(at).any():
-        raise DomainError(f"loss = {shown(loss)} holds NaN; give losses in nats")
-    return at.ravel(), at.shape
 
 
 def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:

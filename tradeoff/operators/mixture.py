@@ -129,7 +129,6 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
 
 def _weight(value: Any) -> Fraction:
     if is_symbol(value):
-        raise SymbolError(
-            f"weight = {value!r} is symbolic, and the law of a mixture asks for numbers; give them"
-        )
+        told = f"weight = {value!r} is symbolic"
+        raise SymbolError(f"{told}, and the law of a mixture asks for numbers; give them")
     return Fraction(kept("weight", value, 0, 1 + _MISSED))

@@ -96,8 +96,7 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     Decidable where f >= g is not, because delta may differ by ``failure`` everywhere; ``Undecided`` if the
     truth lies within the width of the bounds.
     """
-    f.require_numbers()
-    g.require_numbers()
+    _with_numbers(f, g)
     if number("failure", failure, 0, 1) == 0 or known(f, g):
         return at_least(f, g)
     goal = g @ TotalVariation(failure)
@@ -137,7 +136,5 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         middles = mine.middle(open_)
         mine, theirs = mine.more(middles), theirs.more(middles)
     at = float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1])
-    message = (
-        f"the curves are closer than their bounds near epsilon = {at:.6g}; ask dominates(g, failure=...)"
-    )
-    raise Undecided(message, at)
+    where = f"the curves are closer than their bounds near epsilon = {at:.6g}"
+    raise Undecided(f"{where}; ask dominates(g, failure=...)", at)

@@ -108,11 +108,9 @@ class HullOfMinimum(_Pooled):
         """Take the farthest loss, mostly of the least private; all of them where they differ in sign."""
         found = super().expected(alpha)
         losses = [loss for loss, _ in found]
-        return (
-            found
-            if not found or min(losses) < 0 < max(losses)
-            else [max(found, key=lambda place: abs(place[0]))]
-        )
+        if not found or min(losses) < 0 < max(losses):
+            return found
+        return [max(found, key=lambda place: abs(place[0]))]
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         first, *others = self.operands

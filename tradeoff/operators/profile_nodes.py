@@ -36,25 +36,17 @@ class Nodes:
         return cls(curve, epsilon, *_monotone(*_asked(curve, epsilon)))
 
     @property
-    def steps(self) -> Bounds[Array]:
-        """Bound the lengths of the cells in nats."""
-        return Bounds.of(self.epsilon[1:]) - self.epsilon[:-1]
-
-    @property
     def widths(self) -> Bounds[Array]:
-        """Bound e^step - 1 for each cell, as far as floats go."""
-        return expm1(minimum(self.steps, _WIDEST))
+        """Bound e^step - 1 for each cell of a length in nats, as far as floats go."""
+        return expm1(minimum(Bounds.of(self.epsilon[1:]) - self.epsilon[:-1], _WIDEST))
 
     def more(self, epsilon: Array, tol: float | None = None) -> Nodes:
         """Ask at more nodes, and only there; to the relative width ``tol`` where it can be reached."""
         fresh = np.setdiff1d(epsilon, self.epsilon)
         every, order = np.unique(np.append(self.epsilon, fresh), return_index=True)
         low, high = _asked(self.curve, fresh, tol) if len(fresh) else (fresh, fresh)
-        return Nodes(
-            self.curve,
-            every,
-            *_monotone(np.append(self.lower, low)[order], np.append(self.upper, high)[order]),
-        )
+        both = np.append(self.lower, low)[order], np.append(self.upper, high)[order]
+        return Nodes(self.curve, every, *_monotone(*both))
 
     def some(self, which: NDArray[np.intp]) -> Nodes:
         """Return some of the nodes."""
@@ -72,8 +64,7 @@ class Nodes:
 
     def middle(self, cells: NDArray[np.intp]) -> Array:
         """Return the middles of cells."""
-        found: Array = (self.epsilon[:-1][cells] + self.epsilon[1:][cells]) / 2
-        return found
+        return np.asarray((self.epsilon[:-1][cells] + self.epsilon[1:][cells]) / 2)
 
 
 def _asked(curve: TradeOff, epsilon: Array, tol: float | None = None) -> Pair:

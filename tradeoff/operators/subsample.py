@@ -14,16 +14,7 @@ import numpy as np
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import (
-    Parameter,
-    choice,
-    is_symbol,
-    kept,
-    ratio_of,
-    real,
-    symbols_of,
-    written,
-)
+from tradeoff.curves.parameters import Parameter, choice, is_symbol, kept, ratio_of, real, symbols_of, written
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
@@ -176,10 +167,9 @@ class Subsampled(Derived):
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return self._delta_flipped(epsilon, tol) if self.flipped else self._delta_straight(epsilon, tol)
-
-    def _delta_straight(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
+        if self.flipped:
+            return self._delta_flipped(epsilon, tol)
         inner, least = base_bounds(self.rate, Bounds.of(epsilon)), -expm1(epsilon)
         low, high = maximum(self.rate * _falling(certified_delta, self.operands[0], inner, tol), least)
         return low, high

@@ -147,9 +147,8 @@ class ProfileSymmetrised(OfBeta):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
-        place, height = own(("turn", self), CHOICES).of(
-            query_options().choices, lambda: CloseLines.near(f, 0.0).turn()
-        )
+        turns = own(("turn", self), CHOICES)
+        place, height = turns.of(query_options().choices, lambda: CloseLines.near(f, 0.0).turn())
         h = _up_to(f, alpha, place, level, tol)
         turned = _up_to(f.inverse(), alpha, height, level, tol, beyond=True)
         low, high = maximum_of(h, turned)
@@ -197,7 +196,6 @@ def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
     steep = sum(b0 - b1 >= a1 - a0 for a0, a1, b0, b1 in zip(alpha, alpha[1:], beta, beta[1:], strict=False))
     start, height = alpha[steep], beta[steep]
     end = [(start + height, 0 * height)] if height > 0 else []
-    h = PiecewiseLinear(
-        [*alpha[: steep + 1], *(a for a, _ in end)], [*beta[: steep + 1], *(b for _, b in end)]
-    )
+    points = [*zip(alpha[: steep + 1], beta[: steep + 1], strict=True), *end]
+    h = PiecewiseLinear(*zip(*points, strict=True))
     return pointwise(h, h.inverse(), largest=True).assuming(*f.assumptions)

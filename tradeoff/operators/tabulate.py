@@ -106,9 +106,7 @@ def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
             f"alphas = {shown(alphas)} is not a non-empty one-dimensional list of type I errors in [0, 1]"
         )
     nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
-    points = [
-        (whole(a), whole(b)) for a, b in zip(nodes.tolist(), f.bounds(nodes).upper.tolist(), strict=True)
-    ]
+    points = zip(map(whole, nodes.tolist()), map(whole, f.bounds(nodes).upper.tolist()), strict=True)
     upper = hull([*points, *_ENDS])
     epsilon = np.array([_log_ratio(b - d, c - a) for (a, b), (c, d) in pairwise(upper)] + [0.0])
     steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
@@ -122,9 +120,8 @@ def _curve(points: list[Point]) -> PiecewiseLinear:
 
 def _log_ratio(rise: int, run: int) -> float:
     """Return the epsilon of a chord; where it is too steep or too flat, that of a line near enough."""
-    return (
-        float(np.clip(np.log(rise / ONE) - np.log(run / ONE), -STEEPEST, STEEPEST)) if rise > 0 else -STEEPEST
-    )
+    found = np.log(rise / ONE) - np.log(run / ONE) if rise > 0 else -STEEPEST
+    return float(np.clip(found, -STEEPEST, STEEPEST))
 
 
 def _lines_below(epsilon: Array, delta: Array) -> list[Line]:
@@ -160,9 +157,7 @@ class LineNodes:
         top = _top(f)
         scale = np.concatenate([np.geomspace(2.0**-20, 1.0, 41), np.linspace(0.0, 1.0, 33)[1:]]) * top
         positive = np.unique(scale[scale >= _CLOSEST])
-        nodes = (
-            np.concatenate([[-positive[0], 0.0], positive]) if len(positive) else np.array([-_CLOSEST, 0.0])
-        )
+        nodes = np.concatenate([[-positive[0] if len(positive) else -_CLOSEST, 0.0], positive])
         nodes = nodes[np.append(True, np.diff(nodes) >= _CLOSEST / 2)]
         profile = cls.about(f, nodes)
         for _ in range(_ROUNDS):
@@ -296,8 +291,5 @@ def _end(f: TradeOff, epsilon: Array, delta: Array) -> float | None:
         alpha = np.exp(np.log(fall) - epsilon[:-1] - np.log(np.expm1(np.diff(epsilon))))
     heavy = np.flatnonzero((alpha > _REACH / 10) | (delta[:-1] > last * (1 + 64 * UNIT) + _REACH / 10))
     after = int(heavy[-1]) + 1 if len(heavy) else 0
-    return (
-        float(epsilon[after])
-        if after < len(epsilon) - 1 or f.sup_loss <= epsilon[-1] or epsilon[-1] >= STEEPEST
-        else None
-    )
+    ended = after < len(epsilon) - 1 or epsilon[-1] >= min(f.sup_loss, STEEPEST)
+    return float(epsilon[after]) if ended else None

@@ -171,7 +171,7 @@ def profiled(f: TradeOff, g: TradeOff) -> Verdict:
 
 def product(f: TradeOff, g: TradeOff) -> Verdict:
     """Cancel: f (x) h >= g (x) h if f >= g; not if g >= f strictly, as the Hellinger affinity multiplies."""
-    mine, theirs = _factors(f), _factors(g)
+    mine, theirs = f.factors, g.factors
     common = {factor: min(n, theirs[factor]) for factor, n in mine.items() if factor in theirs}
     if not common:
         return None
@@ -182,7 +182,7 @@ def product(f: TradeOff, g: TradeOff) -> Verdict:
     return False if known(rest_g, rest_f) and all(_keeps(h) for h in common) else None
 
 
-def _without(common: Factors, side: Factors) -> TradeOff:
+def _without(common: Factors, side: Mapping[TradeOff, int]) -> TradeOff:
     return tensor((factor, n - common.get(factor, 0)) for factor, n in side.items())
 
 
@@ -191,13 +191,9 @@ def _keeps(h: TradeOff) -> bool:
     return isinstance(h, PureDP | Laplace) or (not h.free_symbols and h.bounds.delta(0.0).upper < 1)
 
 
-def _factors(curve: TradeOff) -> Factors:
-    return dict(curve.factors)
-
-
 def factorwise(f: TradeOff, g: TradeOff) -> Verdict:
     """Each factor of f is above a factor of g of its own; what g has besides only takes privacy away."""
-    return True if isinstance(g, Tensor) and _placed(_factors(f), _factors(g)) else None
+    return True if isinstance(g, Tensor) and _placed(f.factors, g.factors) else None
 
 
 def _placed(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
@@ -217,8 +213,8 @@ def _placed(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> boo
 
 def packed(f: TradeOff, g: TradeOff) -> Verdict:
     """f_{a,0}^n >= f_{b,0}^m if the n copies fit into m groups of total loss at most b each."""
-    (one, n), *more = _factors(f).items()
-    (two, m), *others = _factors(g).items()
+    (one, n), *more = f.factors.items()
+    (two, m), *others = g.factors.items()
     alone = not (more or others or f.free_symbols or g.free_symbols)
     if not (alone and isinstance(one, PureDP) and isinstance(two, PureDP)):
         return None
