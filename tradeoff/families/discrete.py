@@ -40,10 +40,9 @@ class IntegerNoise(LawCurve):
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
     def __repr__(self) -> str:
-        return self._written(f"{getattr(self, self.size):.6g}")
-
-    def _written(self, size: str) -> str:
-        return f"{self.noise}({size}{f', shift {self.shift}' if self.shift > 1 else ''})"
+        size = getattr(self, self.size)
+        shown = f"{size:.6g}" if isinstance(size, float) else str(size)
+        return f"{self.noise}({shown}{f', shift {self.shift}' if self.shift > 1 else ''})"
 
 
 class FinitelyMany(LawCurve):
@@ -159,9 +158,6 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
         from tradeoff.loss.counts import binomial_noise_law
 
         return binomial_noise_law(self.coins, self.shift)
-
-    def __repr__(self) -> str:
-        return self._written(str(self.coins))
 
 
 @dataclass(frozen=True, repr=False, eq=True)

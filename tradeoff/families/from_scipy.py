@@ -16,7 +16,7 @@ from tradeoff.errors import DomainError, SizeError, shown
 from tradeoff.families.densities import LinePair, checked, monotone
 from tradeoff.families.frozen import Frozen, looked_at
 from tradeoff.families.identity import Identity
-from tradeoff.families.location_shift import LocationShift, is_known
+from tradeoff.families.location_shift import KNOWN, LocationShift
 from tradeoff.families.masses import from_masses
 from tradeoff.loss.pieces import law_of
 
@@ -82,8 +82,8 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
         if exact is not None:
             return exact
     points = looked_at(first, second)
-    rounded = {*first.rounded, *second.rounded}
-    found = law_of(first, second, points, (*first.support, *second.support), places, sorted(rounded))
+    rounded = sorted({*first.rounded, *second.rounded})
+    found = law_of(first, second, points, (*first.support, *second.support), places, rounded)
     assumptions = dict.fromkeys((first.trust, second.trust, monotone(found, breaks)))
     key = first.key, second.key, found.breaks
     return LinePair(found.law, f"T({first}, {second})", key, tuple(assumptions))
@@ -96,7 +96,7 @@ def _known(p: Frozen, q: Frozen) -> TradeOff | None:
     start, stop = (dict(law.arguments) for law in (p, q))
     shift = stop.pop("loc") - start.pop("loc")
     exact = Fraction(shift) == Fraction(dict(q.arguments)["loc"]) - Fraction(dict(p.arguments)["loc"])
-    if (p.name, start) != (q.name, stop) or not exact or not is_known(p.name):
+    if (p.name, start) != (q.name, stop) or not exact or p.name not in KNOWN:
         return None
     return LocationShift(p.distribution, shift)
 

@@ -19,17 +19,13 @@ from tradeoff.intervals.quadrature import applied, gauss_legendre
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.line import REACH, TRUST
 
-# Tails are followed down to here; below, SciPy's quantiles lose their digits to subnormal numbers.
-_LEAST_TAIL = 1e-290
-
+_LEAST_TAIL = 1e-290  # tails are followed down to here; below, SciPy's quantiles lose digits to subnormals
 _QUANTILES = 600  # quantiles of each tail at which a law is looked at: about two for each power of ten
 
 # Tails down to which cdf and sf are held against their density: what loses digits loses all above.
 _LEAST_TOLD, _PANELS = 1e-24, 72
 
-# Nodes of a panel there: three panels for each power of ten of a tail, on which densities are smooth.
-_NODES = 12
-
+_NODES = 12  # nodes of a panel there: three panels a power of ten of a tail, on which densities are smooth
 _BESIDE = 0.382  # where between two quantiles a point is looked at: at no simple share
 _MOVED = 4 * UNIT  # share by which (x - loc)/scale may miss: two roundings, and room
 _ROOM = 8.0  # by how much more than was seen a tail may err elsewhere
@@ -38,8 +34,8 @@ FOREIGN = "own "  # what the name of a law begins with that is not SciPy's: no n
 # Methods that a frozen law shares with its generator, unless someone puts others in their place.
 _ANSWERS = frozenset({"pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf", "support"})
 
+_PLAIN = {"loc": 0.0, "scale": 1.0}
 Function = Callable[[Array], Any]
-
 Arguments = tuple[tuple[str, float], ...]  # parameters by name, location and scale among them
 
 
@@ -92,10 +88,8 @@ class Frozen:
     def edges(self) -> tuple[Fraction, ...]:
         """Finite ends of the support, and the edges of a histogram's bins: loc + scale x, exactly."""
         values = dict(self.arguments)
-        if self.bins is None:
-            plain = [float(end) for end in self._plain.support()]
-        else:
-            plain = np.asarray(vars(self.distribution.dist)["_histogram"][1]).tolist()
+        ends = vars(self.distribution.dist)["_histogram"][1] if self.bins else self._plain.support()
+        plain = np.asarray(ends).tolist()
         loc, scale = Fraction(values["loc"]), Fraction(values["scale"])
         return tuple(loc + scale * Fraction(x) for x in plain if np.isfinite(x))
 
@@ -124,15 +118,10 @@ class Frozen:
             warnings.simplefilter("ignore")  # of quantiles that SciPy does not find, which are left out
             try:
                 below, above = (np.asarray(quantile(tail), dtype=float) for quantile in (law.ppf, law.isf))
-            except (
-                ValueError,
-                RuntimeError,
-                ArithmeticError,
-            ) as error:  # of SciPy's search in a cdf by quadrature
-                said = str(error).rstrip(".")
-                raise DomainError(
-                    f"SciPy finds no quantiles of {self}: {said}; give its law a _ppf and an _isf"
-                ) from error
+            # Of SciPy's search in a cdf by quadrature.
+            except (ValueError, RuntimeError, ArithmeticError) as error:
+                told = f"SciPy finds no quantiles of {self}: {str(error).rstrip('.')}"
+                raise DomainError(f"{told}; give its law a _ppf and an _isf") from error
         return below, above
 
     @property
@@ -145,7 +134,7 @@ class Frozen:
     @property
     def _plain(self) -> Any:
         """The law at location 0 and of scale 1."""
-        return self.distribution.dist(**{**dict(self.arguments), "loc": 0.0, "scale": 1.0})
+        return self.distribution.dist(**{**dict(self.arguments), **_PLAIN})
 
     @cached_property
     def slack(self) -> tuple[float, float]:
@@ -154,11 +143,10 @@ class Frozen:
         SciPy takes many a tail as 1 less the other, or by a quadrature of limited accuracy, and asks the law
         at location 0 at (x - loc)/scale; some with a pole at an end take a root or half of that.
         """
-        law, moved = self._plain, {"loc": 0.0, "scale": 1.0}.items() - dict(self.arguments).items()
+        law, moved = self._plain, _PLAIN.items() - set(self.arguments)
         below, above = self._quantiles(law, np.geomspace(_LEAST_TOLD, 0.5, _PANELS))
         low, high = law.support()
         found = []
-
         for tail, at, end, other in ((law.cdf, below, low, high), (law.sf, above, high, low)):
             x = np.unique(at[(at > low) & (at < high)])
             seen = _missed(law.logpdf, tail, x, float(next(filter(np.isfinite, (end, other)), 0.0)))
@@ -183,8 +171,7 @@ class Frozen:
 
     def shifted(self, shift: float) -> Frozen:
         """Return the law of X + shift for X at location 0."""
-        values = {**dict(self.arguments), "loc": shift}
-        return Frozen(self.distribution.dist(**values), origin=self._origin)
+        return Frozen(self.distribution.dist(**{**dict(self.arguments), "loc": shift}), origin=self._origin)
 
     def __str__(self) -> str:
         return told(self.name, self.arguments)
@@ -192,8 +179,7 @@ class Frozen:
 
 def told(name: str, arguments: Arguments) -> str:
     """Write a law with the arguments that are not the usual ones."""
-    plain = {"loc": 0.0, "scale": 1.0}
-    each = ", ".join(f"{key}={value:.6g}" for key, value in arguments if value != plain.get(key))
+    each = ", ".join(f"{key}={value:.6g}" for key, value in arguments if value != _PLAIN.get(key))
     return f"{name}({each})" if each else name
 
 
@@ -216,15 +202,12 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
     name is set apart.
     """
     if not (hasattr(distribution, "dist") and hasattr(distribution, "logpdf")):
-        raise DomainError(
-            f"{role} = {shown(distribution)} is not a frozen continuous distribution of "
-            "scipy.stats, such as norm(scale=2)"
-        )
+        kind = "frozen continuous distribution of scipy.stats, such as norm(scale=2)"
+        raise DomainError(f"{role} = {shown(distribution)} is not a {kind}")
     _refuse_changed(distribution, role)
     generator = distribution.dist
     shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
-    values = {"loc": 0.0, "scale": 1.0}
-    values.update(zip([*shapes, "loc", "scale"], distribution.args, strict=False))
+    values = {**_PLAIN, **dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False))}
     values.update(distribution.kwds)
     try:
         found = {name: float(value) for name, value in values.items()}

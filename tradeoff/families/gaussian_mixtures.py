@@ -26,11 +26,8 @@ from tradeoff.loss.thresholds import Thresholds
 
 Weights = Mapping[Any, Number]
 
-# Most standard deviations between two means: farther, neither law has mass where the other is.
-_WIDEST = Fraction(10**6)
-
-# What the rounding of weights may leave of their sum less 1; they are divided by it, exactly.
-_UNNORMALISED = Fraction(1, 10**12)
+_WIDEST = 10**6  # most standard deviations between two means: farther, no law has mass where the other is
+_UNNORMALISED = Fraction(1, 10**12)  # what roundings may leave of the sum of weights, their divisor, less 1
 
 
 class GaussianMixtures(LawCurve):
@@ -102,10 +99,6 @@ class GaussianMixtures(LawCurve):
     def _law(self) -> MixtureLaw:
         return MixtureLaw(self._pair)
 
-    @cached_property
-    def _turned(self) -> TradeOff:
-        return GaussianMixtures(self.alternative, self.null, self.sigma)
-
     def loss_law(self) -> MixtureLaw:
         return self._law
 
@@ -146,6 +139,10 @@ class GaussianMixtures(LawCurve):
         """Inverse T(Q, P): the pair exchanged."""
         return self if self.symmetric else self._turned
 
+    @cached_property
+    def _turned(self) -> TradeOff:
+        return GaussianMixtures(self.alternative, self.null, self.sigma)
+
     def _key(self) -> tuple[Any, ...]:
         return frozenset(self.null.items()), frozenset(self.alternative.items()), self.sigma
 
@@ -156,14 +153,12 @@ class GaussianMixtures(LawCurve):
         return hash(self._key())
 
     def __repr__(self) -> str:
-        p, q = (
-            {float(a): float(w) for a, w in sorted(side.items())} for side in (self.null, self.alternative)
-        )
-        return f"GaussianMixtures({_written(p)}, {_written(q)}, sigma={float(self.sigma):.6g})"
+        p, q = map(_written, (self.null, self.alternative))
+        return f"GaussianMixtures({p}, {q}, sigma={float(self.sigma):.6g})"
 
 
-def _written(side: Mapping[float, float]) -> str:
-    return "{" + ", ".join(f"{a:.6g}: {w:.6g}" for a, w in side.items()) + "}"
+def _written(side: Mapping[Fraction, Fraction]) -> str:
+    return "{" + ", ".join(f"{float(a):.6g}: {float(w):.6g}" for a, w in sorted(side.items())) + "}"
 
 
 def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:

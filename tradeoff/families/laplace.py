@@ -72,17 +72,11 @@ class Laplace(SymmetricFamily):
         # ``low`` is the rounding of ``high``, at most one unit.
         mantissa = held(*around(high, 1)) if low else Bounds.of(high)
         share = mantissa * held(np.minimum(scaled, np.finfo(float).max), scaled)  # e^eps alpha
-        far = exp(
-            -self.epsilon_0 - log(4 * Bounds.of(np.where(alpha > 0, alpha, 1.0)))
-        )  # the same hyperbola beyond all floats
-        steep, middle, flat = (
-            1 - share,
-            meet(0.25 / share, far),
-            exp(-self.epsilon_0) * (1 - Bounds.of(alpha)),
-        )
-        kink = held(
-            steep.lower, middle.upper
-        )  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
+        # The same hyperbola beyond all floats.
+        far = exp(-self.epsilon_0 - log(4 * Bounds.of(np.where(alpha > 0, alpha, 1.0))))
+        steep, middle = 1 - share, meet(0.25 / share, far)
+        flat = exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
+        kink = held(steep.lower, middle.upper)  # 1 - x <= 1/(4x): both are held where floats do not tell them
         inner = where(share.upper <= 0.5, steep, where(share.lower < 0.5, kink, middle))
         low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
         return low, (high if self.shift is None else Laplace(self.least_sup_loss).beta_bounds(alpha, tol)[1])

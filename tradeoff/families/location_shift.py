@@ -30,15 +30,10 @@ from tradeoff.loss.pieces import law_of
 from tradeoff.loss.shifted import ShiftLaw
 
 _MAX_POWER = 100.0  # power of a generalised normal law up to which its density is known to stated accuracy
-
-# Least shift in scales, and its power in a density: losses of a smaller one have no digits left.
-_LEAST = 1e-290
-
+_LEAST = 1e-290  # least shift in scales, and its power in a density: losses of a smaller one have no digits
 _MAX_SHIFT = 500.0  # scales of shift up to which e^loss of every law is a float
 
-# Laws whose other order is the shift of another law.
-_MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}
-
+_MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # whose other order is the other's shift
 _SYMMETRIC = {"logistic", "hypsecant", "gennorm"}  # analysed laws whose shifts are the same in both orders
 
 # Laws with an analysed quadrature.
@@ -87,14 +82,14 @@ _TAILS = {
     "t": _Known(symmetric=lambda _: True, turns=_of_t),
 }
 
-# Distances of its quartiles by which a law of SciPy may be shifted: floats there are 1e-4 of them apart.
-_WIDEST = 1e12
+_WIDEST = 1e12  # distances of its quartiles by which a law may be shifted: floats there are 1e-4 of one apart
 
 # Longest shift: where densities are not asked, beyond ``REACH``, even Student's turn by less than 1e-40.
 _FARTHEST = 1e100
 
-# Laws that begin at 0, where floats are finest, and of which SciPy takes no tail as a difference.
-_FROM_0 = {"expon", "halfnorm", "gamma"}
+_FROM_0 = {"expon", "halfnorm", "gamma"}  # from 0, where floats are finest, and no tail is a difference
+
+KNOWN = {*_CLOSED, *_SHAPES, *_TAILS, "gennorm"}  # laws whose shifts need nobody's word
 
 # Laws with tails too heavy to be log-concave: nobody's word makes them so.
 _HEAVY = {
@@ -166,15 +161,10 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     closed = _CLOSED.get("laplace" if name == "gennorm" and values["beta"] == 1 else name)
     if closed is not None:
         return closed(float(rational(abs(exact) / Fraction(values["scale"])).upper))
-    if name in {*_SHAPES, "gennorm"}:
+    if name in _SHAPES or name == "gennorm":
         return LogConcaveShift(name, arguments, exact)
     farther = math.copysign(float(rational(abs(exact)).upper), exact)
     return _by_tails(distribution, farther, allowed=assume_log_concave)
-
-
-def is_known(name: str) -> bool:
-    """Whether shifts of a law of this name need nobody's word."""
-    return name in _CLOSED or name in _SHAPES or name == "gennorm" or name in _TAILS
 
 
 def _by_tails(distribution: Any, shift: float, *, allowed: bool) -> TradeOff:
@@ -328,8 +318,8 @@ def _refuse(law: Frozen, *, allowed: bool) -> None:
             "to.from_scipy(X, X + shift) looks for it, and is the curve of that one pair"
         )
     if not allowed:
-        known = ", ".join(sorted({*_CLOSED, *_SHAPES, *_TAILS, "gennorm"}))
         raise DomainError(
-            f"{law} is not known to be log-concave; known are, in their log-concave shapes, {known}; "
+            f"{law} is not known to be log-concave; known are, in their log-concave shapes, "
+            f"{', '.join(sorted(KNOWN))}; "
             "if its density is, pass assume_log_concave=True"
         )

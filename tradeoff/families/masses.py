@@ -16,11 +16,8 @@ from tradeoff.curves.parameters import Number, is_masked, kept
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.errors import DomainError, SizeError, shown
 
-# By how much masses in floats may miss 1: a million of them, summed by anybody, miss it by less.
-_MISSED = Fraction(1, 10**9)
-
-# Binary digits of a common denominator: floats need at most 1074, and beyond it sums take minutes.
-_LONGEST = 16_384
+_MISSED = Fraction(1, 10**9)  # by how much masses in floats may miss 1: a million of them miss it by less
+_LONGEST = 16_384  # bits of a common denominator: floats need at most 1074, and beyond it sums take minutes
 
 Masses = Mapping[Any, Number] | Iterable[Number]  # masses in an order, or by outcome
 
@@ -62,11 +59,8 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     True
     """
     labels, pairs = _paired(p, q)
-    first, second = (
-        _wholes(name, labels, column)
-        for name, column in zip("pq", zip(*pairs, strict=True) if pairs else ((), ()), strict=True)
-    )
-    return _of_wholes(first, second)
+    of_p, of_q = zip(*pairs, strict=True) if pairs else ((), ())
+    return _of_wholes(_wholes("p", labels, of_p), _wholes("q", labels, of_q))
 
 
 def _paired(p: Any, q: Any) -> tuple[list[Any], list[tuple[Any, Any]]]:
@@ -78,7 +72,7 @@ def _paired(p: Any, q: Any) -> tuple[list[Any], list[tuple[Any, Any]]]:
         raise DomainError(
             "one of p and q is a mapping and one is not; give both by outcome, or both in order"
         )
-    first, second = (_listed(name, each) for name, each in (("p", p), ("q", q)))
+    first, second = _listed("p", p), _listed("q", q)
     if len(first) != len(second):
         raise DomainError(f"p has {len(first)} masses and q has {len(second)}; give both for every outcome")
     return list(range(len(first))), list(zip(first, second, strict=True))
@@ -97,7 +91,8 @@ def _listed(name: str, masses: Any) -> list[Any]:
 def _wholes(name: str, labels: list[Any], masses: Iterable[Any]) -> list[int]:
     """Return the masses as integers, multiples of what makes them add to 1."""
     given = list(masses)
-    parts = [_ratio(name, label, mass) for label, mass in zip(labels, given, strict=True)]
+    exact = (kept(f"{name}[{k!r}]", x, 0.0, open_high=True) for k, x in zip(labels, given, strict=True))
+    parts = [mass.as_integer_ratio() for mass in exact]
     scale = 1
     for below in {below for _, below in parts}:
         scale = math.lcm(scale, below)
@@ -114,11 +109,6 @@ def _wholes(name: str, labels: list[Any], masses: Iterable[Any]) -> list[int]:
             f"the masses of {name} add to {total!r}, not to 1; divide them by their sum if that is meant"
         )
     return found
-
-
-def _ratio(name: str, label: Any, mass: Any) -> tuple[int, int]:
-    """Return a mass as numerator and denominator."""
-    return kept(f"{name}[{label!r}]", mass, 0.0, open_high=True).as_integer_ratio()
 
 
 def _of_wholes(p: list[int], q: list[int]) -> PiecewiseLinear:

@@ -17,10 +17,7 @@ from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, envelope, whole
 
 _WIDTH = 1e-3  # share of delta that a chord may leave, as whole curves do
-
-# Delta below which no chord is cut: nobody reports it, and a function in floats knows little of it.
-_NOTHING = 1e-30
-
+_NOTHING = 1e-30  # delta below which no chord is cut: nobody reports it, and floats know little of it
 _ROUNDS = 16  # halvings of a cell, from 256 to 0.004 nats
 
 # (epsilon, delta) guarantees, or all of them as a function.

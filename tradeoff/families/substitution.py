@@ -21,14 +21,9 @@ from tradeoff.families.symbolic_forms import exact
 from tradeoff.families.symbolic_values import floats_beside
 from tradeoff.families.total_variation import TotalVariation
 
-# Binary digits up to which formulas are put in as fractions, in milliseconds; Python prints 14,000.
-_LONGEST = 10_000
-
+_LONGEST = 10_000  # binary digits up to which formulas are put in as fractions, in ms; Python prints 14,000
 _ROOTED = 2000  # binary digits of what a root is taken of: SymPy looks for its factors
-
-# Binary digits of numbers inside functions that become one: those of all floats but very small ones.
-_INSIDE = 400
-
+_INSIDE = 400  # binary digits of numbers inside functions that become one: those of all but very small floats
 
 # Functions that may be left with numbers in them: SymPy makes no longer ones of them.
 _SHORT = ("exp", "log", "erf", "erfc", "tanh", "atan", "floor", "ceiling", "sign", "Abs", "Piecewise")
@@ -182,9 +177,8 @@ def resolved(curve: TradeOff, values: Mapping[Any, Any]) -> dict[Any, Any]:
     for name in names:
         symbol, *more = (each for each in free if str(each) == str(name))
         if more:
-            raise SymbolError(
-                f"{1 + len(more)} free symbols of {curve!r} are named {name}; give the one meant"
-            )
+            many = f"{1 + len(more)} free symbols of {curve!r} are named {name}"
+            raise SymbolError(f"{many}; give the one meant")
         if symbol in found:
             raise SymbolError(f"{name} is given twice for {curve!r}; give it once")
         found[symbol] = values[name]

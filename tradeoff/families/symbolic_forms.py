@@ -53,7 +53,10 @@ def exact(value: Any) -> Any:
     value = constants().get(value.name) if is_constant(value) else value  # of others floats are all there is
     known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
     try:
-        expression = _read(value) if known is None else sympy.Rational(*known.as_integer_ratio())
+        if known is not None:
+            expression = sympy.Rational(*known.as_integer_ratio())
+        else:  # decimals in texts SymPy reads as floats
+            expression = None if isinstance(value, str | bytes) else sympy.sympify(value)
     except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError):
         expression = None
     if not isinstance(expression, sympy.Expr):
@@ -68,11 +71,6 @@ def fractions_of(expression: Any) -> dict[Any, Any]:
     """Return the floats in an expression with the fractions they are, but for those of hours of digits."""
     known = {number: ratio_of(number) for number in expression.atoms(sympy.Float)}
     return {x: sympy.Rational(*ratio.as_integer_ratio()) for x, ratio in known.items() if ratio is not None}
-
-
-def _read(value: Any) -> Any:
-    """Return what SymPy makes of a value; of text nothing, whose decimals it reads as floats."""
-    return None if isinstance(value, str | bytes) else sympy.sympify(value)
 
 
 def parsed(value: Any) -> Any:
@@ -253,8 +251,7 @@ def lines_group(epsilon: Any, delta: Any, alpha: Any, k: int) -> Any:
     for a in range(k, -1, -1):
         b = k - a
         rest = 1 - sympy.exp(a * epsilon) * alpha - delta * sum(sympy.exp(i * epsilon) for i in range(a))
-        words.append(
-            sympy.exp(-b * epsilon) * rest - delta * sum(sympy.exp(-i * epsilon) for i in range(1, b + 1))
-        )
+        lost = delta * sum(sympy.exp(-i * epsilon) for i in range(1, b + 1))
+        words.append(sympy.exp(-b * epsilon) * rest - lost)
     distinct = list(dict.fromkeys(words))
     return sympy.Max(*distinct) if delta == 0 else sympy.Max(0, *distinct)

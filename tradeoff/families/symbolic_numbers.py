@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -21,16 +22,10 @@ from tradeoff.intervals.rounding import Array
 
 _DIGITS = 30  # digits of a value besides those that its argument costs: twenty are compared
 _SPARE = 5  # digits by which terms of order one may be off at the end
-
-# Digits after which what agrees so far is reported: a formula that needs more cancels to nothing.
-_MOST_DIGITS = 4000
-
+_MOST_DIGITS = 4000  # digits after which what agrees is reported: what needs more cancels to nothing
 _LEAST = 1e-323  # below this a bound is the least float or 0, whatever the value
 _AGREE = 1e-20  # relative difference of two precisions that agree: far below the rounding of a float
-
-# Bits that a step from a float is good for, and what roundings may cost of twice the bits.
-_FIRST_BITS, _LOST_BITS = 80, 24
-
+_FIRST_BITS, _LOST_BITS = 80, 24  # of a step from a float, and what roundings may cost of twice the bits
 _FAR_DIGITS = 200  # digits in which 1 - 10^-60 still has a hundred below its first nines
 # Where a jump at 0 is looked for, and from what size on: 1/log(1/alpha) has fallen to 4e-5 there.
 _BESIDE, _JUMP = "1e-10000", 1e-2
@@ -133,9 +128,9 @@ class _Compiled(threading.local):
     def __init__(self, variable: Any, expression: Any) -> None:
         compile_with = partial(sympy.lambdify, variable, expression, printer=printer())
         self.of_number: Callable[[Any], Any] = compile_with(modules=[number_functions()])
-        self.of_ball: Callable[[Any], Any] | None = (
-            compile_with(modules=[ball_functions()]) if proved(expression) else None
-        )
+        self.of_ball: Callable[[Any], Any] | None = None
+        if proved(expression):
+            self.of_ball = compile_with(modules=[ball_functions()])
 
 
 def printer() -> Any:
@@ -218,10 +213,8 @@ def narrow(low: Any, high: Any) -> bool:
 def outward(low: Any, high: Any) -> tuple[float, float]:
     """Return floats at or below, and at or above."""
     below, above = float(low), float(high)
-    return (
-        float(np.nextafter(below, -np.inf)) if below > low else below,
-        float(np.nextafter(above, np.inf)) if above < high else above,
-    )
+    below = math.nextafter(below, -math.inf) if below > low else below
+    return below, math.nextafter(above, math.inf) if above < high else above
 
 
 def digits_for(alpha: Array) -> Array:
@@ -243,14 +236,11 @@ def check(evaluator: Evaluator, shown: str) -> None:
     for k in np.flatnonzero((values < -_SLACK) | (values > 1 + _SLACK)):
         raise CurveError(f"{shown} is outside [0, 1] at alpha = {alpha[k]:.6g}: {values[k]:.6g}")
     for k in np.flatnonzero(values > 1 - alpha + _SLACK):
-        raise CurveError(
-            f"f(alpha) <= 1 - alpha fails for {shown} at alpha = {alpha[k]:.6g}: {values[k]:.6g}"
-        )
+        at = f"{shown} at alpha = {alpha[k]:.6g}: {values[k]:.6g}"
+        raise CurveError(f"f(alpha) <= 1 - alpha fails for {at}")
     for k in np.flatnonzero(np.diff(values) > _SLACK):
-        raise CurveError(
-            f"{shown} increases between alpha = {alpha[k]:.6g} and {alpha[k + 1]:.6g}: "
-            f"{values[k]:.6g} to {values[k + 1]:.6g}"
-        )
+        between, to = f"{alpha[k]:.6g} and {alpha[k + 1]:.6g}", f"{values[k]:.6g} to {values[k + 1]:.6g}"
+        raise CurveError(f"{shown} increases between alpha = {between}: {to}")
     slopes = np.diff(values) / np.diff(alpha)
     for k in np.flatnonzero(np.diff(slopes) < -_SLACK * (1 + np.abs(slopes[1:]))):
         if (slopes[k] - slopes[k + 1]) * min(alpha[k + 1] - alpha[k], alpha[k + 2] - alpha[k + 1]) > _SLACK:
@@ -285,9 +275,8 @@ def trials(expression: Any, alpha: Any) -> Iterator[tuple[dict[Any, Any], Evalua
         if found >= _WANTED or not parameters:
             return
     if not found:
-        raise NoClosedForm(
-            f"no random parameters make {expression} a trade-off function, so no closed form can be verified"
-        )
+        none = f"no random parameters make {expression} a trade-off function"
+        raise NoClosedForm(f"{none}, so no closed form can be verified")
 
 
 def least_preimage(evaluator: Evaluator, level: float) -> Any:

@@ -14,10 +14,7 @@ from tradeoff.families.symbolic_tangents import Tangents
 
 _CLOSE = 1e-9  # difference from a number found by search, to about twelve digits, that refutes a formula
 _PLAIN = 1000  # largest denominator SymPy is asked to simplify with
-
-# Where inverses are compared with numbers: both tails, and either side of a kink.
-_LEVELS = (0.02, 0.3, 0.62, 0.9)
-
+_LEVELS = (0.02, 0.3, 0.62, 0.9)  # where inverses are compared: both tails, and either side of a kink
 _LOSSES = (-2.5, -0.4, 0.0, 0.3, 1.1, 3.0)  # where profiles are: both signs, near 0 and far
 
 
@@ -47,14 +44,12 @@ def own_inverse(expression: Any, alpha: Any) -> bool:
             return False
     except NoClosedForm:
         return False
-    # Constants such as e^(long fraction) would make huge polynomials: what holds for any number holds for
-    # them.
+    # Constants such as e^(long fraction) make huge polynomials: what holds for any number holds for them.
     numbers = [c for c in expression.atoms(sympy.exp, sympy.Rational) if c.is_number]
     constants = [c for c in numbers if not c.is_Rational or c.q > _PLAIN]
     x = sympy.Dummy("x", positive=True)
-    general = expression.xreplace(
-        {c: sympy.Dummy("c", **{"positive" if c.is_positive else "real": True}) for c in constants}
-    )
+    signs = {c: "positive" if c.is_positive else "real" for c in constants}
+    general = expression.xreplace({c: sympy.Dummy("c", **{sign: True}) for c, sign in signs.items()})
     return bool(sympy.simplify(general.subs(alpha, general.subs(alpha, x)) - x) == 0)
 
 
@@ -106,9 +101,8 @@ def _maximises(candidate: Any, expression: Any, alpha: Any, epsilon: Any) -> boo
         _agree(profile, loss, truth)
         for values, curve in trials(expression, alpha)
         for profile in [Evaluator(candidate.xreplace(values), epsilon)]
-        for loss, truth in zip(
-            _LOSSES, Tangents(expression.xreplace(values), alpha, curve).profile(losses)[0], strict=True
-        )
+        for tangents in [Tangents(expression.xreplace(values), alpha, curve)]
+        for loss, truth in zip(_LOSSES, tangents.profile(losses)[0], strict=True)
     )
 
 

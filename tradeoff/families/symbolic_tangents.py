@@ -59,9 +59,8 @@ class Tangents:
         self._value, self._slope = value, Evaluator(slope, alpha)
         self._bend = Evaluator(sympy.diff(slope, alpha), alpha)
         # From either end, so that the smaller error keeps its digits.
-        self._of_alpha, self._of_rest = (
-            compiled(at, [alpha]) for at in (slope, slope.subs(alpha, 1 - alpha))
-        )
+        self._of_alpha = compiled(slope, [alpha])
+        self._of_rest = compiled(slope.subs(alpha, 1 - alpha), [alpha])
 
     @cached_property
     def known(self) -> bool:

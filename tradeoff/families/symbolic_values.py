@@ -23,11 +23,8 @@ from tradeoff.families.symbolic_numbers import (
 
 _FIRST, _LAST = 30, 4000  # digits of the first balls, and those after which what is known is reported
 
-# More digits in which a function without balls is evaluated than its ball has, of which two are charged.
-_SPARE = 10
-
-# Digits after which a sum that may be a float is taken for what encloses it: functions cost too much.
-_NARROW = 400
+_SPARE = 10  # more digits in which a function without balls is evaluated than its ball has; two are charged
+_NARROW = 400  # digits after which a sum that may be a float is taken for what holds it: functions are dear
 
 _ERROR = ("erf", "erfc", "erfi", "erfinv", "erfcinv")
 _CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan")

@@ -152,11 +152,8 @@ class TotalVariation(SymmetricFamily):
         return f"f_{{0,{written(self.delta_0)}}}"
 
 
-# Binary digits up to which products stay exact fractions: 77 factors with all digits of a float.
-_LONGEST = 4096
-
-# Binary digits of what is too long for fractions: 10^21 factors leave more than 300 of them right.
-_DIGITS = 400
+_LONGEST = 4096  # bits up to which products stay exact fractions: 77 factors with all digits of a float
+_DIGITS = 400  # bits of what is too long for fractions: 10^21 factors leave more than 300 of them right
 
 
 def _real(x: Fraction) -> Any:
