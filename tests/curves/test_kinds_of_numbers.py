@@ -19,8 +19,7 @@ import tradeoff as to
 from tradeoff.conversions import from_renyi
 from tradeoff.curves.parameters import ratio_of, real
 from tradeoff.errors import DomainError, PlanError, SymbolError, TradeOffError
-from tradeoff.families.allocated import AllocatedCurve
-from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
+from tradeoff.families.discrete import AllocatedCurve, DiscreteGaussianCurve, DiscreteLaplaceCurve
 from tradeoff.families.symbolic_values import floats_beside
 from tradeoff.families.truncated import Truncated
 from tradeoff.interop import opacus, opendp

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 import tradeoff as to
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError, KindError
-from tradeoff.families.allocated import AllocatedCurve
+from tradeoff.families.discrete import AllocatedCurve
 from tradeoff.mechanisms.hits import capped, hits
 
 EPSILON = np.array([-1.0, -0.1, 0.0, 0.05, 0.3, 1.0, 2.0])
@@ -399,8 +399,8 @@ def test_allocation_beats_a_coin_for_each_step():
     assert m.RandomAllocation(1, 7, 7).curve() == to.Gaussian(1) ** 7
     assert m.RandomAllocation(0.01, 7).curve() == to.Gaussian(100)
     assert m.RandomAllocation(1, 7, 3).curve().factors == {
-        to.families.allocated.AllocatedCurve(1.0, 2): 2,
-        to.families.allocated.AllocatedCurve(1.0, 3): 1,
+        to.families.discrete.AllocatedCurve(1.0, 2): 2,
+        to.families.discrete.AllocatedCurve(1.0, 3): 1,
     }
 
 

@@ -12,9 +12,9 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.exchange.codec import Codec, Form, attributes, record
-from tradeoff.families.allocated import AllocatedCurve
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.discrete import (
+    AllocatedCurve,
     BinomialCurve,
     DiscreteGaussianCurve,
     DiscreteLaplaceCurve,

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -101,43 +101,39 @@ def _known(p: Frozen, q: Frozen) -> TradeOff | None:
     return LocationShift(p.distribution, shift)
 
 
-class _Steps(NamedTuple):
-    """Masses that are spread evenly between consecutive edges."""
-
-    edges: Sequence[Fraction]
-    masses: Sequence[Fraction]
-
-    @classmethod
-    def of(cls, law: Frozen) -> _Steps | None:
-        """Return the steps of a law that has no other density, divided by their sum; None of another law."""
-        if law.name == "uniform":
-            return cls(law.edges, (Fraction(1),))
-        if law.bins is None:
-            return None
-        heights, spread = law.bins
-        widths = (high - low for low, high in pairwise(law.edges))
-        masses = [Fraction(h) * (width if spread else 1) for h, width in zip(heights, widths, strict=True)]
-        total = sum(masses)
-        return cls(law.edges, [mass / total for mass in masses])
-
-    def between(self, cuts: Sequence[Fraction]) -> list[Fraction]:
-        """Return the masses between consecutive cuts, the edges among them."""
-        found = []
-        for low, high in pairwise(cuts):
-            k = bisect_right(self.edges, low) - 1
-            inside = 0 <= k < len(self.masses)
-            share = (high - low) / (self.edges[k + 1] - self.edges[k]) if inside else Fraction(0)
-            found.append(self.masses[k] * share if inside else share)
-        return found
-
-
 def _stepwise(p: Frozen, q: Frozen) -> PiecewiseLinear | None:
     """Return T(P, Q) in fractions if both densities are steps."""
-    first, second = _Steps.of(p), _Steps.of(q)
+    first, second = _steps(p), _steps(q)
     if first is None or second is None:
         return None
-    cuts = sorted({*first.edges, *second.edges})
-    return from_masses(first.between(cuts), second.between(cuts))
+    cuts = sorted({*p.edges, *q.edges})
+    return from_masses(_between(p.edges, first, cuts), _between(q.edges, second, cuts))
+
+
+def _steps(law: Frozen) -> list[Fraction] | None:
+    """Return the masses, spread evenly between edges and divided by their sum; None of a law with others."""
+    if law.name == "uniform":
+        return [Fraction(1)]
+    if law.bins is None:
+        return None
+    heights, spread = law.bins
+    widths = (high - low for low, high in pairwise(law.edges))
+    masses = [Fraction(h) * (width if spread else 1) for h, width in zip(heights, widths, strict=True)]
+    total = sum(masses)
+    return [mass / total for mass in masses]
+
+
+def _between(
+    edges: Sequence[Fraction], masses: Sequence[Fraction], cuts: Sequence[Fraction]
+) -> list[Fraction]:
+    """Return the masses between consecutive cuts, the edges among them."""
+    found = []
+    for low, high in pairwise(cuts):
+        k = bisect_right(edges, low) - 1
+        inside = 0 <= k < len(masses)
+        share = (high - low) / (edges[k + 1] - edges[k]) if inside else Fraction(0)
+        found.append(masses[k] * share if inside else share)
+    return found
 
 
 def _discrete(p: Any, q: Any) -> TradeOff:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import tensor
 from tradeoff.errors import DomainError
-from tradeoff.families.allocated import MOST_STEPS, AllocatedCurve
-from tradeoff.families.discrete import MOST_RECORDS, ShuffledCurve
+from tradeoff.families.discrete import MOST_RECORDS, MOST_STEPS, AllocatedCurve, ShuffledCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.loss.allocation import STEEPEST
