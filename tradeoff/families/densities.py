@@ -27,20 +27,15 @@ class LinePair(TradeOff):
     Pairs of one ``key`` are equal; ``symmetric`` says that both orders have one curve.
     """
 
+    assumptions: tuple[str, ...] = ()
+    symmetric: bool = False
+
     def __init__(
         self, law: LineLaw, name: str, key: Hashable, assumptions: tuple[str, ...], *, symmetric: bool = False
     ) -> None:
         self._law, self.name, self.key = law, name, key
-        self._assumptions, self._symmetric = assumptions, symmetric
+        self.assumptions, self.symmetric = assumptions, symmetric
         self._origin: LinePair | None = None
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self._assumptions
-
-    @property
-    def symmetric(self) -> bool:
-        return self._symmetric
 
     @cached_property
     def _other(self) -> LineLaw:
@@ -51,8 +46,7 @@ class LinePair(TradeOff):
         found = Bounds(*np.zeros((2, len(epsilon))))
         for law, chosen in ((self._law, high), (self._other, ~high)):
             if chosen.any():
-                for side, value in zip(found, law.tail(np.abs(epsilon[chosen])), strict=True):
-                    side[chosen] = value
+                found.lower[chosen], found.upper[chosen] = law.tail(np.abs(epsilon[chosen]))
         # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) of the other order.
         below = np.minimum(epsilon, 0.0)
         low, most = where(high, found, exp(below) * found - expm1(below))

@@ -118,9 +118,8 @@ class Gaussian(SymmetricFamily):
         above, below = epsilon / self.mu, self.mu / 2
         low, high = np.where(above < below, 1 - UNIT, 0.0), np.where(above < below, 1.0, TINY)
         near = np.abs(above - below) - 8 * UNIT * (above + below) < 40  # each is rounded once, and so is a
-        low[near], high[near] = (
-            hockey_stick(epsilon[near], self.nearest) if self.mu < _UNRESOLVED else (0.0, 1.0)
-        )
+        known = hockey_stick(epsilon[near], self.nearest) if self.mu < _UNRESOLVED else (0.0, 1.0)
+        low[near], high[near] = known
         return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:

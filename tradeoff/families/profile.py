@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -82,11 +83,8 @@ def _pairs(guarantees: Any, epsilons: Iterable[float] | None) -> list[tuple[Any,
     if epsilons is not None and not callable(guarantees):
         raise DomainError("epsilons are for a function delta(epsilon); pairs have their own")
     if callable(guarantees) and not isinstance(guarantees, type):
-        found = (
-            _sampled(guarantees)
-            if epsilons is None
-            else [(e, called("delta", guarantees, e)) for e in epsilons]
-        )
+        ask = partial(called, "delta", guarantees)
+        found = _sampled(guarantees) if epsilons is None else [(e, ask(e)) for e in epsilons]
     elif isinstance(guarantees, Mapping):
         found = list(guarantees.items())
     else:

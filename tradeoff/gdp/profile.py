@@ -17,14 +17,11 @@ from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.operators.profile_nodes import Floor, Nodes, chords, under
 
-_JUST = 1e-3  # how far below what cells need nodes mostly ask for less, relative
-
 Mask = NDArray[np.bool_]
+_JUST = 1e-3  # how far below what cells need nodes mostly ask for less, relative
 _ULPS = 64  # units of 2^-53 charged to quantiles: ``ndtri`` and ``ndtri_exp`` err by a few, their sum by one
 
-# mu beyond which no profile is looked for: delta_{G_mu}(eps) is 1 to the last digit up to eps = 1500.
-_MOST_MU = 64.0
-
+_MOST_MU = 64.0  # beyond, no profile is looked for: delta_{G_mu} is 1 to the last digit up to eps = 1500
 _NEAR = 1e-14  # distance from the least mu, relative to the power of two above, at which it is found
 
 

@@ -15,9 +15,8 @@ from tradeoff.operators.profile_nodes import Floor, Nodes, under
 _ROUNDS = 8  # rounds of halving open cells: to a 256th, where the regret is known to a thousandth
 _MOST_NODES = 1000  # further nodes after which what is known is reported: a second for closed forms
 
-# Regret that nobody tells from none, and the share of a larger one to which that is known.
-_REGRET_CLOSE, _SHARE = 1e-6, 1e-3
-
+_REGRET_CLOSE = 1e-6  # regret that nobody tells from none
+_SHARE = 1e-3  # share of a larger one to which it is known
 _BEST_CLOSE = 1e-4  # relative width of the best case, which is shown with four digits
 _HALVINGS, _FINER = 20, 6  # halvings for six digits of mu, more than are shown; and from four digits on
 

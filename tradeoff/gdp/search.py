@@ -21,10 +21,7 @@ from tradeoff.operators.profile_nodes import Nodes
 _ROUNDS = 12  # rounds of asking inside cells; each leaves a quarter of a smooth one's excess, or less
 _MOST_NODES = 1000  # nodes after which what is known is reported: a second for closed forms
 _CLOSE = 1e-9  # relative width of mu that is good enough
-
-# Relative widths of delta that are asked where wider ones decide: the second where the first is too fine.
-_SHARP = (1e-8, 1e-7)
-
+_SHARP = (1e-8, 1e-7)  # relative widths of delta asked where wider ones decide: in turn, if one is too fine
 _WITHIN = 0.03  # excess of a cell, in widths of its nodes, that narrower cells would not show
 
 # Nodes asked at once about the worst line, and how near to it, in shares of what is open: the excess of a

@@ -36,11 +36,8 @@ Point = tuple[Fraction, Fraction]
 Real = Fraction | float  # an exact rational, or an infinity
 Span = tuple[Real, Real]  # numbers at or below and at or above the truth
 
-# Vertices compared one by one, at a few microseconds each; beyond, the bounds of the whole curves do.
-_MOST = 5000
-
-# What the vertices of a curve in floats may be off: no smaller violation refutes an order.
-_NOISE = 16 * Fraction(UNIT)
+_MOST = 5000  # vertices compared one by one, at microseconds each; beyond, the bounds of the whole curves do
+_NOISE = 16 * Fraction(UNIT)  # what vertices in floats may be off: no smaller violation refutes an order
 _FEW = 16  # masses at infinity multiplied exactly: fractions grow by 53 bits a factor; so many are instant
 
 

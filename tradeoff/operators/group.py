@@ -20,11 +20,8 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.tabulate import largest, segments, tabulate
 
-# Compositions of a curve without a closed form: each is a question, and together they take seconds.
-_MOST = 10_000
-
-# Vertices of a group of a polygon that are computed, in seconds; beyond, lines are laid below and above.
-_VERTICES = 10_000
+_MOST = 10_000  # compositions of a curve without a closed form: each is a question, all take seconds
+_VERTICES = 10_000  # vertices of a group of a polygon, in seconds; beyond, lines are laid below and above
 
 
 class Group(OfBeta):
@@ -132,7 +129,6 @@ def group(f: TradeOff, k: Any) -> TradeOff:
         raise DomainError("group needs a symmetric curve; take f.symmetrise(assume='either-order').group(k)")
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (f, k)
     if not is_symbol(steps) and steps > _MOST:
-        raise DomainError(
-            f"k = {shown(steps)} is above {_MOST}, the most compositions of a curve without a closed form"
-        )
+        most = f"{_MOST}, the most compositions of a curve without a closed form"
+        raise DomainError(f"k = {shown(steps)} is above {most}")
     return f if k == 1 else Group(base, steps)

@@ -30,17 +30,11 @@ _STEP = 1e-3  # step of difference quotients: a thousandth of a nat, so that las
 _ASIDE = 2.0**-40
 
 _ROUNDED = 1e-12  # share of a mass that sums, exponentials and masses at infinity may round away, generously
-
-# Bound on the mass of tails that no cell holds, on masses that are no floats, and on what these round by.
-_BEYOND = 1e-300
-
+_BEYOND = 1e-300  # mass of tails that no cell holds, of what is no float, and of what these round by, at most
 _FARTHEST = 690.0  # loss whose e^t is still a float
-
-# Loss, in nats, beyond which no quantile is looked for, and mass below which none is told from 0.
-_MOST, _LEAST = 1e300, 1e-290
-
+_MOST = 1e300  # loss, in nats, beyond which no quantile is looked for
+_LEAST = 1e-290  # mass below which none is told from 0
 _MOST_DRAWN = 10**9  # samples drawn at once: 8 GB
-
 _OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
 
 

@@ -20,8 +20,7 @@ from tradeoff.loss.changed import Mixed
 from tradeoff.loss.discrete import settled
 from tradeoff.loss.law import LossLaw
 
-# By how much weights may miss 1: rounded ones of thousands of curves do by less, and so may one of them.
-_MISSED = 1e-12
+_MISSED = 1e-12  # by how much weights may miss 1, and one exceed it: rounded ones of thousands do by less
 
 
 def added(pairs: Iterable[tuple[TradeOff, float | Fraction]]) -> dict[TradeOff, Fraction]:

@@ -16,20 +16,13 @@ from tradeoff.operators.profile_nodes import Nodes, chords, end, orders, under
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.theory import known
 
-# Halvings of open cells, to 1e-8 of the reach: where curves end together, closer nodes only cost more.
-_ROUNDS = 24
-
+_ROUNDS = 24  # halvings of open cells, to 1e-8 of the reach: where curves end together, more only cost more
 _MOST_NODES = 4000  # nodes after which a verdict is given up: a second or so for closed forms
-
-# Nodes a scale to begin with: a composed curve takes milliseconds each, and open cells are halved.
-_FIRST = 17
-
+_FIRST = 17  # nodes a scale to begin with: a composed curve takes milliseconds each; open cells are halved
 _PATIENCE = 96  # nodes after which what cannot be proved is looked at no longer for a refutation
 _SHARP = 1e-8  # relative width to which delta is asked again where the usual one decides nothing
 _FARTHEST = 1e6  # largest epsilon looked at where delta_f is known to end beyond it
-
-# How far to look for a refutation where no end of delta_f is known: e^-60 is below any delta of practice.
-_LOOK = 60.0
+_LOOK = 60.0  # and where no end is known, for a refutation: e^-60 is below any delta of practice
 
 
 def at_least(f: TradeOff, g: TradeOff) -> bool:

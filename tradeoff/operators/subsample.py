@@ -29,11 +29,8 @@ from tradeoff.loss.thinning import base_bounds, thinned_bounds
 
 Scheme = Literal["poisson", "without-replacement"]
 
-# Loss, in nats, up to which cells tell more than whole curves do: that of a Gaussian of mu = 28.
-_FARTHEST = 1.5e3
-
+_FARTHEST = 1.5e3  # nats of loss up to which cells tell more than whole curves: of a Gaussian of mu = 28
 _DEEPEST = 4  # samples of samples that are kept apart: each doubles the points of a question
-
 _LONGEST = 10_000  # binary digits of a product of rates: certificates write 4000 decimal ones
 
 # Rate below which engines take the law of this one below the curve, and no loss at all above it: cells divide

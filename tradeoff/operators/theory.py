@@ -33,8 +33,7 @@ from tradeoff.operators.symmetrise import ProfileSymmetrised
 
 Rule = Callable[[TradeOff, TradeOff], Verdict]
 
-# Distinct factors or shares matched with each other: every pair is asked, and nested ones ask theirs.
-_MOST_PARTS = 24
+_MOST_PARTS = 24  # factors or shares matched with each other: every pair is asked, nested ones ask theirs
 
 
 def known(f: TradeOff, g: TradeOff) -> Verdict:
