@@ -88,13 +88,6 @@ def _fixed_point(alpha: Callable[[Any], Any]) -> Callable[[Any], Any]:
 @lru_cache(maxsize=1)
 def table() -> Mapping[type, Closed]:
     """Return the closed forms of the families of one parameter (Dong, Roth, Su 2022, Section 3.2)."""
-
-    def zero(_: Any) -> Any:
-        return sympy.Integer(0)
-
-    def infinite(_: Any) -> Any:
-        return sympy.oo
-
     exp, log, tanh, root = sympy.exp, sympy.log, sympy.tanh, sympy.sqrt
     return {
         Gaussian: Closed(
@@ -121,9 +114,9 @@ def table() -> Mapping[type, Closed]:
             kappa3bar=lambda e: _laplace(e, e - 1 + exp(-e)),
             renyi=_renyi_of_laplace,
         ),
-        Identity: Closed(*(zero,) * 5, renyi=lambda _, a: 0 * a),
+        Identity: Closed(*(lambda _: sympy.Integer(0),) * 5, renyi=lambda _, a: 0 * a),
         TotalVariation: Closed(
-            *(infinite,) * 5,
+            *(lambda _: sympy.oo,) * 5,
             renyi=lambda d, a: sympy.Piecewise((log(1 - d) / (a - 1), a < 1), (sympy.oo, True)),
         ),
     }

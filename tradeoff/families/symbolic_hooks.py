@@ -89,7 +89,7 @@ class FormulaHooks(TradeOff):
             return delta_from_beta(self, epsilon, tol)
         # Outside [inf L, sup L] the best test is at an end.
         low, high = where(epsilon >= self.sup_loss, self.mass_at_infinity, -expm1(np.minimum(epsilon, 0.0)))
-        inside = (epsilon > self._flattest.lower) & (epsilon < self.sup_loss)
+        inside = (epsilon > self._tangents.flattest.lower) & (epsilon < self.sup_loss)
         found = self._tangents.profile(np.clip(epsilon[inside], -STEEPEST, STEEPEST))
         low[inside] = np.where(epsilon[inside] > STEEPEST, low[inside], found[0])
         high[inside] = np.where(epsilon[inside] < -STEEPEST, 1.0, found[1])
@@ -124,24 +124,16 @@ class FormulaHooks(TradeOff):
 
     @property
     def sup_loss(self) -> float:
-        return float(self._steepest.upper) if self.known is None else self.known.sup_loss
+        return float(self._tangents.steepest.upper) if self.known is None else self.known.sup_loss
 
     @property
     def least_sup_loss(self) -> float:
-        return self._steepest.lower if self.known is None else self.known.least_sup_loss
+        return self._tangents.steepest.lower if self.known is None else self.known.least_sup_loss
 
-    @cached_property
-    def _steepest(self) -> Bounds:
-        return self._tangents.steepest()
-
-    @cached_property
+    @property
     def inf_loss(self) -> Bounds:
         """Bounds on inf L over the finite losses, in nats: log -f'(1-) where f is positive below 1."""
-        return self._flattest if self.p_minus == 0 else Bounds(-np.inf, np.inf)
-
-    @cached_property
-    def _flattest(self) -> Bounds:
-        return self._tangents.flattest()
+        return self._tangents.flattest if self.p_minus == 0 else Bounds(-np.inf, np.inf)
 
     def loss_law(self) -> LossLaw:
         return self.laws()[0]
@@ -149,7 +141,6 @@ class FormulaHooks(TradeOff):
     def laws(self) -> tuple[LossLaw, LossLaw]:
         if self.known is not None:
             return self.known.laws()
-        below, above = (
-            PiecewiseLinear.of_wholes(*zip(*side, strict=True)) for side in self._tangents.polygons()
-        )
+        sides = (zip(*side, strict=True) for side in self._tangents.polygons())
+        below, above = (PiecewiseLinear.of_wholes(*side) for side in sides)
         return below.loss_law(), above.loss_law()

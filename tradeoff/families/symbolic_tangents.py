@@ -71,6 +71,7 @@ class Tangents:
             return False
         return self._slope.ball(0.5, _DIGITS) is not None
 
+    @cached_property
     def steepest(self) -> Bounds:
         """Bound sup L = log -f'(0+); where f has no finite slope at 0, by that at 1e-90 from below."""
         near = self._log_slope("1e-90")
@@ -78,6 +79,7 @@ class Tangents:
         settled = not self._slope.proved and near == self._log_slope("1e-60")
         return meet(self._log_slope(0), near if settled else Bounds(near.lower, np.inf))
 
+    @cached_property
     def flattest(self) -> Bounds:
         """Bound inf L = log -f'(1-) of an f that is positive below 1, likewise."""
         near = self._log_slope("1e-90", rest=True)

@@ -100,6 +100,8 @@ class TotalVariation(SymmetricFamily):
     def q_plus(self) -> float:
         return float(self.delta_0)
 
+    leak = q_plus
+
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         return self._bounds(Fraction(1) - (self.kept_0 or 0))
@@ -112,10 +114,6 @@ class TotalVariation(SymmetricFamily):
     def _bounds(self, share: Fraction) -> Bounds:
         # What is no longer exact is right to more than 300 digits, and rounded once.
         return rational(share) if self.exact else clip(held(*around(float(share), 2)), 0.0, 1.0)
-
-    @property
-    def leak(self) -> float:
-        return float(self.delta_0)
 
     @property
     def least_sup_loss(self) -> float:

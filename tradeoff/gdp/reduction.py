@@ -219,9 +219,8 @@ def _finished(f: TradeOff, failure: float, found: Least) -> Reduction:
     ]
     lower, upper, finer = zip(*(regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(best_mu(side, failure, float(mu.upper)) for side in _above(f, level, finer))
-    return Reduction(
-        f, failure, mu, Bounds(max(lower), min(max(upper), 1.0)), max(best, best_case(f)), tight, reason
-    )
+    lost_at_most = Bounds(max(lower), min(max(upper), 1.0))
+    return Reduction(f, failure, mu, lost_at_most, max(best, best_case(f)), tight, reason)
 
 
 def _above(f: TradeOff, level: float, known: Sequence[Nodes]) -> Sequence[Nodes]:

@@ -143,11 +143,8 @@ class _About:
         k = int(np.argmax(power - np.exp(epsilon) * alpha))
         reached = self._node.reached((float(alpha[k]), float(beta[k])), self._below)
         share = tol / _SHARE / max(map(len, reached))
-        asked = [
-            lines.closer(at, share)
-            for lines, places in zip(self._lines, reached, strict=True)
-            for at in places
-        ]
+        sides = zip(self._lines, reached, strict=True)
+        asked = [lines.closer(at, share) for lines, places in sides for at in places]
         self._make()
         return any(asked)
 

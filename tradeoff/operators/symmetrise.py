@@ -184,10 +184,8 @@ def _up_to(
     value, line = f.bounds(alpha, tol=tol), maximum_of(level - alpha, 0.0)
     above = (value + alpha).lower > (f.bounds(turn) + turn).upper
     on_side = alpha > turn if beyond else alpha < turn
-    return Bounds(
-        np.where(above & on_side, value.lower, line.lower),
-        np.where(above & ~on_side, line.upper, value.upper),
-    )
+    low = np.where(above & on_side, value.lower, line.lower)
+    return Bounds(low, np.where(above & ~on_side, line.upper, value.upper))
 
 
 def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:

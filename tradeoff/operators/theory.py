@@ -225,22 +225,6 @@ def finite(f: TradeOff, g: TradeOff) -> Verdict:
     return polygons(f, g) if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) else None
 
 
-# The first that does not decline decides: equivalences first, then what is sufficient.
-RULES: tuple[Rule, ...] = (
-    extremes,
-    family,
-    shifted,
-    pure,
-    finite,
-    worst,
-    best,
-    mixed,
-    thinned,
-    grouped,
-    turned,
-    profiled,
-    product,
-    factorwise,
-    packed,
-    lossless,
-)
+_EQUIVALENT: tuple[Rule, ...] = (extremes, family, shifted, pure, finite, worst)
+_SUFFICIENT: tuple[Rule, ...] = (best, mixed, thinned, grouped, turned, profiled, product, factorwise, packed)
+RULES = (*_EQUIVALENT, *_SUFFICIENT, lossless)  # the first that does not decline decides
