@@ -32,10 +32,7 @@ _SHORT = ("exp", "log", "erf", "erfc", "tanh", "atan", "floor", "ceiling", "sign
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
     """Return ``curve`` with symbols replaced, all at once, keys being symbols or their names.
 
-    Raises
-    ------
-    SymbolError
-        If a key is not one free symbol of the curve, or the curve cannot take numbers for its symbols.
+    ``SymbolError`` if a key is not one free symbol of the curve, or it cannot take numbers for its symbols.
     """
     return put_in(curve, resolved(curve, values))
 

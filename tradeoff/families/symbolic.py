@@ -160,10 +160,7 @@ class Symbolic(FormulaHooks):
         product = product_of(self, operand(other))
         if product is not None or not self.free_symbols | other.free_symbols:
             return super().__matmul__(other) if product is None else product
-        raise NoClosedForm(
-            f"no closed form of the product of {self!r} and {other!r} is known; "
-            "substitute numbers, and the engine composes"
-        )
+        raise _unknown(f"product of {self!r} and {other!r}")
 
     def __pow__(self, n: int) -> TradeOff:
         n = n if is_symbol(n) else count("n", n)
@@ -171,10 +168,7 @@ class Symbolic(FormulaHooks):
             return self
         power = _formula(self.known**n, self.alpha) if self.known is not None else None
         if power is None and self.free_symbols:
-            raise NoClosedForm(
-                f"no closed form of the {n}-fold product of {self!r} is known; "
-                "substitute numbers, and the engine composes"
-            )
+            raise _unknown(f"{n}-fold product of {self!r}")
         return super().__pow__(n) if power is None else power
 
     def subs(self, values: Mapping[Any, Any]) -> Symbolic:
@@ -223,6 +217,11 @@ def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
     if found is None:
         raise NoClosedForm(f"no formula is known for {curve!r}")
     return found
+
+
+def _unknown(what: str) -> NoClosedForm:
+    """Return the error of a product that only the engine knows."""
+    return NoClosedForm(f"no closed form of the {what} is known; substitute numbers, and the engine composes")
 
 
 def _apart(alpha: Any, *parameters: Any) -> None:

@@ -22,13 +22,7 @@ FIELDS = {"alpha": "value", "epsilon": "profile", "delta": "epsilon"}
 
 
 def answer(curve: TradeOff, name: str, at: Any) -> Any:
-    """Return f(alpha), delta(epsilon) or epsilon(delta) as an expression, ``name`` being what is given.
-
-    Raises
-    ------
-    NoClosedForm
-        If the table has no closed form.
-    """
+    """Return f(alpha), delta(epsilon) or epsilon(delta) as an expression, ``name`` being what is given."""
     found = getattr(form(curve), FIELDS[name])
     if found is None:
         raise unknown(f"{FIELDS[name]} at {name} = {at}", curve)

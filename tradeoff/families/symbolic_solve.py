@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import mpmath
@@ -58,13 +59,15 @@ def inverse_expression(expression: Any, alpha: Any) -> Any:
     t, level = sympy.Dummy("t", positive=True), sympy.Dummy("level", positive=True)
     raw = [solution.subs(level, alpha) for solution in _candidates(expression.subs(alpha, t), t, level)]
     tried = raw + [sympy.Max(0, solution) for solution in raw]
-    found = next((each for each in tried if _inverts(each, expression, alpha)), None)
-    if found is None:
-        raise NoClosedForm(
-            f"no closed form of the inverse of {expression} was found and verified; "
-            "substitute numbers, and bounds answer"
-        )
-    return found
+    return _first((each for each in tried if _inverts(each, expression, alpha)), f"inverse of {expression}")
+
+
+def _first(verified: Iterator[Any], what: str) -> Any:
+    """Return the first formula that agrees with numbers."""
+    for found in verified:
+        return found
+    told = f"no closed form of the {what} was found and verified"
+    raise NoClosedForm(f"{told}; substitute numbers, and bounds answer")
 
 
 def _inverts(candidate: Any, expression: Any, alpha: Any) -> bool:
@@ -86,13 +89,8 @@ def profile_expression(expression: Any, alpha: Any, epsilon: Any) -> Any:
     stationary = [sympy.simplify(point) for point in _solutions(sympy.diff(f, x) + sympy.exp(epsilon), x)]
     places = [place for point in stationary for place in (point, sympy.Max(0, sympy.Min(1, point)))]
     raw = [1 - f.subs(x, place) - sympy.exp(epsilon) * place for place in places]
-    found = next((each for each in raw if _maximises(each, expression, alpha, epsilon)), None)
-    if found is None:
-        raise NoClosedForm(
-            f"no closed form of the profile of {expression} was found and verified; "
-            "substitute numbers, and bounds answer"
-        )
-    return found
+    verified = (each for each in raw if _maximises(each, expression, alpha, epsilon))
+    return _first(verified, f"profile of {expression}")
 
 
 def _maximises(candidate: Any, expression: Any, alpha: Any, epsilon: Any) -> bool:

@@ -55,13 +55,8 @@ Formula = Callable[..., Any]
 def floats_beside(formula: Any, values: Mapping[Any, Any] | None = None) -> tuple[float, float]:
     """Return the floats at or below what a formula comes to, and at or above; NaN where it is no real number.
 
-    Parameters
-    ----------
-    formula, values
-        A formula, and numbers of SymPy for all of its symbols.
+    ``values`` are numbers of SymPy for all of its symbols.
 
-    Notes
-    -----
     Arithmetic, exp, log, Max, Min and pieces have balls that are proved. Any other function is evaluated at
     the ends and middles of its arguments' balls, once these are narrow, where it is right but for the last
     digits. It is charged how far its values lie apart, once more, and from those with twice the digits:

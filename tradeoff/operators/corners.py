@@ -186,10 +186,7 @@ def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
 def by_corners(f: TradeOff, g: TradeOff) -> Verdict:
     """Decide f >= g if one is a polygon; None if neither is, or the bounds at some vertex do not tell.
 
-    Raises
-    ------
-    Undecided
-        If g is a polygon and delta_f at one of its slopes lies within the bounds.
+    ``Undecided`` if g is a polygon and delta_f at one of its slopes lies within the bounds.
     """
     if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and not _many(f, g):
         a, b = _crossed(f, g)[0]

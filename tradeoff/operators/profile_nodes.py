@@ -114,8 +114,7 @@ def under(nodes: Nodes) -> Floor:
 
 def chords(nodes: Nodes, values: Array, t: Bounds[Array]) -> Array:
     """Bound the chords of ``values`` at the points ``t`` of ``under`` from above."""
-    found: Array = (values[:-1] + (Bounds.of(values[1:]) - values[:-1]) * (t / nodes.widths)).upper
-    return found
+    return np.asarray((values[:-1] + (Bounds.of(values[1:]) - values[:-1]) * (t / nodes.widths)).upper)
 
 
 def orders(*curves: TradeOff) -> list[tuple[TradeOff, ...]]:

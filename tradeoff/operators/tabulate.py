@@ -14,7 +14,6 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, kink, whole
 from tradeoff.intervals.rounding import UNIT, Array
@@ -125,20 +124,13 @@ def _log_ratio(rise: int, run: int) -> float:
 
 
 def _lines_below(epsilon: Array, delta: Array) -> list[Line]:
-    """Return the lines 1 - delta - e^eps alpha, for bounds from above on delta."""
-    return [_line(s, d) for s, d in zip(_ratio(epsilon, above=True), delta.tolist(), strict=True)]
+    """Return the lines 1 - delta - e^eps alpha, for bounds from above on delta: steeper ones are lower."""
+    return [_line(s, d) for s, d in zip(exp(epsilon).upper.tolist(), delta.tolist(), strict=True)]
 
 
 def _line(slope: float, delta: float) -> Line:
     """Return the line slope alpha + beta = 1 - delta."""
     return whole(slope), ONE, ONE - whole(delta)
-
-
-def _ratio(epsilon: Array, *, above: bool) -> list[float]:
-    """Return e^eps from one side: a steeper line is lower, so that a bound on delta holds for it."""
-    s: Bounds[Array] = exp(epsilon)
-    found: list[float] = (s.upper if above else s.lower).tolist()
-    return found
 
 
 @dataclass
@@ -235,8 +227,9 @@ class LineNodes:
         On a cell of s, delta lies above the chord of the cell to the left, prolonged, and above that of the
         cell to the right; sup_s 1 - delta - s alpha over the cell is then at an end or where the two meet.
         """
-        below = list(zip(_ratio(self.epsilon, above=False), self.low.tolist(), strict=True))
-        above = list(zip(_ratio(self.epsilon, above=True), self.high.tolist(), strict=True))
+        s = exp(self.epsilon)
+        below = list(zip(s.lower.tolist(), self.low.tolist(), strict=True))
+        above = list(zip(s.upper.tolist(), self.high.tolist(), strict=True))
         found = [*below[1:], (below[-1][0], self.last[0])]
         for k in range(1, len(below) - 1):
             meet = _meet(above[k - 1], below[k], below[k + 1], above[k + 2] if k + 2 < len(above) else None)
@@ -246,8 +239,8 @@ class LineNodes:
 
     def flattest(self) -> Line:
         """Return the line above f where it is flatter than those of ``covering``: delta(log s) >= 1 - s."""
-        (s,) = _ratio(self.epsilon[1:2], above=False)
-        return whole(s), ONE, whole(s)
+        s = whole(float(exp(self.epsilon[1:2]).lower[0]))
+        return s, ONE, s
 
 
 def _meet(
