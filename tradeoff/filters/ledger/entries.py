@@ -144,7 +144,7 @@ def _near(stored: dict[str, Any], found: dict[str, Any]) -> bool:
     """
     try:
         mine, its = _amounts(stored), _amounts(found)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         return False
     room = _LIBM * np.abs(its[0])
     return len(stored) == 3 and mine.shape == its.shape and np.allclose(mine, its, rtol=0.0, atol=room)
