@@ -551,7 +551,15 @@ def test_formulas_whose_slope_has_no_floats_are_asked_without_it(expr):
 
 
 @pytest.mark.parametrize(
-    "expr", [sp.Max(0, sp.Rational(9, 10) - ALPHA), sp.Rational(9, 10) * (1 - ALPHA) ** 2], ids=str
+    "expr",
+    [
+        sp.Max(0, sp.Rational(9, 10) - ALPHA),
+        sp.Rational(9, 10) * (1 - ALPHA) ** 2,
+        sp.Piecewise(
+            (1 - 10 * ALPHA, sp.Rational(99, 1000) >= ALPHA), ((1 - ALPHA) * sp.Rational(10, 901), True)
+        ),
+    ],
+    ids=str,
 )
 def test_inverses_that_hold_only_in_part_are_bounded(expr):
     f = Symbolic(expr, ALPHA)
@@ -564,7 +572,13 @@ def test_inverses_that_hold_only_in_part_are_bounded(expr):
 
 @pytest.mark.parametrize(
     "expr",
-    [sp.Piecewise((1, LOSS <= 0), ((1 - LOSS) / 2, True)), (1 - LOSS) * (1 - sp.sign(LOSS) / 2)],
+    [
+        sp.Piecewise((1, LOSS <= 0), ((1 - LOSS) / 2, True)),
+        sp.Piecewise((1, LOSS <= 0), ((1 - LOSS) * (1 - sp.Rational(1, 10**20)), True)),
+        (1 - LOSS) * (1 - sp.sign(LOSS) / 2),
+        (1 - LOSS + sp.KroneckerDelta(LOSS, 0)) / 2,
+        (1 - LOSS + sp.Pow(0, LOSS, evaluate=False)) / 2,
+    ],
     ids=str,
 )
 def test_formulas_that_jump_at_0_are_refused(expr):

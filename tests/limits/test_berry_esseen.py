@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from types import SimpleNamespace
 
+import mpmath as mp
 import numpy as np
 import pytest
 import sympy
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests import strategies
+from tests.golden.oracle import gaussian_delta
 from tests.limits.bands import ALPHA, EPSILON, contains
 from tradeoff.errors import DomainError, PrecisionError
 from tradeoff.intervals.bounds import Bounds
@@ -216,6 +218,25 @@ def test_every_epsilon_has_an_answer(band, curve):
     assert np.all(np.diff(found.upper) <= 1e-12)
     assert found.lower[0] == 1
     assert found.width[-1] <= 1e-15 * found.upper[-1]
+
+
+@pytest.mark.parametrize(
+    ("share", "mu", "epsilon"),
+    [
+        (1.02 * 2.0**-53, 0.2, 36.71699794238092),
+        (9.999800987259278e-13, 3.330742755634506e-05, 27.631041017400655),
+        (9.999999941445736e-09, 3.3306690941175143e-09, 18.420680749807794),
+    ],
+)
+@pytest.mark.parametrize("theorem", [to.limits.berry_esseen, to.limits.edgeworth_bounds])
+def test_what_is_known_of_a_mass_at_infinity_moves_both_sides(theorem, share, mu, epsilon):
+    """All of Q, and this share of P, lose -log(share): the delta is that of a Gaussian farther in."""
+    band = theorem(to.Gaussian(mu) @ to.PiecewiseLinear([0.0, share], [1.0, 0.0]))
+    with mp.workdps(50):
+        truth = gaussian_delta(mp.mpf(epsilon) + mp.log(mp.mpf(share)), mp.mpf(mu))
+    found, certain = band.delta(epsilon), band.guarantee.bounds.delta(epsilon)
+    assert found.lower <= truth <= min(found.upper, certain.upper)
+    assert epsilon <= band.epsilon(float(truth) * (1 - 1e-9)).upper
 
 
 def test_constants_are_not_rounded_down():

@@ -121,7 +121,7 @@ class Symbolic(FormulaHooks):
         try:
             found = inverse_expression(self.expr, self.alpha)
             return Symbolic(found, self.alpha, form=self.form.profile and Form(None, self._turned))
-        except (NoClosedForm, CurveError):  # none, or one that holds only where it is positive
+        except (NoClosedForm, CurveError, DomainError):  # none, or one that holds only in part
             if self.free_symbols:
                 raise
             return super().inverse()  # bounds turn it round

@@ -27,8 +27,9 @@ _LEAST = 1e-323  # below this a bound is the least float or 0, whatever the valu
 _AGREE = 1e-20  # relative difference of two precisions that agree: far below the rounding of a float
 _FIRST_BITS, _LOST_BITS = 80, 24  # of a step from a float, and what roundings may cost of twice the bits
 _FAR_DIGITS = 200  # digits in which 1 - 10^-60 still has a hundred below its first nines
-# Where a jump at 0 is looked for, and from what size on: 1/log(1/alpha) has fallen to 4e-5 there.
-_BESIDE, _JUMP = "1e-10000", 1e-2
+# Where a jump at 0 is looked for, twice, and the share of it that is left: of 1/log log(1/alpha) 0.81 are.
+_BESIDE, _NEARER, _STAYS = "1e-10000", "1e-100000", 0.9
+_JUMPING = ("Piecewise", "sign", "Heaviside", "KroneckerDelta", "floor", "ceiling", "frac")
 
 _SLACK = 1e-12  # violation of a property of trade-off functions that rounding explains
 _TRIALS = 60  # random parameters tried before a formula counts as none of a trade-off function
@@ -249,11 +250,13 @@ def check(evaluator: Evaluator, shown: str) -> None:
 
 def check_start(expression: Any, value: Evaluator) -> None:
     """Raise ``CurveError`` if a formula of pieces jumps at alpha = 0: trade-off functions are continuous."""
-    if not expression.has(sympy.Piecewise, sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling):
+    zero_to_a_power = any(power.base == 0 for power in expression.atoms(sympy.Pow))
+    if not (zero_to_a_power or expression.has(*(getattr(sympy, name) for name in _JUMPING))):
         return
-    start, beside = (float(value.at(x, _DIGITS)) for x in (0.0, mp().mpf(_BESIDE)))  # limits of SymPy miss it
-    if abs(start - beside) > _JUMP:
-        told = f"{start:.6g} there, {beside:.6g} beside"
+    # Limits of SymPy miss it.
+    start, beside, nearer = (value.at(x, _DIGITS) for x in (0.0, mp().mpf(_BESIDE), mp().mpf(_NEARER)))
+    if abs(start - nearer) > max(_STAYS * abs(start - beside), mp().mpf(10) ** -(_DIGITS - _SPARE)):
+        told = f"{float(start):.6g} there, {float(beside):.6g} beside"
         raise CurveError(f"{expression} jumps at alpha = 0: {told}; give it the value beside")
 
 

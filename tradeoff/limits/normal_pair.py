@@ -84,13 +84,20 @@ class NormalPair:
         if self.void:
             return np.zeros_like(epsilon), np.ones_like(epsilon)
         inner = epsilon + log1p(-self.p_minus) - log1p(-self.q_plus)
-        free = self._candidates((inner.lower + inner.upper) / 2)
-        ends = ([np.full_like(free[:1], side) for side in end] for end in self._ends)
-        gain = self._gain(Bounds(*map(np.concatenate, zip((free, free), *ends, strict=True))), inner)
-        low = np.max(gain(self.gamma_p, self.gamma_q).lower[: len(free)], axis=0)
-        high = np.max(gain(-self.gamma_p, -self.gamma_q).upper, axis=0) + _OFF_THE_TOP
-        finite = clip(maximum(-expm1(inner), Bounds(low, high)), 0.0, 1.0)
+        # A supremum has its candidates at one epsilon: it falls, so each side is that of an end.
+        most = self._supremum(inner.lower)
+        least = most if (inner.lower == inner.upper).all() else self._supremum(inner.upper)
+        finite = clip(maximum(-expm1(inner), Bounds(least.lower, most.upper)), 0.0, 1.0)
         return tuple(clip(self.q_plus + (1 - self.q_plus) * finite, 0.0, 1.0))
+
+    def _supremum(self, epsilon: Array) -> Bounds:
+        """Bound delta at the epsilon of the finite losses."""
+        free = self._candidates(epsilon)
+        ends = ([np.full_like(free[:1], side) for side in end] for end in self._ends)
+        every = Bounds(*map(np.concatenate, zip((free, free), *ends, strict=True)))
+        gain = self._gain(every, Bounds.of(epsilon))
+        low = np.max(gain(self.gamma_p, self.gamma_q).lower[: len(free)], axis=0)
+        return Bounds(low, np.max(gain(-self.gamma_p, -self.gamma_q).upper, axis=0) + _OFF_THE_TOP)
 
     def _gain(self, z: Bounds, epsilon: Bounds) -> Callable[[float, float], Bounds]:
         """Bound 1 - (Phi(y) + gamma_q)_+ - e^eps (Phi(-z) + gamma_p)_+ at y = (s_P z - gap)/s_Q."""
