@@ -1,8 +1,8 @@
 """Certificates: answers with their proof, and a verifier that shares no code with what it checks.
 
-``certificate`` is the record, ``description`` says which laws it speaks of,
-``conclusion`` joins claims to bounds. ``issue`` draws claims from the engines; ``verify`` derives them again
-and imports nothing that answers questions.
+``certificate`` is the record and says which laws it speaks of, ``conclusion`` joins claims to bounds.
+``issue`` draws claims from the engines; ``verify`` derives them again and imports nothing that answers
+questions.
 """
 
 from tradeoff.certificates.certificate import Certificate, Claim

@@ -27,9 +27,8 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from tradeoff.certificates.certificate import Certificate, Question
+from tradeoff.certificates.certificate import Certificate, Description, Question
 from tradeoff.certificates.conclusion import intervals, outwards
-from tradeoff.certificates.description import Description
 from tradeoff.errors import VerificationError, shown
 
 _WRITTEN = 2.0**-51  # relative rounding of weights, which were divided by their sum

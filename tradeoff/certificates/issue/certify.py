@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from tradeoff.certificates.certificate import Certificate, Claim, Question
+from tradeoff.certificates.certificate import Certificate, Claim, Description, Question
 from tradeoff.certificates.conclusion import concluded
-from tradeoff.certificates.description import Description
 from tradeoff.certificates.gaussian import FLINT
 from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices

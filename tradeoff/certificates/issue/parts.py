@@ -15,8 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from tradeoff.certificates.certificate import Certificate, Question
-from tradeoff.certificates.description import Description
+from tradeoff.certificates.certificate import Certificate, Description, Question
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import NoClosedForm, PrecisionError
 from tradeoff.intervals.rounding import UNIT

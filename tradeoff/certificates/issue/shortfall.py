@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from flint import ctx
 
-from tradeoff.certificates.certificate import Certificate, Claim
+from tradeoff.certificates.certificate import Certificate, Claim, Description, turned
 from tradeoff.certificates.conclusion import concluded
-from tradeoff.certificates.description import Description, turned
 from tradeoff.certificates.gaussian import balls
 from tradeoff.certificates.issue.certify import about_of, sources_of
 from tradeoff.certificates.issue.direct import Direct

@@ -8,9 +8,8 @@ from functools import cache, partial
 
 from flint import arb, ctx
 
-from tradeoff.certificates.certificate import Certificate, Claim
+from tradeoff.certificates.certificate import Certificate, Claim, Description, turned
 from tradeoff.certificates.conclusion import concluded
-from tradeoff.certificates.description import Description, turned
 from tradeoff.certificates.rules import read, ruled
 from tradeoff.certificates.verify.contour import Line
 from tradeoff.certificates.verify.direct import Sums

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from flint import arb, arb_poly, ctx
 
-from tradeoff.certificates.description import Description
+from tradeoff.certificates.certificate import Description
 from tradeoff.certificates.verify.balls import Pair, greatest
 from tradeoff.certificates.verify.laws import Law, at_infinity, bell, binomial, discrete
 from tradeoff.certificates.verify.parts import Atoms, Comb, Part

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from flint import arb, arb_poly
 
-from tradeoff.certificates.description import Description
+from tradeoff.certificates.certificate import Description
 from tradeoff.certificates.verify.balls import Pair, gained
 from tradeoff.certificates.verify.direct import Sums
 from tradeoff.certificates.verify.laws import Law, at_infinity, discrete, law

@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from tradeoff.certificates.description import Description
+from tradeoff.certificates.certificate import Description
 from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Part
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.shifts import (

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from flint import acb, arb
 
-from tradeoff.certificates.description import Description
+from tradeoff.certificates.certificate import Description
 from tradeoff.certificates.verify.balls import Pair, above, greatest
 from tradeoff.certificates.verify.edgeworth import Expansion, Moments
 from tradeoff.certificates.verify.laws import Law, at_infinity, law, square_of

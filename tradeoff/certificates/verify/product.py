@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from flint import acb, acb_mat, arb
 
-from tradeoff.certificates.description import Description
+from tradeoff.certificates.certificate import Description
 from tradeoff.certificates.verify.balls import dot, greatest
 from tradeoff.certificates.verify.laws import Law, at_infinity, law, square_of
 from tradeoff.certificates.verify.parts import Nodes
