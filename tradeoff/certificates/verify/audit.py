@@ -13,10 +13,9 @@ from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.rules import read, ruled
 from tradeoff.certificates.verify.contour import Line
 from tradeoff.certificates.verify.direct import Sums
-from tradeoff.certificates.verify.edgeworth import SOURCE as EXPANSION
 from tradeoff.certificates.verify.lattice import Lattice
 from tradeoff.certificates.verify.laws import real, told
-from tradeoff.certificates.verify.normal import SOURCE, Normal
+from tradeoff.certificates.verify.normal import EXPANSION, SOURCE, Normal
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import Check, Log, Verification, require
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
