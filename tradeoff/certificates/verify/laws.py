@@ -20,8 +20,8 @@ from tradeoff.certificates.verify.shifts import (
     Logistic,
     Noise,
     Shift,
+    Slab,
 )
-from tradeoff.certificates.verify.slab import Slab
 
 Law = tuple[Part, ...]
 

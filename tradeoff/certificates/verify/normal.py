@@ -37,8 +37,7 @@ from tradeoff.certificates.verify.balls import Pair, above, greatest
 from tradeoff.certificates.verify.laws import Law, at_infinity, law, square_of
 from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Density, Part
 from tradeoff.certificates.verify.report import require
-from tradeoff.certificates.verify.shifts import Shift
-from tradeoff.certificates.verify.slab import Slab
+from tradeoff.certificates.verify.shifts import Shift, Slab
 
 INDEPENDENT, IDENTICAL = "0.56", (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
 SOURCE = "Berry and Esseen's theorem, with the constants of Shevtsova 2010 and 2013"

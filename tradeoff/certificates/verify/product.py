@@ -13,7 +13,7 @@ from tradeoff.certificates.verify.balls import dot, greatest
 from tradeoff.certificates.verify.laws import Law, at_infinity, law, square_of
 from tradeoff.certificates.verify.parts import Nodes
 from tradeoff.certificates.verify.report import require
-from tradeoff.certificates.verify.slab import Slab
+from tradeoff.certificates.verify.shifts import Slab
 
 _POINTS = 1024  # points of a quadrature whose turns are held at a time
 _WORK = 2**28  # most turns of a quadrature, nodes times frequencies: a minute or two
