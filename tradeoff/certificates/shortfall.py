@@ -32,8 +32,7 @@ from typing import Any, NamedTuple
 from flint import arb, fmpq
 
 from tradeoff.certificates.certificate import Certificate, Description, turned
-from tradeoff.certificates.conclusion import known_of
-from tradeoff.certificates.gaussian import balls
+from tradeoff.certificates.conclusion import balls, known_of
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from tradeoff.certificates.certificate import Certificate, Claim, Description, Question
-from tradeoff.certificates.conclusion import concluded
-from tradeoff.certificates.gaussian import FLINT
+from tradeoff.certificates.conclusion import FLINT, concluded
 from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
 from tradeoff.certificates.issue.direct import BANDS, Adding, Formulas, Limit

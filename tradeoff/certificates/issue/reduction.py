@@ -10,8 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from tradeoff.certificates.certificate import Claim
-from tradeoff.certificates.conclusion import implied, known_of
-from tradeoff.certificates.gaussian import Known, balls, chords, least_mu
+from tradeoff.certificates.conclusion import Known, balls, chords, implied, known_of, least_mu
 from tradeoff.certificates.issue.source import Source
 from tradeoff.errors import PrecisionError
 

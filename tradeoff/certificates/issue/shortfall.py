@@ -12,8 +12,7 @@ import numpy as np
 from flint import ctx
 
 from tradeoff.certificates.certificate import Certificate, Claim, Description, turned
-from tradeoff.certificates.conclusion import concluded
-from tradeoff.certificates.gaussian import balls
+from tradeoff.certificates.conclusion import balls, concluded
 from tradeoff.certificates.issue.certify import about_of, sources_of
 from tradeoff.certificates.issue.direct import Direct
 from tradeoff.certificates.issue.reduction import Asked, Points
