@@ -9,12 +9,9 @@ from typing import Any, get_args
 
 from tradeoff.certificates.certificate import Certificate, Claim, Description, Question
 from tradeoff.certificates.conclusion import FLINT, concluded
-from tradeoff.certificates.issue.by_contour import Lines
-from tradeoff.certificates.issue.by_lattice import Lattices
-from tradeoff.certificates.issue.direct import BANDS, Adding, Formulas, Limit
 from tradeoff.certificates.issue.parts import Parts, parts_of
 from tradeoff.certificates.issue.reduction import capped, reduced
-from tradeoff.certificates.issue.source import Source
+from tradeoff.certificates.issue.source import BANDS, Adding, Formulas, Lattices, Limit, Lines, Source
 from tradeoff.certificates.rules import ruled
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine

@@ -14,8 +14,8 @@ from flint import ctx
 from tradeoff.certificates.certificate import Certificate, Claim, Description, turned
 from tradeoff.certificates.conclusion import balls, concluded
 from tradeoff.certificates.issue.certify import about_of, sources_of
-from tradeoff.certificates.issue.direct import Direct
 from tradeoff.certificates.issue.reduction import Asked, Points
+from tradeoff.certificates.issue.source import Direct
 from tradeoff.certificates.shortfall import BITS, Side, fallen, pairs, polygon
 from tradeoff.certificates.verify.direct import Sums
 from tradeoff.curves.contract import TradeOff
