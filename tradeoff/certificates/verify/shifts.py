@@ -2,7 +2,7 @@
 
 As p is log-concave e_1/e_0 rises along the line: losses above one are a ray, whose masses are tails of X.
 
-Where two Laplace laws overlap theirs are terms of a density on an interval, whose transform is a rule or a closed form.
+Where two Laplace laws overlap they have a density on an interval; its transform has a rule, or a closed form.
 """
 
 from __future__ import annotations
