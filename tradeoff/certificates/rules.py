@@ -177,14 +177,8 @@ class Maximum(Rule):
         """Take any line of any of them, or what two say together."""
         lines = [part for f in self.of for part in f.asked("delta")]
         here = [part.upper for part in lines if part.value <= x]  # no chord, whose place is rounded
-        return min(
-            [
-                *here,
-                _below_chords(
-                    ((intervals().exp(part.value), part.upper) for part in lines), intervals().exp(x)
-                ),
-            ]
-        )
+        exp = intervals().exp
+        return min([*here, _below_chords(((exp(part.value), part.upper) for part in lines), exp(x))])
 
 
 class Mixture(Rule):
@@ -306,11 +300,5 @@ class Order(Rule):
 
 
 _RULES: dict[str, type[Rule]] = {
-    "minimum": Minimum,
-    "maximum": Maximum,
-    "mixture": Mixture,
-    "group": Group,
-    "thinned": Thinned,
-    "turned": Turned,
-    "order": Order,
+    rule.__name__.lower(): rule for rule in (Minimum, Maximum, Mixture, Group, Thinned, Turned, Order)
 }
