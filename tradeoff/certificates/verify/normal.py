@@ -41,6 +41,7 @@ from tradeoff.certificates.verify.shifts import Shift, Slab
 
 INDEPENDENT, IDENTICAL = "0.56", (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
 SOURCE = "Berry and Esseen's theorem, with the constants of Shevtsova 2010 and 2013"
+EXPANSION = "the smoothing of Prawitz 1972 and 1975, with the moments of Derumigny, Girard, Guyonvarch 2024"
 
 _CLOSE = arb(2) ** -80  # absolute error of an integral that ends its refinement; it is part of the ball
 
@@ -53,6 +54,14 @@ _FAR, _HALVINGS = 40.0, 60
 
 # Deviations between which the best threshold is looked for, steps of a look, and looks.
 _BULK, _GRID, _ROUNDS = 9, 180, 7
+
+# cos x <= 1 - x^2/2 + 0.09916192 |x|^3 everywhere; a cubic that touches later is below as well.
+_CORNER, _CUBIC = "3.9959", "0.09916192"
+
+_LONGEST = 1e9  # T at most: what is left of the error, of order 1/T, is then nothing
+
+# Standard deviations that are cut finely, at either end, and cells of these and between them.
+_ENDS, _FINE, _BETWEEN = 14.0, 5000, 500
 
 Function = Callable[[acb, bool], acb]
 
@@ -167,20 +176,7 @@ def _summed(factors: Sequence[Description], side: int, *, expanded: bool) -> Sum
         [(n, each)] = rough
         for a, b in IDENTICAL:
             gamma = gamma.min(arb(a) * (each.size / each.square.sqrt() ** 3 + arb(b)) / arb(n).sqrt())
-    return Sum(kept, mean, sd, gamma, _expansion(rough, sd) if expanded and rough else None)
-
-
-def _expansion(rough: Sequence[tuple[int, Central]], sd: arb) -> Expansion:
-    shares = [(n, each.square / sd**2) for n, each in rough]
-    return Expansion(
-        Moments(
-            skewness=_total((n, each.cube) for n, each in rough) / sd**3,
-            fourth=_total((n, each.fourth) for n, each in rough) / sd**4,
-            squares=_total((n, share**2) for n, share in shares),
-            largest=greatest([share for _, share in shares]),
-            rugged=_total((n, each.size + each.square.sqrt() ** 3) for n, each in rough) / sd**3,
-        )
-    )
+    return Sum(kept, mean, sd, gamma, Expansion(rough, sd) if expanded and rough else None)
 
 
 def _total(each: Iterable[tuple[int, arb]]) -> arb:
@@ -274,42 +270,28 @@ def _left(part: Bell, centre: arb) -> tuple[arb, arb]:
     return reach, (2 * height / width).upper() * arb(0, 1)
 
 
-EXPANSION = "the smoothing of Prawitz 1972 and 1975, with the moments of Derumigny, Girard, Guyonvarch 2024"
+class Expansion:
+    """G and its error, from summands that are not normal.
 
-# cos x <= 1 - x^2/2 + 0.09916192 |x|^3 everywhere; a cubic that touches later is below as well.
-_CORNER, _CUBIC = "3.9959", "0.09916192"
-
-_LONGEST = 1e9  # T at most: what is left of the error, of order 1/T, is then nothing
-
-# Standard deviations that are cut finely, at either end, and cells of these and between them.
-_ENDS, _FINE, _BETWEEN = 14.0, 5000, 500
-
-
-class Moments(NamedTuple):
-    """Of the summands that are not normal: the sum's skewness, sum E Y^4, sum v^2, the largest v, and K.
-
-    Y are losses over the sum's deviation, v their variances, K = sum E|Y|^3 + sd(Y) v.
+    Y are losses over the sum's deviation ``sd``, v their variances: of these the sum's skewness, sum E Y^4,
+    sum v^2, the largest v, and K = sum E|Y|^3 + sd(Y) v, which is ``rugged``.
     """
 
-    skewness: arb
-    fourth: arb
-    squares: arb
-    largest: arb
-    rugged: arb
-
-
-class Expansion:
-    """G and its error."""
-
-    def __init__(self, moments: Moments) -> None:
-        self.moments, self.size = moments, abs(moments.skewness).upper()
+    def __init__(self, rough: Sequence[tuple[int, Central]], sd: arb) -> None:
+        shares = [(n, each.square / sd**2) for n, each in rough]
+        self.skewness = _total((n, each.cube) for n, each in rough) / sd**3
+        self.fourth = _total((n, each.fourth) for n, each in rough) / sd**4
+        self.squares = _total((n, share**2) for n, share in shares)
+        self.largest = greatest([share for _, share in shares])
+        self.rugged = _total((n, each.size + each.square.sqrt() ** 3) for n, each in rough) / sd**3
+        self.size = abs(self.skewness).upper()
         # Any T serves that is at most 2 pi/K.
-        self.reach = arb(min(0.999999 * 2 * 3.14159265 / float(moments.rugged.upper()), _LONGEST))
+        self.reach = arb(min(0.999999 * 2 * 3.14159265 / float(self.rugged.upper()), _LONGEST))
         self.rest = self._smoothed() + self._cut()
 
     def over(self, x: arb) -> Pair:
         """Bound what the sum has above x standard deviations, from below and from above."""
-        s, density = self.moments.skewness, (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
+        s, density = self.skewness, (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
         middle = above(x) - s / 6 * (1 - x * x) * density
         slope = density * (1 + s / 6 * x * (x * x - 3))
         # int_0^inf u cos(ux) e^(-u^2/2) du = 1 - x sqrt(2) D(x/sqrt(2)), D Dawson's integral.
@@ -350,10 +332,10 @@ class Expansion:
         |r| <= u^4 (sum E Y^4/24 + sum v^2/(8 (1 - v u^2/2))), of Taylor's remainders and |log(1 + z) - z| <=
         |z|^2/(2 - 2 |z|) with |z| <= v u^2/2; then |f - g| e^(u^2/2) <= e^|r| - 1 + (s u^3/6)^2/2.
         """
-        room = 1 - self.moments.largest * right**2 / 2
+        room = 1 - self.largest * right**2 / 2
         if not room > 0:
             return arb.pos_inf()
-        r = right**4 * (self.moments.fourth / 24 + self.moments.squares / (8 * room))
+        r = right**4 * (self.fourth / 24 + self.squares / (8 * room))
         return (-left * left / 2).exp() * (r.expm1() + (self.size * right**3 / 6) ** 2 / 2)
 
     def _modulus(self, u: arb) -> arb:
@@ -363,10 +345,10 @@ class Expansion:
         a x^2 - c |x|^3 below 1 - cos x half the sum is at least (a x^2 - c x^3)/K^2 at x = u K. Of 1/2 and
         ``_CUBIC`` that is one, and from ``_CORNER`` to 2 pi one touches at x (Prawitz 1975).
         """
-        x = u * self.moments.rugged
+        x = u * self.rugged
         fallen = u * u / 2 - arb(_CUBIC) * x * u * u
         if x >= arb(_CORNER):
-            fallen = (1 - x.cos()) / self.moments.rugged**2
+            fallen = (1 - x.cos()) / self.rugged**2
         return (-fallen.max(arb(0))).exp()
 
     def _cut(self) -> arb:
