@@ -115,8 +115,8 @@ def _follows(c: Certificate) -> list[Check]:
         ruled(c.question, c.value, c.rule, c.parts) if c.rule else concluded(c.question, c.value, c.claims)
     )
     log = Log()
-    log.below("lower bound", c.lower, found[0])
-    log.above("upper bound", c.upper, found[1])
+    log.compare("lower bound", c.lower, "<=", found[0])
+    log.compare("upper bound", c.upper, ">=", found[1])
     for name, bound, end in (("lower", c.lower, found[0]), ("upper", c.upper, found[1])):
         require(f"{name} bound", bound == end, f"recorded {bound!r}, what it rests on implies {end!r}")
     return log.checks
@@ -173,8 +173,8 @@ def _claims(certificate: Certificate, claims: Sequence[Claim], log: Log) -> None
         if not direct or all(_decided(*each) for each in found):
             break
     for claim, low, high in found if claims else ():
-        log.below(f"{claim.quantity} lower", claim.lower, low)
-        log.above(f"{claim.quantity} upper", claim.upper, high)
+        log.compare(f"{claim.quantity} lower", claim.lower, "<=", low)
+        log.compare(f"{claim.quantity} upper", claim.upper, ">=", high)
 
 
 def _decided(claim: Claim, low: arb, high: arb) -> bool:

@@ -67,17 +67,13 @@ class Log:
         self.proofs: list[str] = []
         self.trusted: list[str] = []
 
-    def above(self, term: str, recorded: float, recomputed: Any) -> None:
-        """Require a recorded upper bound to be at or above the number."""
-        self.checks.append(Check(term, float(recorded), float(recomputed), ">="))
-        said = f"recorded {recorded!r}, an upper bound, is below {float(recomputed)!r}"
-        require(term, recorded >= recomputed, said)
-
-    def below(self, term: str, recorded: float, recomputed: Any) -> None:
-        """Require a recorded lower bound to be at or below the number."""
-        self.checks.append(Check(term, float(recorded), float(recomputed), "<="))
-        said = f"recorded {recorded!r}, a lower bound, is above {float(recomputed)!r}"
-        require(term, recorded <= recomputed, said)
+    def compare(self, term: str, recorded: float, side: str, found: Any) -> None:
+        """Require a recorded bound to be at the number, or on its side of it."""
+        self.checks.append(Check(term, float(recorded), float(found), side))
+        good, said = (recorded >= found, "an upper bound, is below")
+        if side == "<=":
+            good, said = (recorded <= found, "a lower bound, is above")
+        require(term, good, f"recorded {recorded!r}, {said} {float(found)!r}")
 
     def report(self) -> Verification:
         """Return what was seen, sentences once."""
