@@ -343,7 +343,8 @@ def test_a_level_that_the_other_order_reaches_at_nothing_is_not_asked() -> None:
         return Certificate("", question, at, 0.5, 0.5, "parts", (), ())
 
     assert parts is not None
-    replace(parts, ask=ask).asked("beta", 1e-300)
+    parts.ask = ask
+    parts.asked("beta", 1e-300)
     assert all(at > 0 for at in asked)
 
 

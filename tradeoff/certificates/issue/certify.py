@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_args
 
 from tradeoff.certificates.certificate import Certificate, Claim, Description, Question
 from tradeoff.certificates.conclusion import FLINT, concluded
@@ -32,6 +32,9 @@ _SHARE = 8  # parts are asked for this share of the width of the whole, which se
 METHODS = ("closed-form", "exact", "contour", "lattice", *BANDS)
 
 _UNMEASURED = {"gumbel", "gennorm"}  # shifted densities of whose losses the verifier proves no moments
+
+T = TypeVar("T")
+Ends = tuple[float, float]
 
 # What laws of atoms are written as, by themselves and changed.
 _OF_ATOMS = {"atoms", "masses", "thinned", "reversed", "mixed"}
@@ -135,17 +138,13 @@ class _Issuer:
             found.extend([] if made in found else [made])
             return made
 
-        replace(parts, ask=ask).asked(question, value)
+        parts.ask = ask
+        parts.asked(question, value)
         rule = about_of(parts.curve)
-        ends = ruled(question, value, rule, found)
-        needed = list(found)
-        for part in found:
-            others = [each for each in needed if each is not part]
-            needed = others if ruled(question, value, rule, others) == ends else needed
-        made = Certificate(
-            repr(parts.curve), question, value, *ends, "parts", (), (), rule=rule, parts=tuple(needed)
-        )
-        return made.sealed()
+        ends, used = _lean(found, lambda some: ruled(question, value, rule, some))
+        return Certificate(
+            repr(parts.curve), question, value, *ends, "parts", (), (), rule=rule, parts=tuple(used)
+        ).sealed()
 
     def _of_laws(self, curve: TradeOff, question: Question, value: float, goal: float) -> Certificate:
         factors, best = tuple(about_of(curve)["of"]), None
@@ -287,12 +286,20 @@ def _concluded(
     factors: tuple[Description, ...],
 ) -> Certificate:
     """Return the certificate, without claims that its bounds do not need; those about mu are few."""
-    bounds = concluded(question, value, claims)
-    for claim in list(claims) if question != "mu" else ():
-        others = [each for each in claims if each is not claim]
-        claims = others if concluded(question, value, others) == bounds else claims
-    made = Certificate(repr(curve), question, value, *bounds, source.method, factors, tuple(claims))
-    return made.sealed()
+    if question == "mu":
+        ends, used = concluded(question, value, claims), claims
+    else:
+        ends, used = _lean(claims, lambda some: concluded(question, value, some))
+    return Certificate(repr(curve), question, value, *ends, source.method, factors, tuple(used)).sealed()
+
+
+def _lean(found: list[T], implied: Callable[[list[T]], Ends]) -> tuple[Ends, list[T]]:
+    """Return what is implied, and what that needs: the first that can be left out are."""
+    ends, used = implied(found), found
+    for one in found:
+        others = [each for each in used if each is not one]
+        used = others if implied(others) == ends else used
+    return ends, used
 
 
 def _width(certificate: Certificate) -> float:

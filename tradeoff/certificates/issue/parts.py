@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -40,30 +39,20 @@ _ATTEMPTS = 12  # times that an end of an epsilon is moved outwards, by what del
 _CLOSER = 1e-5  # width of an epsilon that is certified
 
 
-def _unasked(*_: object) -> Certificate:
-    raise AssertionError
-
-
-@dataclass
 class Parts:
-    """An operator, and how its answers are asked."""
+    """An operator, and how its answers are asked: ``ask`` is set by who asks."""
 
-    curve: Any
-    ask: Ask = _unasked
-    kind: ClassVar[str]
-    changes_laws: ClassVar[bool] = False
+    ask: Ask
+    kind: str
+    changes_laws = False
     """Whether laws of its operands give it one."""
-    plain: ClassVar[tuple[Question, ...]] = ()
+    plain: tuple[Question, ...] = ()
     """What is asked of it by the same question to each operand."""
 
-    @property
-    def operands(self) -> tuple[TradeOff, ...]:
-        operands: tuple[TradeOff, ...] = self.curve.operands
-        return operands
-
-    @property
-    def parameters(self) -> Description:
-        return {}
+    def __init__(self, curve: Any) -> None:
+        self.curve = curve
+        self.operands: tuple[TradeOff, ...] = curve.operands
+        self.parameters: Description = {}
 
     def asked(self, question: Question, value: float) -> None:
         """Ask what implies an answer."""
@@ -145,9 +134,9 @@ class OfMixture(Parts):
     changes_laws = True
     plain = ("delta",)
 
-    @property
-    def parameters(self) -> Description:
-        return {"weights": list(self.curve.weights)}
+    def __init__(self, curve: Any) -> None:
+        super().__init__(curve)
+        self.parameters = {"weights": list(curve.weights)}
 
     def ends(self, delta: float) -> tuple[float, float]:
         """Solve the sum, between the epsilons of its terms."""
@@ -181,9 +170,9 @@ class OfGroup(Parts):
 
     kind = "group"
 
-    @property
-    def parameters(self) -> Description:
-        return {"k": int(self.curve.k)}
+    def __init__(self, curve: Any) -> None:
+        super().__init__(curve)
+        self.parameters = {"k": int(curve.k)}
 
     def asked(self, question: Question, value: float) -> None:
         f, k = self.operands[0], self.curve.k
@@ -243,23 +232,13 @@ class OfGroup(Parts):
 class OfSubsampled(Parts):
     """Poisson subsampling of what is no single law, or at a rate that is no float."""
 
-    @property
-    def changes_laws(self) -> bool:  # type: ignore[override]  # not where two laws are about one rate
-        return isinstance(self.curve.p, float)
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]  # two rules for one operator
-        return "turned" if self.curve.flipped else "thinned"
-
-    @property
-    def operands(self) -> tuple[TradeOff, ...]:
-        base = self.curve.operands[0]
-        return (base.inverse() if self.curve.flipped else base,)
-
-    @property
-    def parameters(self) -> Description:
-        p = self.curve.p
-        return {"p": p if isinstance(p, float) else str(p)}
+    def __init__(self, curve: Any) -> None:
+        super().__init__(curve)
+        self.changes_laws = isinstance(curve.p, float)  # not where two laws are about one rate
+        self.parameters = {"p": curve.p if self.changes_laws else str(curve.p)}
+        self.kind = "thinned"
+        if curve.flipped:
+            self.kind, self.operands = "turned", (self.operands[0].inverse(),)
 
     def delta(self, x: float) -> None:
         """Ask for delta at either float beside the loss of the base."""
@@ -290,22 +269,18 @@ class OfSubsampled(Parts):
             at(alpha - width), at(alpha + width)
 
 
-# Operators whose answers follow from those of operands.
-OPERATORS: tuple[tuple[type[TradeOff], type[Parts]], ...] = (
-    (HullOfMinimum, OfMinimum),
-    (Maximum, OfMaximum),
-    (Mixture, OfMixture),
-    (Group, OfGroup),
-    (Subsampled, OfSubsampled),
-)
-
-
 def parts_of(curve: TradeOff) -> Parts | None:
-    """Return how a curve is asked by parts, if it can be."""
-    for operator, way in OPERATORS:
-        if isinstance(curve, operator):
-            return way(curve)
-    return None
+    """Return how a curve is asked by parts, if its answers follow from those of operands."""
+    return next((way(curve) for operator, way in _WAYS.items() if isinstance(curve, operator)), None)
+
+
+_WAYS: dict[type[TradeOff], type[Parts]] = {
+    HullOfMinimum: OfMinimum,
+    Maximum: OfMaximum,
+    Mixture: OfMixture,
+    Group: OfGroup,
+    Subsampled: OfSubsampled,
+}
 
 
 def slope_at(curve: TradeOff, alpha: float, start: float | None = None) -> float:
