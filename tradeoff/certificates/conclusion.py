@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -28,6 +28,9 @@ from typing import Any, NamedTuple
 from tradeoff.certificates.certificate import Claim
 from tradeoff.enclosing import enclosing
 from tradeoff.errors import VerificationError, needed
+
+with suppress(ImportError):  # ``balls`` says that it is missing
+    from flint import arb
 
 # Of claims about the same number up to forty agree, and doubles hold sixteen more; fewer only widen.
 DIGITS = 60
@@ -203,8 +206,6 @@ def chords(failure: float, side: Sequence[Known]) -> Iterator[Cell]:
     Of points on a line the chords of neighbours, prolonged, miss 1 by what the bounds are off; those of the
     hull lie below it.
     """
-    from flint import arb
-
     rest = 1 - arb(failure)
     for (one, s), (two, t) in pairwise(_hull(failure, side)):
         alpha = _fall((one, s), (two, t))
@@ -218,8 +219,6 @@ Point = tuple[Known, Any]  # what is known of delta at a loss, and its slope e^x
 
 def _hull(failure: float, side: Sequence[Known]) -> list[Point]:
     """Return points from x = 0 to where nothing is asked, whose chords are convex; any are above delta."""
-    from flint import arb
-
     found: list[Point] = []
     for known in sorted(side):
         point = known, arb(known.x).exp()
@@ -239,8 +238,6 @@ def _fall(one: Point, two: Point) -> Any:
 
 def _deviations(level: Any) -> Any:
     """Return Phi^-1(1 - level)."""
-    from flint import arb
-
     return arb(2).sqrt() * (2 * level).erfcinv()
 
 
@@ -255,8 +252,6 @@ def _needed(failure: float, known: Known) -> float:
 
 def _short(failure: float, known: Known, mu: float) -> bool:
     """Whether delta_g is below the lower bound."""
-    from flint import arb
-
     if mu == 0:
         return bool(known.lower > failure)
     half, x = arb(mu) / 2, arb(known.x)
@@ -266,8 +261,6 @@ def _short(failure: float, known: Known, mu: float) -> bool:
 
 def _above(z: Any) -> Any:
     """Return P(Z > z) of a normal law."""
-    from flint import arb
-
     return (z / arb(2).sqrt()).erfc() / 2
 
 
