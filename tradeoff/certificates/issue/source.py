@@ -40,6 +40,20 @@ LARGEST = 1e30  # losses beyond which balls of some hundred bits know no e^L, an
 # Samples about a supremum, in paces: close where it is looked for, far enough to fence it in.
 OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
 
+_HALF = math.log(0.3)  # deltas below 0.3 come from the tail strip, whose relative accuracy they need
+_FINER = 8.0  # how much finer the next lattice is: a width falls by about as much
+_REFINEMENTS = 4  # most lattices drawn for one claim, 8^3 = 512 times finer in the end
+
+# What masses are written to in each round: logarithms down to -30 in floats; fainter masses add little.
+_WRITTEN = 64 * UNIT
+
+# Bands of the central limit theorem, by the methods that ask for them.
+BANDS: dict[str, Callable[[TradeOff], Band]] = {"berry-esseen": berry_esseen, "edgeworth": edgeworth_bounds}
+
+# Shares of its width and of itself by which a claim is wider than a band, as thresholds that prove it are
+# found to 1e-12, and of 1 + |epsilon|, where delta has moved by more than that.
+_ROOM, _FOUND, _BESIDE = 1e-9, 1e-12, 1e-6
+
 
 class Source(ABC):
     """One way to prove bounds on delta at given losses."""
@@ -111,14 +125,10 @@ class Source(ABC):
             best = min(best, (width, claims), key=lambda pair: pair[0])
             if width <= tol / 2:
                 break
-            # A peak that is not fenced in is only off the middle of the samples.
-            pace *= (
-                max(min(0.5, math.sqrt(tol / width) / 2), 1e-2)
-                if fenced
-                else 1.0
-                if peaked and attempt < _SAME
-                else 2.0
-            )
+            if fenced:
+                pace *= max(min(0.5, math.sqrt(tol / width) / 2), 1e-2)
+            elif not peaked or attempt >= _SAME:  # a peak not fenced in is only off the middle of the samples
+                pace *= 2.0
         return best[1]
 
 
@@ -135,16 +145,13 @@ def _top(claims: Sequence[Claim], alpha: float) -> tuple[float, bool]:
     return (float(at[k] + (right**2 * down - left**2 * up) / (2 * bend)) if bend != 0 else at[k]), True
 
 
-_HALF = math.log(0.3)  # deltas below 0.3 come from the tail strip, whose relative accuracy they need
-
-
 class Lines(Source):
     """Claims about one composition from its contours."""
 
     method = "contour"
 
     def __init__(self, composition: Composition, tol: float | None) -> None:
-        self.engine = self.contour = composition.contour
+        self.engine = composition.contour
         self.tol = tol
         self.largest = max(abs(end) for law in composition.laws for end in law.support)
 
@@ -155,7 +162,7 @@ class Lines(Source):
                 "leave method out",
                 math.inf,
             )
-        contour, x = self.contour, float(at[len(at) // 2])
+        contour, x = self.engine, float(at[len(at) // 2])
         far = x >= 0 and log_delta_for_epsilon(self.cumulant, x) < _HALF
         other = steep and x < 0 and log_delta_for_epsilon(contour.backward.cumulant, -x) < _HALF
         kind: Kind = "delta" if far else "other" if other else "rest"
@@ -171,23 +178,19 @@ class Lines(Source):
         return [Claim(quantity, sign < 0, *each) for each in bounds]
 
 
-_FINER = 8.0  # how much finer the next lattice is: a width falls by about as much
-_REFINEMENTS = 4  # most lattices drawn for one claim, 8^3 = 512 times finer in the end
-
-
 class Lattices(Source):
     """Claims about one composition from its lattices."""
 
     method = "lattice"
 
     def __init__(self, composition: Composition, tol: float | None, goal: float) -> None:
-        self.engine = self.tables = composition.tables
+        self.engine = composition.tables
         self.tol, self.goal = tol, goal
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
         x = float(at[len(at) // 2])
         reverse = x < 0
-        order = self.tables.backward if reverse else self.tables.forward
+        order = self.engine.backward if reverse else self.engine.forward
         if not order.representable:
             raise PrecisionError("the losses are too large for a lattice; leave method out", math.inf)
         sign = -1.0 if reverse else 1.0
@@ -210,17 +213,6 @@ class Lattices(Source):
         low, high = table.delta(np.array(at))
         bounds = zip(at, low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
         return [Claim("delta", reverse, *each) for each in bounds], table.room <= 1
-
-
-# What masses are written to in each round: logarithms down to -30 in floats; fainter masses add little.
-_WRITTEN = 64 * UNIT
-
-# Bands of the central limit theorem, by the methods that ask for them.
-BANDS: dict[str, Callable[[TradeOff], Band]] = {"berry-esseen": berry_esseen, "edgeworth": edgeworth_bounds}
-
-# Shares of its width and of itself by which a claim is wider than a band, as thresholds that prove it are
-# found to 1e-12, and of 1 + |epsilon|, where delta has moved by more than that.
-_ROOM, _FOUND, _BESIDE = 1e-9, 1e-12, 1e-6
 
 
 class Direct(Source):
