@@ -22,7 +22,7 @@ from tradeoff.certificates.certificate import Description
 from tradeoff.certificates.verify.balls import Pair, gained
 from tradeoff.certificates.verify.direct import Sums
 from tradeoff.certificates.verify.laws import Law, at_infinity, discrete, law
-from tradeoff.certificates.verify.parts import Atoms, Comb, Density, Part
+from tradeoff.certificates.verify.parts import Atoms, Comb, Density
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.shifts import Shift
 
@@ -150,7 +150,8 @@ def _sides(parts: Law, low: float, high: float, step: float) -> _Sides:
     first, last = int((low - centre) / step) - 2, int((high - centre) / step) + 2
     x = [arb(centre) + k * arb(step) for k in range(first, last + 1)]
     s = [at.exp() for at in x]
-    whole, infinite = sum((_whole(part) for part in parts), arb(0)), at_infinity(parts, 1)
+    sides = [part.masses(arb(0)) for part in parts]
+    whole, infinite = sum((above[1] + below[1] for above, below in sides), arb(0)), at_infinity(parts, 1)
     nodes, cuts = [_above(parts, at) for at in x], [_above(parts, at + arb(step) / 2) for at in x[:-1]]
     cuts = [(p, q - infinite) for p, q in cuts]
     over = [arb(0)] * len(x)
@@ -197,12 +198,6 @@ def _above(parts: Law, x: arb) -> Pair:
     """Return P(L > x) and Q(L > x)."""
     each = [part.above(x) for part in parts]
     return sum((p for p, _ in each), arb(0)), sum((q for _, q in each), arb(0))
-
-
-def _whole(part: Part) -> arb:
-    """Return the mass of Q."""
-    above, below = part.masses(arb(0))
-    return above[1] + below[1]
 
 
 def _least(one: Pair, two: Pair, s: arb) -> arb:

@@ -90,10 +90,6 @@ def square_of(what: Description) -> arb | None:
     return _shift_of(same) ** 2 if same["kind"] == "gaussian" else None
 
 
-def _gaussian(what: Description) -> Law:
-    return bell(_shift_of(what))
-
-
 def _mixtures(what: Description) -> Law:
     m, p, q = ([Fraction(text) for text in what[name]] for name in ("means", "p", "q"))
     require("means", all(a < b for a, b in pairwise(m)) and len(m) > 1, "the means do not rise")
@@ -210,10 +206,6 @@ def _thinned(what: Description) -> Law:
     return tuple(part.changed(lambda a, b: (a, (1 - r) * a + r * b)) for part in law(what["base"]))
 
 
-def _reversed(what: Description) -> Law:
-    return tuple(part.turned() for part in law(what["base"]))
-
-
 def _mixed_laws(what: Description) -> Law:
     found: list[Part] = []
     weights = [real(weight, "parts", 0.0) for weight, _ in what["parts"]]
@@ -226,7 +218,7 @@ def _mixed_laws(what: Description) -> Law:
 
 # How each law is made, and what it is told by.
 _LAWS: dict[str, tuple[Callable[[Description], Law], str]] = {
-    "gaussian": (_gaussian, "mu square"),
+    "gaussian": (lambda what: bell(_shift_of(what)), "mu square"),
     "gaussian mixtures": (_mixtures, "means p q"),
     "laplace": (_laplace, "epsilon"),
     "response": (_response, "epsilon"),
@@ -236,6 +228,6 @@ _LAWS: dict[str, tuple[Callable[[Description], Law], str]] = {
     "masses": (_masses, "p q"),
     "shift": (_shift, "density theta power"),
     "thinned": (_thinned, "p base"),
-    "reversed": (_reversed, "base"),
+    "reversed": (lambda what: tuple(part.turned() for part in law(what["base"])), "base"),
     "mixed": (_mixed_laws, "parts"),
 }

@@ -305,8 +305,7 @@ class Comb(Bell):
         rest = [arb(0).union((found[0][k] + found[-1][k]) * ratio / (1 - ratio)) for k in (0, 1)]
         return found, (rest[0], rest[1])
 
-    def above(self, x: arb) -> Pair:
-        return self.masses(x)[0]
+    above = Part.above
 
     def masses(self, x: arb) -> tuple[Pair, Pair]:
         atoms, rest = self.listed()
