@@ -125,16 +125,12 @@ class _Issuer:
                 self.known[asked] = self._of_laws(curve, question, value, goal)
         return self.known[asked]
 
-    def part(self, curve: TradeOff, question: Question, value: float) -> Certificate:
-        """Certify a part as closely as it usually is, or a little closer than the whole."""
-        usual = _USUAL[question] / _SHARE
-        return self.best(curve, question, value, usual if self.tol is None else min(usual, self.tol / _SHARE))
-
     def _of_parts(self, parts: Parts, question: Question, value: float) -> Certificate:
         found: list[Certificate] = []
 
         def ask(curve: TradeOff, what: Question, at: float) -> Certificate:
-            made = self.part(curve, what, at)
+            usual = _USUAL[what]  # or a little closer than the whole
+            made = self.best(curve, what, at, min(usual, self.tol or usual) / _SHARE)
             found.extend([] if made in found else [made])
             return made
 
@@ -147,7 +143,7 @@ class _Issuer:
         ).sealed()
 
     def _of_laws(self, curve: TradeOff, question: Question, value: float, goal: float) -> Certificate:
-        factors, best = tuple(about_of(curve)["of"]), None
+        about, best = about_of(curve), None
         orders = [curve] if curve.symmetric or question != "mu" else [curve, curve.inverse()]
         for sources in zip(*(sources_of(each, self.tol, goal, self.method) for each in orders), strict=False):
             source, ends = sources[0], [each.sup_loss for each in orders]
@@ -162,7 +158,7 @@ class _Issuer:
                 if self.method is not None:
                     raise
                 continue
-            made = _concluded(curve, question, value, source, claims, factors)
+            made = _concluded(curve, question, value, source.method, about, claims)
             best = made if best is None or _width(made) < _width(best) else best
             if _width(best) <= goal:
                 return best
@@ -278,19 +274,15 @@ def _kinds(description: Any, name: str = "kind") -> Iterator[str]:
 
 
 def _concluded(
-    curve: TradeOff,
-    question: Question,
-    value: float,
-    source: Source,
-    claims: list[Claim],
-    factors: tuple[Description, ...],
+    curve: TradeOff, question: Question, value: float, method: str, about: Description, claims: list[Claim]
 ) -> Certificate:
     """Return the certificate, without claims that its bounds do not need; those about mu are few."""
     if question == "mu":
         ends, used = concluded(question, value, claims), claims
     else:
         ends, used = _lean(claims, lambda some: concluded(question, value, some))
-    return Certificate(repr(curve), question, value, *ends, source.method, factors, tuple(used)).sealed()
+    factors = tuple(about["of"])
+    return Certificate(repr(curve), question, value, *ends, method, factors, tuple(used)).sealed()
 
 
 def _lean(found: list[T], implied: Callable[[list[T]], Ends]) -> tuple[Ends, list[T]]:

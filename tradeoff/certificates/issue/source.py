@@ -77,10 +77,6 @@ class Source(ABC):
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
         """Claim bounds on delta at neighbouring losses; ``steep`` lets the other order speak below 0."""
 
-    def start(self, alpha: float) -> tuple[float, float]:
-        """Return where the supremum that gives f(alpha) lies, about, and how far from it to sample."""
-        return epsilon_for_alpha(self.cumulant, alpha), _PACE * min(1.0, self.cumulant.spread)
-
     def claims(self, question: Question, value: float, tol: float) -> list[Claim]:
         """Return claims that imply an answer, as narrow as the engine's."""
         if question == "delta":
@@ -113,7 +109,7 @@ class Source(ABC):
 
     def _beta(self, alpha: float, tol: float) -> list[Claim]:
         """Sample 1 - delta(log s) - s alpha about its supremum, closer until the bounds are narrow enough."""
-        x, pace = self.start(alpha)
+        x, pace = epsilon_for_alpha(self.cumulant, alpha), _PACE * min(1.0, self.cumulant.spread)
         best: tuple[float, list[Claim]] = (math.inf, [])
         for attempt in range(_ATTEMPTS):
             claims = self.points(list(np.clip(x, -_FARTHEST, _FARTHEST) + pace * OFFSETS), steep=True)
