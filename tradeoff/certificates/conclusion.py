@@ -55,7 +55,7 @@ def implied(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, 
     if question == "delta":
         return _delta(value, claims)
     if question == "epsilon":
-        return _epsilon(value, claims)
+        return crossed(value, [(at, delta.a, delta.b) for at, delta in _known(claims)])
     if question == "mu":
         return least_mu(value, [known_of(claims, reverse=order) for order in (False, True)])
     if question != "beta":
@@ -109,10 +109,10 @@ def _delta(value: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
     return low, min([1.0, *(delta.b for at, delta in known if at <= value)])
 
 
-def _epsilon(value: float, claims: Sequence[Claim]) -> tuple[float, float]:
-    known = _known(claims)
-    above = [at for at, delta in known if delta.a > value]
-    below = [at for at, delta in known if delta.b <= value]
+def crossed(value: Any, known: Sequence[tuple[float, Any, Any]]) -> tuple[float, float]:
+    """Return between which losses delta falls to a value, from bounds on it; equality says nothing below."""
+    above = [x for x, low, _ in known if low > value]
+    below = [x for x, _, high in known if high <= value]
     return max(above, default=-math.inf), min(below, default=math.inf)
 
 

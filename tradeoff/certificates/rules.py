@@ -28,7 +28,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from tradeoff.certificates.certificate import Certificate, Description, Question
-from tradeoff.certificates.conclusion import intervals, outwards
+from tradeoff.certificates.conclusion import crossed, intervals, outwards
 from tradeoff.errors import VerificationError, shown
 
 _WRITTEN = 2.0**-51  # relative rounding of weights, which were divided by their sum
@@ -116,10 +116,7 @@ class Rule:
 
     def epsilon(self, delta: Any, /) -> Ends:
         """Bound epsilon, by what was found of delta itself: where that is flat, equality says nothing."""
-        known = self.own.asked("delta")
-        above = [part.value for part in known if part.lower > delta]
-        below = [part.value for part in known if part.upper <= delta]
-        return max(above, default=-math.inf), min(below, default=math.inf)
+        return crossed(delta, [(part.value, part.lower, part.upper) for part in self.own.asked("delta")])
 
     def mu(self, _failure: Any, /) -> Ends:
         """Bound mu: nothing is known of it, unless a rule says so."""
