@@ -37,9 +37,7 @@ Description = dict[str, Any]
 Question = Literal["delta", "epsilon", "beta", "mu", "shortfall"]
 Quantity = Literal["delta", "1 - delta", "beta"]
 
-# Of the text. The first held what one engine had computed, the second knew one order alone, the third had no
-# parts.
-FORMAT = 4
+FORMAT = 4  # of the text: 1 held what one engine had computed, 2 knew one order alone, 3 had no parts
 
 
 def turned(factors: Sequence[Description]) -> list[Description]:

@@ -87,7 +87,7 @@ class Side:
     def __init__(self, about: Description, parts: Sequence[Certificate], *, order: bool) -> None:
         require("rule", about["kind"] == "product", f"{about['kind']!r} is not compared")
         product = Product(turned(about["of"]) if order else about["of"], -1.0)
-        self.lost, top, law = product.lost(1), product.top(), polygon(about)
+        self.lost, top, law = product.lost(), product.top(), polygon(about)
         corners = list(_corners(law)) if law else []
         self.corners = [(b, a) for a, b in reversed(corners)] if order else corners
         self.slopes = [(b - d) / (c - a) for (a, b), (c, d) in pairwise(self.corners)]

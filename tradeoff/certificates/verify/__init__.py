@@ -1,8 +1,8 @@
 """The verifier: laws rebuilt from their descriptions, every claim proved again in ball arithmetic.
 
 In: a certificate. Out: every number beside the one found here, and what was taken on trust. ``laws`` says
-what the mechanisms are, in ``parts``; ``product`` what their transforms are, ``beyond`` how these end;
-``contour``, ``lattice`` and ``direct`` what follows for delta and beta; ``audit`` compares.
+what the mechanisms are, in ``parts`` and ``shifts``; ``product`` what their transforms are; ``contour``,
+``lattice``, ``direct`` and ``normal`` what follows for delta and beta; ``audit`` compares.
 """
 
 from __future__ import annotations

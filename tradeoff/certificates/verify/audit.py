@@ -211,7 +211,7 @@ def _past(factors: Sequence[Description], claims: Sequence[Claim], log: Log) -> 
     if not ends:
         return []
     product = Product(factors, -1.0)
-    top, leak = product.top(), product.lost(1)
+    top, leak = product.top(), product.lost()
     found = [(claim, *_clipped(leak, leak)) for claim in ends if claim.at >= top]
     if found:
         log.proofs.append(f"no finite loss is above {float(top):.6g}")
@@ -322,7 +322,7 @@ class _Lines:
     def prove(self, claim: Claim) -> tuple[arb, arb]:
         """Bound what is claimed, by as little as decides it."""
         require("quantity", claim.quantity in {"delta", "1 - delta"}, f"{claim.quantity!r} is not proved so")
-        leak = self.product.lost(1) if claim.quantity == "delta" else arb(0)
+        leak = self.product.lost() if claim.quantity == "delta" else arb(0)
         if _decided(claim, *_clipped(leak, arb(1))):
             self.log.proofs.append("what is claimed holds of every law with this mass at infinity")
             return _clipped(leak, arb(1))

@@ -48,11 +48,11 @@ class Product:
         self.bits = math.ceil(8 - goal / math.log(2)) + many.bit_length()
         self._tilts: dict[float, Tilt] = {}
 
-    def lost(self, side: int) -> arb:
-        """Return the mass of the product at one infinity, 1 - prod (1 - mass)^n."""
+    def lost(self) -> arb:
+        """Return Q(L = inf), 1 - prod (1 - mass)^n."""
         kept = arb(1)
         for parts, n in self.factors:
-            kept *= (1 - at_infinity(parts, side)) ** n
+            kept *= (1 - at_infinity(parts, 1)) ** n
         return 1 - kept
 
     def top(self) -> arb:
