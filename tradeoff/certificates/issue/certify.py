@@ -240,16 +240,14 @@ def sources_of(curve: TradeOff, tol: float | None, goal: float, method: str | No
     single = len(laws) == 1 and counts[0] == 1 and not _rounded(laws[0].description())
     if method in {None, "closed-form"} and single and not isinstance(curve, Tensor):
         yield Formulas("closed-form", composition, curve.bounds, curve.bounds, curve.sup_loss)
-        if method is None:
-            return
+        return
     if method in BANDS:
         if not _UNMEASURED & {each for law in laws for each in _kinds(law.description(), "density")}:
             yield Limit(curve, composition, method)
         return
-    forced = method if method in {"exact", "contour", "lattice"} else None
-    for engine, _ in composition.choices(forced):  # type: ignore[arg-type]  # one of three
-        if method == "closed-form":
-            return
+    if method == "closed-form":
+        return
+    for engine, _ in composition.choices(method):  # type: ignore[arg-type]  # one of three, or none
         if isinstance(engine, ContourEngine):
             yield Lines(composition, tol)
         elif isinstance(engine, LatticeEngine):
