@@ -20,30 +20,33 @@ _FAR = 1e3  # where a normal density, below 10^-217000, has no digit left beside
 class Moments(NamedTuple):
     """Of L under P, given that it is finite and shifted so that e^L has mean one.
 
-    ``cumulant4`` is an estimate.
-
     ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3 with ``shift`` undone,
-    ``cumulant3`` = E(L - E L)^3, ``fourth`` = E(L - E L)^4.
+    ``cumulant3`` = E(L - E L)^3, ``fourth`` = E(L - E L)^4; ``cumulant4`` is an estimate.
     """
 
     kl: Bounds
     variance: Bounds
     third: Bounds
     kappa3: Bounds
-    shift: Bounds
     cumulant3: Bounds
     fourth: Bounds
+    shift: Bounds
     cumulant4: float
+
+
+NOTHING = Bounds(0.0, 0.0)
+# Of a loss that is 0 wherever it is finite.
+CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, 0.0)
 
 
 def closed_form(curve: TradeOff) -> Moments | None:
     """Return the moments of a symmetric family, or None."""
     match curve:
         case Identity() | TotalVariation():  # the finite loss of f_{0,delta} is 0, as that of Id
-            return _enclosed(*[0.0] * 6)
+            return CONSTANT
         case PureDP():
             return _of_pure_dp(curve)
-        case Gaussian():
+        case Gaussian() if np.isfinite(curve.mu):
             return _of_gaussian(curve)
         case Laplace():
             return _of_laplace(curve)
@@ -53,8 +56,6 @@ def closed_form(curve: TradeOff) -> Moments | None:
 def _of_pure_dp(curve: PureDP) -> Moments:
     """L = -eps with probability (1 + t)/2, else eps; t = tanh(eps/2)."""
     mp, e = _digits(curve.epsilon_0)
-    if e == 0:
-        return _enclosed(*[0.0] * 6)
     t = mp.tanh(e / 2)
     spread = mp.sech(e / 2) ** 2  # 1 - t^2, without its cancellation
     # 1 + t^2 = E|L - E L|^3/(eps^3 (1 - t^2)); the other moments are those of a Bernoulli law with mean (1 -
@@ -69,15 +70,11 @@ def _of_pure_dp(curve: PureDP) -> Moments:
     )
 
 
-def _of_gaussian(curve: Gaussian) -> Moments | None:
+def _of_gaussian(curve: Gaussian) -> Moments:
     """L is normal with mean -mu^2/2 and variance mu^2."""
-    if not np.isfinite(curve.mu):
-        return None
     mp, mu = _digits(curve.mu)
     if curve.square is not None:
         mu = mp.sqrt(mp.mpf(curve.square.numerator) / curve.square.denominator)
-    if mu == 0:
-        return _enclosed(*[0.0] * 6)
     a = mu / 2
     density = mp.npdf(a) if a < _FAR else mp.mpf(0)
     absolute = (a**3 + 3 * a) * mp.erf(a / mp.sqrt(2)) + 2 * (a**2 + 2) * density
@@ -89,8 +86,6 @@ def _of_laplace(curve: Laplace) -> Moments:
     mp, e = _digits(curve.epsilon_0)
     if curve.shift is not None:
         e = mp.mpf(curve.shift.numerator) / curve.shift.denominator
-    if e == 0:
-        return _enclosed(*[0.0] * 6)
     kl = e - 1 + mp.exp(-e)
 
     def power(r: int, centre: Any, lower: Any, upper: Any) -> Any:
@@ -126,8 +121,8 @@ def _digits(parameter: float) -> tuple[Any, Any]:
 
 
 def _enclosed(kl: Any, variance: Any, third: Any, kappa3: Any, cumulant3: Any, fourth: Any) -> Moments:
-    a, b, c, d, e, f = (_around(v) for v in (kl, variance, third, kappa3, cumulant3, fourth))
-    return Moments(a, b, c, d, Bounds(0.0, 0.0), e, f, float(fourth - 3 * variance**2))
+    a, b, c, d, e, f = map(_around, (kl, variance, third, kappa3, cumulant3, fourth))
+    return Moments(a, b, c, d, e, f, NOTHING, float(fourth - 3 * variance**2))
 
 
 def _around(value: Any) -> Bounds:

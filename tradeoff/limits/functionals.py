@@ -12,9 +12,9 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, maximum, total, where, whole
-from tradeoff.intervals.rounding import Array, around
-from tradeoff.limits.closed_forms import Moments
-from tradeoff.limits.moments import KNOWN, NOTHING, factors, moments, recentred
+from tradeoff.intervals.rounding import around
+from tradeoff.limits.closed_forms import NOTHING, Moments
+from tradeoff.limits.moments import KNOWN, factors, moments, powered, recentred, size
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.moments import FiniteLaw
 from tradeoff.operators.mixture import Mixture
@@ -121,8 +121,7 @@ def _central(f: Between) -> Bounds:
     if math.isinf(mean.upper):
         return Bounds(0.0, math.inf)
     centre = (mean.lower + mean.upper) / 2
-    doubt = mean - centre
-    return recentred(f.moment(Power(3, centre)), max(-doubt.lower, doubt.upper), 3)
+    return recentred(f.moment(Power(3, centre)), size(mean - centre), 3)
 
 
 def _summed(
@@ -280,10 +279,4 @@ def _heavier(curve: TradeOff) -> list[LossLaw] | None:
 def _far(law: LossLaw, start: float) -> float:
     """Bound E (-L - start)_+^3 from above."""
     finite = FiniteLaw(law)
-
-    def over(x: Array) -> Array:
-        return np.maximum(finite.shift - x - start, 0.0)
-
-    return finite.expectation(
-        lambda x: over(x) ** 3, lambda x: 6 * over(x) + 3 * over(x) ** 2, lambda x: 3 * over(x) ** 2
-    )[1]
+    return finite.expectation(*powered(lambda x: np.maximum(finite.shift - x - start, 0.0), 3))[1]

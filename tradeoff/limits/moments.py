@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from tradeoff.errors import KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log, log1p, maximum
 from tradeoff.intervals.rounding import Array, around
-from tradeoff.limits.closed_forms import Moments, closed_form
+from tradeoff.limits.closed_forms import CONSTANT, NOTHING, Moments, closed_form
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.moments import FiniteLaw, Function
@@ -20,10 +21,6 @@ KNOWN = 16  # units to which a law knows its masses at infinity: products and su
 
 # Variances whose powers to 3/2 are floats with all their digits.
 _LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190
-
-NOTHING = Bounds(0.0, 0.0)
-# Of a loss that is 0 wherever it is finite.
-CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, 0.0)
 
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
@@ -83,15 +80,19 @@ def of_law(law: LossLaw) -> Moments:
     kl = finite.remainder(1.0)
     centre = -(kl.lower + kl.upper) / 2
     off = -kl - centre  # E L - c, where E (L - c)^r are measured
-    doubt = float(max(abs(off.lower), abs(off.upper)))
-    square, cube, fourth = (Bounds(*finite.expectation(*_power(centre, r))) for r in (2, 3, 4))
-    below = Bounds(*finite.expectation(*_power_below(centre)))
+    doubt = float(size(off))
+
+    def expected(distance: Function, r: int) -> Bounds:
+        return Bounds(*finite.expectation(*powered(distance, r)))
+
+    square, cube, fourth = (expected(lambda x: np.abs(x - centre), r) for r in (2, 3, 4))
+    below = expected(lambda x: np.maximum(centre - x, 0.0), 3)
     variance = square - off**2
     return Moments(
         kl=kl,
         variance=Bounds(max(variance.lower, 0.0), variance.upper),
         third=recentred(cube, doubt, 3),
-        kappa3=Bounds(*finite.expectation(*_power(finite.shift, 3))),
+        kappa3=expected(lambda x: np.abs(x - finite.shift), 3),
         shift=shift,
         # E(L - c)^3 = E|L - c|^3 - 2 E(c - L)_+^3, and E(L - E L)^3 = E(L - c)^3 - 3 d E(L - c)^2 + 2 d^3
         # with d = E L - c.
@@ -121,19 +122,15 @@ def within(error: float | Array) -> Bounds:
     return Bounds(-error, error)
 
 
-def _power(centre: float, r: int) -> tuple[Function, Function, Function]:
-    """Return |x - c|^r, r >= 2, a bound on |phi'' - phi'| and |phi'|."""
-    return (
-        lambda x: np.abs(x - centre) ** r,
-        lambda x: r * (r - 1) * np.abs(x - centre) ** (r - 2) + r * np.abs(x - centre) ** (r - 1),
-        lambda x: r * np.abs(x - centre) ** (r - 1),
-    )
+def size(x: Bounds) -> Any:
+    """Bound how far from 0 the truth is."""
+    return np.maximum(np.abs(x.lower), np.abs(x.upper))
 
 
-def _power_below(centre: float) -> tuple[Function, Function, Function]:
-    """Return (c - x)_+^3, which is convex, with bounds as above."""
+def powered(distance: Function, r: int) -> tuple[Function, Function, Function]:
+    """Return |x - c|^r or (c - x)_+^r, r >= 2, with a bound on |phi'' - phi'| and with |phi'|."""
     return (
-        lambda x: np.maximum(centre - x, 0.0) ** 3,
-        lambda x: 6 * np.maximum(centre - x, 0.0) + 3 * np.maximum(centre - x, 0.0) ** 2,
-        lambda x: 3 * np.maximum(centre - x, 0.0) ** 2,
+        lambda x: distance(x) ** r,
+        lambda x: r * (r - 1) * distance(x) ** (r - 2) + r * distance(x) ** (r - 1),
+        lambda x: r * distance(x) ** (r - 1),
     )

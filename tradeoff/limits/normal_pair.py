@@ -15,7 +15,8 @@ from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, minimum
 from tradeoff.intervals.rounding import UNIT, Array, down, up
 from tradeoff.limits.band import STEEPEST
-from tradeoff.limits.moments import NOTHING, within
+from tradeoff.limits.closed_forms import NOTHING
+from tradeoff.limits.moments import within
 
 _WIDEST = 40.0  # quantiles of a float probability are nearer than this
 

@@ -23,9 +23,10 @@ import numpy as np
 from scipy.special import dawsn, exp1, ndtr
 
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import maximum, sqrt, whole
+from tradeoff.intervals.functions import sqrt, whole
 from tradeoff.intervals.functions import total as summed
 from tradeoff.intervals.rounding import UNIT, Array, down, up
+from tradeoff.limits.moments import size
 from tradeoff.limits.sums import Law, added, rough, variance
 
 # cos x <= 1 - x^2/2 + 0.09916192 |x|^3 everywhere: the two sides touch at x = 3.99589... (Prawitz 1975).
@@ -83,7 +84,7 @@ class Expansion:
     def probability(self, x: Bounds) -> Bounds:
         """Bound F, and G with its width to both sides, at a point that is known to lie between two."""
         middle = (x.lower + x.upper) / 2
-        doubt = maximum(x - middle, middle - x).upper
+        doubt = size(x - middle)
         # The terms of G and of its width are at most 4 + |skewness|, each known to 16 units.
         slack = self.steepness * doubt + 64 * UNIT * (1 + abs(self.skewness))
         value, width = self.cdf(middle), self.width(middle) + slack
@@ -92,14 +93,14 @@ class Expansion:
     @property
     def steepness(self) -> float:
         """Return a bound on |(G + width)'| and |(G - width)'|: |He_3 phi| <= 0.56, |(u e^{-u^2/2})^| <= 1."""
-        size = abs(self.skewness)
-        return 0.4 + 0.1 * size + (1.0 + 0.7 * size) / self.reach + 1.3 / self.reach**2
+        s = abs(self.skewness)
+        return 0.4 + 0.1 * s + (1.0 + 0.7 * s) / self.reach + 1.3 / self.reach**2
 
     @property
     def bend(self) -> float:
         """Bound the second derivatives of G + width and G - width: |He_1 phi| <= 0.25, |He_4 phi| <= 1.2."""
-        size = abs(self.skewness)
-        return 0.25 + 0.2 * size + (1.3 + 1.4 * size) / self.reach + 2 / self.reach**2
+        s = abs(self.skewness)
+        return 0.25 + 0.2 * s + (1.3 + 1.4 * s) / self.reach + 2 / self.reach**2
 
 
 def expansion(law: Law) -> Expansion:
@@ -117,9 +118,9 @@ def expansion(law: Law) -> Expansion:
     mild = summed(whole(n) * (m.variance * sqrt(m.variance)) for m, n in moving)
     sizes = [(m.variance / total, n) for m, n in moving]
     middle = (skewness.lower + skewness.upper) / 2
-    doubt = maximum(skewness - middle, middle - skewness).upper
+    doubt = size(skewness - middle)
     rest = _Rest(
-        maximum(skewness, -skewness).upper,
+        size(skewness),
         (added(moving, "fourth") / total**2).upper,
         summed(whole(n) * v**2 for v, n in sizes).upper,
         max(v.upper for v, _ in sizes),

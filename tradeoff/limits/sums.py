@@ -16,8 +16,8 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, expm1, log1p, minimum, rational, sqrt, total, whole
 from tradeoff.intervals.rounding import around
-from tradeoff.limits.closed_forms import Moments
-from tradeoff.limits.moments import KNOWN, NOTHING, factors, measurable, moments
+from tradeoff.limits.closed_forms import NOTHING, Moments
+from tradeoff.limits.moments import KNOWN, factors, measurable, moments
 from tradeoff.operators.symmetrise import Envelope
 
 T = TypeVar("T")

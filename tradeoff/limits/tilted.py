@@ -21,7 +21,8 @@ import numpy as np
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import maximum, minimum, rational, sqrt, whole
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.limits.moments import NOTHING, recentred, within
+from tradeoff.limits.closed_forms import NOTHING
+from tradeoff.limits.moments import recentred, size, within
 from tradeoff.limits.sums import normal_distance
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.components import MARGIN, QuadratureNodes
@@ -95,7 +96,7 @@ def _joined(each: Sequence[Moments], counts: Sequence[int], c: Array) -> Tilted:
     m, sd = (mean.lower + mean.upper) / 2, np.sqrt((variance.lower + variance.upper) / 2)
     # Two normal laws: a unit of the mean moves Phi by phi, and |log(s/s')| <= |V - V'|/(2 min V) by x phi(x).
     least = np.minimum(variance.lower, (Bounds.of(sd) ** 2).lower)
-    apart = _PHI * _size(mean - m) / sqrt(least) + _X_PHI * _size(variance - Bounds.of(sd) ** 2) / least
+    apart = _PHI * size(mean - m) / sqrt(least) + _X_PHI * size(variance - Bounds.of(sd) ** 2) / least
     gamma = np.where(least > 0, (normal_distance(rough, variance) + apart).upper, np.inf)
     return Tilted(c, log_m.lower, log_m.upper, m, sd, gamma)
 
@@ -119,7 +120,7 @@ def moments(law: LossLaw, c: Array) -> Moments:
         log_m + within(log_m_error),
         mean + off,
         maximum(square - off**2, 0.0),
-        recentred(Bounds(np.zeros_like(third), third), _size(off), 3),
+        recentred(Bounds(np.zeros_like(third), third), size(off), 3),
     )
 
 
@@ -160,11 +161,13 @@ def _summed(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
     w = np.exp(log_w)
     mean = np.sum(w * loss, axis=-1)
     d = loss - mean[:, None]
-    size = np.abs(d)
-    at = points.error + 4 * UNIT * size
-    lost = lacking * 2 * np.sum(np.exp(log_w + _RADIUS * size), axis=-1)
+    distance = np.abs(d)
+    at = points.error + 4 * UNIT * distance
+    lost = lacking * 2 * np.sum(np.exp(log_w + _RADIUS * distance), axis=-1)
     order = np.array([1, 2, 4])[:, None, None]
-    off = np.sum(w * (size**order * uneven + order * at * (size + at) ** (order - 1)), axis=-1) * _GROWN
+    off = (
+        np.sum(w * (distance**order * uneven + order * at * (distance + at) ** (order - 1)), axis=-1) * _GROWN
+    )
     cauchy = np.array([[math.factorial(k) / _RADIUS**k] for k in (1, 2, 4)])
     powers = np.sum(w * d**order, axis=-1)
     return np.vstack([log_m[:, 0], log_m_error[:, 0], mean, powers, off + cauchy * lost])
@@ -183,7 +186,3 @@ def _lost(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
         )
         each = np.maximum(each, np.sum(list(ends), axis=0))
     return np.where(each < _LITTLE, each, np.inf)
-
-
-def _size(x: Bounds) -> Any:
-    return np.maximum(np.abs(x.lower), np.abs(x.upper))
