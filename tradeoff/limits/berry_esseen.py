@@ -54,16 +54,12 @@ class BerryEsseen(Band):
     @property
     def source(self) -> str:
         """Where the theorem and its constant stand."""
-        symmetric = (
-            "Dong, Roth, Su 2022, Theorem 3.4"
-            if self.of.symmetric and len(self.pairs) == 1
-            else "the proof of Dong, Roth, Su 2022, Theorem 3.4, law by law"
-        )
-        return (
-            symmetric
-            if self.constants == "theorem"
-            else f"{symmetric}; constants of Shevtsova 2013 for identical factors, else 2010"
-        )
+        theorem = "Dong, Roth, Su 2022, Theorem 3.4"
+        if not (self.of.symmetric and len(self.pairs) == 1):
+            theorem = f"the proof of {theorem}, law by law"
+        if self.constants == "theorem":
+            return theorem
+        return f"{theorem}; constants of Shevtsova 2013 for identical factors, else 2010"
 
     @cached_property
     def gamma(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -60,10 +61,7 @@ class _Pair(NamedTuple):
         return np.unique(np.concatenate([bulk, (bulk + self.distance.upper) / self.ratio.upper]))
 
     def errors(self, x: Array) -> tuple[Bounds, Bounds]:
-        """Bound alpha = P(S > t) and beta = Q(S <= t) at thresholds x.
-
-        ``other`` tells of -L under Q, which is then at least -t.
-        """
+        """Bound alpha = P(S > t) and beta = Q(S <= t) = Q(-S >= -t) at thresholds x; ``other`` is of -S."""
         y = self.ratio * x - self.distance
         return 1 - self.null.probability(Bounds.of(x)), 1 - self.other.probability(-y)
 
@@ -129,10 +127,7 @@ class EdgeworthBounds(Band):
 
     @cached_property
     def gamma(self) -> float:
-        """Return the largest half-width, near a law's mean.
-
-        How far alpha(t) and beta(t) are from expansions.
-        """
+        """Return the largest half-width, near a law's mean, of alpha(t) and beta(t) about expansions."""
         return max(pair.gamma for sides in self.pairs for pair in sides)
 
     @cached_property
@@ -163,8 +158,7 @@ class EdgeworthBounds(Band):
         """Return the lower hull of all points known to be above the curve."""
         if not self.gamma < _VOID:
             return Identity()
-        found = [above.above() for _, above in self.pairs]
-        x, y = _hull(*(np.concatenate(v) for v in zip(*found, strict=True)))
+        x, y = _hull([above.above() for _, above in self.pairs])
         return PiecewiseLinear(x.tolist(), y.tolist())
 
     def lines(self) -> tuple[Array, Array]:
@@ -174,8 +168,7 @@ class EdgeworthBounds(Band):
         return np.concatenate([slope, others]), np.concatenate([height, floor])
 
     def _own_lines(self) -> tuple[Array, Array]:
-        found = [below.below() for below, _ in self.pairs]
-        x, y = _hull(*(np.concatenate(v) for v in zip(*found, strict=True)))
+        x, y = _hull([below.below() for below, _ in self.pairs])
         with np.errstate(divide="ignore"):
             loss = np.log(np.maximum(-np.diff(y), 0.0)) - np.log(np.diff(x))
         kept = np.flatnonzero(np.abs(loss) < STEEPEST)
@@ -235,7 +228,7 @@ def edgeworth_bounds(curve: TradeOff) -> EdgeworthBounds:
     return EdgeworthBounds(curve, pairs, berry_esseen(curve), hypotheses)
 
 
-def _hull(x: Array, y: Array) -> Points:
+def _hull(points: Sequence[Points]) -> Points:
+    x, y = (np.concatenate(side) for side in zip(*points, strict=True))
     order = np.lexsort((y, x))
-    a, b = lower_hull(x[order], y[order])
-    return np.asarray(a), np.asarray(b)
+    return lower_hull(x[order], y[order])
