@@ -24,6 +24,9 @@ from tradeoff.sweeps import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Rows of what is exact, and the sides of the answers in them.
+_EXACT: dict[str, Literal["lower", "upper"]] = {"exact, at least": "lower", "exact, at most": "upper"}
+
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Displayed):
@@ -61,11 +64,9 @@ class Comparison(Displayed):
 
     def table(self) -> list[list[str]]:
         """Return the rows as text: value and signed error, "!" where unsafe, "?" where bounds do not tell."""
-        low = [rounded(a.lower, "lower", 6) for _, _, a in self.exact]
-        high = [rounded(a.upper, "upper", 6) for _, _, a in self.exact]
         exact = [
-            ["exact, at least", "certified", *low, "", ""],
-            ["exact, at most", "certified", *high, "", ""],
+            [name, "certified", *(rounded(getattr(a, side), side, 6) for *_, a in self.exact), "", ""]
+            for name, side in _EXACT.items()
         ]
         return exact + [self._line(row) for row in self.rows]
 
@@ -87,28 +88,25 @@ class Comparison(Displayed):
 
     def numbers(self) -> Table:
         """Return answers and signed errors as a table of numbers; None where a method says nothing."""
-        questions, count = self.header()[2:-2], len(list(self.exact))
-        exact = [
-            (f"exact, at {name}", "certified", *(getattr(a, side) for *_, a in self.exact))
-            for name, side in (("least", "lower"), ("most", "upper"))
+        questions = self.header()[2:-2]
+        errors = [f"error of {question}" for question in questions]
+        columns = ["method", "verdict", *questions, *errors, "largest error of beta", "alpha there"]
+        nothing = [None] * (len(errors) + 2)
+        rows = [
+            (name, "certified", *(getattr(a, side) for *_, a in self.exact), *nothing)
+            for name, side in _EXACT.items()
         ]
-        rows = [(*row, *[None] * (count + 2)) for row in exact] + [
-            self._numbers(row, count) for row in self.rows
-        ]
-        errors = (f"error of {question}" for question in questions)
-        columns = ("method", "verdict", *questions, *errors, "largest error of beta", "alpha there")
-        if not self.curve.assumptions:
-            return Table(columns, tuple(rows))
-        assumed = "; ".join(self.curve.assumptions)
-        return Table((*columns, "assumes"), tuple((*row, assumed) for row in rows))
+        rows += [self._numbers(row, len(errors)) for row in self.rows]
+        if self.curve.assumptions:
+            columns.append("assumes")
+            rows = [(*row, "; ".join(self.curve.assumptions)) for row in rows]
+        return Table(tuple(columns), tuple(rows))
 
     @staticmethod
     def _numbers(row: Row, count: int) -> tuple[Any, ...]:
         name = row.method if row.claim is None else row.claim.name
         found = [each for asked in ASKED for each in row.entries.get(asked, ())]
-        said = (
-            [each.value for each in found] + [each.error for each in found] if found else [np.nan] * 2 * count
-        )
+        said = [getattr(each, what) for what in ("value", "error") for each in found] or [np.nan] * 2 * count
         told = [None if np.isnan(x) else float(x) for x in (*said, row.sup_error, row.sup_error_at)]
         return name, row.verdict, *told
 
@@ -188,19 +186,12 @@ def compare(
     """
     if not isinstance(curve, TradeOff):
         raise KindError(f"{shown(curve)} is no curve: compare plan.guarantee(), or mechanism.curve()")
-    exact = ask(
-        curve,
-        delta=_numbers("delta", delta),
-        epsilon=_numbers("epsilon", epsilon),
-        alpha=_numbers("alpha", alpha),
-    )
+    given = {"delta": delta, "epsilon": epsilon, "alpha": alpha}
+    asked: Any = {name: np.atleast_1d(reals(name, at)).ravel().tolist() for name, at in given.items()}
+    exact = ask(curve, **asked)
     on_grid = remembered(curve)(ALPHAS)
     rows = tuple(row_of(name, claim, exact, on_grid) for name, claim in _claims(curve, methods, step))
     return Comparison(curve, exact, rows)
-
-
-def _numbers(name: str, value: ArrayLike) -> list[float]:
-    return [float(each) for each in np.atleast_1d(reals(name, value)).ravel()]
 
 
 def _claims(

@@ -125,12 +125,8 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
     values[up, across] = found
     if not np.isfinite(values).any():
         raise DomainError(f"{named!r} has no finite value; sweep where there are answers")
-    return (
-        x,
-        y,
-        {"upper": "upper bound", "lower": "lower bound"}.get(named, named),
-        np.ma.masked_invalid(values),
-    )
+    said = {"upper": "upper bound", "lower": "lower bound"}.get(named, named)
+    return x, y, said, np.ma.masked_invalid(values)
 
 
 def _scale(values: Array) -> str:

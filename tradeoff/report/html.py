@@ -92,13 +92,11 @@ def _hash(script: str) -> str:
 
 def assumptions(plan: Plan) -> list[str]:
     """Say in plain words what the numbers rest on."""
+    fixed = "The noise and the number of releases were fixed in advance."
     said = [
         f"{_NEIGHBOURS[plan.adjacency]} (Adjacency: {plan.adjacency}.)",
         "The numbers hold for every such pair, whichever of the two is the real data set.",
-        (
-            "The noise and the number of releases were fixed in advance. What was released may have been "
-            "looked at in between."
-        ),
+        f"{fixed} What was released may have been looked at in between.",
     ]
     schemes = {getattr(each, "scheme", None) for one in plan.mechanisms for each in _inside(one)}
     said += [f"{words}; who it was stays secret." for name, words in _SCHEMES.items() if name in schemes]
@@ -114,21 +112,16 @@ def _inside(mechanism: Mechanism | None) -> Iterator[Mechanism]:
 
 def readings(curve: TradeOff) -> list[str]:
     """Say what an attacker who knows all records but one can still do."""
-    lower, _ = remembered(curve)(np.array([0.001, 0.01, 0.1]))
-    power = [rounded(most, "upper", 4) for most in (1 - Bounds.of(lower)).upper]
+    alphas = 0.001, 0.01, 0.1
+    lower, _ = remembered(curve)(np.array(alphas))
     said = [
         f"A test for one record that raises a false alarm in {alpha * 100:g}% of all cases finds it "
-        f"with probability at most {most}."
-        for alpha, most in zip((0.001, 0.01, 0.1), power, strict=True)
+        f"with probability at most {rounded(most, 'upper', 4)}."
+        for alpha, most in zip(alphas, (1 - Bounds.of(lower)).upper, strict=True)
     ]
     right = rounded(((1 + Bounds.of(curve.delta(0.0))) / 2).upper, "upper", 4)
-    return [
-        *said,
-        (
-            f"Whoever must guess between two equally likely neighbours is right "
-            f"with probability at most {right}."
-        ),
-    ]
+    guess = "Whoever must guess between two equally likely neighbours is right with probability at most"
+    return [*said, f"{guess} {right}."]
 
 
 def _answers(answers: Iterable[tuple[str, str, Answer]]) -> Iterable[Sequence[str]]:
@@ -188,8 +181,5 @@ def _table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    return (
-        f"<td><strong>{escape(text)}</strong></td>"
-        if isinstance(text, Strong)
-        else f"<td>{escape(text)}</td>"
-    )
+    inner = f"<strong>{escape(text)}</strong>" if isinstance(text, Strong) else escape(text)
+    return f"<td>{inner}</td>"

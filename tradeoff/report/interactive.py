@@ -184,30 +184,14 @@ def _figure(states: dict[str, State], start: str, view: View) -> dict[str, Any]:
         for name, (there, layout) in states.items()
     ]
     menu = {"type": "buttons", "direction": "right", "x": 0, "y": 1.12, "xanchor": "left", "buttons": buttons}
-    xaxis = {
-        "title": {"text": view.xlabel},
-        "type": axes.get("xaxis.type", "linear"),
-        "range": axes.get("xaxis.range", list(view.xlim)),
-        "exponentformat": "power",
-    }
-    yaxis = {
-        "title": {"text": axes["yaxis.title.text"]},
-        "type": start,
-        "range": axes["yaxis.range"],
-        "exponentformat": "power",
-    }
+    legend = {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
+    across = {"type": axes.get("xaxis.type", "linear"), "range": axes.get("xaxis.range", list(view.xlim))}
+    upright = {"type": start, "range": axes["yaxis.range"]}
     layout = {
-        "xaxis": xaxis,
-        "yaxis": yaxis,
+        "xaxis": {"title": {"text": view.xlabel}, **across, "exponentformat": "power"},
+        "yaxis": {"title": {"text": axes["yaxis.title.text"]}, **upright, "exponentformat": "power"},
         "hovermode": "x unified",
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": 0,
-            "yref": "container",
-            "yanchor": "bottom",
-            "traceorder": "normal",
-        },
+        "legend": {**legend, "traceorder": "normal"},
         "updatemenus": [{**menu, "active": list(states).index(start)}],
         "template": "simple_white",
         "height": 600,

@@ -100,30 +100,17 @@ def claim_of(name: str, thing: Any) -> Claim:
     match thing:
         case Claim():
             return replace(thing, name=name)
-        case Band(source=source):
-            most = thing.most_epsilon
+        case Band(most_epsilon=most, source=source):
+            delta = thing.delta
             return Claim(
-                name,
-                "bound",
-                thing.lower,
-                lambda e: thing.delta(e).upper,
-                most,
-                source,
-                thing.bounds,
-                thing.delta,
+                name, "bound", thing.lower, lambda e: delta(e).upper, most, source, thing.bounds, delta
             )
         case limits.ApproximateCurve():
             return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)
         case Empirical(estimate=line, band=sides):
-            between = _between(name, *sides)
-            return replace(
-                between,
-                kind="estimate",
-                beta=line,
-                delta=line.delta,
-                epsilon=line.epsilon,
-                source=line.source,
-            )
+            said = claim_of(name, line)
+            band = _between(name, *sides)
+            return replace(said, band=band.band, profile=band.profile, whole=band.whole)
         case (TradeOff() as lower, TradeOff() as upper) | Bounds(TradeOff() as lower, TradeOff() as upper):
             return _between(name, lower, upper)
     curve = _curve(thing)
