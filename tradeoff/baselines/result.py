@@ -78,18 +78,10 @@ def raised(value: float, ulps: float = 64) -> float:
 
 
 def number(
-    name: str,
-    value: Any,
-    low: float,
-    high: float = math.inf,
-    *,
-    open_low: bool = False,
-    open_high: bool = True,
-    up: bool = False,
-    down: bool = False,
+    name: str, value: Any, low: float, high: float = math.inf, *, open_high: bool = True, **sides: bool
 ) -> float:
-    """Return a checked float; a textbook formula takes no symbols."""
-    checked = real(name, value, low, high, open_low=open_low, open_high=open_high, up=up, down=down)
+    """Return a checked float, as ``real`` does; a textbook formula takes no symbols."""
+    checked = real(name, value, low, high, open_high=open_high, **sides)
     if is_symbol(checked):
         raise SymbolError(f"{name} = {value!r} is symbolic, and this formula answers with a number; give one")
     return float(checked)

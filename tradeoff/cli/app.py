@@ -56,9 +56,8 @@ def run(tokens: Sequence[str]) -> int:
         command(*given.args, **given.kwargs)
         sys.stdout.flush()
     except (TradeOffError, CycloptsError) as error:
-        return shell.refuse(
-            _said(error), shell.REFUTED if isinstance(error, VerificationError) else shell.BAD_INPUT
-        )
+        code = shell.REFUTED if isinstance(error, VerificationError) else shell.BAD_INPUT
+        return shell.refuse(_said(error), code)
     except KeyboardInterrupt:
         return shell.INTERRUPTED
     except BrokenPipeError:

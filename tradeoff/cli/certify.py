@@ -6,17 +6,7 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from tradeoff.cli.questions import (
-    UNASKED,
-    Flag,
-    Output,
-    Questions,
-    Source,
-    asked,
-    composed,
-    failures_of,
-    read,
-)
+from tradeoff.cli.questions import UNASKED, Flag, Output, Questions, Source, asked, composed, left_out, read
 from tradeoff.cli.terminal import progress, show
 from tradeoff.errors import DomainError
 from tradeoff.report.plain import plain
@@ -56,7 +46,7 @@ def certify(
     """
     from tradeoff.curves.parameters import number
 
-    failures = failures_of(mu, failure)
+    failures = left_out(mu, failure)
     for each in failures:
         number("failure", each, 0, 1, open_low=True, open_high=True)
     target = check_target(output, (".json",))
@@ -90,9 +80,8 @@ def verify(certificate: Path) -> None:
     from tradeoff.report.proofs import read as certificates
 
     try:
-        with (
-            nullcontext(sys.stdin) if str(certificate) == "-" else certificate.open(encoding="utf-8") as file
-        ):
+        stdin = nullcontext(sys.stdin)
+        with stdin if str(certificate) == "-" else certificate.open(encoding="utf-8") as file:
             text = file.read(_MOST)
     except (OSError, UnicodeDecodeError) as error:
         raise DomainError(f"{certificate}: cannot be read: {error}") from error

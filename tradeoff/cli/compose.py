@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.cli.questions import UNASKED, Flag, Json, Questions, Source, asked, composed, failures_of, read
+from tradeoff.cli.questions import UNASKED, Flag, Json, Questions, Source, asked, composed, left_out, read
 from tradeoff.cli.terminal import print_json, progress, show
 from tradeoff.display import Grid
 from tradeoff.errors import DomainError
@@ -54,7 +54,7 @@ def compose(
     """
     if as_json + as_csv + as_latex > 1:
         raise DomainError("an answer has one form: give one of --json, --csv and --latex")
-    failures = failures_of(mu, failure)
+    failures = left_out(mu, failure)
     target = check_target(plot) if plot is not None else None
     content = read(plan)
     given = asked(content, questions)

@@ -1,10 +1,10 @@
-"""``tradeoff experiment``: a door to the simulations among the examples."""
+"""``tradeoff experiment relative-error``: a door to a simulation among the examples."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from runpy import run_path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
@@ -20,22 +20,10 @@ app.command(door)
 
 @door.default
 def relative_error(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
-    """Release as many counts as possible within a relative error under one budget.
-
-    Parameters
-    ----------
-    *words
-        Options of ``examples/relative_error.py``, which runs.
-    """
-    command, given, _ = _example("relative_error").parse_args(words, exit_on_error=False, print_error=False)
-    command(*given.args, **given.kwargs)
-
-
-def _example(name: str) -> Any:
-    """Return the application of an example."""
-    path = EXAMPLES / f"{name}.py"
+    """Release as many counts as possible within a relative error under one budget."""
+    path = EXAMPLES / "relative_error.py"
     if not path.exists():
-        raise DomainError(
-            f"this experiment is examples/{name}.py of the source repository, not found beside the package"
-        )
-    return run_path(str(path))["app"]
+        where = "examples/relative_error.py of the source repository"
+        raise DomainError(f"this experiment is {where}, not found beside the package")
+    command, given, _ = run_path(str(path))["app"].parse_args(words, exit_on_error=False, print_error=False)
+    command(*given.args, **given.kwargs)

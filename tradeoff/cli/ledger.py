@@ -17,7 +17,6 @@ from tradeoff.report.plain import plain
 
 if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter, Ledger
-    from tradeoff.mechanisms import Mechanism, Plan
 
 Held = Annotated[Path, Parameter(help="A ledger.")]
 
@@ -115,20 +114,16 @@ def spend(
     parameters
         Numbers of the kind, as in plan files: --noise-multiplier 10.
     """
-    entry = _ledger(file).spend(_step(kind, count, adjacency, parameters), head=head)
-    _say(f"{file}: {_told(entry)}")
-
-
-def _step(kind: str, count: int, adjacency: str, parameters: dict[str, float]) -> Mechanism | Plan:
-    """Return the mechanism that a plan file would hold under these keys; counted more than once, the plan."""
     from tradeoff.mechanisms import Plan
     from tradeoff.spec.reading import step
 
+    ledger = _ledger(file)
     if count == 0:
         raise DomainError("count = 0 is outside {1, 2, ...}; a mechanism that never runs is no step")
-    entry = {name.replace("-", "_"): value for name, value in parameters.items()}
-    mechanism, n, neighbours = step("spend", {"kind": kind, **entry, "count": count}, adjacency)
-    return mechanism if n == 1 else Plan({mechanism: n}, neighbours)
+    keys = {name.replace("-", "_"): value for name, value in parameters.items()}
+    mechanism, n, neighbours = step("spend", {"kind": kind, **keys, "count": count}, adjacency)
+    entry = ledger.spend(mechanism if n == 1 else Plan({mechanism: n}, neighbours), head=head)
+    _say(f"{file}: {_told(entry)}")
 
 
 @app.command
@@ -142,14 +137,8 @@ def status(file: Held, *, as_json: Json = False) -> None:
     """
     entry = _ledger(file).last
     if as_json:
-        told = {
-            "file": str(file),
-            "filter": entry.state["kind"],
-            "steps": entry.step,
-            **entry.totals,
-            "time": entry.time,
-            "head": entry.hash,
-        }
+        told = {"file": str(file), "filter": entry.state["kind"], "steps": entry.step}
+        told |= {**entry.totals, "time": entry.time, "head": entry.hash}
         _say(json.dumps(told, allow_nan=False))
     else:
         _say(f"{file}: {_told(entry)}")

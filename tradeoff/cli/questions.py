@@ -82,7 +82,7 @@ def asked(content: PlanFile, questions: Questions) -> dict[str, tuple[float, ...
     return written if any(written.values()) else {name: DEFAULT.get(name, ()) for name in QUESTIONS}
 
 
-def failures_of(mu: bool, failure: float | None) -> tuple[float, ...]:  # noqa: FBT001 - the flag itself
+def left_out(mu: bool, failure: float | None) -> tuple[float, ...]:  # noqa: FBT001 - the flag itself
     """Return the failure probability of ``--mu``, if that is asked."""
     if failure is not None and not mu:
         raise DomainError("--failure is that of --mu: give both, or neither")

@@ -135,19 +135,15 @@ def claims_of(items: Sequence[Any], labels: Sequence[str] | None = None) -> list
     """Return what each item says, under its label, or under a name made for a legend."""
     if not items:
         raise DomainError("plot() has nothing to draw; give at least one curve")
-    if labels is not None and not _texts(labels):
-        raise DomainError(f"labels = {shown(labels)} is no list of texts; give a name for each item")
-    if labels is not None and len(labels) != len(items):
-        raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(items)}")
-    if labels is not None:
-        return [claim_of(label, each) for label, each in zip(labels, items, strict=True)]
-    named = len(items) > 1 or isinstance(items[0], ApproximateCurve)
-    return [claim_of(_name(each) if named else "", each) for each in items]
-
-
-def _texts(labels: Any) -> bool:
+    if labels is None:
+        named = len(items) > 1 or isinstance(items[0], ApproximateCurve)
+        return [claim_of(_name(each) if named else "", each) for each in items]
     several = np.iterable(labels) and not isinstance(labels, str)
-    return several and all(isinstance(each, str) for each in labels)
+    if not (several and all(isinstance(each, str) for each in labels)):
+        raise DomainError(f"labels = {shown(labels)} is no list of texts; give a name for each item")
+    if len(labels) != len(items):
+        raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(items)}")
+    return [claim_of(label, each) for label, each in zip(labels, items, strict=True)]
 
 
 @contextmanager
@@ -204,11 +200,10 @@ def paint(
     if view.chance is not None:
         axes.plot(view.grid, view.chance, **CHANCE)
     _set_axes(axes, view, span(found) if view.kind == "error" else view.ylim)
+    at_edge = view.square and view.whole and view.yscale == "linear"
     for each, look in zip(found, looks or _looks(found), strict=True):
         if each is not None:
-            _draw(
-                axes, each, {**look, **given}, at_edge=view.square and view.whole and view.yscale == "linear"
-            )
+            _draw(axes, each, {**look, **given}, at_edge=at_edge)
     if axes.get_legend_handles_labels()[1]:
         place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
     return axes

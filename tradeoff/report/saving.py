@@ -23,12 +23,12 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
     Refused are other endings, long names, folders, pipes, devices, and what is missing or read-only.
     """
     target = file_name(path)
+    kind = "figure" if endings == FORMATS else "file of this kind"
     if target.suffix.lower() not in endings:
-        raise DomainError(
-            f"{target}: no {_kind(endings)} has the ending {target.suffix!r}; allowed: {', '.join(endings)}"
-        )
+        allowed = ", ".join(endings)
+        raise DomainError(f"{target}: no {kind} has the ending {target.suffix!r}; allowed: {allowed}")
     if os.path.isdir(target):  # noqa: PTH112 - Path.is_dir raises where a name is too long
-        raise DomainError(f"{target}: is a folder, so no {_kind(endings)} can be written there")
+        raise DomainError(f"{target}: is a folder, so no {kind} can be written there")
     with draft(target) as place:
         place.touch()
     return target
@@ -51,7 +51,3 @@ def save(figure: Figure, path: str | Path) -> None:
             figure.savefig(place, format=ending[1:], metadata=_TIMELESS.get(ending))
 
     replace(check_target(path), draw)
-
-
-def _kind(endings: tuple[str, ...]) -> str:
-    return "figure" if endings == FORMATS else "file of this kind"

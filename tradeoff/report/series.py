@@ -102,13 +102,11 @@ def view_of(kind: Kind, scale: Scale, claims: Sequence[Claim]) -> View:
         return View(kind, grid, *labels, (left, 1.0), (0.0, 1.0), across, "log", whole=False)
     if kind == "tradeoff" and not log:
         return View(kind, grid, "type I error α", "type II error β", "β", (0.0, 1.0), (0.0, 1.0))
-    x, y = (
-        ("type I error α", "power 1 − β")
-        if kind == "tradeoff"
-        else ("false positive rate α", "true positive rate 1 − β")
-    )
+    labels = "type I error α", "power 1 − β", "1 − β"
+    if kind == "roc":
+        labels = "false positive rate α", "true positive rate 1 − β", "1 − β"
     top = 1.3 if log else 1.0
-    return View(kind, grid, x, y, "1 − β", (left, 1.0), (left, top), across, across, power=True)
+    return View(kind, grid, *labels, (left, 1.0), (left, top), across, across, power=True)
 
 
 def drawn(view: View, claims: Sequence[Claim]) -> Iterator[Series]:

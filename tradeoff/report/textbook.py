@@ -40,9 +40,7 @@ def by_pairs(
     smooth: Profile | None = None,
     least_at_0: float = math.inf,
 ) -> Claim:
-    """Return what a rule epsilon(delta) says of delta(epsilon) and beta.
-
-    The best of the curves f_{epsilon,delta} it proves.
+    """Return what a rule epsilon(delta) says of delta(epsilon) and beta: the best f_{epsilon,delta} proved.
 
     ``smooth`` is a bound on delta(epsilon) by the rule's own formula, for any epsilon, where there is one;
     ``least_at_0`` the epsilon at delta = 0, where there is one.
@@ -65,8 +63,7 @@ def by_pairs(
 
     def profile(at: Array) -> Array:
         e, d = pairs()
-        # delta of f_{e,d} is d + (1 - d) times (e^e - e^eps)/(1 + e^e) from -e to e, 1 - e^eps before, 0
-        # after.
+        # delta of f_{e,d} is d + (1 - d) (e^e - e^eps)/(1 + e^e) from -e to e, 1 - e^eps before, 0 after.
         inner = -np.expm1(np.minimum(at - e, 0.0)) / (1 + np.exp(-e))
         ratio = np.maximum(inner, -np.expm1(np.minimum(at, 0.0)))
         found: Array = np.min(d + (1 - d) * ratio, axis=0) * (1 + 16 * UNIT)
@@ -88,11 +85,9 @@ def by_pairs(
 
 
 def by_orders(orders: Array, divergences: Array) -> Profile:
-    """Return delta(epsilon) by the best order a.
+    """Return delta(epsilon) by the best order a: log delta = (a - 1)(D_a - epsilon + log(1 - 1/a)) - log a.
 
-    There log delta is (a - 1)(D_a - epsilon + log(1 - 1/a)) - log a, rounded up.
-
-    Canonne, Kamath, Steinke 2020, Proposition 12, whose proof asks nothing of the sign of epsilon.
+    Rounded up; Canonne, Kamath, Steinke 2020, Proposition 12, for epsilon of either sign.
     """
     k = orders - 1
     known = np.isfinite(divergences)
