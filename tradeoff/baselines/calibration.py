@@ -101,8 +101,7 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
 
     Notes
     -----
-    Balle, Wang 2018, Theorem 8; delta is the upper bound of the curve's dual, solved by bisection from the
-    safe side.
+    Balle, Wang 2018, Theorem 8, solved by bisection, from the safe side, of the upper bound on delta.
 
     Examples
     --------

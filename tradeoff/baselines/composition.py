@@ -112,9 +112,8 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
 
     Notes
     -----
-    Kairouz, Oh, Viswanath 2015, Theorem 3.3: the curve is f_{eps,0}^n (x) f_{0,delta}^n, and its dual is
-    solved exactly. For unequal mechanisms the optimum is #P-hard (Murtagh, Vadhan 2016); compose the curves
-    instead.
+    Kairouz, Oh, Viswanath 2015, Theorem 3.3: f_{eps,0}^n (x) f_{0,delta}^n, whose dual is solved exactly.
+    For unequal mechanisms the optimum is #P-hard (Murtagh, Vadhan 2016); compose the curves instead.
 
     Examples
     --------

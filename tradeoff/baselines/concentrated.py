@@ -30,8 +30,7 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     Parameters
     ----------
     rho
-        Concentrated-privacy parameter, at least 0; sums of rho compose. mu-GDP is mu^2/2-zCDP, eps-DP is
-        eps^2/2-zCDP.
+        Parameter, at least 0; sums compose. mu-GDP is mu^2/2-zCDP, eps-DP is eps^2/2-zCDP.
     delta
         Probability in (0, 1).
     conversion

@@ -89,8 +89,7 @@ class ApproximateCurve:
     __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __ge__ = __le__ = __gt__ = __lt__ = __invert__ = _refuse
 
     def __getattr__(self, name: str) -> NoReturn:
-        # What else a curve or a mechanism offers (``curve`` too, by which the algebra tells a mechanism) is
-        # refused in words.
+        # What else a curve or a mechanism, known to the algebra by its ``curve``, offers is refused in words.
         if not name.startswith("_") and (name in {"curve", "gdp"} or hasattr(TradeOff, name)):
             self._refuse()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -83,17 +83,13 @@ class Band(ABC):
         return Bounds(self.lower(alpha), self.upper(alpha))
 
     def delta(self, epsilon: ArrayLike) -> Bounds:
-        """Bound delta(epsilon), epsilon in nats.
-
-        From above by sup_alpha 1 - lower(alpha) - e^epsilon alpha.
-        """
+        """Bound delta(epsilon), epsilon in nats: above by sup_alpha 1 - lower(alpha) - e^epsilon alpha."""
         late, shape = flattened("epsilon", epsilon, -np.inf, np.inf, up=True)
         early, _ = flattened("epsilon", epsilon, -np.inf, np.inf, up=False)
         low, high = self._delta(np.clip(late, -_FARTHEST, _FARTHEST))
         if np.any(early < late):
             high = self._delta(np.clip(early, -_FARTHEST, _FARTHEST))[1]
-        # Beyond what e^epsilon holds: delta falls from 1 at -inf to Q(L = inf) at +inf, which the curve
-        # knows.
+        # Beyond what e^epsilon holds delta falls from 1 to Q(L = inf), which the curve knows.
         least, most = self.of.mass_at_infinity
         low = np.where(late > _FARTHEST, least, np.where(late == -np.inf, 1.0, low))
         high = np.where(early == np.inf, min(most, 1.0), np.where(early < -_FARTHEST, 1.0, high))
@@ -101,7 +97,7 @@ class Band(ABC):
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf where the band leaves more."""
-        return Bounds(self._epsilon(delta, 0), self._epsilon(delta, 1))
+        return Bounds(self._epsilon(delta, 0), self.most_epsilon(delta))
 
     def most_epsilon(self, delta: ArrayLike) -> Any:
         """Return the upper side of ``epsilon`` alone, at half its cost."""
@@ -135,11 +131,8 @@ def profile(pairs: Sequence[tuple[Any, Any]], epsilon: Array) -> tuple[Array, Ar
 
 
 def supporting(epsilon: Array, delta: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return the lines 1 - delta(eps) - e^eps alpha, delta from above.
-
-    Where a line is positive e^eps alpha <= 1: 16 (2 + |eps|) units hold the rounding of its slope, and of
-    where lines meet.
-    """
+    """Return the lines 1 - delta(eps) - e^eps alpha, delta from above."""
+    # Where a line is positive e^eps alpha <= 1: so many units hold the rounding of slopes and of corners.
     return np.exp(epsilon), 1 - delta(epsilon)[1] - 16 * UNIT * (2 + np.abs(epsilon))
 
 

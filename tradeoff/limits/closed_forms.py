@@ -58,8 +58,7 @@ def _of_pure_dp(curve: PureDP) -> Moments:
     mp, e = _digits(curve.epsilon_0)
     t = mp.tanh(e / 2)
     spread = mp.sech(e / 2) ** 2  # 1 - t^2, without its cancellation
-    # 1 + t^2 = E|L - E L|^3/(eps^3 (1 - t^2)); the other moments are those of a Bernoulli law with mean (1 -
-    # t)/2, times (2 eps)^r.
+    # Those of a Bernoulli law of mean (1 - t)/2, times (2 eps)^r; E|L - E L|^3 = eps^3 (1 - t^2) (1 + t^2).
     return _enclosed(
         e * t,
         e**2 * spread,

@@ -173,8 +173,7 @@ class EdgeworthBounds(Band):
             loss = np.log(np.maximum(-np.diff(y), 0.0)) - np.log(np.diff(x))
         kept = np.flatnonzero(np.abs(loss) < STEEPEST)
         slope, start, end = np.exp(loss[kept]), kept, kept + 1
-        # Rounding may turn the slope a little: the lower end counts, and neighbours are on one side up to
-        # their own rounding.
+        # Rounding may turn the slope a little: the lower end counts, and of neighbours their own rounding.
         height = np.minimum(y[start] + slope * x[start], y[end] + slope * x[end])
         return slope, height - 64 * UNIT * (1 + slope * np.maximum(np.abs(x[start]), np.abs(x[end])))
 

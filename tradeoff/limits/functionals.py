@@ -22,8 +22,7 @@ from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import ProfileSymmetrised
 
-# c of the tail beyond the curve's last loss: the larger, the nearer to that loss the tail is taken, and the
-# more it weighs.
+# c of the tail beyond the curve's last loss: the larger, the nearer that starts, and the more it weighs.
 _STEEP = 16.0
 
 _INFINITE = Bounds(math.inf, math.inf)  # where f' = 0 on an interval
@@ -40,8 +39,7 @@ def kl(curve: TradeOff) -> Bounds:
     Returns
     -------
     Bounds
-        The truth lies between; equal floats up to rounding for families with a closed form. +inf where f' = 0
-        on an interval.
+        The truth lies between; equal up to rounding in closed form. +inf where f' = 0 on an interval.
 
     Notes
     -----
@@ -59,8 +57,7 @@ def kl(curve: TradeOff) -> Bounds:
 def kappa2(curve: TradeOff) -> Bounds:
     """Functional kappa_2(f) = int log^2|f'| = E_P L^2; of a product, the sum over its factors.
 
-    Bounds as those of ``kl``. The sum is what limit theorems ask for: of the product's own curve only kl is
-    the sum of its factors'.
+    Bounds as of ``kl``. Limit theorems ask for the sum: of the product's own curve only kl is one.
 
     Parameters
     ----------
@@ -79,9 +76,7 @@ def kappa2(curve: TradeOff) -> Bounds:
 
 
 def kappa3(curve: TradeOff) -> Bounds:
-    """Functional kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum over its factors.
-
-    Bounds as those of ``kl``.
+    """Functional kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum. Bounds as of ``kl``.
 
     Parameters
     ----------
@@ -211,10 +206,7 @@ class Between:
         return Bounds(max(least, 0.0), most.upper)
 
     def _tail(self, order: int) -> float:
-        """Bound E|L|^r over losses below -reach, where the tangent stood for the power.
-
-        |L| <= c (|L| - reach (1 - 1/c)) there.
-        """
+        """Bound E|L|^r below -reach, where the tangent stood for it: |L| <= c (|L| - reach (1 - 1/c))."""
         if np.isinf(self.reach):
             return 0.0
         laws = _heavier(self.curve)

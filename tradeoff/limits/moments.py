@@ -45,8 +45,7 @@ def measurable(variance: Bounds) -> Bounds:
     if not variance.upper <= _MOST_VARIANCE:
         raise PrecisionError(
             f"the losses have a variance of {variance.upper:.3g}, too large for floats to hold their "
-            "moments; "
-            "there is no privacy to speak of",
+            "moments; there is no privacy to speak of",
             np.inf,
         )
     return variance
@@ -55,11 +54,10 @@ def measurable(variance: Bounds) -> Bounds:
 @lru_cache(maxsize=1024)
 def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moments]:
     """Return moments of a curve below and of one above ``factor``; the same twice where its law is exact."""
-    known = closed_form(factor)
-    if (
-        min(factor.q_plus, factor.p_minus) >= 1
-    ):  # where one alone rounds to 1, the finite losses tell the laws apart
+    # Where one alone rounds to 1, the finite losses tell the laws apart.
+    if min(factor.q_plus, factor.p_minus) >= 1:
         return CONSTANT, CONSTANT
+    known = closed_form(factor)
     if known is not None:
         return known, known
     low, high = factor.laws()
@@ -94,8 +92,7 @@ def of_law(law: LossLaw) -> Moments:
         third=recentred(cube, doubt, 3),
         kappa3=expected(lambda x: np.abs(x - finite.shift), 3),
         shift=shift,
-        # E(L - c)^3 = E|L - c|^3 - 2 E(c - L)_+^3, and E(L - E L)^3 = E(L - c)^3 - 3 d E(L - c)^2 + 2 d^3
-        # with d = E L - c.
+        # E(L - c)^3 = E|L - c|^3 - 2 E(c - L)_+^3; about c + d = E L it is less 3 d E(L - c)^2 - 2 d^3.
         cumulant3=cube - 2 * below - 3 * off * square + 2 * off**3,
         fourth=recentred(fourth, doubt, 4),
         cumulant4=finite.estimate(lambda x: (x - centre) ** 4) - 3 * square.upper**2,

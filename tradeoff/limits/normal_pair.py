@@ -23,8 +23,7 @@ _WIDEST = 40.0  # quantiles of a float probability are nearer than this
 # Thresholds whose slopes make the guarantee: dense where probabilities are neither 0 nor 1.
 _BULK = np.concatenate([np.linspace(-8.5, 8.5, 1201), np.linspace(-_WIDEST, _WIDEST, 401)])
 
-# Above what a candidate's rounding takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2 with dz of some 1e-13,
-# r = s_P/s_Q.
+# Above what a candidate's rounding, dz of some 1e-13, takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2.
 _OFF_THE_TOP = 64 * UNIT
 
 _FLUSHED = 1e-300  # SciPy's log Phi(x) is 0 where it is nearer to 0 than this
@@ -79,8 +78,8 @@ class NormalPair:
     def delta(self, epsilon: Array) -> Pair:
         """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), a quadratic's root for normal laws.
 
-        From below any threshold proves it. From above it is sup_alpha 1 - lower(alpha) - e^eps alpha, whose
-        two terms are clipped at 0: the supremum is where normal laws have it, or where a term is 0.
+        Any threshold proves it from below. From above it is sup_alpha 1 - lower(alpha) - e^eps alpha, its
+        terms clipped at 0: the supremum is where normal laws have it, or where a term is 0.
         """
         if self.void:
             return np.zeros_like(epsilon), np.ones_like(epsilon)

@@ -10,8 +10,7 @@ G| is at most
 
     2 int_0^1 |K(w)| |f - g|(wT) dw + 2 int_0^1 |1/(2 pi w) - Im K(w)| |g(wT)| dw + int_T^inf |g(u)|/(pi u) du
 
-and the integral of Re K against g, which is nearly pi/T times the density of G: half a step of a lattice of
-span 2 pi/T.
+and the integral of Re K against g, nearly pi/T times G's density: half a step of a lattice of span 2 pi/T.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ _LONGEST = 1e9  # T at most: what is left of the error, of order 1/T, is then th
 # Cells where e^(-u^2/2) is not 0, up to so many standard deviations, and cells beyond.
 _CELLS, _BETWEEN, _BULK = 4000, 400, 14.0
 
-# Of 1 - v u^2/2 and of r, where |f - g| is bounded for small u: nearer to 0 digits are lost, and farther on
-# |f| is the better bound.
+# Of 1 - v u^2/2 and of r in ``_near``: nearer to 0 digits are lost, and farther on |f| is the better bound.
 _ROOM, _GROWN = 1e-3, 600.0
 
 # Above what rounding takes off positive integrands: each is known to 1e-10, r < 600 being known to 1e-13.
@@ -126,8 +124,7 @@ def expansion(law: Law) -> Expansion:
         max(v.upper for v, _ in sizes),
         ((added(moving, "third") + mild) / cube).upper,
     )
-    # A skewness off by d moves G by at most d/6 phi(0), and half a lattice step of its density by less than
-    # d/T.
+    # A skewness off by d moves G by at most d/6 phi(0), and half a lattice step by less than d/T.
     return Expansion(middle, rest.reach, rest() + doubt * (_SIXTH_PHI + 1 / rest.reach))
 
 
@@ -172,9 +169,8 @@ class _Rest:
     def _near(self, left: Array, right: Array) -> Array:
         """Bound |f - g| for small u: log f = -u^2/2 - i s u^3/6 + r.
 
-        |r| <= u^4 (sum E Y^4/24 + sum v^2/(8 (1 - v u^2/2))).
-        Then |f - g| e^(u^2/2) <= (e^|r| - 1) + (s u^3)^2/72. Taylor: |f_j - 1| <= v u^2/2, |log(1 + z) - z|
-        <= |z|^2/(2 - 2 |z|).
+        By Taylor, |f_j - 1| <= v u^2/2 and |log(1 + z) - z| <= |z|^2/(2 - 2 |z|), so that |f - g| e^(u^2/2)
+        <= (e^|r| - 1) + (s u^3)^2/72 with |r| <= u^4 (sum E Y^4/24 + sum v^2/(8 (1 - v u^2/2))).
         """
         room = 1 - self.largest * right**2 / 2
         with np.errstate(over="ignore", invalid="ignore"):  # moments that no float holds tell nothing
@@ -187,9 +183,8 @@ class _Rest:
     def _modulus(self, u: Array) -> Array:
         """Bound |f(u)| up to 2 pi/K (Prawitz 1975; Derumigny, Girard, Guyonvarch 2024, Lemma on |f|).
 
-        1 - |f_j|^2 = E[1 - cos(u W)] with W = Y - Y', E W^2 = 2 v, E|W|^3 <= 2 (E|Y|^3 + E|Y| v). A cubic A
-        x^2 - C|x|^3 below 1 - cos x that touches it at x = u K, or at 3.99... before that, gives the sum over
-        j.
+        1 - |f_j|^2 = E[1 - cos(u W)] with W = Y - Y', E W^2 = 2 v, E|W|^3 <= 2 (E|Y|^3 + E|Y| v). A cubic
+        A x^2 - C|x|^3 below 1 - cos x gives the sum: it touches at x = u K, or at 3.99... before that.
         """
         x = u * self.rugged
         early = u * u / 2 - _CUBIC * self.rugged * u**3

@@ -25,8 +25,7 @@ T = TypeVar("T")
 # Moments of the summands under one law, each with the number of times it is drawn.
 Law = list[tuple[Moments, int]]
 
-# sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands of variance V in all (Shevtsova
-# 2010).
+# sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands, V in all (Shevtsova 2010).
 _INDEPENDENT = rational(Fraction("0.56"))
 
 # (a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands
@@ -77,16 +76,15 @@ def _mass(factor: TradeOff, side: int, end: End) -> Bounds:
 
 def per_order(curve: TradeOff, made: Callable[[LossSum], T]) -> tuple[tuple[T, T], ...]:
     """Return what is made of a sum below and of one above, for each order of the pair that counts."""
-    found = (both_sides(order) for order in (curve.operands if isinstance(curve, Envelope) else (curve,)))
-    return tuple((one := made(below), one if above is below else made(above)) for below, above in found)
+    orders = curve.operands if isinstance(curve, Envelope) else (curve,)
+    return tuple(_both_sides(factors(order), made) for order in orders)
 
 
-def both_sides(curve: TradeOff) -> tuple[LossSum, LossSum]:
-    """Return the sums of a curve below and of one above; the same twice where every factor's law is exact."""
-    powers = factors(curve)
-    below = _loss_sum(powers, 0)
+def _both_sides(powers: dict[TradeOff, int], made: Callable[[LossSum], T]) -> tuple[T, T]:
+    """Return the same twice where every factor's law is exact."""
+    below = made(_loss_sum(powers, 0))
     exact = all(moments(factor)[0] is moments(factor)[1] for factor in powers)
-    return below, below if exact else _loss_sum(powers, 1)
+    return below, below if exact else made(_loss_sum(powers, 1))
 
 
 def _loss_sum(powers: dict[TradeOff, int], side: int) -> LossSum:

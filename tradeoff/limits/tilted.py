@@ -40,8 +40,7 @@ _LITTLE = 1e-6  # what points may lack, relative, so that logarithms are known t
 _CHUNK = 2**18  # points times tilts held at once: what a cache holds
 _GROWN = 1 + 1e-9  # above the rounding of sums of up to 4e6 positive terms, and of second orders of errors
 
-# Above max phi = 0.3989..., and above half of max x phi(x) = 0.24197...: what a unit of mean and of variance
-# can do.
+# Above max phi = 0.3989... and half of max x phi(x) = 0.24197...: what units of mean and of variance can do.
 _PHI, _X_PHI = 0.399, 0.121
 
 
@@ -68,8 +67,7 @@ class Tilted(NamedTuple):
     gamma: Any
 
 
-# Of the integrand: tilts there tell nothing, beyond and between them delta, 1 - delta, delta of the other
-# order.
+# Of the integrand: tilts there tell nothing, others delta, 1 - delta between them, delta of the other order.
 POLES = 0.0, 1.0
 
 # Of a tilt that no floats or quadratures reach: it says nothing.
@@ -174,12 +172,9 @@ def _summed(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
 
 
 def _lost(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
-    """Bound what points lack, relative to M(z), at every z within ``_RADIUS`` of c; infinite if it is much.
-
-    Beside M(z) the last atom weighs the more the larger z, and the first the less: both at their worst ends.
-    """
+    """Bound what points lack, relative to M(z), at every z within ``_RADIUS`` of c; infinite if much."""
     each = np.broadcast_to(points.quadrature[0], c.shape)
-    if law.lost > 0:
+    if law.lost > 0:  # the last atom weighs the more the larger z, the first the less: both at their worst
         ends = (
             [of_atoms(law.atoms, law.loss_error, x, cut=True).quadrature for x in (c + side).tolist()]
             for side in (-_RADIUS, _RADIUS)

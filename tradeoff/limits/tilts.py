@@ -21,12 +21,10 @@ from tradeoff.loss.law import LossLaw
 _HALF = math.log(0.5)  # of which delta the other part is told: the smaller keeps its digits
 _NEARLY = 1 - 1e-9  # where tilts between the poles end
 
-# Where tilts are aimed, in standard deviations from the loss towards 0: the third moment is less there, and
-# so is the error.
+# Where tilts are aimed, in standard deviations from the loss towards 0: third moments and errors are less.
 _AIMS = np.array([0.0, 0.5, 1.0])
 
-# Unit of tilts, at most, over the spread of the integrand about the saddle: half of it off, an error grows by
-# 1 %.
+# Unit of tilts, at most, over the integrand's spread about the saddle: half of it off adds 1 % to an error.
 _APART = 0.3
 
 # Relative rounding up to which a first-order bound on it is one; what is worse is left between 0 and 1.
@@ -163,17 +161,13 @@ def part(at: Tilted, x: Array) -> Bounds:
 
 
 def _half(at: Tilted, k: Array, g: Array) -> Bounds:
-    """Bound E_c e^(-kX) 1(X > 0), k > 0, whose integrand jumps to 1 and falls.
-
-    At most 2 gamma from the normal law's.
-    """
+    """Bound E_c e^(-kX) 1(X > 0), k > 0: it jumps to 1 and falls, so within 2 gamma of the normal law's."""
     return clip(_normal_half(at, k, g) + within(2 * at.gamma), 0.0, 1.0)
 
 
 def _normal_half(at: Tilted, k: Array, g: Array) -> Bounds:
-    """Bound E e^(-kX) 1(X > 0) for X normal with mean g sd, k > 0.
+    """Bound E e^(-kX) 1(X > 0), X of mean g sd: e^(a^2/2 - ag) Phi(g - a) = phi(g) R(a - g), a = k sd.
 
-    It is e^(a^2/2 - ag) Phi(g - a) = phi(g) R(a - g), a = k sd.
     R, Mills' ratio, has |R'/R| <= 1 + |a - g|: of 1 + a + |g| = s, arguments with 2 units and exponents with
     3 lose 16 s^2 units at most, and the functions 32.
     """

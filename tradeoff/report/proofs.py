@@ -21,8 +21,7 @@ Proved = tuple[str, str, Answer, list[Certificate]]
 def certified(plan: Plan, tol: float | None, **asked: Sequence[float]) -> Iterator[Proved]:
     """Yield answers for every ordered pair of neighbours, in the order of ``Answers``, then mu, with proofs.
 
-    Where the orders differ, epsilon and delta are the larger of the two, beta is the lesser; mu is that of
-    both.
+    Where the orders differ, epsilon and delta are the larger, beta is the lesser; mu is that of both.
     """
     curve = plan.curve()
     for name, question in {**ASKED, "mu": "failure"}.items():

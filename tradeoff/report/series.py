@@ -68,9 +68,8 @@ class View:
 class Series:
     """A line with its band, if it has one.
 
-    ``side`` is the side of the truth on which the line is proved to be, "" for estimates. ``y`` is None where
-    there is a band alone. ``unsafe`` is the part of a line of errors where the claim says that there is more
-    privacy than there is.
+    ``side`` is the side of the truth on which the line is proved to be, "" for estimates; ``y`` is None where
+    there is a band alone; ``unsafe`` is the part of a line of errors where more privacy is claimed than is.
     """
 
     name: str
