@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter, Ledger
 
 Held = Annotated[Path, Parameter(help="A ledger.")]
-
 New = Annotated[Path, Parameter(help="File to make; it must not exist.")]
 
 app = App(name="ledger", help_format="markdown", help="A shared privacy budget that no crash can cheat.")

@@ -22,13 +22,9 @@ DEFAULT = {"delta": (1e-5,)}
 FAILURE = 1e-10  # what mu leaves out unless said: with nothing left out, unbounded losses have no mu
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-
 Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]
-
 Source = Annotated[Path, Parameter(help="Plan file, in TOML; - reads it from stdin.")]
-
 Output = Annotated[Path, Parameter(name=["--output", "-o"])]
-
 Numbers = Annotated[tuple[float, ...], Parameter(negative="", show_default=False)]
 
 

@@ -81,9 +81,8 @@ class ApproximateCurve:
     def _refuse(self, *_: object) -> NoReturn:
         raise KindError(
             f"the {self.name}'s curve is an estimate that can under-report privacy loss, so it enters no "
-            "product, order or filter; "
-            "ask the exact curve for the certified number (its delta, epsilon and bounds), or take "
-            ".trusted() on your own word"
+            "product, order or filter; ask the exact curve for the certified number (its delta, epsilon and "
+            "bounds), or take .trusted() on your own word"
         )
 
     __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __ge__ = __le__ = __gt__ = __lt__ = __invert__ = _refuse

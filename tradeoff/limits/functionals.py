@@ -184,11 +184,9 @@ class Between:
     def laws(self) -> tuple[LossLaw, LossLaw]:
         """Return the laws of the curve below and of the curve above, with finitely many losses."""
         low, high = self.curve.laws()
-        return (
-            (self.curve.lower.loss_law(), self.curve.upper.loss_law())
-            if low.continuous or high.continuous
-            else (low, high)
-        )
+        if low.continuous or high.continuous:
+            return self.curve.lower.loss_law(), self.curve.upper.loss_law()
+        return low, high
 
     @cached_property
     def reach(self) -> float:

@@ -101,11 +101,12 @@ def of_law(law: LossLaw) -> Moments:
 
 def _shift(law: LossLaw) -> Bounds:
     """Bound log((1 - p_minus)/(1 - q_plus)): what conditioning adds to every loss."""
-    p, q = (
-        clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0) if mass else NOTHING
-        for mass in (law.p_minus, law.q_plus)
-    )
-    return log1p(-p) - log1p(-q)
+    return log1p(-known_mass(law.p_minus)) - log1p(-known_mass(law.q_plus))
+
+
+def known_mass(mass: float) -> Bounds:
+    """Bound the mass at infinity of a law."""
+    return clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0) if mass else NOTHING
 
 
 def recentred(power: Bounds, doubt: float | Array, order: int) -> Bounds:

@@ -50,14 +50,7 @@ _SIXTH_PHI = 0.07  # above phi(0)/6
 class Expansion:
     """G(x) = Phi(x) + skewness/6 (1 - x^2) phi(x) of a standardised sum, with |F - G| <= ``width``.
 
-    Parameters
-    ----------
-    skewness
-        Third moment of the sum.
-    reach
-        T of the smoothing inequality.
-    rest
-        What of the error does not depend on x, of order 1/n.
+    ``reach`` is T of the smoothing inequality, ``rest`` what of the error does not depend on x, of order 1/n.
     """
 
     skewness: float

@@ -15,9 +15,8 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, expm1, log1p, minimum, rational, sqrt, total, whole
-from tradeoff.intervals.rounding import around
 from tradeoff.limits.closed_forms import NOTHING, Moments
-from tradeoff.limits.moments import KNOWN, factors, measurable, moments
+from tradeoff.limits.moments import factors, known_mass, measurable, moments
 from tradeoff.operators.symmetrise import Envelope
 
 T = TypeVar("T")
@@ -70,8 +69,7 @@ def _mass(factor: TradeOff, side: int, end: End) -> Bounds:
     laws = factor.laws()
     if laws[0] is laws[1]:
         return (factor if end == "q_plus" else factor.inverse()).mass_at_infinity
-    mass = getattr(laws[side], end)
-    return NOTHING if mass == 0 else clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0)
+    return known_mass(getattr(laws[side], end))
 
 
 def per_order(curve: TradeOff, made: Callable[[LossSum], T]) -> tuple[tuple[T, T], ...]:

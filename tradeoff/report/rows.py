@@ -87,34 +87,20 @@ class Unsafe:
 class Row:
     """What one method answers, or why it does not.
 
-    Parameters
-    ----------
-    method
-        Its name in the registry or in the mapping given.
-    claim
-        What it answers with; None where it declined.
-    declined
-        Why, if it did.
-    entries
-        Its entries by what is answered: epsilon, delta, beta.
-    sup_error, sup_error_at
-        Signed difference beta - f of largest size among 129 type I errors, and where: positive on the unsafe
-        side. It is taken to the middle of the exact bounds, and says nothing between those type I errors.
-    unsafe
-        For epsilon, delta and beta the largest error on the unsafe side, among the questions and for beta
-        those type I errors too; empty where none is certain.
-    proved
-        Whether no answer lies between the exact bounds, or a theorem says that such answers are safe.
+    ``sup_error`` is the signed difference beta - f of largest size among 129 type I errors, at
+    ``sup_error_at``: positive on the unsafe side. It is taken to the middle of the exact bounds, and says
+    nothing between those type I errors. ``unsafe`` has for epsilon, delta and beta the largest error on the
+    unsafe side, among the questions and for beta those type I errors too; empty where none is certain.
     """
 
-    method: str
-    claim: Claim | None
-    declined: str = ""
-    entries: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    method: str  # its name in the registry or in the mapping given
+    claim: Claim | None  # what it answers with; None where it declined
+    declined: str = ""  # why, if it did
+    entries: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)  # by what is answered
     sup_error: float = float("nan")
     sup_error_at: float = float("nan")
     unsafe: tuple[Unsafe, ...] = ()
-    proved: bool = False
+    proved: bool = False  # no answer between the exact bounds, or a theorem says that such answers are safe
 
     @property
     def under_reports(self) -> bool:

@@ -111,11 +111,9 @@ def view_of(kind: Kind, scale: Scale, claims: Sequence[Claim]) -> View:
 def drawn(view: View, claims: Sequence[Claim]) -> Iterator[Series]:
     """Return what each claim draws, the first one first; one that has no answer to the question raises."""
     if view.kind == "error":
-        yield from _errors(view.grid, claims)
-        return
+        return _errors(view.grid, claims)
     draw = _profile if view.kind == "profile" else _beta
-    for claim in claims:
-        yield draw(view, claim)
+    return (draw(view, claim) for claim in claims)
 
 
 def known(view: View, claims: Sequence[Claim]) -> Iterator[Series | None]:
@@ -175,21 +173,17 @@ def _beta(view: View, claim: Claim) -> Series:
         band = _both(claim.band(x))
     proved = claim.kind != "estimate"
     y = band[0] if proved and band is not None else claim.ask("beta", x)
-    if view.power:
-        return _power(view, Series(claim.name, _side(claim, "upper"), x, 1 - y, band))
-    return Series(claim.name, _side(claim, "lower"), x, y, band)
+    line = Series(claim.name, _side(claim, "lower"), x, y, band)
+    return powered(view, line) if view.power else line
 
 
 def powered(view: View, beta: Series) -> Series:
-    """Return the line of 1 - beta for that of beta: it is on the other side of the truth."""
-    return _power(view, replace(beta, side="upper" if beta.side else "", y=1 - np.asarray(beta.y)))
-
-
-def _power(view: View, line: Series) -> Series:
-    """Round a line of 1 - beta outward, and turn its band of beta."""
-    y = np.nextafter(np.asarray(line.y), 2.0) if line.side else np.asarray(line.y)
-    band = line.band and _filled(view, 1 - line.band[1], 1 - line.band[0])
-    return replace(line, y=y, band=band)
+    """Return the line of 1 - beta for that of beta, rounded outward: it is on the other side of the truth."""
+    power = 1 - np.asarray(beta.y)
+    band = beta.band and _filled(view, 1 - beta.band[1], 1 - beta.band[0])
+    if not beta.side:
+        return replace(beta, y=power, band=band)
+    return replace(beta, side="upper", y=np.nextafter(power, 2.0), band=band)
 
 
 def _profile(view: View, claim: Claim) -> Series:

@@ -159,12 +159,11 @@ def _zcdp(curve: TradeOff) -> Claim:
         raise NoClosedForm("rho is beyond the floats")
     orders = 1 + np.geomspace(1e-3, 1e6, 4096)
     smooth = by_orders(orders, raised(total) * orders * (1 + 4 * UNIT)) if total > 0 else None
-    return by_pairs(
-        "zCDP",
-        _CKS,
-        lambda deltas: [baselines.zcdp_route(total, delta).epsilon for delta in deltas],
-        smooth=smooth,
-    )
+
+    def least(deltas: list[float]) -> list[float]:
+        return [baselines.zcdp_route(total, delta).epsilon for delta in deltas]
+
+    return by_pairs("zCDP", _CKS, least, smooth=smooth)
 
 
 def _renyi(curve: TradeOff) -> Claim:
@@ -172,12 +171,10 @@ def _renyi(curve: TradeOff) -> Claim:
     orders = np.array(ORDERS)
     bounds = np.array([max(renyi_divergence(f, a) for f in both) for a in ORDERS])
 
-    def least(delta: float) -> float:
-        return max(float(np.min(converted(bounds, orders - 1, delta))), 0.0)
+    def least(deltas: list[float]) -> list[float]:
+        return [max(float(np.min(converted(bounds, orders - 1, delta))), 0.0) for delta in deltas]
 
-    return by_pairs(
-        "Renyi", _CKS, lambda deltas: [least(delta) for delta in deltas], smooth=by_orders(orders, bounds)
-    )
+    return by_pairs("Renyi", _CKS, least, smooth=by_orders(orders, bounds))
 
 
 def _by_releases(
