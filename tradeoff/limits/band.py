@@ -18,9 +18,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array
 
-# Nats up to which e^epsilon is a float; beyond, delta is between its value there and its limit.
-_FARTHEST = 700.0
-
+_FARTHEST = 700.0  # nats up to which e^epsilon is a float; beyond, delta is between that there and its limit
 STEEPEST = 600.0  # no line is steeper than e^600: floats hold its product with any probability
 
 

@@ -133,12 +133,10 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     """
     choice("constants", constants, get_args(Constants))
     pairs = per_order(curve, lambda found: _pair(found, constants))
-    gamma = _gamma(pairs)
+    gamma, symmetric = _gamma(pairs), curve.symmetric and len(pairs) == 1
     hypotheses = (
         Hypothesis("the losses of the factors are independent", True),
-        Hypothesis(
-            "every factor is symmetric (else each law has its own bound)", curve.symmetric and len(pairs) == 1
-        ),
+        Hypothesis("every factor is symmetric (else each law has its own bound)", symmetric),
         Hypothesis("kappa3bar of the finite losses is finite", math.isfinite(gamma)),
         Hypothesis("gamma < 1/2 (else the bounds are trivial)", gamma < 1 / 2),
     )

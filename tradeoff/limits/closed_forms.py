@@ -101,11 +101,8 @@ def _of_laplace(curve: Laplace) -> Moments:
 
     def absolute(centre: Any) -> Any:
         x0 = (centre + e) / 2
-        return (
-            power(3, centre, x0, e)
-            - power(3, centre, 0, x0)
-            + ((centre + e) ** 3 + mp.exp(-e) * (e - centre) ** 3) / 2
-        )
+        atoms = ((centre + e) ** 3 + mp.exp(-e) * (e - centre) ** 3) / 2
+        return power(3, centre, x0, e) - power(3, centre, 0, x0) + atoms
 
     return _enclosed(kl, central(2), absolute(-kl), absolute(mp.mpf(0)), central(3), central(4))
 
@@ -127,7 +124,5 @@ def _enclosed(kl: Any, variance: Any, third: Any, kappa3: Any, cumulant3: Any, f
 def _around(value: Any) -> Bounds:
     """Enclose a number known to 30 digits by neighbouring floats."""
     middle = float(value)
-    return Bounds(
-        middle if value >= middle else float(np.nextafter(middle, -np.inf)),
-        middle if value <= middle else float(np.nextafter(middle, np.inf)),
-    )
+    below, above = (float(np.nextafter(middle, side)) for side in (-np.inf, np.inf))
+    return Bounds(middle if value >= middle else below, middle if value <= middle else above)

@@ -23,10 +23,7 @@ from tradeoff.limits.sums import LossSum, deviation, per_order
 
 # Thresholds, and standard deviations to both sides of both means where they stand: Phi(-9) is 1e-19.
 _NODES, _BULK = 4001, 9.0
-
-# Cells of thresholds up to which the chord is the better bound: the bend takes off 1e-4 at most.
-_SMALL_CELL = 0.05
-
+_SMALL_CELL = 0.05  # of thresholds, where the chord is the better bound: the bend takes off 1e-4 at most
 _VOID = 1 / 2  # an error of a half says nothing
 
 Points = tuple[Array, Array]
@@ -163,19 +160,18 @@ class EdgeworthBounds(Band):
 
     def lines(self) -> tuple[Array, Array]:
         """Return lines below the curve: those of the hull of points below, and those of Berry and Esseen."""
-        slope, height = self._own_lines() if self.gamma < _VOID else (np.empty(0), np.empty(0))
         others, floor = self.berry_esseen.lines()
-        return np.concatenate([slope, others]), np.concatenate([height, floor])
-
-    def _own_lines(self) -> tuple[Array, Array]:
+        if not self.gamma < _VOID:
+            return others, floor
         x, y = _hull([below.below() for below, _ in self.pairs])
         with np.errstate(divide="ignore"):
             loss = np.log(np.maximum(-np.diff(y), 0.0)) - np.log(np.diff(x))
         kept = np.flatnonzero(np.abs(loss) < STEEPEST)
         slope, start, end = np.exp(loss[kept]), kept, kept + 1
-        # Rounding may turn the slope a little: the lower end counts, and of neighbours their own rounding.
+        # Rounding may turn a slope a little: its lower end counts, and neighbours are above up to rounding.
         height = np.minimum(y[start] + slope * x[start], y[end] + slope * x[end])
-        return slope, height - 64 * UNIT * (1 + slope * np.maximum(np.abs(x[start]), np.abs(x[end])))
+        height = height - 64 * UNIT * (1 + slope * np.maximum(np.abs(x[start]), np.abs(x[end])))
+        return np.concatenate([slope, others]), np.concatenate([height, floor])
 
     def __repr__(self) -> str:
         return f"Edgeworth bounds of {self.of!r}: gamma = {self.gamma:.6g}, rest = {self.rest:.3g}"

@@ -128,19 +128,16 @@ def _summed(
 
         formula = summed(curve, field)
         return Bounds(formula, formula)
-    return total(whole(n) * _of_factor(factor, exact, between) for factor, n in factors(curve).items())
 
+    def of_one(factor: TradeOff) -> Bounds:
+        apart = factor.inverse().mass_at_infinity
+        if apart.lower > 0:  # P has mass at L = -inf, however little that is
+            return _INFINITE
+        below, above = moments(factor)
+        found = exact(below) if below is above else between(Between(factor))
+        return Bounds(found.lower, math.inf) if apart.upper > 0 else found
 
-def _of_factor(
-    factor: TradeOff, exact: Callable[[Moments], Bounds], between: Callable[[Between], Bounds]
-) -> Bounds:
-    """Bound a functional of one factor: infinite where P has mass at L = -inf, however little that is."""
-    apart = factor.inverse().mass_at_infinity
-    if apart.lower > 0:
-        return _INFINITE
-    below, above = moments(factor)
-    found = exact(below) if below is above else between(Between(factor))
-    return Bounds(found.lower, math.inf) if apart.upper > 0 else found
+    return total(whole(n) * of_one(factor) for factor, n in factors(curve).items())
 
 
 @dataclass(frozen=True)
@@ -224,24 +221,13 @@ def _divergences(law: LossLaw, power: Power, reach: float) -> tuple[Bounds, Boun
     moved = p * exp(loss - inner)  # P-mass times r over the r of the tangent's point
     convex = p * power.value(inner) + power.slope(inner) * (moved - p)
     rest = where(at > power.turn, convex - p * power.value(loss), 0.0)
-    at_infinity, at_zero = _at_infinity(law, power), _at_zero(law, power, reach)
+    turn, end = Bounds.of(power.turn), Bounds.of(-reach)
+    at_infinity = at_zero = NOTHING
+    if law.q_plus > 0 and not np.isinf(power.turn):  # by the last slope in r
+        at_infinity = power.slope(turn) * exp(-turn) * Bounds(*around(law.q_plus, KNOWN))
+    if law.p_minus > 0:  # at r = 0, on the tangent
+        at_zero = (power.value(end) - power.slope(end)) * Bounds(*around(law.p_minus, KNOWN))
     return _added(convex) + at_infinity + at_zero, _added(rest) + at_infinity
-
-
-def _at_infinity(law: LossLaw, power: Power) -> Bounds:
-    """Count Q-mass at +inf by the last slope in r."""
-    if np.isinf(power.turn) or law.q_plus == 0:
-        return NOTHING
-    turn = Bounds.of(power.turn)
-    return power.slope(turn) * exp(-turn) * Bounds(*around(law.q_plus, KNOWN))
-
-
-def _at_zero(law: LossLaw, power: Power, reach: float) -> Bounds:
-    """Count P-mass at -inf at r = 0, on the tangent."""
-    if law.p_minus == 0:
-        return NOTHING
-    end = Bounds.of(-reach)
-    return (power.value(end) - power.slope(end)) * Bounds(*around(law.p_minus, KNOWN))
 
 
 def _added(each: Bounds) -> Bounds:

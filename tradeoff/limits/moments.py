@@ -18,18 +18,14 @@ from tradeoff.loss.law import LossLaw
 from tradeoff.loss.moments import FiniteLaw, Function
 
 KNOWN = 16  # units to which a law knows its masses at infinity: products and sums of a few parameters
-
-# Variances whose powers to 3/2 are floats with all their digits.
-_LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190
+_LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190  # whose powers to 3/2 are floats with all their digits
 
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product with their powers, or the curve itself once."""
     if not isinstance(curve, TradeOff):
-        raise KindError(
-            f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its "
-            ".guarantee()"
-        )
+        remedy = "ask a mechanism for its .curve(), a plan for its .guarantee()"
+        raise KindError(f"{shown(curve)} is not a trade-off function; {remedy}")
     curve.require_numbers()
     return dict(curve.factors)
 
@@ -37,17 +33,11 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
 def measurable(variance: Bounds) -> Bounds:
     """Return the variance of a sum, unless its third moments are below, or above, what floats hold."""
     if variance.upper > 0 and variance.lower < _LEAST_VARIANCE:
-        raise PrecisionError(
-            f"the losses have a variance between {variance.lower:.3g} and {variance.upper:.3g}, too small "
-            "for floats; ask the curve itself",
-            np.inf,
-        )
+        small = f"between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats"
+        raise PrecisionError(f"the losses have a variance {small}; ask the curve itself", np.inf)
     if not variance.upper <= _MOST_VARIANCE:
-        raise PrecisionError(
-            f"the losses have a variance of {variance.upper:.3g}, too large for floats to hold their "
-            "moments; there is no privacy to speak of",
-            np.inf,
-        )
+        large = f"of {variance.upper:.3g}, too large for floats to hold their moments"
+        raise PrecisionError(f"the losses have a variance {large}; there is no privacy to speak of", np.inf)
     return variance
 
 
@@ -69,7 +59,9 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
 
 def of_law(law: LossLaw) -> Moments:
     """Enclose the moments of a law by quadrature."""
-    finite, shift = FiniteLaw(law), _shift(law)
+    finite = FiniteLaw(law)
+    # What conditioning adds to every loss: log((1 - p_minus)/(1 - q_plus)).
+    shift = log1p(-known_mass(law.p_minus)) - log1p(-known_mass(law.q_plus))
     # A constant: no deviations, not the rounding of a logarithm.
     if not law.continuous and len(law.atoms.loss) == 1:
         return CONSTANT._replace(shift=shift, kappa3=maximum(shift, -shift) ** 3)
@@ -97,11 +89,6 @@ def of_law(law: LossLaw) -> Moments:
         fourth=recentred(fourth, doubt, 4),
         cumulant4=finite.estimate(lambda x: (x - centre) ** 4) - 3 * square.upper**2,
     )
-
-
-def _shift(law: LossLaw) -> Bounds:
-    """Bound log((1 - p_minus)/(1 - q_plus)): what conditioning adds to every loss."""
-    return log1p(-known_mass(law.p_minus)) - log1p(-known_mass(law.q_plus))
 
 
 def known_mass(mass: float) -> Bounds:

@@ -25,7 +25,6 @@ _BULK = np.concatenate([np.linspace(-8.5, 8.5, 1201), np.linspace(-_WIDEST, _WID
 
 # Above what a candidate's rounding, dz of some 1e-13, takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2.
 _OFF_THE_TOP = 64 * UNIT
-
 _FLUSHED = 1e-300  # SciPy's log Phi(x) is 0 where it is nearer to 0 than this
 
 
@@ -121,9 +120,8 @@ class NormalPair:
             with np.errstate(all="ignore"):
                 root = np.sqrt(np.maximum((r * d) * (r * d) + bend * level, 0.0))
                 found += [level / (r * d + root), -(r * d + root) / bend * np.ones_like(epsilon)]
-        return np.asarray(
-            np.clip(np.nan_to_num(np.array(found), posinf=_WIDEST, neginf=-_WIDEST), -_WIDEST, _WIDEST)
-        )
+        known = np.nan_to_num(np.array(found), posinf=_WIDEST, neginf=-_WIDEST)
+        return np.asarray(np.clip(known, -_WIDEST, _WIDEST))
 
     def slopes(self) -> Array:
         """Return losses log(slope) at many points of the lower bound."""

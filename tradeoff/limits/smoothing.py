@@ -33,15 +33,11 @@ _CORNER, _CUBIC = 3.9959, 0.09916192
 
 _LONGEST = 1e9  # T at most: what is left of the error, of order 1/T, is then the rounding of the rest
 
-# Cells where e^(-u^2/2) is not 0, up to so many standard deviations, and cells beyond.
-_CELLS, _BETWEEN, _BULK = 4000, 400, 14.0
+_CELLS, _BETWEEN, _BULK = 4000, 400, 14.0  # cells where e^(-u^2/2) is not 0, beyond, and where that ends
 
 # Of 1 - v u^2/2 and of r in ``_near``: nearer to 0 digits are lost, and farther on |f| is the better bound.
 _ROOM, _GROWN = 1e-3, 600.0
-
-# Above what rounding takes off positive integrands: each is known to 1e-10, r < 600 being known to 1e-13.
-_ROUNDED = 1 + 1e-9
-
+_ROUNDED = 1 + 1e-9  # above the rounding of positive integrands known to 1e-10, as r < 600 is to 1e-13
 _FAR = 1e100  # a point from which on nothing changes by 1e-199, and whose powers are floats
 _SIXTH_PHI = 0.07  # above phi(0)/6
 
@@ -66,11 +62,8 @@ class Expansion:
         """Return int_0^inf (1 - u/T) cos(ux) e^(-u^2/2) du/T with its skewness, and the rest."""
         x = np.clip(x, -_FAR, _FAR)
         slope = _density(x) * (1 + self.skewness / 6 * (x**3 - 3 * x))
-        return np.asarray(
-            math.pi / self.reach * slope
-            - (1 - math.sqrt(2) * x * dawsn(x / math.sqrt(2))) / self.reach**2
-            + self.rest
-        )
+        cut = (1 - math.sqrt(2) * x * dawsn(x / math.sqrt(2))) / self.reach**2
+        return np.asarray(math.pi / self.reach * slope - cut + self.rest)
 
     def probability(self, x: Bounds) -> Bounds:
         """Bound F, and G with its width to both sides, at a point that is known to lie between two."""

@@ -21,8 +21,7 @@ from tradeoff.operators.symmetrise import Envelope
 
 T = TypeVar("T")
 
-# Moments of the summands under one law, each with the number of times it is drawn.
-Law = list[tuple[Moments, int]]
+Law = list[tuple[Moments, int]]  # moments of the summands, each with the number of times it is drawn
 
 # sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands, V in all (Shevtsova 2010).
 _INDEPENDENT = rational(Fraction("0.56"))

@@ -31,17 +31,12 @@ from tradeoff.loss.law import LossLaw
 from tradeoff.loss.quadrature import joined, log_moment, of_atoms
 
 _DIGITS = 80.0  # quadratures err by e^-80: times 4!/r^4 it is far below fourth moments of losses of 1e-6
-
-# Of Cauchy's circle, and how far tilts are from the one that points were made for: together ``MARGIN``.
-_RADIUS = MARGIN / 2
-
+_RADIUS = MARGIN / 2  # of Cauchy's circle, and of tilts about the one that points were made for
 _TRAILING, _FARTHEST = 30, 2.0**40  # binary digits of a tilt, so that 1 - c is a float, up to where tilts end
 _LITTLE = 1e-6  # what points may lack, relative, so that logarithms are known to first order
 _CHUNK = 2**18  # points times tilts held at once: what a cache holds
 _GROWN = 1 + 1e-9  # above the rounding of sums of up to 4e6 positive terms, and of second orders of errors
-
-# Above max phi = 0.3989... and half of max x phi(x) = 0.24197...: what units of mean and of variance can do.
-_PHI, _X_PHI = 0.399, 0.121
+_PHI, _X_PHI = 0.399, 0.121  # above max phi and max x phi(x)/2: what units of mean and of variance can do
 
 
 class Moments(NamedTuple):
@@ -54,10 +49,7 @@ class Moments(NamedTuple):
 
 
 class Tilted(NamedTuple):
-    """A product under the tilt c: log M(c), and the normal law (mean, sd) within ``gamma`` of it.
-
-    Fields are floats, or arrays of many tilts.
-    """
+    """A product under a tilt, or many: log M(c), and the normal law (mean, sd) within ``gamma`` of it."""
 
     c: Any
     least_log_m: Any
@@ -70,8 +62,7 @@ class Tilted(NamedTuple):
 # Of the integrand: tilts there tell nothing, others delta, 1 - delta between them, delta of the other order.
 POLES = 0.0, 1.0
 
-# Of a tilt that no floats or quadratures reach: it says nothing.
-NOWHERE = Tilted(*[math.nan] * len(Tilted._fields))
+NOWHERE = Tilted(*[math.nan] * len(Tilted._fields))  # of a tilt that no floats or quadratures reach
 
 
 def tilted(laws: Sequence[LossLaw], counts: Sequence[int], tilts: Sequence[float]) -> list[Tilted]:
@@ -107,9 +98,8 @@ def moments(law: LossLaw, c: Array) -> Moments:
         log_m, mean = square * c * (Bounds.of(c) - 1) / 2, square * (Bounds.of(c) - 0.5)
         return Moments(log_m, mean, *(Bounds.of(np.ones_like(c)) * each for each in (square, NOTHING)))
     log_m, log_m_error, mean, *powers = _sums(law, c)
-    off, square, fourth = (
-        Bounds.of(at) + within(error) for at, error in zip(powers[:3], powers[3:], strict=True)
-    )
+    known = zip(powers[:3], powers[3:], strict=True)
+    off, square, fourth = (Bounds.of(at) + within(error) for at, error in known)
     square = maximum(square, 0.0)
     low, high = law.enclosure
     widest = Bounds.of(np.maximum(high - mean, mean - low) * _GROWN)  # |d| <= widest
@@ -159,13 +149,11 @@ def _summed(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
     w = np.exp(log_w)
     mean = np.sum(w * loss, axis=-1)
     d = loss - mean[:, None]
-    distance = np.abs(d)
-    at = points.error + 4 * UNIT * distance
-    lost = lacking * 2 * np.sum(np.exp(log_w + _RADIUS * distance), axis=-1)
+    far = np.abs(d)
+    at = points.error + 4 * UNIT * far
+    lost = lacking * 2 * np.sum(np.exp(log_w + _RADIUS * far), axis=-1)
     order = np.array([1, 2, 4])[:, None, None]
-    off = (
-        np.sum(w * (distance**order * uneven + order * at * (distance + at) ** (order - 1)), axis=-1) * _GROWN
-    )
+    off = np.sum(w * (far**order * uneven + order * at * (far + at) ** (order - 1)), axis=-1) * _GROWN
     cauchy = np.array([[math.factorial(k) / _RADIUS**k] for k in (1, 2, 4)])
     powers = np.sum(w * d**order, axis=-1)
     return np.vstack([log_m[:, 0], log_m_error[:, 0], mean, powers, off + cauchy * lost])

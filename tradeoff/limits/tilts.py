@@ -20,15 +20,9 @@ from tradeoff.loss.law import LossLaw
 
 _HALF = math.log(0.5)  # of which delta the other part is told: the smaller keeps its digits
 _NEARLY = 1 - 1e-9  # where tilts between the poles end
-
-# Where tilts are aimed, in standard deviations from the loss towards 0: third moments and errors are less.
-_AIMS = np.array([0.0, 0.5, 1.0])
-
-# Unit of tilts, at most, over the integrand's spread about the saddle: half of it off adds 1 % to an error.
-_APART = 0.3
-
-# Relative rounding up to which a first-order bound on it is one; what is worse is left between 0 and 1.
-_BEYOND = 2.0**-10
+_AIMS = np.array([0.0, 0.5, 1.0])  # of tilts, in deviations from the loss towards 0: there errors are less
+_APART = 0.3  # most unit of tilts over the integrand's spread: half of it off adds 1 % to an error
+_BEYOND = 2.0**-10  # relative rounding up to which a first-order bound is one; worse is left between 0 and 1
 
 
 class TiltedSum:
@@ -74,9 +68,8 @@ class TiltedSum:
     def above(self, x: Array) -> Array:
         """Bound P(L > x) from above: e^(K - cx) E_c e^(-cX) 1(X > 0), or what the other tail leaves."""
         at = self.near(x)
-        tail = exp(_log_m(at) - at.c * Bounds.of(x)) * _half(
-            at, np.abs(at.c), np.sign(at.c) * _deviations(at, x)
-        )
+        g = np.sign(at.c) * _deviations(at, x)
+        tail = exp(_log_m(at) - at.c * Bounds.of(x)) * _half(at, np.abs(at.c), g)
         return _least(where(at.c > 0, tail, 1 - self.p_minus - tail))
 
     def below(self, x: Array) -> Array:
