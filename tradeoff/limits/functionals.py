@@ -25,8 +25,6 @@ from tradeoff.operators.symmetrise import ProfileSymmetrised
 # c of the tail beyond the curve's last loss: the larger, the nearer that starts, and the more it weighs.
 _STEEP = 16.0
 
-_INFINITE = Bounds(math.inf, math.inf)  # where f' = 0 on an interval
-
 
 def kl(curve: TradeOff) -> Bounds:
     """Functional kl(f) = -int log|f'| = KL(P || Q), in nats; of a product, the sum over its factors.
@@ -131,8 +129,8 @@ def _summed(
 
     def of_one(factor: TradeOff) -> Bounds:
         apart = factor.inverse().mass_at_infinity
-        if apart.lower > 0:  # P has mass at L = -inf, however little that is
-            return _INFINITE
+        if apart.lower > 0:  # P has mass at L = -inf, however little: f' = 0 on an interval
+            return Bounds(math.inf, math.inf)
         below, above = moments(factor)
         found = exact(below) if below is above else between(Between(factor))
         return Bounds(found.lower, math.inf) if apart.upper > 0 else found
