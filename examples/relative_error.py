@@ -23,6 +23,7 @@ from scipy.stats import t as student
 from tradeoff import Gaussian, calibrate
 from tradeoff.cli.terminal import Screen, progress
 from tradeoff.curves.parameters import count, real
+from tradeoff.display import plain
 from tradeoff.errors import BudgetExceeded, DomainError
 from tradeoff.filters.base import Filter
 from tradeoff.filters.expost import ExPost, ExPostFilter
@@ -39,7 +40,6 @@ from tradeoff.filters.zcdp import rho_within
 from tradeoff.mechanisms import ExponentialMechanism
 from tradeoff.report.answers import finite
 from tradeoff.report.figures import paper, shared_legend
-from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, save
 from tradeoff.report.styles import COLOURS, COLUMN, number
 

@@ -1,9 +1,10 @@
-"""What results print as: tables for terminals and notebooks, and digits that keep the numbers' promise."""
+"""What results print as: tables, digits that keep the numbers' promise, text that steers no terminal."""
 
 from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -41,21 +42,14 @@ class Grid(NamedTuple):
         """Return aligned lines."""
         lines = [*([self.columns] if self.columns else []), *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = [
-            "  ".join(
-                f"{cell:{side}{width}}" for cell, side, width in zip(line, self._sides, widths, strict=True)
-            )
-            for line in lines
-        ]
-        return "\n".join([*([self.head] if self.head else []), *map(str.rstrip, table), *self.notes])
+        form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(self._sides, widths, strict=True))
+        table = [form.format(*line).rstrip() for line in lines]
+        return "\n".join([*([self.head] if self.head else []), *table, *self.notes])
 
     def html(self) -> str:
         """Return a table of HTML."""
-        head = (
-            f'<caption style="white-space:nowrap;text-align:left">{escape(self.head)}</caption>'
-            if self.head
-            else ""
-        )
+        style = "white-space:nowrap;text-align:left"
+        head = f'<caption style="{style}">{escape(self.head)}</caption>' if self.head else ""
         columns = f"<thead>{self._row('th', self.columns)}</thead>" if self.columns else ""
         body = "".join(self._row("td", row) for row in self.rows)
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
@@ -95,9 +89,8 @@ def _typeset(text: str) -> str:
     """Return a text as LaTeX writes it."""
     plain = re.sub(r"[\\{}_^$&#%~]", lambda sign: _SIGNS.get(sign[0], f"\\{sign[0]}"), text)
     plain = re.sub(r"^(?=\s*[\[*])", "{}", plain)  # after the end of a row these would be its options
-    return re.sub(
-        _POWER, _ten, re.sub(_GREEK, lambda name: f"${_LETTER.get(name[0], chr(92) + name[0])}$", plain)
-    )
+    greek = _GREEK.sub(lambda name: f"${_LETTER.get(name[0], chr(92) + name[0])}$", plain)
+    return _POWER.sub(_ten, greek)
 
 
 def _ten(number: re.Match[str]) -> str:
@@ -147,3 +140,21 @@ def exactly(value: float) -> str:
     ('1', '1e-05', '1.000004')
     """
     return repr(float(value)).removesuffix(".0")
+
+
+def plain(text: object) -> str:
+    r"""Return text in one line, with control, bidirectional and other invisible characters as escapes.
+
+    Examples
+    --------
+    >>> print(plain("\x1b]0;owned\x07"))
+    \x1b]0;owned\x07
+    """
+    # A space may be one that breaks no line.
+    seen = ((c, c.isprintable() or unicodedata.category(c) == "Zs") for c in str(text))
+    return "".join(c if visible else c.encode("unicode_escape").decode() for c, visible in seen)
+
+
+def folded(text: str) -> str:
+    """Return text of several lines in one, likewise."""
+    return plain(" ".join(text.split()))

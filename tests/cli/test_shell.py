@@ -14,7 +14,7 @@ import pytest
 import tradeoff as to
 from tests.cli.outcomes import refused
 from tradeoff.__main__ import main
-from tradeoff.report.plain import folded, plain
+from tradeoff.display import folded, plain
 
 PLAN = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\ncount = 4\n'
 STEERING = "a\x1b]0;owned\x07\x9b31m\u202eb"

@@ -13,13 +13,12 @@ import tradeoff
 from tradeoff.cli import experiment, ledger, shell
 from tradeoff.cli.calibrate import calibrate
 from tradeoff.cli.certify import certify, verify
-from tradeoff.cli.compare import compare
+from tradeoff.cli.compare import compare, report
 from tradeoff.cli.compose import compose
-from tradeoff.cli.report import report
 from tradeoff.cli.terminal import Screen, version
 from tradeoff.cli.tokens import spread
+from tradeoff.display import plain
 from tradeoff.errors import TradeOffError, VerificationError
-from tradeoff.report.plain import plain
 from tradeoff.spec.limits import within
 
 app = App(

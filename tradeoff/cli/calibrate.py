@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tradeoff.cli.questions import Flag, composed
 from tradeoff.cli.terminal import progress
-from tradeoff.report.plain import plain
+from tradeoff.display import plain
 from tradeoff.report.saving import check_target
 from tradeoff.whole_files import write_whole
 

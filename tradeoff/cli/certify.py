@@ -8,13 +8,12 @@ from pathlib import Path
 
 from tradeoff.cli.questions import UNASKED, Flag, Output, Questions, Source, asked, composed, left_out, read
 from tradeoff.cli.terminal import progress, show
+from tradeoff.display import plain
 from tradeoff.errors import DomainError
-from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target
 from tradeoff.whole_files import write_whole
 
-# Letters that are read of certificates, of which one has some 1500, so that an endless file ends.
-_MOST = 2**26
+_MOST = 2**26  # letters that are read of certificates, some 1500 each, so that an endless file ends
 
 
 def certify(

@@ -1,4 +1,4 @@
-"""``tradeoff compare``: exact bounds beside limit theorems and textbook composition."""
+"""``tradeoff compare`` and ``tradeoff report``: exact bounds beside other methods, in a table or a page."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.cli.questions import UNASKED, Json, Questions, Source, asked, composed, read
+from tradeoff.cli.questions import UNASKED, Json, Output, Questions, Source, asked, composed, read
 from tradeoff.cli.terminal import print_json, progress, screen
-from tradeoff.report.plain import folded, plain
+from tradeoff.display import folded, plain
 from tradeoff.report.saving import check_target, save
+from tradeoff.whole_files import write_whole
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tradeoff.report.compare import Comparison
+
+_BREAK = re.compile(r" (?=at alpha|at delta|at epsilon|composition)")  # where a cell breaks its line
 
 # What stands under the table.
 _NOTE = (
@@ -67,12 +70,45 @@ def compare(
         _show(content.title, found, target)
 
 
+def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Questions = UNASKED) -> None:
+    """Write a report of a plan: answers, one mu with its regret, interactive curves, assumptions in words.
+
+    Parameters
+    ----------
+    output
+        HTML file to write; it opens without a network.
+    failure
+        Probability that the reported mu may leave out.
+    questions
+        What is asked.
+    """
+    from tradeoff.report.compare import compare as compared
+    from tradeoff.report.html import report as written
+    from tradeoff.report.interactive import library
+
+    library("offline")  # said before anything is computed, if it is missing
+    target = check_target(output, (".html", ".htm"))
+    content = read(plan)
+    given = asked(content, questions)
+    with progress() as step:
+        step("composing")
+        curve = composed(content.plan)
+        step("reducing to one mu")
+        found = curve.gdp(failure)
+        comparison = compared(curve, None, **given, step=step)
+        step("drawing")
+        write_whole(target, written(content.title, content.plan, comparison.exact, found, comparison))
+    print(f"Report written to {plain(target)}")
+
+
 def _show(title: str, found: Comparison, figure: Path | None) -> None:
     from tradeoff.report.rows import DECLINED
 
     console = screen()
     rows = [row for row in found.table() if row[1] != DECLINED]
-    columns = [[_folded(cell) for cell in column] for column in zip(found.header(), *rows, strict=True)]
+    columns = [
+        [_BREAK.sub("\n", cell) for cell in column] for column in zip(found.header(), *rows, strict=True)
+    ]
     if title:
         console.print(folded(title), style="bold", markup=False)
     for block in blocks(columns, console.width):
@@ -82,10 +118,6 @@ def _show(title: str, found: Comparison, figure: Path | None) -> None:
     console.print(_NOTE, style="dim")
     if figure is not None:
         console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
-
-
-def _folded(cell: str) -> str:
-    return re.sub(r" (?=at alpha|at delta|at epsilon|composition)", "\n", cell)
 
 
 def blocks(columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:

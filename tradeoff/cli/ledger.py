@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from tradeoff.cli.questions import Json
-from tradeoff.display import rounded
+from tradeoff.display import plain, rounded
 from tradeoff.errors import DomainError
-from tradeoff.report.plain import plain
 
 if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter, Ledger
@@ -208,9 +207,8 @@ def _ledger(file: Path) -> Ledger:
     try:
         file.stat()
     except FileNotFoundError:
-        raise DomainError(
-            f"{file}: cannot be read: no such file; tradeoff ledger init makes a new ledger"
-        ) from None
+        missing = f"{file}: cannot be read: no such file; tradeoff ledger init makes a new ledger"
+        raise DomainError(missing) from None
     except OSError:
         pass  # the ledger itself says why it cannot be read
     return Ledger(file)

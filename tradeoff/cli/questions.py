@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from tradeoff.mechanisms import Plan
     from tradeoff.spec import PlanFile
 
-# What is asked where neither command nor plan asks anything: the delta that most papers report at.
-DEFAULT = {"delta": (1e-5,)}
-
+DEFAULT = {"delta": (1e-5,)}  # where neither command nor plan asks: the delta that most papers report at
 FAILURE = 1e-10  # what mu leaves out unless said: with nothing left out, unbounded losses have no mu
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]

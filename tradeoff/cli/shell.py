@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
-from tradeoff.report.plain import folded
+from tradeoff.display import folded
 
 REFUTED = 1  # a certificate that does not prove what it says
 BAD_INPUT = 2  # as argparse and most commands: what was given is wrong

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from tradeoff.display import Grid
-from tradeoff.report.plain import folded, plain
+from tradeoff.display import Grid, folded, plain
 
 if TYPE_CHECKING:
     from tradeoff.spec import PlanFile

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.display import Displayed, Grid, exactly, rounded
+from tradeoff.display import Displayed, Grid, exactly, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.report.plain import plain
 from tradeoff.sweeps import Table
 
 ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}  # what is answered, and by what it is asked
@@ -36,8 +35,7 @@ class Answers(Displayed):
     epsilon: tuple[Answer, ...] = ()
     delta: tuple[Answer, ...] = ()
     beta: tuple[Answer, ...] = ()
-    assumptions: tuple[str, ...] = ()
-    """What the curve rests on without proof."""
+    assumptions: tuple[str, ...] = ()  # what the curve rests on without proof
 
     def __iter__(self) -> Iterator[tuple[str, str, Answer]]:
         """Go through all answers as (what is answered, by what it is asked, answer)."""
@@ -67,8 +65,7 @@ class Answers(Displayed):
         return {**found, "assumptions": list(self.assumptions)} if self.assumptions else found
 
 
-# What is answered, by what it is asked, and the answer; as ``Answers`` are gone through.
-Lines = Iterable[tuple[str, str, Answer]]
+Lines = Iterable[tuple[str, str, Answer]]  # what is answered, by what it is asked, and the answer
 
 
 def row(name: str, question: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:

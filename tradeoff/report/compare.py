@@ -53,9 +53,8 @@ class Comparison(Displayed):
         for row in self.rows:
             if row.method == method:
                 return row
-        raise DomainError(
-            f"method = {method!r} is none of {', '.join(repr(row.method) for row in self.rows)}"
-        )
+        known = ", ".join(repr(row.method) for row in self.rows)
+        raise DomainError(f"method = {method!r} is none of {known}")
 
     def header(self) -> list[str]:
         """Return the names of the columns."""

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 _LEVELS = 7  # contour lines unless said otherwise: as many as labels have room for on one column
 _REMEDY = "give increasing levels, keywords of pcolormesh, and values within some hundred powers of ten"
 _DECADE = 30.0  # ratio of the largest to the least value from which colours and levels are logarithmic
-
-# Ratio of the ends of a log axis from which powers of ten are ticks enough; below, plain 1, 2 and 5 are.
-_PLAIN = 1e3
+_PLAIN = 1e3  # ratio of the ends of a log axis from which powers of ten are ticks enough, else 1, 2 and 5
 
 
 def heatmap(
@@ -117,10 +115,8 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise DomainError(f"{first!r} or {second!r} is not finite everywhere; sweep over finite parameters")
     if min(len(x), len(y)) < 2 or len(table) != len(x) * len(y):
-        raise DomainError(
-            f"{len(table)} rows are no grid of {len(x)} values of {first!r} and {len(y)} of {second!r}, two "
-            "or more of each; sweep over two parameters"
-        )
+        grid = f"{len(x)} values of {first!r} and {len(y)} of {second!r}, two or more of each"
+        raise DomainError(f"{len(table)} rows are no grid of {grid}; sweep over two parameters")
     values = np.full((len(y), len(x)), np.nan)
     values[up, across] = found
     if not np.isfinite(values).any():

@@ -14,7 +14,7 @@ from string import Template
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.display import exactly, rounded
+from tradeoff.display import exactly, folded, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
@@ -24,7 +24,6 @@ from tradeoff.report.compare import Comparison
 from tradeoff.report.interactive import figure_of, library, to_html
 from tradeoff.report.methods import claim_of, remembered
 from tradeoff.report.page import PAGE
-from tradeoff.report.plain import folded
 from tradeoff.report.plot import mu_name
 from tradeoff.report.proofs import Proved, certified, written
 from tradeoff.report.rows import DECLINED, under

@@ -82,10 +82,8 @@ def to_html(name: str, figure: dict[str, Any]) -> str:
     made = {**figure, "layout": {**layout, "template": template}}
     buttons = [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]
     config = {"displaylogo": False, "responsive": True, "modeBarButtons": buttons}
-    found: str = io.to_html(
-        made, include_plotlyjs=False, full_html=False, div_id=name, config=config, validate=False
-    )
-    return found
+    options = {"include_plotlyjs": False, "full_html": False, "validate": False}
+    return str(io.to_html(made, div_id=name, config=config, **options))
 
 
 def _traces(view: View, found: Sequence[Series | None], style: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

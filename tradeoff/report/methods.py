@@ -122,10 +122,8 @@ def claim_of(name: str, thing: Any) -> Claim:
 def _curve(thing: Any) -> TradeOff:
     given = thing if isinstance(thing, TradeOff) else getattr(thing, "guarantee", thing)
     if not isinstance(given, TradeOff) and not (hasattr(thing, "guarantee") or hasattr(thing, "curve")):
-        raise KindError(
-            f"{shown(thing)} is not a trade-off function; give a curve, a plan, a mechanism, "
-            "or what tradeoff.limits returns"
-        )
+        remedy = "give a curve, a plan, a mechanism, or what tradeoff.limits returns"
+        raise KindError(f"{shown(thing)} is not a trade-off function; {remedy}")
     curve = given if isinstance(given, TradeOff) else claimed(thing)
     curve.require_numbers()
     return curve

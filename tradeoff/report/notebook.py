@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from html import escape
 from itertools import pairwise, permutations
@@ -32,8 +33,6 @@ from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
-
-Form = Callable[[Any], str]
 
 
 def latex(curve: Any) -> str:
@@ -102,8 +101,7 @@ def _text(words: str) -> str:
     return rf"\text{{{inner}}}"
 
 
-# What stands for signs that a backslash does not make plain.
-_SIGNS = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim "}
+_SIGNS = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim "}  # which a backslash does not make plain
 
 
 def _inside(*parts: str) -> str:
@@ -121,9 +119,8 @@ def _product(curve: Tensor) -> str:
     f, delta = _without_leak(curve)
     if isinstance(f, PureDP):
         return rf"f_{{{_number(f.epsilon_0)}, {_number(delta)}}}"
-    return r" \otimes ".join(
-        _power(f, rf"\otimes {n}") if n > 1 else latex(f) for f, n in curve.factors.items()
-    )
+    powers = (_power(f, rf"\otimes {n}") if n > 1 else latex(f) for f, n in curve.factors.items())
+    return r" \otimes ".join(powers)
 
 
 def _subsampled(curve: Subsampled) -> str:
@@ -163,7 +160,7 @@ def _normal(f: GaussianMixtures) -> str:
 
 
 # Notations of the literature (Dong, Roth, Su 2022), by the class of the curve.
-_FORMS: Mapping[type, Form] = {
+_FORMS: Mapping[type, Callable[[Any], str]] = {
     Identity: lambda _: r"\mathrm{Id}",
     Gaussian: lambda f: rf"G_{{{_number(f.mu)}}}",
     Laplace: lambda f: rf"\mathrm{{Lap}}_{{{_number(f.epsilon_0)}}}",
@@ -184,8 +181,7 @@ _FORMS: Mapping[type, Form] = {
     Assumed: lambda f: rf"{latex(f.operands[0])}\ \text{{(with assumptions)}}",
 }
 
-# Curves written as one letter with an index.
-_SINGLE = {Identity, Gaussian, Laplace, PureDP, TotalVariation, BoundedRange}
+_SINGLE = {Identity, Gaussian, Laplace, PureDP, TotalVariation, BoundedRange}  # one letter with an index
 
 
 def _laplace(f: Laplace, a: str) -> str:
@@ -260,10 +256,7 @@ _BETA: Mapping[type, Callable[[Any, str], str | None]] = {
 _MOST_VERTICES = 7  # of a polygon whose lines are written out: they fill one line of a page
 _LONGEST = 1000  # denominator below which a fraction is written as one
 _SIZE = 120  # side of a picture in pixels: four lines of text
-
-# Where the picture's points lie: closer together towards the ends, where curves turn.
-_ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2
-
+_ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # of its points: closer at the ends, where it turns
 _TURNS = 6  # rounds of questions: of 2^k slopes each, 63 in all, half of them where the curve is symmetric
 _ENOUGH = 3  # rounds without which there is no picture: 7 tangents look like a curve
 _SECONDS = 0.5  # time of the processor after which no more is asked: how busy the machine is changes nothing
@@ -281,9 +274,8 @@ def picture(curve: Any) -> str | None:
         return None
     if beta is None:
         return None
-    name = re.sub(
-        r"\^(\d+)", r"<sup>\1</sup>", re.sub(r"_\{([^{}]*)\}", r"<sub>\1</sub>", escape(repr(curve)))
-    )
+    indexed = re.sub(r"_\{([^{}]*)\}", r"<sub>\1</sub>", escape(repr(curve)))
+    name = re.sub(r"\^(\d+)", r"<sup>\1</sup>", indexed)
     points = " ".join(f"{_SIZE * a:.1f},{_SIZE * (1 - b):.1f}" for a, b in zip(_ALPHAS, beta, strict=True))
     style = 'fill="none" stroke="currentColor"'
     return (
@@ -317,7 +309,7 @@ def _points(curve: Any) -> Any:
             raise TimeoutError
 
     beta, turn = np.zeros(len(_ALPHAS)), 0
-    try:
+    with suppress(TimeoutError):
         while turn < _TURNS:
             share = (np.arange(2**turn) + 0.5) / 2**turn
             slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)
@@ -327,6 +319,4 @@ def _points(curve: Any) -> Any:
                 beta = np.maximum(beta, np.maximum(c - s * _ALPHAS, mirrored))
             turn += 1
             late()
-    except TimeoutError:
-        pass
     return beta if turn >= _ENOUGH else None

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.baselines.result import Baseline
 from tradeoff.curves.contract import TradeOff
-from tradeoff.display import rounded
+from tradeoff.display import folded, rounded
 from tradeoff.errors import DomainError, TradeOffError, needed, shown
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
@@ -19,7 +19,6 @@ from tradeoff.limits import ApproximateCurve
 from tradeoff.limits.band import Band
 from tradeoff.mechanisms import Plan
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.plain import folded
 from tradeoff.report.series import Kind, Scale, Series, View, drawn, led_by_exact, positive, span, view_of
 from tradeoff.report.styles import BAND, CHANCE, EXACT, dashed, number, place_legend, readable, typeset, unset
 from tradeoff.sweeps import Table
@@ -119,9 +118,8 @@ def plot(
         try:
             objects.scatter.Line(style)
         except ValueError as error:
-            raise DomainError(
-                f"{shown(style)} is no style of Plotly's lines: {str(error).partition(chr(10))[0]}"
-            ) from None
+            said = str(error).partition("\n")[0]
+            raise DomainError(f"{shown(style)} is no style of Plotly's lines: {said}") from None
         return objects.Figure(figure_of(kind, claims, start=scale, style=style))
     view = view_of(kind, scale, claims)
     axes = ax if ax is not None else new_axes()

@@ -15,10 +15,9 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.report.answers import ASKED, Answer, Answers, finite
 from tradeoff.report.methods import Claim
 
-UNDER, SAFE, WITHIN = "under-reports", "safe", "within the bounds"
 # Verdicts: certainly unsafe, certainly not, not told by the exact bounds; unsafe where nothing was asked.
+UNDER, SAFE, WITHIN = "under-reports", "safe", "within the bounds"
 ELSEWHERE = "under-reports elsewhere"
-
 DECLINED = "declined"  # verdict of a method that does not apply
 
 
@@ -30,8 +29,7 @@ def under(cell: str) -> bool:
 # The 129 type I errors where each method is looked at: by hundredths, and down to where tests are sharp.
 ALPHAS = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), np.geomspace(1e-6, 0.49, 28)]))
 
-# What a method says beside what is exact, by what is answered.
-Looked = Mapping[str, Sequence[tuple[float, Answer]]]
+Looked = Mapping[str, Sequence[tuple[float, Answer]]]  # what a method says, and what is exact
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,8 @@ class Unsafe:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data."""
-        return {
-            "answered": self.answered,
-            ASKED[self.answered]: finite(self.asked),
-            "error": finite(self.error),
-        }
+        where = {ASKED[self.answered]: finite(self.asked)}
+        return {"answered": self.answered, **where, "error": finite(self.error)}
 
 
 @dataclass(frozen=True)

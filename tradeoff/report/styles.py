@@ -18,6 +18,8 @@ COLUMN, PAGE = 3.4, 7.0  # width of one column and of the text block of a two-co
 # Settings of every figure written: always the same bytes, text that stays text, pixels for print.
 OUTPUT: dict[str, Any] = {"svg.hashsalt": "tradeoff", "pdf.fonttype": 42, "savefig.dpi": 300}
 
+_TICKS = {"labelsize": "small", "major.width": 0.6, "minor.width": 0.4}
+
 # Matplotlib settings of every figure made here; those that the user has set stay as they are.
 PAPER: dict[str, Any] = {
     "figure.figsize": [COLUMN, COLUMN + 0.1],
@@ -26,13 +28,8 @@ PAPER: dict[str, Any] = {
     "font.size": 8,
     "axes.titlesize": "medium",
     "legend.fontsize": "small",
-    "xtick.labelsize": "small",
-    "ytick.labelsize": "small",
     "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
+    **{f"{side}tick.{name}": value for side in "xy" for name, value in _TICKS.items()},
     "lines.linewidth": 1.1,
     "legend.frameon": False,
     "legend.handlelength": 2.8,
@@ -53,45 +50,29 @@ def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
 
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}  # above all but its Gaussian bound
 BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0, "zorder": 1.5}  # light, behind every line
-# Thin dots at the very back.
-CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
+CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}  # dots
 
-# Ordered so that neighbours are unlike in length and rhythm; in units of the width of the line.
-DASHES = (
-    (5, 2),
-    (1.4, 1.4),
-    (5, 1.5, 1.4, 1.5),
-    (2.6, 1.6),
-    (8, 2.5),
-    (5, 1.2, 1.2, 1.2, 1.2, 1.2),
-    (1, 3),
-    (10, 2, 2, 2),
-    (4, 4),
-    (7, 1.2, 2.4, 1.2),
+# Neighbours are unlike in length and rhythm, and in lightness too; dashes are in units of the line width.
+_LOOKS = (
+    ("#1b4f8a", (5, 2)),
+    ("#d1663b", (1.4, 1.4)),
+    ("#356f47", (5, 1.5, 1.4, 1.5)),
+    ("#e08214", (2.6, 1.6)),
+    ("#5a2a6e", (8, 2.5)),
+    ("#2f8f9d", (5, 1.2, 1.2, 1.2, 1.2, 1.2)),
+    ("#a83253", (1, 3)),
+    ("#8f9a52", (10, 2, 2, 2)),
+    ("#3d3d8f", (4, 4)),
+    ("#b07d62", (7, 1.2, 2.4, 1.2)),
 )
-# Ordered so that neighbours differ in lightness too.
-COLOURS = (
-    "#1b4f8a",
-    "#d1663b",
-    "#356f47",
-    "#e08214",
-    "#5a2a6e",
-    "#2f8f9d",
-    "#a83253",
-    "#8f9a52",
-    "#3d3d8f",
-    "#b07d62",
-)
+COLOURS, DASHES = [colour for colour, _ in _LOOKS], [dashes for _, dashes in _LOOKS]
 
 
 def dashed(i: int) -> dict[str, Any]:
     """Return the style of the i-th approximation: broken, above the exact line, unlike its neighbours'."""
     round_ = i // len(DASHES)  # after the last dashes the first come again, in another colour
-    return {
-        "color": COLOURS[(i + round_) % len(COLOURS)],
-        "linestyle": (0, DASHES[i % len(DASHES)]),
-        "zorder": 3.2 + 0.01 * i,
-    }
+    colour, dashes = COLOURS[(i + round_) % len(COLOURS)], (0, DASHES[i % len(DASHES)])
+    return {"color": colour, "linestyle": dashes, "zorder": 3.2 + 0.01 * i}
 
 
 def number(value: float) -> str:
@@ -108,9 +89,7 @@ def number(value: float) -> str:
     return f"$10^{{{int(power)}}}$" if digits == "1" else rf"${digits} \times 10^{{{int(power)}}}$"
 
 
-# Entries and letters a legend inside the axes may have, and letters of a line of one below them.
-_FEW, _SHORT, _LINE = 5, 26, 44
-
+_FEW, _SHORT, _LINE = 5, 26, 44  # entries and letters of a legend inside the axes, letters of a line below
 _FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")  # not letters that are seen
 
 

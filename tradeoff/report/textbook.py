@@ -125,22 +125,6 @@ class Release(NamedTuple):
 Least = Callable[[float, Sequence[Release]], float]  # least epsilon of releases at a delta
 
 
-def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]:
-    """Return a product's releases as a function of the delta that those of unbounded loss share equally."""
-    parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
-    unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
-
-    def of(e: float, d: float, factor: TradeOff, n: int, budgets: list[float]) -> list[Release]:
-        if math.isfinite(e):
-            return [Release(e, d, n)] * len(budgets)
-        shares = np.array(budgets) / unbounded
-        losses = np.max([each.epsilon(shares) for each in {factor, factor.inverse()}], axis=0)
-        pairs = zip(np.maximum(losses, 0.0).tolist(), shares.tolist(), strict=True)
-        return [Release(loss, share, n) for loss, share in pairs]
-
-    return lambda budgets: list(zip(*(of(*part, budgets) for part in parts), strict=True))
-
-
 def _failures(releases: Sequence[Release]) -> list[float]:
     return [min(raised(each.n * each.delta), 1.0) for each in releases]
 
@@ -180,15 +164,24 @@ def _renyi(curve: TradeOff) -> Claim:
 def _by_releases(
     name: str, source: str, curve: TradeOff, share: float, least: Least, least_at_0: float = math.inf
 ) -> Claim:
-    """Return what a rule of releases says, where those of unbounded loss have this share of delta."""
-    releases = split(curve)
+    """Return what a rule of releases says, where those of unbounded loss split a share of delta equally."""
+    parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
+    unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
+
+    def releases(e: float, d: float, factor: TradeOff, n: int, budgets: list[float]) -> list[Release]:
+        if math.isfinite(e):
+            return [Release(e, d, n)] * len(budgets)
+        each = np.array(budgets) / unbounded
+        losses = np.max([order.epsilon(each) for order in {factor, factor.inverse()}], axis=0)
+        pairs = zip(np.maximum(losses, 0.0).tolist(), each.tolist(), strict=True)
+        return [Release(*pair, n) for pair in pairs]
 
     def rule(deltas: list[float]) -> list[float]:
-        found = releases([delta * share for delta in deltas])
+        budgets = [delta * share for delta in deltas]
+        found = zip(*(releases(*part, budgets) for part in parts), strict=True)
         return [least(delta, each) for delta, each in zip(deltas, found, strict=True)]
 
-    bounded = all(math.isfinite(pure_loss(factor)[0]) for factor in factors(curve))
-    return by_pairs(name, source, rule, _CHEAP if bounded else _DEAR, least_at_0=least_at_0)
+    return by_pairs(name, source, rule, _DEAR if unbounded else _CHEAP, least_at_0=least_at_0)
 
 
 def _advanced(curve: TradeOff) -> Claim:
