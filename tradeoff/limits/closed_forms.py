@@ -28,9 +28,9 @@ class Moments(NamedTuple):
     variance: Bounds
     third: Bounds
     kappa3: Bounds
+    shift: Bounds
     cumulant3: Bounds
     fourth: Bounds
-    shift: Bounds
     cumulant4: float
 
 
@@ -118,7 +118,7 @@ def _digits(parameter: float) -> tuple[Any, Any]:
 
 def _enclosed(kl: Any, variance: Any, third: Any, kappa3: Any, cumulant3: Any, fourth: Any) -> Moments:
     a, b, c, d, e, f = map(_around, (kl, variance, third, kappa3, cumulant3, fourth))
-    return Moments(a, b, c, d, e, f, NOTHING, float(fourth - 3 * variance**2))
+    return Moments(a, b, c, d, NOTHING, e, f, float(fourth - 3 * variance**2))
 
 
 def _around(value: Any) -> Bounds:

@@ -70,7 +70,7 @@ def of_law(law: LossLaw) -> Moments:
     kl = finite.remainder(1.0)
     centre = -(kl.lower + kl.upper) / 2
     off = -kl - centre  # E L - c, where E (L - c)^r are measured
-    doubt = float(size(off))
+    doubt = size(off)
 
     def expected(distance: Function, r: int) -> Bounds:
         return Bounds(*finite.expectation(*powered(distance, r)))
@@ -109,7 +109,8 @@ def within(error: float | Array) -> Bounds:
 
 def size(x: Bounds) -> Any:
     """Bound how far from 0 the truth is."""
-    return np.maximum(np.abs(x.lower), np.abs(x.upper))
+    found = np.maximum(np.abs(x.lower), np.abs(x.upper))
+    return found if found.ndim else float(found)
 
 
 def powered(distance: Function, r: int) -> tuple[Function, Function, Function]:
