@@ -4,8 +4,7 @@ from tradeoff.mechanisms.amplified import RandomAllocation, ShuffledRandomizers
 from tradeoff.mechanisms.base import Adjacency, Mechanism, Order
 from tradeoff.mechanisms.batches import BandedFactorization, MixtureOfGaussians, TruncatedSubsampledGaussian
 from tradeoff.mechanisms.bounded import BoundedGaussian, BoundedLaplace, TruncatedGaussian, TruncatedLaplace
-from tradeoff.mechanisms.canonical import CanonicalNoise
-from tradeoff.mechanisms.custom import Custom
+from tradeoff.mechanisms.custom import CanonicalNoise, Custom
 from tradeoff.mechanisms.discrete import (
     BinomialNoise,
     DiscreteGaussian,

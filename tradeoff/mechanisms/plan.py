@@ -1,10 +1,12 @@
-"""A plan: which mechanisms run, how often, and for which neighbours."""
+"""A plan: which mechanisms run, how often, and for which neighbours; and both as plain data."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, is_dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
@@ -169,3 +171,35 @@ def _fits(mechanism: Mechanism, adjacency: Adjacency) -> None:
         f"{mechanism!r} is stated for {mechanism.adjacency} neighbours, and the plan for {adjacency}: "
         f"set the plan's adjacency to {mechanism.adjacency!r}, or state the mechanism for the plan's"
     )
+
+
+def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:
+    """Return JSON data: named tuples as tables, and as text what JSON has no number for.
+
+    Examples
+    --------
+    >>> from tradeoff.mechanisms import TruncatedLaplace
+    >>> plain(TruncatedLaplace(Fraction(1, 3), bound=2))
+    {'kind': 'truncated-laplace', 'scale': '1/3', 'bound': 2.0, 'sensitivity': 1.0}
+    """
+    if isinstance(value, Plan):
+        counted = [{**plain(each, fraction), "count": n} for each, n in value.mechanisms.items()]
+        return {"adjacency": value.adjacency, "mechanism": counted}
+    if isinstance(value, Mechanism) and is_dataclass(value):
+        return {"kind": value.kind, **plain(value.parameters(), fraction)}
+    if isinstance(value, Mechanism):
+        return {"curve": repr(value)}  # nobody knows its parameters
+    table = value._asdict() if hasattr(value, "_asdict") else value
+    if isinstance(table, Mapping):
+        return {str(name): plain(each, fraction) for name, each in table.items()}
+    if isinstance(value, tuple | list):
+        return [plain(each, fraction) for each in value]
+    return _entry(value, fraction)
+
+
+def _entry(value: Any, fraction: Callable[[Fraction], str]) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Fraction):
+        return fraction(value)
+    return value if isinstance(value, int | str | None) else repr(value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.mechanisms import Plan
-from tradeoff.mechanisms.plain import plain
+from tradeoff.mechanisms.plan import plain
 from tradeoff.operators.symmetrise import Envelope
 
 

@@ -18,8 +18,7 @@ from tradeoff.filters.base import Filter
 from tradeoff.filters.expost import ExPost
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism
-from tradeoff.mechanisms.plain import plain
-from tradeoff.mechanisms.plan import Plan
+from tradeoff.mechanisms.plan import Plan, plain
 
 GENESIS = "0" * 64  # what stands for the hash before the first entry
 
