@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, get_args
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, choice, count, is_masked, number
+from tradeoff.curves.parameters import MOST, choice, count, is_masked, kept, number
 from tradeoff.errors import KindError, domain
 from tradeoff.intervals.functions import rational
 
@@ -92,23 +92,14 @@ def ask_the_curve(described: object, name: str, maker: str) -> AttributeError:
 
 
 def within(
-    low: float,
-    high: float = math.inf,
-    *,
-    open_low: bool = False,
-    open_high: bool = False,
-    noise: bool = False,
-) -> dict[str, Callable[[str, Any], float]]:
+    low: float, high: float = np.inf, *, noise: bool = False, open_low: bool = False, open_high: bool = False
+) -> dict[str, Any]:
     """Return the metadata of a field that holds a number of the range.
 
     Fractions are rounded to where more is lost: of ``noise``, and of room for it, down, of all else up.
     """
-
-    def checked(name: str, value: Any) -> float:
-        ends = {"open_low": open_low, "open_high": open_high}
-        return number(name, value, low, high, up=not noise, down=noise, **ends)
-
-    return {"checked": checked}
+    ends: dict[str, Any] = {"open_low": open_low, "open_high": open_high, "up": not noise, "down": noise}
+    return {"checked": partial(number, low=low, high=high, **ends)}
 
 
 def wholes(low: int, high: float = MOST) -> dict[str, Any]:
@@ -121,10 +112,12 @@ def words(*allowed: str) -> dict[str, Any]:
     return {"checked": partial(choice, allowed=allowed)}
 
 
+# Ranges of most fields: (0, inf], (0, inf), (0, inf), [0, inf) and [0, 1].
 NOISE, SCALE = within(0, noise=True, open_low=True), within(0, noise=True, open_low=True, open_high=True)
 SIZE = within(0, open_low=True, open_high=True)
-# Ranges of most fields: (0, inf], (0, inf), (0, inf), [0, inf) and [0, 1].
 LOSS, SHARE = within(0, open_high=True), within(0, 1)
+# A scale as it is: with more noise losses are less, and what shows for certain is more.
+BARE_SCALE = {"checked": partial(kept, low=0.0, open_low=True, open_high=True)}
 NEIGHBOURS = words(*get_args(Adjacency))
 
 
@@ -140,8 +133,6 @@ def numbers(name: str, value: Any, checked: Callable[[str, Any], float]) -> floa
 def ratio(above: float, below: float) -> float:
     """Return above/below, rounded up: the loss of a mechanism is never understated by the division.
 
-    Examples
-    --------
     >>> ratio(1, 8), ratio(1, 3) > 1 / 3
     (0.125, True)
     """
@@ -153,8 +144,6 @@ def ratio(above: float, below: float) -> float:
 def root(square: Fraction) -> float:
     """Return the square root of a positive fraction, rounded up.
 
-    Examples
-    --------
     >>> root(Fraction(9)), root(Fraction(2)) ** 2 > 2
     (3.0, True)
     """
@@ -167,8 +156,6 @@ def root(square: Fraction) -> float:
 def norm(values: Sequence[float]) -> float:
     """Return the root of the sum of squares, rounded up; of one number, that number.
 
-    Examples
-    --------
     >>> norm([3.0, 4.0]), norm([1e-200]), norm([1e200, 1e200]) > 1e200
     (5.0, 1e-200, True)
     """

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from typing import ClassVar
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import kept
 from tradeoff.errors import domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
-from tradeoff.mechanisms.base import NOISE, SCALE, SIZE, Mechanism, ratio
+from tradeoff.mechanisms.base import BARE_SCALE, NOISE, SCALE, SIZE, Mechanism, ratio
 from tradeoff.mechanisms.noise import check_scale
 
 
@@ -54,7 +52,7 @@ class TruncatedLaplace(Mechanism):
     normal: ClassVar[bool] = False
 
     # With more noise losses are less, and masses at the ends more.
-    scale: float = field(metadata={"checked": partial(kept, low=0.0, open_low=True, open_high=True)})
+    scale: float = field(metadata=BARE_SCALE)
     bound: float = field(metadata=SCALE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count, kept, number
+from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import normal_tail
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational
-from tradeoff.mechanisms.base import NEIGHBOURS, SIZE, Adjacency, Mechanism, wholes, words
+from tradeoff.mechanisms.base import BARE_SCALE, NEIGHBOURS, SIZE, Adjacency, Mechanism, wholes, words
 from tradeoff.mechanisms.discrete import DiscreteLaplace
 from tradeoff.mechanisms.noise import Gaussian, Laplace
 
@@ -62,7 +61,7 @@ class ThresholdedKeys(Mechanism):
     kind = "thresholded-keys"
 
     # With more noise losses are less, and keys of one record alone are shown more often.
-    scale: float = field(metadata={"checked": partial(kept, low=0.0, open_low=True, open_high=True)})
+    scale: float = field(metadata=BARE_SCALE)
     threshold: float
     noise: str = field(default="laplace", metadata=words("laplace", "gaussian", "geometric"))
     keys: int = field(default=1, metadata=wholes(1))
