@@ -42,14 +42,10 @@ def hits(draws: int, chance: float) -> Hits:
 
     ``DomainError`` says where more numbers of hits than 512 have a probability worth listing.
 
-    Notes
-    -----
     Weights are tilted by a few units, so that after rounding too each ratio w_(j+1)/w_j is at least the true
     one: the law is stochastically larger, and more hits are never more private. Numbers of a probability
     below 1e-30 are counted as somewhat larger ones.
 
-    Examples
-    --------
     >>> hits(2, 0.5).weights[0], hits(3, 1.0).weights
     (0.25, {3: 1.0})
     """
@@ -103,13 +99,9 @@ class Capped(NamedTuple):
 def capped(records: int, chance: float, most: int) -> Capped:
     """Return what a Poisson sample of ``records`` does to one of them, if at most ``most`` are kept.
 
-    Notes
-    -----
     With t = P(Bin(n-1, p) >= B): odds t/(1-t), good to a unit, and q = (B/n) P(Bin(n, p) > B)/t, the mean of
     p B/(r+1) over the number r >= B of others.
 
-    Examples
-    --------
     >>> capped(3, 0.5, 2)
     Capped(odds=0.3333333333333333, rate=0.33333333333333337, certain=None)
     """

@@ -176,8 +176,6 @@ def _fits(mechanism: Mechanism, adjacency: Adjacency) -> None:
 def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:
     """Return JSON data: named tuples as tables, and as text what JSON has no number for.
 
-    Examples
-    --------
     >>> from tradeoff.mechanisms import TruncatedLaplace
     >>> plain(TruncatedLaplace(Fraction(1, 3), bound=2))
     {'kind': 'truncated-laplace', 'scale': '1/3', 'bound': 2.0, 'sensitivity': 1.0}

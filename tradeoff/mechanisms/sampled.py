@@ -113,8 +113,6 @@ def thinned(base: TradeOff, found: Hits, *, replaced: bool) -> TradeOff:
     ``base`` is the symmetric curve f of a record that is there once, ``found`` the law of the number of hits,
     w_j; where records are not ``replaced``, they are absent under the null hypothesis.
 
-    Notes
-    -----
     With gamma = 1 - w_0 and M the mixture of the groups f_j, w_j/gamma: T(M_0, (1-gamma) M_0 + sum_j w_j M_j)
     is at least gamma M + (1-gamma) Id, as profiles are convex in both laws; so for added records. For
     replaced ones, at every eps' >= 0 and e^eps' = 1 + gamma (e^eps - 1), delta(eps') <= sum_(j>=1) w_j

@@ -204,8 +204,6 @@ class RepeatAndSelect(Selection):
 def bounded_range(epsilon: float) -> TradeOff:
     """Return the least curve of a pair whose losses lie in an interval of this length, or one below it.
 
-    Examples
-    --------
     >>> bounded_range(1.0), bounded_range(1000.0)
     (BR_{1}, f_{1000,0})
     """

@@ -15,8 +15,6 @@ from tradeoff.spec.limits import limit, within
 def written(curve: TradeOff) -> str:
     """Write a curve as a line of JSON, as ``tradeoff.save`` does; ``PlanError`` if it has no form there.
 
-    Examples
-    --------
     >>> from fractions import Fraction
     >>> from tradeoff import PiecewiseLinear
     >>> written(PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0]))[:54]

@@ -24,8 +24,6 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}\.[ \t]*+){{32}}")
 def limit(name: str) -> int:
     """Return a limit: that of the environment if it sets one.
 
-    Examples
-    --------
     >>> limit("title")
     1000
     """

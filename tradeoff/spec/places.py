@@ -52,8 +52,6 @@ def span(content: str, index: int) -> tuple[int, int] | None:
 def located(name: str, content: str, error: TradeOffError) -> str:
     r"""Return an error with the file, and the line of the entry that it begins with where there is one.
 
-    Examples
-    --------
     >>> located("plan", "[[mechanism]]\nscale = -1", TradeOffError("mechanism[1].scale = -1 is too small"))
     'plan: line 2: mechanism[1].scale = -1 is too small'
     """
