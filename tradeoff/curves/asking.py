@@ -281,11 +281,9 @@ def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: 
     lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
     first, last = alpha == 0, alpha == 1
     least, most = clip(1 - curve.mass_at_infinity, 0.0, 1.0)
-    lower, upper = (
-        np.where(first, np.maximum(lower, least), lower),
-        np.where(first, np.minimum(upper, most), upper),
-    )
-    lower, upper = np.where(last, 0.0, np.minimum(lower, upper)), np.where(last, 0.0, upper)
+    upper = np.where(first, np.minimum(upper, most), upper)
+    lower = np.minimum(np.where(first, np.maximum(lower, least), lower), upper)
+    lower, upper = np.where(last, 0.0, lower), np.where(last, 0.0, upper)
     # The ends are known as well as floats say 1 - q, whatever is asked of them.
     scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
     return _reached("alpha", alpha, lower, upper, tol if refuse else None, scale)

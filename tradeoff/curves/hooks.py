@@ -213,12 +213,8 @@ class Hooks(ABC):
 
     @classmethod
     def _remembered(cls) -> set[str]:
-        return {
-            name
-            for kind in cls.__mro__
-            for name, value in vars(kind).items()
-            if isinstance(value, cached_property)
-        }
+        own = (item for kind in cls.__mro__ for item in vars(kind).items())
+        return {name for name, value in own if isinstance(value, cached_property)}
 
 
 def gathered(parts: Iterable[Hooks]) -> tuple[str, ...]:

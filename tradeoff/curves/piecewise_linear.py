@@ -208,24 +208,16 @@ class PiecewiseLinear(TradeOff):
     @cached_property
     def points(self) -> tuple[Array, Array, Array, Array]:
         """Return alpha, beta, 1 - alpha and 1 - beta of the vertices in floats."""
-        return (
-            *(v.astype(float) for v in (self.alpha, self.beta)),
-            *(v.astype(float) for v in self.complements),
-        )
+        x, y, rest, power = (v.astype(float) for v in (self.alpha, self.beta, *self.complements))
+        return x, y, rest, power
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.exact:
             return self._lines.at(alpha)
         x, y, rest, power = self.points
         left = 1 - alpha
-        k = (
-            np.where(
-                alpha < 0.5,
-                np.searchsorted(x, alpha, side="right"),
-                np.searchsorted(-rest, -left, side="right"),
-            )
-            - 1
-        )
+        near, far = np.searchsorted(x, alpha, side="right"), np.searchsorted(-rest, -left, side="right")
+        k = np.where(alpha < 0.5, near, far) - 1
         k, after = np.clip(k, 0, len(x) - 1), np.clip(k + 1, 0, len(x) - 1)
         # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex, of two roundings each: sums and
         # products of what is positive, 9 roundings in all, for which 16 units are charged.
@@ -337,16 +329,11 @@ class PiecewiseLinear(TradeOff):
         return Lines(self.vertices)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, PiecewiseLinear)
-            and (self.exact, self.assumptions) == (other.exact, other.assumptions)
-            and len(self.alpha) == len(other.alpha)
-            and bool(np.all(self.alpha == other.alpha) and np.all(self.beta == other.beta))
-            and all(
-                bool(np.all(mine == theirs))
-                for mine, theirs in zip(self.complements, other.complements, strict=True)
-            )
-        )
+        if not isinstance(other, PiecewiseLinear):
+            return False
+        mine, theirs = ((f.alpha, f.beta, *f.complements) for f in (self, other))
+        alike = (self.exact, self.assumptions) == (other.exact, other.assumptions)
+        return alike and all(map(np.array_equal, mine, theirs))
 
     def __hash__(self) -> int:
         return hash((self.exact, tuple(self.alpha.tolist()), tuple(self.beta.tolist())))

@@ -21,10 +21,8 @@ def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
     mass_p, mass_q = np.multiply.outer(p, r).ravel(), np.multiply.outer(q, s).ravel()
     order = sorted(range(len(mass_p)), key=lambda k: mass_q[k] / mass_p[k], reverse=True)
     start = f.beta[0] * g.beta[0]
-    alpha, beta = (
-        np.append(0 * start, np.cumsum(mass_p[order])),
-        start - np.append(0 * start, np.cumsum(mass_q[order])),
-    )
+    alpha = np.append(0 * start, np.cumsum(mass_p[order]))
+    beta = start - np.append(0 * start, np.cumsum(mass_q[order]))
     return PiecewiseLinear(alpha.tolist(), beta.tolist()).assuming(*gathered((f, g)))
 
 
@@ -61,11 +59,10 @@ def _hull_of_floats(*sources: PiecewiseLinear) -> PiecewiseLinear | None:
         for f in sources
         for x, y, p, q in zip(*map(np.ndarray.tolist, f.points), strict=True)
     }
-    kept = [known.get(at) for at in hull(known)]
-    if None in kept:  # a vertex above 1 - alpha by a rounding
+    kept = hull(known)
+    if not known.keys() >= set(kept):  # a vertex above 1 - alpha by a rounding
         return None
-    x, y, rest, power = (np.array(column) for column in zip(*kept, strict=True))
-    return PiecewiseLinear.of_checked(x, y, (rest, power), exact=False)
+    return _in_floats([known[at] for at in kept])
 
 
 def _whole(value: float, rest: float) -> int:
@@ -95,7 +92,10 @@ def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLi
     }
     if not set(result.vertices) <= set(known):
         return result
-    x, y, rest, power = (
-        np.array(column) for column in zip(*(known[at] for at in result.vertices), strict=True)
-    )
+    return _in_floats([known[at] for at in result.vertices])
+
+
+def _in_floats(points: Sequence[tuple[float, float, float, float]]) -> PiecewiseLinear:
+    """Return the curve with these vertices, each with 1 less either coordinate."""
+    x, y, rest, power = (np.array(column) for column in zip(*points, strict=True))
     return PiecewiseLinear.of_checked(x, y, (rest, power), exact=False)

@@ -56,11 +56,7 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
                 found[factor] = found.get(factor, 0) + n * power
                 new.append(factor)
     found = simplified(found, {factor: found[factor] for factor in new})
-    if len(found) == 1:
-        curve, n = next(iter(found.items()))
-        if n == 1:
-            return curve
-    return Tensor(found)
+    return next(iter(found)) if [*found.values()] == [1] else Tensor(found)
 
 
 def _settled(power: tuple[TradeOff, int]) -> Factors:
@@ -176,11 +172,8 @@ class Tensor(TradeOff):
         if not leaking:
             return None
         kept = _product((factor.kept, n) for factor, n in leaking)
-        return (
-            self._lost(leaking),
-            kept,
-            tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None),
-        )
+        rest = tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None)
+        return self._lost(leaking), kept, rest
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self._leak is not None:
@@ -327,16 +320,14 @@ class Tensor(TradeOff):
                 return law
         if self._leak is not None and isinstance(rest := self._leak[2].loss_law(), AtomicLaw):
             delta, kept, _ = self._leak
-            log_kept = (
-                math.log1p(-delta.upper) if delta.upper < 0.5 else math.log(max(kept.upper, TINY))
-            )  # from the smaller of the two
+            lesser = delta.upper < 0.5  # of it and what is kept, and known better
+            log_kept = math.log1p(-delta.upper) if lesser else math.log(max(kept.upper, TINY))
             return leaking(rest, self.q_plus, log_kept)
         return super().loss_law()
 
     def __repr__(self) -> str:
-        return " (x) ".join(
-            f"{factor!r}^{counted(n)}" if n > 1 else repr(factor) for factor, n in self.factors.items()
-        ).replace(" (x) ", " ⊗ ")
+        powers = self.factors.items()
+        return " ⊗ ".join(f"{factor!r}^{counted(n)}" if n > 1 else repr(factor) for factor, n in powers)
 
 
 class LawCurve(TradeOff):

@@ -70,6 +70,10 @@ def scattered(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:
 
 def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
     """Check every property of a trade-off function, up to rounding; say which fails and where."""
+
+    def at(k: int) -> str:
+        return f"({_told(alpha[k])}, {_told(beta[k])})"
+
     if len(alpha) != len(beta) or len(alpha) == 0:
         raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
     slack: Any = _FORGIVEN if rounded else 0
@@ -78,10 +82,9 @@ def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
     _refuse(
         alpha[:1] != 0, lambda _: f"alpha[0] = {_told(alpha[0])} must be 0: give f(0) as the first vertex"
     )
-    last = f"({_told(alpha[-1])}, {_told(beta[-1])})"
     _refuse(
         beta[-1:] != 0,
-        lambda _: f"the last vertex {last} must have beta = 0, as f(1) = 0 for every trade-off function",
+        lambda _: f"the last vertex {at(-1)} must have beta = 0, as f(1) = 0 for every trade-off function",
     )
     _refuse(
         np.diff(alpha) < 0,
@@ -93,21 +96,12 @@ def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
         np.diff(beta) > slack,
         lambda k: f"beta increases from vertex {k} to {k + 1}: {_told(beta[k])} to {_told(beta[k + 1])}",
     )
-    _refuse(
-        beta > 1 - alpha + slack,
-        lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])})",
-    )
+    _refuse(beta > 1 - alpha + slack, lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: {at(k)}")
     hull = lower_hull(alpha, np.minimum(beta, 1 - alpha))
     # The upper end of a vertical start is no vertex of the curve; elsewhere a fall is not convex.
     repeated = (alpha == 0) & np.append(np.diff(alpha) == 0, False)
     above = (beta - interpolate(alpha, *hull) > slack) & ~repeated
-    _refuse(
-        above,
-        lambda k: (
-            f"not convex at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])}) "
-            "lies above the chord of its neighbours"
-        ),
-    )
+    _refuse(above, lambda k: f"not convex at vertex {k}: {at(k)} lies above the chord of its neighbours")
     return hull
 
 
