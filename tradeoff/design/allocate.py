@@ -320,10 +320,8 @@ def allocate(
     x, achieved = min(met.values(), key=lambda pair: problem.cost(pair[0]))
     least = problem.cost(x)
     residual = float(np.max(np.abs(problem.unequal(x)[0]))) if n > 1 else 0.0
-    rows = [
-        (name, problem.cost(at), problem.cost(at) / least, bounds.upper) for name, (at, bounds) in met.items()
-    ]
-    table = Table(("scales", "cost", "over the least", problem.name), tuple(rows), estimated=True)
-    return Allocation(
-        problem.scales(x), least, achieved, problem.guarantee(x), residual, problem.asked, table
-    )
+    costs = {name: problem.cost(at) for name, (at, _) in met.items()}
+    rows = tuple((name, c, c / least, met[name][1].upper) for name, c in costs.items())
+    table = Table(("scales", "cost", "over the least", problem.name), rows, estimated=True)
+    scales, curve = problem.scales(x), problem.guarantee(x)
+    return Allocation(scales, least, achieved, curve, residual, problem.asked, table)
