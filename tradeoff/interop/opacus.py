@@ -147,11 +147,8 @@ class Accountant:
         """
 
         def hook(optimizer: Any) -> None:
-            self.step(
-                noise_multiplier=optimizer.noise_multiplier,
-                sample_rate=sample_rate,
-                batches=optimizer.accumulated_iterations,
-            )
+            noise, batches = optimizer.noise_multiplier, optimizer.accumulated_iterations
+            self.step(noise_multiplier=noise, sample_rate=sample_rate, batches=batches)
 
         return hook
 

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from inspect import signature
-from typing import Any, get_args
+from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import count, number
 from tradeoff.errors import MissingExtraError, PlanError, needed, shown
 from tradeoff.gdp.reduction import least
-from tradeoff.interop.dp_accounting.rules import (
-    RULES,
-    Concentrated,
-    Reader,
-    Relation,
-    concentrated,
-    kind_of,
-    listed,
-)
+from tradeoff.interop.dp_accounting.rules import RULES, Parts, Reader, joined, kind_of, listed, relation_of
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.mechanisms import Adjacency, Mechanism, Plan
-
-# Neighbouring relations by the names that dp_accounting has for them.
-RELATIONS: tuple[Relation, ...] = get_args(Relation)
+from tradeoff.mechanisms import Adjacency, Plan
 
 # Samplings inside one another that are read: each is a level of recursion, and none was seen beyond two.
 _DEEPEST = 50
@@ -64,20 +53,20 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
     >>> from_event(Repeated(Gaussian(4.0), 16), "REPLACE_ONE").guarantee()
     G_{2}
     """
-    return _plan(event, _relation(neighboring_relation), _DEEPEST)
+    return _plan(event, relation_of(neighboring_relation), _DEEPEST)
 
 
-def _plan(event: Any, relation: Relation, levels: int) -> Plan:
+def _plan(event: Any, relation: Any, levels: int) -> Plan:
     if levels == 0:
         raise PlanError(f"the event nests more than {_DEEPEST} samplings, deeper than any that is read")
     reader = Reader(relation, lambda inner: _plan(inner, relation, levels - 1))
     adjacency: Adjacency = "replace-one" if relation == "REPLACE_ONE" else "add-remove"
-    return Plan(_joined(_parts(event, reader)), adjacency)
+    return Plan(joined(_parts(event, reader)), adjacency)
 
 
-def _parts(event: Any, reader: Reader) -> Counter[Mechanism | Concentrated]:
+def _parts(event: Any, reader: Reader) -> Parts:
     """Count what an event is made of; compositions are walked without recursion, however deep."""
-    found: Counter[Mechanism | Concentrated] = Counter()
+    found: Parts = Counter()
     pending = [(event, 1)]
     while pending:
         each, n = pending.pop()
@@ -99,21 +88,6 @@ def _parts(event: Any, reader: Reader) -> Counter[Mechanism | Concentrated]:
             if part is not None and n:
                 found[part] += n
     return found
-
-
-def _joined(parts: Counter[Mechanism | Concentrated]) -> dict[Mechanism, int]:
-    """Sum what is known by concentrated privacy alone: rho and xi add, which beats composing their curves."""
-    plain = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
-    sums = [(part, n) for part, n in parts.items() if isinstance(part, Concentrated)]
-    return plain | ({concentrated(sums): 1} if sums else {})
-
-
-def _relation(value: Any) -> Relation:
-    """Return the name of a neighbouring relation, given as that name or as dp_accounting's enumeration."""
-    name = "ADD_OR_REMOVE_ONE" if value is None else getattr(value, "name", value)
-    if not isinstance(name, str) or name not in RELATIONS:
-        raise PlanError(f"neighboring_relation = {shown(value)} is none of {', '.join(RELATIONS)}")
-    return name
 
 
 def _fields(event: Any, *names: str) -> list[Any]:

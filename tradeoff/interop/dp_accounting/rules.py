@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -21,7 +22,17 @@ from tradeoff.mechanisms.base import ratio
 from tradeoff.mechanisms.discrete import MOST_SQUARE
 from tradeoff.operators.subsample import subsample
 
+# Neighbouring relations by the names that dp_accounting has for them.
 Relation = Literal["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"]
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+
+
+def relation_of(value: Any) -> Relation:
+    """Return the name of a neighbouring relation, given as that name or as dp_accounting's enumeration."""
+    name = "ADD_OR_REMOVE_ONE" if value is None else getattr(value, "name", value)
+    if not isinstance(name, str) or name not in RELATIONS:
+        raise PlanError(f"neighboring_relation = {shown(value)} is none of {', '.join(RELATIONS)}")
+    return name
 
 
 def kind_of(event: Any) -> str:
@@ -52,33 +63,28 @@ class Reader(NamedTuple):
 
 
 Part = Mechanism | Concentrated | None  # what an event becomes; None costs nothing
+Parts = Counter[Mechanism | Concentrated]
 _OPEN = ApproximateDP(0.0, 1.0)  # no privacy at all
 
 # Events in which a special record adds 0 to a sum, as one that is not sampled does.
 _SUMS = frozenset(
     {
-        "NoOpDpEvent",
-        "NonPrivateDpEvent",
-        "GaussianDpEvent",
-        "LaplaceDpEvent",
-        "DiscreteLaplaceDpEvent",
-        "DiscreteGaussianDpEvent",
-        "SingleEpochTreeAggregationDpEvent",
-        "MixtureOfGaussiansDpEvent",
-        "PoissonSampledDpEvent",
-        "SelfComposedDpEvent",
-        "ComposedDpEvent",
+        *("NoOpDpEvent", "NonPrivateDpEvent", "GaussianDpEvent", "LaplaceDpEvent", "DiscreteLaplaceDpEvent"),
+        *("DiscreteGaussianDpEvent", "SingleEpochTreeAggregationDpEvent", "MixtureOfGaussiansDpEvent"),
+        *("PoissonSampledDpEvent", "SelfComposedDpEvent", "ComposedDpEvent"),
     }
 )
 
 
-def concentrated(sums: Iterable[tuple[Concentrated, int]]) -> Mechanism:
-    """Return the mechanism of summed rho and xi, rounded up."""
-    listed = list(sums)
-    rho, xi = (
-        float(total(whole(n) * getattr(part, name) for part, n in listed).upper) for name in ("rho", "xi")
-    )
-    return mechanisms.Custom(from_zcdp(rho, xi))
+def joined(parts: Parts) -> dict[Mechanism, int]:
+    """Sum what is known by concentrated privacy alone: rho and xi add, which beats composing their curves."""
+    plain = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
+    sums = [(part, whole(n)) for part, n in parts.items() if isinstance(part, Concentrated)]
+    if not sums:
+        return plain
+    rho = total(n * part.rho for part, n in sums).upper
+    xi = total(n * part.xi for part, n in sums).upper
+    return plain | {mechanisms.Custom(from_zcdp(float(rho), float(xi))): 1}
 
 
 def _only(reader: Reader, event: str, *allowed: Relation) -> None:
@@ -159,22 +165,20 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
         raise PlanError(
             "a sampled batch of limited size is stated for one number of records: no sample has it"
         )
-    shown_by = (
-        [name for name in _kinds(event) if name not in _SUMS] if reader.relation == "REPLACE_SPECIAL" else []
-    )
-    if shown_by:
+    showing = (name for name in _kinds(event) if name not in _SUMS)
+    if reader.relation == "REPLACE_SPECIAL" and (shown_by := next(showing, None)):
         raise PlanError(
-            f"a {shown_by[0]} in a PoissonSampledDpEvent is not known under REPLACE_SPECIAL: "
+            f"a {shown_by} in a PoissonSampledDpEvent is not known under REPLACE_SPECIAL: "
             "its answers may show that a special record is there"
         )
-    match list(inner.mechanisms.items()) if reader.relation != "REPLACE_ONE" else []:
+    if reader.relation == "REPLACE_ONE":
+        sigma = _doubled_noise("PoissonSampledDpEvent", inner)
+        return mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=p, adjacency="replace-one")
+    match list(inner.mechanisms.items()):
         case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
             return mechanisms.SubsampledGaussian(sigma, p)
         case [(mechanisms.Laplace(scale=scale, sensitivity=sensitivity), 1)]:
             return mechanisms.SubsampledLaplace(scale, p, sensitivity)
-    if reader.relation == "REPLACE_ONE":
-        sigma = _doubled_noise("PoissonSampledDpEvent", inner)
-        return mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=p, adjacency="replace-one")
     return mechanisms.Custom(curve=subsample(inner.curve(), p), adjacency="add-remove")
 
 
