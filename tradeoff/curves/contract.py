@@ -306,9 +306,7 @@ class TradeOff(Hooks):
 
     def __le__(self, other: TradeOff) -> bool:
         """Whether ``other`` is at least as private everywhere."""
-        from tradeoff.operators.order import at_least
-
-        return at_least(operand(other), self)
+        return operand(other) >= self
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
         """Whether f >= g (x) f_{0,failure}, ``failure`` in [0, 1], decided from certified bounds."""

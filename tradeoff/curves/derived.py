@@ -63,7 +63,6 @@ class Derived(TradeOff):
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         """Return the operator on changed operands and parameters, built anew: it may be another curve."""
-        del change
         raise SymbolError(f"{self!r} cannot substitute its symbols; substitute in the curves it is made of")
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
@@ -80,10 +79,9 @@ class Derived(TradeOff):
         return self.laws()[0]
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and (self.operands, self.parameters) == (
-            other.operands,
-            other.parameters,
-        )
+        if type(self) is not type(other):
+            return False
+        return (self.operands, self.parameters) == (other.operands, other.parameters)
 
     def __hash__(self) -> int:
         return hash((type(self), self.operands, self.parameters))

@@ -180,9 +180,8 @@ class _Problem:
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
         at, turned = found
         turn = [(~low, ~high) if turned else (low, high) for low, high in pairs]
-        each = np.array(
-            [-at.gain(n * at.between(*pair), of="epsilon") for n, pair in zip(self.counts, turn, strict=True)]
-        )
+        gains = [n * at.between(*pair) for n, pair in zip(self.counts, turn, strict=True)]
+        each = np.array([-at.gain(gain, of="epsilon") for gain in gains])
         return each, self._above(answer.upper if answer else at.loss)
 
     def _touch(self, x: Array) -> tuple[Bounds[float], dict[str, float] | None]:

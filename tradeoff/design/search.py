@@ -174,9 +174,8 @@ class Search:
         least, most = (0.0, self._place(MOST)) if self.integer else (-_FARTHEST, _FARTHEST)
         t = min(max(t, least), most)
         for last, side in ((known[-1], 1.0), (known[0], -1.0)):
-            room = min(
-                (abs(wall - last) for wall in self.walls if (wall - last) * side > 0), default=math.inf
-            )
+            beyond = (abs(wall - last) for wall in self.walls if (wall - last) * side > 0)
+            room = min(beyond, default=math.inf)
             if (t - last) * side >= room:
                 t = last + side * room / 2 if room > _AT_WALL else last
         tried = {p.x for p in self.points} | {self._number(wall) for wall in self.walls}

@@ -76,11 +76,6 @@ class ThresholdedKeys(Mechanism):
         object.__setattr__(self, "threshold", threshold)
         self._noisy()
 
-    @property
-    def _changed(self) -> int:
-        """Most keys whose value one record changes."""
-        return self.keys * (2 if self.adjacency == "replace-one" else 1)
-
     def _noisy(self) -> Mechanism:
         """Return the mechanism on the value of one key."""
         if self.noise == "geometric":
@@ -92,7 +87,8 @@ class ThresholdedKeys(Mechanism):
         return {name: value for name, value in given.items() if (name, value) != ("adjacency", "add-remove")}
 
     def curve(self) -> TradeOff:
-        return (self._noisy().curve() @ TotalVariation(float(self._shown().upper))) ** self._changed
+        each = self._noisy().curve() @ TotalVariation(float(self._shown().upper))
+        return each ** (self.keys * (2 if self.adjacency == "replace-one" else 1))
 
     def _shown(self) -> Bounds:
         """Bound the probability that a key of one record alone is shown."""

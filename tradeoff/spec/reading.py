@@ -174,9 +174,8 @@ def _entries(found: Any) -> list[tuple[str, Mapping[str, Any]]]:
         raise PlanError("mechanism is missing; allowed: at least one [[mechanism]] table")
     if not isinstance(found, list):
         raise PlanError("mechanism is not an array of tables; write [[mechanism]], with double brackets")
-    return [
-        (table_name(i), table(table_name(i), entry, "a [[mechanism]] table")) for i, entry in enumerate(found)
-    ]
+    named = [(table_name(i), entry) for i, entry in enumerate(found)]
+    return [(where, table(where, entry, "a [[mechanism]] table")) for where, entry in named]
 
 
 def step(where: str, entry: Mapping[str, Any], neighbours: str) -> tuple[Mechanism, int, Adjacency]:
