@@ -80,17 +80,12 @@ class TradeOff(Hooks):
         Parameters
         ----------
         alpha
-            Type I errors in [0, 1]; any shape.
+            Type I errors in [0, 1]; any shape, which is that of the answer.
         tol
             Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as a second
             or so allows.
         **how
             ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
-
-        Returns
-        -------
-        float or ndarray
-            A lower bound on f(alpha), shaped like ``alpha``.
 
         Raises
         ------
@@ -110,17 +105,14 @@ class TradeOff(Hooks):
     ) -> float | Array:
         """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha: an upper bound.
 
+        See Dong, Roth, Su 2022, Proposition 2.12.
+
         Parameters
         ----------
         epsilon
-            Losses in nats, any real number or infinity; any shape.
+            Losses in nats, any real number or infinity; any shape, which is that of the answer.
         tol, **how
             Relative width the bounds must reach; see ``bounds``.
-
-        Returns
-        -------
-        float or ndarray
-            An upper bound on delta, shaped like ``epsilon`` (Dong, Roth, Su 2022, Proposition 2.12).
         """
         return ask(self, "epsilon", epsilon, tol, how).upper
 
@@ -133,17 +125,14 @@ class TradeOff(Hooks):
     ) -> float | Array:
         """Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
 
+        It is +inf only if delta < Q(L = inf) truly, or no bound is known.
+
         Parameters
         ----------
         delta
             Probabilities in [0, 1]; any shape. Negative epsilon answers delta > delta(0); 0 asks for sup L.
         tol, **how
             Absolute width the bounds must reach; see ``bounds``.
-
-        Returns
-        -------
-        float or ndarray
-            An upper bound on epsilon; +inf only if delta < Q(L = inf) truly, or no bound is known.
         """
         return ask(self, "delta", delta, tol, how).upper
 
@@ -170,16 +159,13 @@ class TradeOff(Hooks):
     def renyi(self, order: float) -> float:
         """Renyi divergence D_a(P || Q) of the pair behind f = T(P, Q), in nats: an upper bound.
 
+        Infinite where P has mass that Q has not (a >= 1), or no bound is known. delta(eps) follows the other
+        direction, D_a(Q || P), which is ``(~f).renyi(a)``.
+
         Parameters
         ----------
         order
             In (0, inf]; 1 is KL(P || Q), inf the largest log dP/dQ (van Erven, Harremoes 2014).
-
-        Returns
-        -------
-        float
-            Infinite where P has mass that Q has not (a >= 1), or no bound is known. delta(eps) follows the
-            other direction, D_a(Q || P), which is ``(~f).renyi(a)``.
 
         Examples
         --------
@@ -197,17 +183,16 @@ class TradeOff(Hooks):
     def divergence(self, function: str | Callable[[float], float]) -> float:
         """F-divergence D_F(P || Q) = int F(dP/dQ) dQ of the pair behind f = T(P, Q): an upper bound.
 
+        ``(~f).divergence(F)`` is D_F(Q || P) (Liese, Vajda 2006).
+
         Parameters
         ----------
         function
             ``"kl"`` (F(t) = t log t), ``"chi2"`` ((t - 1)^2), ``"hellinger"`` ((sqrt(t) - 1)^2/2, the squared
             distance), ``"total-variation"`` (|t - 1|/2), or a convex function of t >= 0, t from 0.0 on.
 
-        Returns
-        -------
-        float
-            ``(~f).divergence(F)`` is D_F(Q || P) (Liese, Vajda 2006).
-
+        Examples
+        --------
         >>> from tradeoff import Gaussian
         >>> round(Gaussian(1).divergence("chi2"), 9)
         1.718281828
@@ -225,17 +210,14 @@ class TradeOff(Hooks):
     ) -> Explanation:
         """Tell which engine answers a question, why, in what time and how narrowly; prints as a short table.
 
+        It has ``bounds``, and one step for every time an engine was asked; none for a closed form.
+
         Parameters
         ----------
         epsilon, delta, alpha
             The one that is given is asked: delta at a loss in nats, epsilon at a delta, beta at an alpha.
         tol, **how
             As in the question itself.
-
-        Returns
-        -------
-        Explanation
-            ``bounds``, and one step for every time an engine was asked; none for a closed form.
 
         Raises
         ------

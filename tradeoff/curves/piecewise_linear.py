@@ -115,17 +115,14 @@ class PiecewiseLinear(TradeOff):
 
     @classmethod
     def hull(cls, alpha: Iterable[Number], beta: Iterable[Number]) -> PiecewiseLinear:
-        """Lower convex hull of tests with errors (alpha, beta), such as a measured ROC.
+        """Lower convex hull of tests with errors (alpha, beta), such as a measured ROC, and 1 - alpha.
+
+        It is the greatest curve below them: a mechanism's is no higher, maybe lower.
 
         Parameters
         ----------
         alpha, beta
             Type I and type II errors (false-positive and false-negative rates) in [0, 1], in any order.
-
-        Returns
-        -------
-        PiecewiseLinear
-            The greatest curve below the points and 1 - alpha: a mechanism's is no higher, maybe lower.
 
         Raises
         ------
@@ -265,12 +262,8 @@ class PiecewiseLinear(TradeOff):
         Parameters
         ----------
         ratio
-            Number >= 0; a ``Fraction`` or integer keeps the answer exact for an exact curve.
-
-        Returns
-        -------
-        Fraction or float
-            The exact value for exact vertices and ratio, else the float at or above it.
+            Number >= 0; a ``Fraction`` or integer keeps the answer exact for an exact curve; else the answer
+            is the float at or above it.
         """
         checked, known = number("ratio", ratio, 0, open_high=True, down=True), ratio_of(ratio)
         slope = Fraction(checked) if known is None else known

@@ -110,7 +110,9 @@ class Accountant:
         return from_history(self.history)
 
     def get_epsilon(self, delta: float, *, tol: float | None = None, **_: Any) -> float:
-        """Privacy loss so far: an upper bound on the least epsilon >= 0 with (epsilon, delta)-DP.
+        """Privacy loss so far, in nats: an upper bound on the least epsilon >= 0 with (epsilon, delta)-DP.
+
+        It holds for both orders of the neighbours.
 
         Parameters
         ----------
@@ -120,11 +122,6 @@ class Accountant:
             Absolute width the bounds must reach.
         **_
             Options of other accountants, such as ``alphas`` or ``eps_error``, which mean nothing here.
-
-        Returns
-        -------
-        float
-            In nats, for both orders of the neighbours.
         """
         return max(self.plan.guarantee().epsilon(delta, tol=tol), 0.0)
 

@@ -25,7 +25,7 @@ _LEAST = 1e-100
 
 
 def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
-    """Curve that an OpenDP measurement guarantees at an input distance.
+    """Symmetric curve that an OpenDP measurement guarantees at an input distance, in both orders.
 
     Parameters
     ----------
@@ -33,11 +33,6 @@ def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
         A ``Measurement``: its ``output_measure`` and ``map(d_in)`` are read.
     d_in
         Distance of neighbours, in its input metric.
-
-    Returns
-    -------
-    TradeOff
-        Symmetric: OpenDP's measures speak of both orders.
     """
     if not (hasattr(measurement, "output_measure") and callable(getattr(measurement, "map", None))):
         raise KindError(f"measurement = {shown(measurement)} has no output_measure and map(d_in)")
@@ -87,17 +82,14 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
 def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOff:
     """Curve of a privacy profile known at points: a ``PrivacyProfile`` of OpenDP, or a function.
 
+    It is the largest that these pairs imply, in exact fractions; between them a chord is lost.
+
     Parameters
     ----------
     profile
         Upper bounds on delta at epsilon >= 0, for both orders; it is taken at its word.
     epsilons
         Where to ask, in nats; default: 0, and 400 places from 0.001 to 100.
-
-    Returns
-    -------
-    TradeOff
-        The largest curve that these pairs imply, in exact fractions; between them a chord is lost.
 
     Examples
     --------
@@ -117,6 +109,8 @@ def privacy_map(
 ) -> Callable[[Any], tuple[float, float]]:
     """Privacy map for ``make_user_measurement`` with the measure ``approximate(max_divergence())``.
 
+    It is ``d_in -> (epsilon, delta)``, epsilon rounded up and at least 0.
+
     Parameters
     ----------
     guarantee
@@ -124,11 +118,6 @@ def privacy_map(
         Of a curve that is not symmetric the either-order envelope is taken.
     delta
         Probability in [0, 1] at which epsilon is asked.
-
-    Returns
-    -------
-    callable
-        ``d_in -> (epsilon, delta)``, epsilon rounded up and at least 0.
 
     Examples
     --------

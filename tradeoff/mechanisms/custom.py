@@ -158,12 +158,7 @@ class CanonicalNoise(Mechanism):
         Parameters
         ----------
         probability
-            Numbers in (0, 1).
-
-        Returns
-        -------
-        array
-            Of the same shape.
+            Numbers in (0, 1); their shape is that of the answer.
 
         Raises
         ------
@@ -191,11 +186,6 @@ class CanonicalNoise(Mechanism):
         rng
             Source of randomness. Floats are rounded, so that an attacker who sees all their bits may learn
             more than the curve says: round what is released to a grid, or use it in simulations.
-
-        Returns
-        -------
-        array
-            Of the given shape.
 
         Raises
         ------

@@ -118,20 +118,14 @@ class Plan(Displayed):
     def curve(self) -> TradeOff:
         """Product of all curves in one order of the pair; what may turn freely enters as its own envelope.
 
-        Returns
-        -------
-        TradeOff
-            T(P, Q) with the record absent under P, for tied mechanisms. It speaks for one order only.
+        It is T(P, Q) with the record absent under P, for tied mechanisms, and speaks for one order only.
         """
         return tensor((_factor(mechanism), n) for mechanism, n in self.mechanisms.items() if n)
 
     def guarantee(self) -> TradeOff:
         """Curve valid for every ordered pair of neighbours: the envelope of ``curve()``, taken at the end.
 
-        Returns
-        -------
-        TradeOff
-            A symmetric curve: ``curve()`` where it is symmetric, else the hull of the minimum of both orders.
+        It is symmetric: ``curve()`` where that is symmetric, else the hull of the minimum of both orders.
         """
         return self.curve().symmetrise(assume="either-order")
 

@@ -57,10 +57,7 @@ class Sampled(Mechanism):
     def curve(self) -> TradeOff:
         """Curve of one release: a record absent under the null and present under the alternative.
 
-        Returns
-        -------
-        TradeOff
-            For replaced records a symmetric curve.
+        For replaced records it is symmetric.
         """
         return thinned(self._base(), self._hits(), replaced=self.adjacency == "replace-one")
 

@@ -63,18 +63,13 @@ class PlanFile(Displayed):
 
 
 def load(path: str | Path) -> PlanFile:
-    r"""Read a plan file.
+    r"""Read a plan file; equal mechanisms are merged and their counts added.
 
     Parameters
     ----------
     path
         A TOML file: ``title``, ``adjacency``, ``delta``, ``epsilon``, ``alpha``, all optional, and at least
         one ``[[mechanism]]`` with a ``kind``, the parameters of that kind, and a ``count`` (default 1).
-
-    Returns
-    -------
-    PlanFile
-        Equal mechanisms are merged and their counts added.
 
     Raises
     ------
@@ -105,7 +100,7 @@ def load(path: str | Path) -> PlanFile:
 
 
 def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> PlanFile:
-    r"""Read a plan from TOML text; ``name`` stands for the file in error messages.
+    r"""Read a plan and its questions from TOML text.
 
     Parameters
     ----------
@@ -115,11 +110,6 @@ def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> Plan
         What errors call the text.
     folder
         Where files that the plan names are looked for.
-
-    Returns
-    -------
-    PlanFile
-        The plan and its questions.
 
     Raises
     ------

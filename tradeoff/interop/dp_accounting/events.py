@@ -19,7 +19,7 @@ _DEEPEST = 50
 
 
 def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
-    """Plan that an event of dp_accounting describes.
+    """Plan that an event of dp_accounting describes; its ``.guarantee()`` is the curve.
 
     Parameters
     ----------
@@ -30,11 +30,6 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
         A ``NeighboringRelation`` or its name; default ADD_OR_REMOVE_ONE. REPLACE_SPECIAL (a record becomes
         zero) has the pairs of add/remove for every event that is a sum. Under REPLACE_ONE the noise of
         Gaussian and Laplace events, which is stated per record, counts twice: a sum moves by up to 2 C.
-
-    Returns
-    -------
-    Plan
-        ``.guarantee()`` is its curve.
 
     Raises
     ------

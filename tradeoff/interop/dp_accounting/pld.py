@@ -138,17 +138,14 @@ def _atoms(state: dict[str, Any]) -> tuple[Array, Array]:
 def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
     """Write a ``PrivacyLossDistribution`` of dp_accounting with a profile at or above the curve's.
 
+    It is pessimistic, with one mass function for each order, or one for both if the curve is symmetric.
+
     Parameters
     ----------
     curve
         T(P, Q) with the record absent under P; for a plan ``plan.curve()``. Its inverse is written as "add".
     discretization
         Step of the grid of losses, in nats.
-
-    Returns
-    -------
-    PrivacyLossDistribution
-        Pessimistic, one mass function for each order, one for both if the curve is symmetric.
 
     Raises
     ------
