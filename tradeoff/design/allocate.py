@@ -267,6 +267,9 @@ def allocate(
 ) -> Allocation:
     """Share one guarantee out: noise scales that meet it, certified, at the least cost.
 
+    They are the cheapest of three: the optimum (a local one, where there are several), equal scales, and the
+    zCDP optimum.
+
     Parameters
     ----------
     parts
@@ -277,12 +280,6 @@ def allocate(
     cost
         From the scales, part by part, to a positive number that grows with each. Default: the sum of
         weight * count * scale^2.
-
-    Returns
-    -------
-    Allocation
-        The cheapest of three: the optimum (a local one, where there are several), equal scales, and the
-        zCDP optimum.
 
     Raises
     ------

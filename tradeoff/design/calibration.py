@@ -67,6 +67,9 @@ def calibrate(
 ) -> Calibration:
     """Find the number for which a guarantee just meets a target: noise, a sample rate, a count of steps.
 
+    ``value`` is on the safe side, within ``bounds``. That the loss is monotone is not checked: without it,
+    ``value`` still meets the target, and the target is still crossed within ``bounds``.
+
     Parameters
     ----------
     build
@@ -86,12 +89,6 @@ def calibrate(
     tol
         Width of ``bounds`` relative to their upper end, in (0, 1); more where the answers are known worse,
         or floats lie farther apart.
-
-    Returns
-    -------
-    Calibration
-        ``value`` on the safe side, ``bounds``, ``achieved``. That the loss is monotone is not checked:
-        without it, ``value`` still meets the target, and the target is still crossed within ``bounds``.
 
     Raises
     ------

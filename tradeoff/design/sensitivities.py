@@ -218,20 +218,17 @@ def sensitivities(
 ) -> Sensitivities:
     """Estimate what epsilon, or delta, gains with every parameter and count of a composition.
 
+    Each has a row: estimates, usually to 1e-6 of themselves, from the integral over a saddle-point line (Zhu,
+    Dong, Wang 2022) differentiated under its sign; where none closes, from differences of certified answers,
+    counts moving by one. A parameter less than a step from an end of its range moves by less, and its slope
+    is known to 1e-3.
+
     Parameters
     ----------
     curve
         Any curve; of an envelope of both orders the one that loses more is differentiated.
     delta, epsilon
         The one that is given is asked: d epsilon at a delta, in nats, or d delta at a loss.
-
-    Returns
-    -------
-    Sensitivities
-        A row for every parameter and count of a factor. Estimates, usually to 1e-6 of themselves, from
-        the integral over a saddle-point line (Zhu, Dong, Wang 2022) differentiated under its sign; where
-        none closes, from differences of certified answers, counts moving by one. A parameter less
-        than a step from an end of its range moves by less, and its slope is known to 1e-3.
 
     Raises
     ------

@@ -20,19 +20,16 @@ Step = tuple[float, float, int] | tuple[float, float, int, int]
 def from_history(history: Iterable[Any]) -> Plan:
     """Plan of the steps that an accountant of Opacus remembers.
 
+    They are DP-SGD on Poisson samples, for neighbours with one record more or less, as Opacus takes them. A
+    step without noise has no privacy. A record is in Bin(k, rate) of k batches, and moves their sum as a
+    group of so many would, where Opacus takes one hit at k times the rate, which loses less.
+
     Parameters
     ----------
     history
         ``accountant.history``, or the ``"history"`` of its ``state_dict()``: triples (noise multiplier,
         sample rate, steps), as every accountant of Opacus keeps them. A fourth number says how many batches,
         each a sample of its own, were added up in one step.
-
-    Returns
-    -------
-    Plan
-        Steps of DP-SGD on Poisson samples, for neighbours with one record more or less, as Opacus takes them.
-        A step without noise has no privacy. A record is in Bin(k, rate) of k batches, and moves their sum as
-        a group of so many would, where Opacus takes one hit at k times the rate, which loses less.
 
     Raises
     ------

@@ -70,18 +70,15 @@ def _edges(f: PiecewiseLinear) -> list[Line]:
 def from_pld(pld: Any) -> Orders:
     """Read a ``PrivacyLossDistribution`` of dp_accounting, as exactly as floats hold it.
 
+    Of ``remove`` and ``add``, ``.curve()`` is what both prove, ``.guarantee()`` holds for every pair. Each
+    has a profile at or above that of its probability mass function at every epsilon >= 0: the masses are
+    taken as they are, e^-loss is rounded down, and what they miss of 1 is one more atom. Where they add to
+    more than 1, the last ones are cut, which shows at the most negative epsilons alone.
+
     Parameters
     ----------
     pld
         A pessimistic distribution.
-
-    Returns
-    -------
-    Orders
-        ``remove`` and ``add``; ``.curve()`` is what both prove, ``.guarantee()`` holds for every pair. Each
-        has a profile at or above that of its probability mass function at every epsilon >= 0: the masses
-        are taken as they are, e^-loss is rounded down, and what they miss of 1 is one more atom. Where they
-        add to more than 1, the last ones are cut, which shows at the most negative epsilons alone.
 
     Raises
     ------
