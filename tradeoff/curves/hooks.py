@@ -43,39 +43,23 @@ class Hooks(ABC):
 
     @abstractmethod
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        """Bound f(alpha): the hook behind ``f(alpha)`` and ``f.bounds(alpha)``.
+        """Bound f(alpha), alpha in [0, 1]: the hook behind ``f(alpha)`` and ``f.bounds(alpha)``.
 
-        Parameters
-        ----------
-        alpha
-            Type I errors in [0, 1].
-        tol
-            Width wanted, relative to min(beta, 1 - alpha - beta).
+        ``tol`` is relative to min(beta, 1 - alpha - beta).
         """
 
     @abstractmethod
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon) = sup_alpha 1 - f(alpha) - e^eps alpha: the hook behind ``f.delta``.
 
-        Parameters
-        ----------
-        epsilon
-            Finite losses in nats, of either sign.
-        tol
-            Relative width wanted.
+        Losses are finite, in nats, of either sign; ``tol`` is relative to delta.
         """
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Bound the least epsilon with delta(epsilon) <= delta: the hook behind ``f.epsilon``.
 
-        Unless overridden it is found by bisection on ``delta_bounds``, some dozen calls for all entries.
-
-        Parameters
-        ----------
-        delta
-            Probabilities in (Q(L = inf), 1).
-        tol
-            Absolute width wanted.
+        Probabilities are in (Q(L = inf), 1); ``tol`` is absolute. Unless overridden it is found by bisection
+        on ``delta_bounds``, some dozen calls for all entries.
         """
         return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
 

@@ -21,23 +21,7 @@ SCHEMES = words(*get_args(Scheme))
 
 
 class Sampled(Mechanism):
-    """A mechanism on a secret batch of the records; its kinds are frozen dataclasses with these fields.
-
-    Parameters
-    ----------
-    sample_rate
-        Probability that a record enters the batch, in [0, 1]; for draws with replacement the expected number
-        of times it does, batch size over size of the data set.
-    scheme
-        ``"poisson"``, ``"without-replacement"`` or ``"with-replacement"``.
-    adjacency
-        ``"add-remove"`` (for Poisson samples only: with a fixed size, one record more changes the chances of
-        all others) or ``"replace-one"``; unless said, the first for Poisson samples, else the second.
-    batch_size
-        Number of draws, for ``"with-replacement"`` only.
-    group_size
-        Number of records that are added, removed or replaced together, for Poisson samples only.
-    """
+    """A mechanism on a secret batch of the records; ``Subsampled`` describes the fields of all its kinds."""
 
     sample_rate: float
     scheme: Scheme

@@ -136,13 +136,14 @@ class Subsampled(Sampled):
         replacing a record. With Poisson samples it must hold for a record that is left out, too: no answer,
         of randomised response say, may show whether it is there.
     sample_rate
-        Probability that a record enters the batch, in [0, 1]; for draws with replacement batch size over size
-        of the data set.
+        Probability that a record enters the batch, in [0, 1]; for draws with replacement the expected number
+        of times it does, batch size over size of the data set.
     scheme
         ``"poisson"``, a coin per record; ``"without-replacement"``, a set of fixed size;
         ``"with-replacement"``, draws of one record each.
     adjacency
-        ``"add-remove"``, for Poisson samples only and their default, or ``"replace-one"``.
+        ``"add-remove"``, for Poisson samples only (with a fixed size, one record more changes the chances of
+        all others) and their default, or ``"replace-one"``.
     batch_size
         Number of draws, for ``"with-replacement"`` only.
     group_size
