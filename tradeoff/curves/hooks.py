@@ -107,8 +107,10 @@ class Hooks(ABC):
 
     @property
     def least_sup_loss(self) -> float:
-        """Return a lower bound on sup L: ``sup_loss`` is rounded up where it is computed."""
-        return rounded_down(self.sup_loss) if self.composed else self.sup_loss
+        """Return a lower bound on sup L: engines round it up by less than 64 units of it, and 8 of a nat."""
+        top = self.sup_loss
+        known = not self.composed or np.isinf(top) or top == 0
+        return top if known else top - UNIT * (64 * abs(top) + 8)
 
     @property
     def leak(self) -> float | None:
@@ -210,8 +212,3 @@ def assuming(assumptions: Sequence[str]) -> str:
     """Return what is printed behind a curve that rests on assumptions."""
     count = len(assumptions)
     return f" (assumes {count} thing{'s' if count > 1 else ''}: see .assumptions)" if count else ""
-
-
-def rounded_down(sup_loss: float) -> float:
-    """Return a loss below every one that rounds up to this: by fewer than 64 units of it, and 8 of a nat."""
-    return sup_loss if np.isinf(sup_loss) or sup_loss == 0 else sup_loss - UNIT * (64 * abs(sup_loss) + 8)
