@@ -14,7 +14,7 @@ import tradeoff as to
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError, KindError
 from tradeoff.families.discrete import AllocatedCurve
-from tradeoff.mechanisms.hits import capped, hits
+from tradeoff.mechanisms.sampled import capped, hits
 
 EPSILON = np.array([-1.0, -0.1, 0.0, 0.05, 0.3, 1.0, 2.0])
 X = np.linspace(-14, 14, 40_001)

@@ -178,15 +178,8 @@ class PiecewiseLinear(TradeOff):
         """Return the vertices as fractions: of a pair that adds to 1, floats hold the smaller number."""
         if self.exact:
             return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
-        sides = zip((self.alpha, self.beta), self.complements, strict=True)
-        near = [
-            [
-                Fraction(v) if v <= 0.5 else 1 - Fraction(r)
-                for v, r in zip(*map(np.ndarray.tolist, side), strict=True)
-            ]
-            for side in sides
-        ]
-        return list(zip(*near, strict=True))
+        points = zip(*map(np.ndarray.tolist, self.points), strict=True)
+        return [(_nearer(x, p), _nearer(y, q)) for x, y, p, q in points]
 
     def rational(self) -> PiecewiseLinear:
         """Return the same curve with fractions for vertices, which every operation keeps exact."""
@@ -348,6 +341,10 @@ def capped(size: int) -> None:
             f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; "
             "use .floats(), which the engine composes"
         )
+
+
+def _nearer(value: float, rest: float) -> Fraction:
+    return Fraction(value) if value <= 0.5 else 1 - Fraction(rest)
 
 
 def _settle(*coordinates: Any) -> None:

@@ -3,7 +3,6 @@
 from tradeoff.mechanisms.amplified import RandomAllocation, ShuffledRandomizers
 from tradeoff.mechanisms.base import Adjacency, Mechanism, Order
 from tradeoff.mechanisms.batches import BandedFactorization, MixtureOfGaussians, TruncatedSubsampledGaussian
-from tradeoff.mechanisms.bounded import BoundedGaussian, BoundedLaplace, TruncatedGaussian, TruncatedLaplace
 from tradeoff.mechanisms.custom import CanonicalNoise, Custom
 from tradeoff.mechanisms.discrete import (
     BinomialNoise,
@@ -15,7 +14,14 @@ from tradeoff.mechanisms.discrete import (
 from tradeoff.mechanisms.keys import ThresholdedKeys
 from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
 from tradeoff.mechanisms.local import Rappor, Staircase, SubsetSelection
-from tradeoff.mechanisms.noise import Gaussian, Laplace
+from tradeoff.mechanisms.noise import (
+    BoundedGaussian,
+    BoundedLaplace,
+    Gaussian,
+    Laplace,
+    TruncatedGaussian,
+    TruncatedLaplace,
+)
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.repeated import BestOfRuns
 from tradeoff.mechanisms.response import ApproximateDP, PureDP, RandomizedResponse

@@ -28,7 +28,7 @@ from tradeoff.mechanisms.base import (
     ratio,
     wholes,
 )
-from tradeoff.mechanisms.hits import capped
+from tradeoff.mechanisms.sampled import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import added, mixture
 from tradeoff.operators.subsample import subsample
