@@ -134,10 +134,7 @@ class Accountant:
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
         """Return what ``DPOptimizer.attach_step_hook`` takes: it records each step of the optimiser.
 
-        Parameters
-        ----------
-        sample_rate
-            Of one batch; of several that an optimiser accumulated each is a sample of its own.
+        The rate is that of one batch; of several that an optimiser accumulated each is a sample of its own.
         """
 
         def hook(optimizer: Any) -> None:

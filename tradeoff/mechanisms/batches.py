@@ -16,7 +16,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import kept
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
+from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.mechanisms.base import (
     LOSS,
     NEIGHBOURS,
@@ -93,7 +93,8 @@ class TruncatedSubsampledGaussian(Mechanism):
 
     def curve(self) -> TradeOff:
         full = capped(self.dataset_size, self.sample_rate, self.batch_size)
-        free, replaced = self._free(), self._moved(full.rate)
+        free = SubsampledGaussian(self.noise_multiplier, self.sample_rate, adjacency=self.adjacency).curve()
+        replaced = self._moved(full.rate)
         if full.certain is not None:
             return replaced if full.certain else free
         often = full.odds > 1
@@ -104,9 +105,6 @@ class TruncatedSubsampledGaussian(Mechanism):
         weights = [(likely, 1.0), (other, share * (1 - _UNSURE)), (self._moved(self.sample_rate), least)]
         every = math.fsum(weight for _, weight in weights)
         return mixture(added((curve, weight / every) for curve, weight in weights))
-
-    def _free(self) -> TradeOff:
-        return SubsampledGaussian(self.noise_multiplier, self.sample_rate, adjacency=self.adjacency).curve()
 
     def _moved(self, rate: float) -> TradeOff:
         twice, added = Gaussian(ratio(2.0, self.noise_multiplier)), self.adjacency == "add-remove"
@@ -176,8 +174,7 @@ class MixtureOfGaussians(Mechanism):
         weights = {shift: Fraction(0) for shift in self.sensitivities}
         for shift, weight in zip(self.sensitivities, self.probabilities, strict=True):
             weights[shift] += Fraction(weight)
-        there: Weights = dict(weights.items())
-        return GaussianMixtures(null={0.0: 1.0}, alternative=there, sigma=self.sigma)
+        return GaussianMixtures(null={0.0: 1.0}, alternative=weights, sigma=self.sigma)
 
 
 @dataclass(frozen=True, repr=False)

@@ -73,9 +73,8 @@ class Plan(Displayed):
             raise PlanError(
                 f"adjacency = {shown(self.adjacency)} is none of {', '.join(map(repr, get_args(Adjacency)))}"
             )
-        counts = {
-            _mechanism(key): count(f"the count of {key!r}", n, 0, _MOST) for key, n in self.mechanisms.items()
-        }
+        given = self.mechanisms.items()
+        counts = {_mechanism(key): count(f"the count of {key!r}", n, 0, _MOST) for key, n in given}
         for mechanism in counts:
             _fits(mechanism, self.adjacency)
         object.__setattr__(self, "mechanisms", MappingProxyType(counts))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
+from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.families.laplace import Laplace
 from tradeoff.mechanisms.base import NEIGHBOURS, NOISE, SHARE, SIZE, Adjacency, Mechanism, ratio, wholes
 from tradeoff.mechanisms.noise import check_scale
@@ -63,9 +63,8 @@ class SubsampledGaussian(Sampled):
         if self.scheme != "poisson" or not (replaced or self.group_size > 1):
             return super().curve()
         found = self._hits()
-        there: Weights = dict(found.weights.items())
-        without: Weights = {-j: w for j, w in found.weights.items()} if replaced else {0: 1.0}
-        pair = GaussianMixtures(null=without, alternative=there, sigma=self.noise_multiplier)
+        without = {-j: w for j, w in found.weights.items()} if replaced else {0: 1.0}
+        pair = GaussianMixtures(null=without, alternative=found.weights, sigma=self.noise_multiplier)
         return leaking(pair, found.beyond)
 
     def _base(self) -> TradeOff:

@@ -100,7 +100,7 @@ def load(path: str | Path) -> PlanFile:
 
 
 def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> PlanFile:
-    r"""Read a plan and its questions from TOML text.
+    r"""Read a plan and its questions from TOML text, with the errors of ``load``.
 
     Parameters
     ----------
@@ -110,11 +110,6 @@ def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> Plan
         What errors call the text.
     folder
         Where files that the plan names are looked for.
-
-    Raises
-    ------
-    PlanError
-        As for ``load``.
 
     Examples
     --------
