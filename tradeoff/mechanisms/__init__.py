@@ -13,7 +13,6 @@ from tradeoff.mechanisms.discrete import (
 )
 from tradeoff.mechanisms.keys import ThresholdedKeys
 from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
-from tradeoff.mechanisms.local import Rappor, Staircase, SubsetSelection
 from tradeoff.mechanisms.noise import (
     BoundedGaussian,
     BoundedLaplace,
@@ -24,7 +23,14 @@ from tradeoff.mechanisms.noise import (
 )
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.repeated import BestOfRuns
-from tradeoff.mechanisms.response import ApproximateDP, PureDP, RandomizedResponse
+from tradeoff.mechanisms.response import (
+    ApproximateDP,
+    PureDP,
+    RandomizedResponse,
+    Rappor,
+    Staircase,
+    SubsetSelection,
+)
 from tradeoff.mechanisms.sampled import Sampled, Scheme
 from tradeoff.mechanisms.selection import (
     AboveThreshold,

@@ -1,17 +1,24 @@
-"""Randomised response, and mechanisms of which only the (epsilon, delta) guarantee is known."""
+"""Randomised answers, most with the losses -eps, 0 and eps, and what only (epsilon, delta) is known of."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count, number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP as PureDPCurve
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
-from tradeoff.mechanisms.base import LOSS, SHARE, Mechanism, wholes, within
-from tradeoff.mechanisms.local import three_losses
+from tradeoff.mechanisms.base import LOSS, SHARE, Mechanism, ratio, wholes, within
+
+_MOST_LOSS = 700.0  # losses up to here have e^eps and e^-eps among the floats
+
+# Below, vertices near 1/2 say nothing of a loss that is less than their rounding: f_{eps,0} stands there.
+_LEAST_LOSS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class RandomizedResponse(Mechanism):
 
     kind = "randomized-response"
 
-    epsilon: float = field(metadata=within(0, 700))
+    epsilon: float = field(metadata=within(0, _MOST_LOSS))
     categories: int = field(default=2, metadata=wholes(2))
 
     def curve(self) -> TradeOff:
@@ -126,3 +133,152 @@ class ApproximateDP(Mechanism):
 
     def curve(self) -> TradeOff:
         return approximate_dp(self.epsilon, self.delta)
+
+
+def _towards_half(name: str, value: Any) -> float:
+    """Return a share as a float, a fraction rounded to where more is lost."""
+    near = number(name, value, 0, 1)
+    return number(name, value, 0, 1, up=near < 0.5, down=near > 0.5)
+
+
+@dataclass(frozen=True)
+class SubsetSelection(Mechanism):
+    """A random subset of all answers, e^eps times as likely if it holds the true one.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats, in [0, 700].
+    categories
+        Number k of possible answers, a whole number from 2.
+    size
+        Size d of the subset, a whole number from 1 to k - 1; the optimum is near k/(e^eps + 1).
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Exact: the corners of the curve are (d(k - d)/((k - 1) D), (d(d - 1) e^eps + (k - 1)(k - d))/((k - 1) D))
+    and its mirror image, D = d e^eps + k - d, from the shares of subsets that hold the one answer and not the
+    other (the mechanism: Wang et al. 2016; Ye, Barg 2018). Size 1 is randomised response.
+
+    Examples
+    --------
+    >>> SubsetSelection(epsilon=1, categories=10, size=3).curve()
+    PL[(0, 1), (0.153966, 0.581477), (0.581477, 0.153966), (1, 0)]
+    """
+
+    kind = "subset-selection"
+
+    epsilon: float = field(metadata=within(0, _MOST_LOSS))
+    categories: int = field(metadata=wholes(2))
+    size: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "size", count("size", self.size, 1, self.categories - 1))
+
+    def curve(self) -> TradeOff:
+        k, d, r = self.categories, self.size, exp(-self.epsilon)
+        total = (d + (k - d) * r) * (k - 1)  # that is D (k - 1) e^-eps, which no loss makes too large
+        held = Bounds.of(d) * (d - 1) + Bounds.of(k - 1) * (k - d) * r
+        return three_losses(self.epsilon, Bounds.of(d) * (k - d) * r / total, held / total)
+
+
+@dataclass(frozen=True)
+class Rappor(Mechanism):
+    """A record as a vector of bits, each flipped alone: RAPPOR, and unary encoding for one bit of many.
+
+    Parameters
+    ----------
+    epsilon
+        Loss of the whole answer in nats, in [0, 700].
+    hashes
+        Number h of bits a record sets; two records differ in 2h bits at most. Each bit is kept with the odds
+        e^(eps/2h) to 1.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Exact: f_{eps/2h, 0}^(2h), for the answers that stay the same for good (Erlingsson, Pihur, Korolova 2014,
+    Theorem 1, where e^(eps/2h) = (1 - f/2)/(f/2)); what is drawn from these again is post-processing.
+
+    Examples
+    --------
+    >>> Rappor(epsilon=2).curve() == PureDP(1).curve() ** 2
+    True
+    """
+
+    kind = "rappor"
+
+    epsilon: float = field(metadata=within(0, _MOST_LOSS))
+    hashes: int = field(default=1, metadata=wholes(1))
+
+    def curve(self) -> TradeOff:
+        return PureDPCurve(ratio(self.epsilon, 2 * self.hashes)) ** (2 * self.hashes)
+
+
+@dataclass(frozen=True, repr=False)
+class Staircase(Mechanism):
+    """Staircase noise on a query: density falling by e^eps a step, steps as wide as the sensitivity.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats, in [0, 700]: the log ratio of neighbouring steps.
+    gamma
+        Share of a step by which the top one is wider to either side, in [0, 1]; left out, 1/(1 + e^(eps/2)),
+        which has the least mean size.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Exact (Geng, Viswanath 2016; the steps in units of the sensitivity): shifts up to the
+    sensitivity lose -eps, 0 or eps, so that a curve is known by its total variation, P(|x| < shift/2), which
+    grows with the shift. With r = e^-eps and D = gamma + r (1 - gamma) the corner is (r (gamma + (1/2 -
+    gamma) r)/D, r/2D) for gamma <= 1/2, else (r/2D, (gamma - 1/2 + r (1 - gamma))/D). It is f_{eps,0} at
+    gamma = 1/2 alone.
+
+    Examples
+    --------
+    >>> Staircase(epsilon=1).curve().delta(0) < PureDP(1).curve().delta(0)
+    True
+    """
+
+    kind = "staircase"
+
+    epsilon: float = field(metadata=within(0, _MOST_LOSS))
+    gamma: float | None = field(default=None, metadata={"checked": _towards_half})
+
+    def curve(self) -> TradeOff:
+        if self.gamma == 0.5:
+            return PureDPCurve(self.epsilon)
+        r = exp(-self.epsilon)
+        gamma = 1 / (1 + exp(self.epsilon / 2)) if self.gamma is None else Bounds.of(self.gamma)
+        least = gamma + r * (1 - gamma)
+        p, rest = (gamma + (0.5 - gamma) * r) / least * r, r / 2 / least
+        if self.gamma is not None and self.gamma > 0.5:
+            p, rest = rest, (gamma - 0.5 + r * (1 - gamma)) / least
+        return three_losses(self.epsilon, p, rest)
+
+
+def three_losses(epsilon: float, p: Bounds, rest: Bounds) -> TradeOff:
+    """Return the symmetric curve with the losses -eps, 0 and eps, its vertices rounded to floats below it.
+
+    ``p`` is the mass under P of the greatest loss, ``rest`` the mass under Q of the others.
+    """
+    if epsilon < _LEAST_LOSS:
+        return PureDPCurve(epsilon) if epsilon else Identity()
+    low, high = sorted((p.lower, rest.lower))
+    return PiecewiseLinear([0.0, low, high, 1.0], [1.0, high, low, 0.0])
