@@ -120,7 +120,8 @@ def called(name: str, function: Callable[[Any], Any], value: Any) -> Any:
     try:
         return function(value)
     except Exception as error:
-        raise DomainError(f"{name}({shown(value)}) raised {type(error).__name__}: {error}") from error
+        told = " ".join(str(error).split())
+        raise DomainError(f"{name}({shown(value)}) raised {type(error).__name__}: {told}") from error
 
 
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tradeoff.composition.cache import Cache, sharing
+from tradeoff.curves.parameters import workers
 from tradeoff.display import Displayed, Grid, exactly, rounded
 from tradeoff.errors import DomainError, SweepError, file_name, needed
 from tradeoff.intervals.bounds import Bounds
@@ -151,7 +152,8 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     -------
     Table
         One row a point, in the order of the grid whatever the number of jobs; each answer is that of the
-        function called alone, to the last bit.
+        function called alone, to the last bit. Processes of joblib give NumPy's linear algebra fewer threads,
+        which may round another way: for the same bits set ``OPENBLAS_NUM_THREADS=1`` for all.
 
     Raises
     ------
@@ -227,8 +229,7 @@ def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
 def _answers(
     function: Callable[..., Any], points: list[dict[str, Any]], lengths: Sequence[int], n_jobs: Any
 ) -> Iterable[dict[str, Any]]:
-    if not (n_jobs is None or (isinstance(n_jobs, int) and not isinstance(n_jobs, bool) and n_jobs != 0)):
-        raise DomainError(f"n_jobs = {n_jobs!r} is neither a number of jobs, nor -1 for every core, nor None")
+    workers("n_jobs", n_jobs)
     if n_jobs == 1:
         memory: Cache[Any] = Cache(_KEPT)
         return (_answer(function, point, memory) for point in points)
@@ -278,7 +279,8 @@ def _answer(function: Callable[..., Any], point: dict[str, Any], memory: Cache[A
         with sharing(memory):
             value = function(**point)
     except Exception as error:
-        raise SweepError(f"{_named(point)}: {type(error).__name__}: {error}", point) from error
+        told = " ".join(str(error).split())
+        raise SweepError(f"{_named(point)}: {type(error).__name__}: {told}", point) from error
     if isinstance(value, Bounds):
         return {"lower": value.lower, "upper": value.upper}
     if not isinstance(value, Mapping):

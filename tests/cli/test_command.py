@@ -385,6 +385,23 @@ def test_a_number_is_calibrated_and_written(run, write):
     assert path.read_text(encoding="utf-8") == TWO.replace("multiplier = 1", f"multiplier = {sigma!r}")
 
 
+def test_a_plan_on_stdin_is_calibrated_and_printed(run, monkeypatch):
+    flags = ("--vary", "mechanism[2].noise_multiplier", "--mu", "1")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(TWO))
+    code, out, err = run("calibrate", "-", *flags)
+    assert (code, err) == (0, "")
+    assert to.spec.loads(out).plan.guarantee().gdp(failure=0).mu <= 1
+    assert "give a plan file" in refused(run("calibrate", "-", *flags, "--write"))
+
+
+@pytest.mark.parametrize("flags", [(), ("--epsilon", "1"), ("--alpha", "0.1", "--mu", "1")])
+def test_a_target_is_given_by_flags_that_go_together(run, write, flags):
+    said = refused(run("calibrate", write(TWO), "--vary", "mechanism[2].noise_multiplier", *flags))
+    assert (
+        "give one of --epsilon with --delta, --mu (with --failure), --beta with --alpha, --advantage" in said
+    )
+
+
 def test_a_file_that_is_written_keeps_its_ends_of_lines_and_its_readers(run, write):
     path = write("")
     path.write_text(TWO.replace("\n", "\r\n") + "\r\n", encoding="utf-8", newline="")

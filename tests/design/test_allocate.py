@@ -211,3 +211,14 @@ def test_scales_kept_as_fractions_are_scales():
     part = to.mechanisms.BoundedLaplace(Fraction(1, 3), width=2.0)
     found = to.allocate([part, to.mechanisms.Laplace(1.0)], {"epsilon": 1, "delta": 0.0})
     assert found.achieved.upper <= 1
+
+
+@pytest.mark.parametrize("times", [2.0, 10.0])
+def test_a_cost_that_is_flat_at_equal_scales_is_followed(times):
+    """Most of the cost is for the second part, so that the first has more noise for nothing."""
+    found = to.allocate([Gaussian, (Gaussian, 4)], TARGET, cost=lambda s: max(s[0], times * s[1]))
+    assert found.scales[0] > found.scales[1]
+    assert found.cost < 0.99 * found.table["cost"][1]
+    assert found.achieved.upper <= 1
+    with pytest.raises(DomainError, match=r"parts\[0\] gains no privacy, or costs nothing"):
+        to.allocate([Gaussian, (Gaussian, 4)], TARGET, cost=lambda s: s[1])

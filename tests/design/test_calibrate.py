@@ -16,6 +16,10 @@ from tradeoff.mechanisms import Gaussian, Laplace, SubsampledGaussian
 mpmath.mp.dps = 50
 
 
+def raising(_):
+    raise ValueError("one\ntwo")
+
+
 def noise(sigma):
     return Gaussian(noise_multiplier=sigma)
 
@@ -302,3 +306,51 @@ def test_targets_in_fractions_are_exact_at_their_ends():
 def test_what_builds_is_called():
     with pytest.raises(KindError, match="build = 3 is not callable"):
         to.calibrate(3, {"epsilon": 1.0, "delta": 1e-6})
+
+
+def test_an_order_that_bounds_leave_open_is_decided_by_mu():
+    """Sampled Gaussian steps have the tails of their base: 1000 of mu/1000^(1/2) are above G_mu, no more."""
+
+    def steps(sigma):
+        return to.subsample(to.Gaussian(1 / sigma), 0.01) ** 1000
+
+    found = to.calibrate(steps, {"curve": to.Gaussian(1.0)})
+    assert float(found) == pytest.approx(math.sqrt(1000), rel=1e-8)
+    assert found.bounds == to.calibrate(steps, {"mu": 1.0}).bounds
+
+
+def test_a_risk_is_known_as_closely_as_the_advantage_it_is():
+    def build(s):
+        return to.Laplace(1 / s) ** 3
+
+    risk, advantage = (
+        to.calibrate(build, target) for target in ({"bayes_risk": 0.1, "prior": 0.5}, {"advantage": 0.8})
+    )
+    assert max(risk.bounds.lower, advantage.bounds.lower) <= min(risk.bounds.upper, advantage.bounds.upper)
+    assert risk.bounds.width < 2e-9 * risk.value
+
+
+def test_no_mu_with_a_failure_is_an_advantage():
+    found = to.calibrate(noise, {"mu": 0.0, "failure": 1e-3})
+    assert found.bounds == to.calibrate(noise, {"advantage": 1e-3}).bounds
+    assert found.evaluations < 13
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "told"),
+    [
+        (to.Gaussian(1.0), KindError, r"build = G_\{1\} is a curve; give a function from a number"),
+        (lambda _: None, KindError, r"build\(1\.0\) is to return a curve, a mechanism or a plan$"),
+        (raising, DomainError, r"raised ValueError: one two;"),
+    ],
+)
+def test_builds_that_make_no_curves(build, error, told):
+    with pytest.raises(error, match=told):
+        to.calibrate(build, {"mu": 1.0})
+
+
+def test_ends_and_truth_values_of_numpy():
+    found = to.calibrate(
+        lambda n: to.Gaussian(0.1) ** n, {"mu": 1.05}, between=np.array([1, 500]), integer=np.True_
+    )
+    assert found.value == 110

@@ -169,3 +169,13 @@ def test_losses_far_out_ask_for_no_width_that_floats_have_not():
 def test_losses_whose_phases_cannot_be_followed_are_refused():
     with pytest.raises(DomainError, match="too large beside what smooths them"):
         (to.Gaussian(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0)
+
+
+@pytest.mark.parametrize("curve", [to.Gaussian(1.0), to.PureDP(1.0)], ids=repr)
+def test_deltas_next_to_none_have_slopes(curve):
+    assert all(0 < row[3] < 100 for row in curve.sensitivities(delta=1e-200).rows)
+
+
+def test_a_count_that_leaves_no_finite_loss_is_a_sentence():
+    with pytest.raises(DomainError, match=r"ask a larger delta$"):
+        to.PiecewiseLinear([0.0, 0.3, 1.0], [0.9, 0.3, 0.0]).sensitivities(delta=0.15)

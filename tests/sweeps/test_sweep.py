@@ -106,7 +106,7 @@ def test_functions_are_callable():
         to.sweep(3, {"x": [1], "y": [2]})
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all"])
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all", 10**9])
 def test_jobs_are_counted(n_jobs):
     with pytest.raises(DomainError, match="n_jobs"):
         to.sweep(product, {"x": [1], "y": [2]}, n_jobs=n_jobs)

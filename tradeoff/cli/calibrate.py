@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradeoff.cli.questions import Flag, composed
+from tradeoff.cli.questions import Flag, Source, composed, letters
 from tradeoff.cli.terminal import progress
 from tradeoff.display import plain
+from tradeoff.errors import DomainError
 from tradeoff.report.saving import check_target
 from tradeoff.whole_files import write_whole
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
 
 
+_TARGETS = (("epsilon", "delta"), ("mu",), ("mu", "failure"), ("alpha", "beta"), ("advantage",))
+_TOLD = ("--epsilon with --delta", "--mu (with --failure)", "--beta with --alpha", "--advantage")
+
+
 def calibrate(
-    plan: Path,
+    plan: Source,
     *,
     vary: str,
     epsilon: float | None = None,
@@ -37,8 +41,6 @@ def calibrate(
 
     Parameters
     ----------
-    plan
-        Plan file, in TOML.
     vary
         The number to find, as mechanism[2].noise_multiplier: the tables are counted from 1, as they stand.
     epsilon
@@ -67,10 +69,19 @@ def calibrate(
     given = {"epsilon": epsilon, "delta": delta, "mu": mu, "failure": failure}
     given |= {"alpha": alpha, "beta": beta, "advantage": advantage}
     target = {name: value for name, value in given.items() if value is not None}
-    place = check_target(plan, (plan.suffix.lower(),)) if write else plan
-    load(plan)  # says what is wrong with it
-    with plan.open(encoding="utf-8", newline="") as file:  # ends of lines stay as they are
-        content = re.sub(r"\r(?!\n)", "\n", file.read())
+    if str(plan) == "-":
+        if write:
+            raise DomainError("--write puts the number into the file, and stdin is none; give a plan file")
+        content = letters()
+        loads(content, name="stdin")  # says what is wrong with it
+    else:
+        place = check_target(plan, (plan.suffix.lower(),)) if write else plan
+        load(plan)
+        with plan.open(encoding="utf-8", newline="") as file:  # ends of lines stay as they are
+            content = re.sub(r"\r(?!\n)", "\n", file.read())
+    if tuple(target) not in _TARGETS:
+        flags = ", ".join(f"--{name}" for name in target) or "nothing"
+        raise DomainError(f"the target is {flags}; give one of {', '.join(_TOLD)}")
     replaced(content, vary, 1)  # says what is wrong with the place
 
     def guarantee(value: float) -> TradeOff:

@@ -52,12 +52,16 @@ UNASKED = Questions()  # where no flag asks anything: the file does, or epsilon 
 def read(plan: Path) -> PlanFile:
     """Read a plan file, or stdin where it is named -."""
     from tradeoff.spec import load, loads
+
+    return load(plan) if str(plan) != "-" else loads(letters(), name="stdin")
+
+
+def letters() -> str:
+    """Return what stands on stdin, up to what a plan file may hold and one more."""
     from tradeoff.spec.limits import limit
 
-    if str(plan) != "-":
-        return load(plan)
     try:
-        return loads(sys.stdin.read(limit("letters") + 1), name="stdin")
+        return sys.stdin.read(limit("letters") + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError(f"stdin cannot be read: {error}") from error
 

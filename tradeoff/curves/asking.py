@@ -21,7 +21,7 @@ from tradeoff.composition.question import (
     listening,
     query_options,
 )
-from tradeoff.curves.parameters import Number, Numbers, beside, count, is_symbol, number, reals
+from tradeoff.curves.parameters import Number, Numbers, beside, count, is_symbol, number, reals, workers
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, held
 from tradeoff.intervals.functions import clip, log, log1p, maximum, minimum
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
 
 MEGABYTE = 2**20  # bytes below which no engine can work
-_MOST_JOBS = 1024  # more workers than any machine has cores for; joblib would start them all
 _NORMAL = 2.0**-1022  # the least float with all its digits
 At = Literal["alpha", "epsilon", "delta"]  # what a question is asked at
 
@@ -132,11 +131,11 @@ class Certified:
         return divergence(self._curve, function)
 
     @overload
-    def bayes_risk(self, prior: Number) -> Bounds[float]: ...
+    def bayes_risk(self, prior: Number, *, tol: float | None = None) -> Bounds[float]: ...
     @overload
-    def bayes_risk(self, prior: Numbers) -> Bounds[Array]: ...
-    def bayes_risk(self, prior: Number | Numbers) -> Bounds:
-        """Bound min over alpha of prior alpha + (1 - prior) f(alpha).
+    def bayes_risk(self, prior: Numbers, *, tol: float | None = None) -> Bounds[Array]: ...
+    def bayes_risk(self, prior: Number | Numbers, *, tol: float | None = None) -> Bounds:
+        """Bound min over alpha of prior alpha + (1 - prior) f(alpha); ``tol`` is that of its delta.
 
         It is (1 - prior)(1 - delta(log(prior/(1 - prior)))), as sup 1 - f - s alpha = delta(log s) (Dong,
         Roth, Su 2022, Proposition 2.12), and below 1/2 the same of f^-1, where no 1 - delta cancels.
@@ -150,19 +149,20 @@ class Certified:
             raise domain("prior", prior, "[0, 1]", "give the probability of the null hypothesis")
         below, above = (np.clip(each, 0.0, 1.0) for each in beside(prior, p))
         if (below == above).all():
-            return self._risk(p)
-        one, two = self._risk(below), self._risk(above)
+            return self._risk(p, tol)
+        one, two = self._risk(below, tol), self._risk(above, tol)
         # It is concave, with slopes from -1 to 1.
         return held(minimum(one, two).lower, (maximum(one, two) + (above - Bounds.of(below))).upper)
 
-    def _risk(self, p: Array) -> Bounds:
+    def _risk(self, p: Array, tol: float | None) -> Bounds:
         less = np.minimum(p, 1 - p)  # to the last bit
         odds = log1p(-less) - log(less)
         low, high = np.zeros(p.shape), np.zeros(p.shape)
         for curve, chosen in ((self._curve, p >= 0.5), (self._curve.inverse(), p < 0.5)):
             if chosen.any():
                 ends = [np.asarray(end)[chosen] for end in odds]
-                delta = Bounds(curve.bounds.delta(ends[1]).lower, curve.bounds.delta(ends[0]).upper)
+                later, sooner = (curve.bounds.delta(end, tol=tol) for end in ends[::-1])
+                delta = Bounds(later.lower, sooner.upper)
                 # To decide by the prior alone errs as often as the lesser.
                 risk = minimum((1 - delta) * less[chosen], less[chosen])
                 low[chosen], high[chosen] = clip(risk, 0.0, 1.0)
@@ -236,8 +236,7 @@ def _limits(how: How) -> QueryOptions:
         raise DomainError(
             f"progress = {shown(progress)} cannot be called; give a function of (settled, asked)"
         )
-    if jobs is not None and count("n_jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0:
-        raise domain("n_jobs", jobs, "the integers but 0", "give how many workers, or -1 for one a core")
+    workers("n_jobs", jobs)
     return replace(query_options(), **asked)
 
 

@@ -40,6 +40,7 @@ Parameter: TypeAlias = Number | Expression  # a number, or a formula that waits 
 Value: TypeAlias = float | Any
 
 MOST = 2**53  # up to here every whole number is a float
+_MOST_WORKERS = 1024  # more than any machine has cores for; joblib would start them all
 
 # Powers of ten of a decimal, and of two of mpmath's numbers, up to which they are kept as fractions. Longer
 # ones take hours, and less to write.
@@ -287,6 +288,14 @@ def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
             f"epsilon = {shown(epsilon)}, delta = {shown(delta)} are outside [0, inf) and [0, 1]"
         )
     return e.ravel(), d.ravel()
+
+
+def workers(name: str, value: Any) -> int | None:
+    """Return a number of workers as joblib counts them, or None, which leaves it to joblib."""
+    found = None if value is None else count(name, value, -_MOST_WORKERS, _MOST_WORKERS)
+    if found == 0:
+        raise domain(name, value, "the integers but 0", "give how many workers, or -1 for one a core")
+    return found
 
 
 def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:

@@ -40,6 +40,7 @@ Cost = Callable[[Sequence[float]], float]
 _POWER = 4.0
 _ACCURACY = 1e-3  # what a Gaussian added to a product of atoms may move delta by: only prices are asked of it
 _APART = 1e-3  # step in log-scales of differences of certified answers, and of a cost
+_AFAR = 10.0  # step in log-scales without which a cost that is flat here may rise yet: a factor of 22,000
 _SOLVED = 1e-6  # residual at which prices are equal: the cost is flat there, and off by its square
 _MARGIN = 1e-6  # share of the target that the certified answer may stay below it: more questions gain less
 _NEAR = 0.5  # longest step in log-scales from which the steps to come are extrapolated
@@ -210,7 +211,10 @@ class _Problem:
         """Return the logarithms of prices over savings, shares of their sums, and what ``prices`` does."""
         prices, short = self.prices(x)
         savings = self.log_savings(x)
-        for i in np.flatnonzero(~((prices > 0) & np.isfinite(savings))[self.which]):
+        # A cost may be flat here, and steep farther out: that part is to have more noise.
+        flat = np.isneginf(savings)
+        flat[flat] = [self.cost(x + _AFAR * step) > self.cost(x) for step in np.eye(len(x))[flat]]
+        for i in np.flatnonzero(~((prices > 0) & (np.isfinite(savings) | flat))[self.which]):
             raise DomainError(
                 f"parts[{i}] gains no privacy, or costs nothing, at a larger scale; leave it out"
             )
@@ -256,7 +260,7 @@ class _Problem:
             moved -= min(max((excess + _MARGIN / 2) / self.slope, -3.0), 3.0)
             moved = moved if low < moved < high else (low + high) / 2
         if best is None or high < -_FARTHEST:
-            raise DomainError(f"no common factor of the scales makes {self.target}")
+            raise DomainError(f"no common factor of the scales makes {self.target}; allow more loss")
         return x + high, best
 
 

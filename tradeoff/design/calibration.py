@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.design.search import Search
@@ -107,9 +109,10 @@ def calibrate(
     >>> round(noise.value, 6), noise.achieved.upper <= 1, noise.bounds.width < 2e-9
     (1.562666, True, True)
     """
-    if not callable(build):
-        raise KindError(f"build = {shown(build)} is not callable; give a function from a number to a curve")
-    if not isinstance(integer, bool):
+    if not callable(build) or isinstance(build, TradeOff):
+        kind = "a curve" if callable(build) else "not callable"
+        raise KindError(f"build = {shown(build)} is {kind}; give a function from a number to a curve")
+    if not isinstance(integer, bool | np.bool_):
         raise KindError(f"integer = {shown(integer)} is neither True nor False")
     goal = read_target(target)
     tol = max(number("tol", tol, 0, 1, open_low=True, open_high=True), _FINEST)
@@ -137,7 +140,7 @@ def calibrate(
 
 def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
     """Return the two ends as floats, in order."""
-    if not isinstance(between, Sequence) or len(between) != 2:
+    if not isinstance(between, Sequence | np.ndarray) or len(between) != 2:
         raise DomainError(f"between = {shown(between)} is no pair of numbers; give (low, high)")
     if integer:
         low, high = (float(count("between", end, 0, MOST)) for end in between)
@@ -156,4 +159,7 @@ def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
     for name in ("guarantee", "curve"):  # of plans and reports, of mechanisms, reductions and marginals
         found = getattr(built, name, None)
         built = found if isinstance(found, TradeOff) else found() if callable(found) else built
-    return operand(built).symmetrise(assume="either-order")
+    try:
+        return operand(built).symmetrise(assume="either-order")
+    except KindError as error:
+        raise KindError(f"{error}; build({x!r}) is to return a curve, a mechanism or a plan") from error

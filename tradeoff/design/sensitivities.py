@@ -294,6 +294,9 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
 
     def difference(below: TradeOff, above: TradeOff) -> float:
         low, high = _answer(below, name, value), _answer(above, name, value)
+        if math.isinf(low.upper) or math.isinf(high.upper):
+            lost = f"nothing bounds the loss at {name} = {value!r} with a little more"
+            raise DomainError(f"{lost} of a factor, as Q(L = inf) is above it then; ask a larger delta")
         gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
         # A gain of nothing is known where the answer changes by less than 1e-4 of what the parameter does.
         if not unknown <= max(_KNOWN * abs(gain), _KNOWN**2 * share * abs(here.upper)):
@@ -316,7 +319,8 @@ def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
     found = ask(value)
     if found.width <= _CLOSE * abs(found.upper):
         return found
+    closer = _CLOSE * (min(abs(found.upper), 1.0) if name == "delta" else 1.0)
     try:
-        return ask(value, tol=_CLOSE * (min(abs(found.upper), 1.0) if name == "delta" else 1.0))
+        return ask(value, tol=max(closer, TINY))
     except PrecisionError:
         return found

@@ -16,6 +16,7 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
 from tradeoff.display import exactly
 from tradeoff.errors import DomainError, PrecisionError, Undecided, domain, shown
+from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
@@ -82,9 +83,11 @@ def _epsilon(epsilon: Any, delta: Any) -> Target:
 def _mu(mu: Any, failure: Any = 0.0) -> Target:
     m = number("mu", mu, 0, math.inf, open_high=True, down=True)
     q = number("failure", failure, 0, 1, open_high=True, down=True)
+    if m == 0:  # f >= f_{0,q}, which is to say that its total variation is at most q
+        return Target("delta at epsilon = 0", q, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
 
     def ask(f: TradeOff, _: float | None) -> Bounds[float]:
-        """Return 0 at once where f >= f_{0,q}, which is to say that its total variation is at most q."""
+        """Return 0 at once where f >= f_{0,q}."""
         f.require_numbers()
         return Bounds(0.0, 0.0) if q > 0 and f.bounds.delta(0.0).upper <= q else least(f, q).mu
 
@@ -114,6 +117,12 @@ def _curve(curve: Any) -> Target:
         return [Profile.of(two) for (two,) in orders(goal)]
 
     def order(f: TradeOff, _: float | None) -> Bounds[float]:
+        if isinstance(goal, Gaussian) and goal.mu > 0:
+            f.require_numbers()
+            low, high = least(f, 0.0).mu
+            return Bounds(
+                (goal.mu / Bounds.of(high)).lower, (goal.mu / Bounds.of(low)).upper if low else math.inf
+            )
         try:
             holds = f >= goal
         except Undecided:
@@ -136,7 +145,7 @@ def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
         return _mu_of_distance(1 - risk / blind)
 
     asked = f"Bayes risk at prior = {exactly(p)}"
-    return Target(asked, r, lambda f, _: f.bounds.bayes_risk(prior), size, least=True, heeds=False)
+    return Target(asked, r, lambda f, tol: f.bounds.bayes_risk(prior, tol=tol), size, least=True)
 
 
 def _mu_of_distance(v: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, number
+from tradeoff.curves.parameters import count, number, workers
 from tradeoff.errors import DomainError, KindError, PlanError, domain, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK, assumptions_of, curve_of
@@ -28,7 +28,6 @@ Used = NDArray[np.uint64]
 _ONE = 7 * 2.0**60
 
 _LIMIT = np.uint64(int(_ONE) + int(SLACK * _ONE))  # shares that a record may use: all, and the slack of a sum
-_MOST_JOBS = 2**15  # processes, or of all cores to leave out: more than any machine has
 
 # Records charged at once, in 256 kB; pieces of a table for joblib; rows of a file read at once, 8 MB.
 _BLOCK, _PIECES, _BATCH = 1 << 15, 64, 1 << 20
@@ -76,10 +75,7 @@ class IndividualGDPFilter(Shared):
 
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
         self.mu = number("mu", mu, 1e-150, 1e150, down=True)
-        if jobs is not None and count("jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0:
-            remedy = "give 1 for one thread, or None to leave it to joblib"
-            raise domain("jobs", jobs, "None and the integers but 0", remedy)
-        self.jobs = None if jobs is None else int(jobs)
+        self.jobs = workers("jobs", jobs)
         self.steps = 0
         self._used: Used = _unspent(count("records", records))
 
