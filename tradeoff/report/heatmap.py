@@ -106,9 +106,7 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
         raise DomainError(f"columns = {table.columns} are not two parameters and an answer; sweep over two")
     first, second, *answers = table.columns
     if column is None and len(answers) > 1 and "upper" not in answers:
-        raise DomainError(
-            f"columns = {table.columns} have no answer named upper; give column=, the one to draw"
-        )
+        raise DomainError(f"column = 'upper' is none of {table.columns}; give column=, the one to draw")
     named = column or (answers[0] if len(answers) == 1 else "upper")
     try:
         x, across = np.unique(np.array(table[first], dtype=float), return_inverse=True)
