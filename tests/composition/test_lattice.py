@@ -389,3 +389,12 @@ def test_nothing_is_known_of_a_table() -> None:
     low, high = ProfileTable(at + 1e-14, np.ones(64), at - 1e-14, none).delta(np.array([-5.0, -1, 0, 3]))
     assert low == pytest.approx([-math.expm1(-5), -math.expm1(-1), 0.0, 0.0])
     assert np.all(high == 1)
+
+
+def test_a_factor_too_steep_for_any_tilt_has_nodes_all_the_same() -> None:
+    """Of two hundred rounds hardly any loss is tilted within floats: what is left says little, and holds."""
+    steep = to.PiecewiseLinear.hull([0.9333333333333333, 0.1], [0.013333333333333334, 0.81]) ** 118
+    flat = to.PiecewiseLinear.hull([F(3, 5), F(1, 5)], [0.8666666666666667, 0.0]) ** 4
+    other = ~(to.PiecewiseLinear.hull([F(1, 10)], [F(1, 2)]) ** 5)
+    low, high = (other**4 @ ((steep @ flat) ** 228) ** 2).bounds.epsilon(8e-9)
+    assert 0 < low < high

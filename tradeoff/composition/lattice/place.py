@@ -157,7 +157,8 @@ def _reach(
     high = int(np.argmax(silent)) if silent.any() else len(silent) - 1
     first, last = float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
     # Atoms are tilted as logarithms, cells are not.
-    return first, max(first, min(last, (_STEEPEST + log_scale) / theta)) if continuous else last
+    last = min(last, (_STEEPEST + log_scale) / theta) if continuous else last
+    return first, max(first, last)
 
 
 def plan(
