@@ -282,8 +282,8 @@ def allocate(
     target
         ``{"epsilon": ..., "delta": ...}`` or ``{"mu": ..., "failure": ...}``, for both orders of the pair.
     cost
-        From the scales, part by part, to a positive number that grows with each. Default: the sum of
-        weight * count * scale^2.
+        From the scales, part by part, to a positive number that grows with each, smoothly: at a kink the best
+        that was seen is reported. Default: the sum of weight * count * scale^2.
 
     Raises
     ------
