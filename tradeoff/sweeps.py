@@ -229,7 +229,7 @@ def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
 def _answers(
     function: Callable[..., Any], points: list[dict[str, Any]], lengths: Sequence[int], n_jobs: Any
 ) -> Iterable[dict[str, Any]]:
-    workers("n_jobs", n_jobs)
+    n_jobs = workers("n_jobs", n_jobs)
     if n_jobs == 1:
         memory: Cache[Any] = Cache(_KEPT)
         return (_answer(function, point, memory) for point in points)

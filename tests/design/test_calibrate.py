@@ -349,6 +349,12 @@ def test_builds_that_make_no_curves(build, error, told):
         to.calibrate(build, {"mu": 1.0})
 
 
+@pytest.mark.parametrize("between", [np.array(3.0), np.ones((2, 2))], ids=repr)
+def test_arrays_that_are_no_pair(between):
+    with pytest.raises(DomainError, match="is no pair of numbers"):
+        to.calibrate(noise, {"mu": 1.0}, between=between)
+
+
 def test_ends_and_truth_values_of_numpy():
     found = to.calibrate(
         lambda n: to.Gaussian(0.1) ** n, {"mu": 1.05}, between=np.array([1, 500]), integer=np.True_

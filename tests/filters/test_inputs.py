@@ -128,6 +128,12 @@ def test_what_has_too_many_atoms_is_charged_by_its_parts():
     assert math.sqrt(math.pi / 2) * 1e-23 * math.sqrt(1e21) <= budget.spent < 1e-3
 
 
+@pytest.mark.parametrize(("epsilon", "n"), [(3.0, 10**7), (0.5, 3 * 10**7)])
+def test_too_many_atoms_in_fewer_rounds_are_refused_at_once_too(epsilon, n):
+    with pytest.raises(BudgetExceeded):
+        GDPFilter(100).spend(to.PureDP(epsilon) ** n)
+
+
 def test_a_refused_target_may_be_a_symbol():
     with pytest.raises(KindError, match=r"GDPFilter\(m\)"):
         FDPFilter(to.Gaussian(sympy.Symbol("m")))

@@ -236,7 +236,8 @@ def _limits(how: How) -> QueryOptions:
         raise DomainError(
             f"progress = {shown(progress)} cannot be called; give a function of (settled, asked)"
         )
-    workers("n_jobs", jobs)
+    if jobs is not None:
+        asked["jobs"] = workers("n_jobs", jobs)
     return replace(query_options(), **asked)
 
 

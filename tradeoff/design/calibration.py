@@ -140,7 +140,8 @@ def calibrate(
 
 def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
     """Return the two ends as floats, in order."""
-    if not isinstance(between, Sequence | np.ndarray) or len(between) != 2:
+    flat = isinstance(between, Sequence) or (isinstance(between, np.ndarray) and between.ndim == 1)
+    if not flat or len(between) != 2:
         raise DomainError(f"between = {shown(between)} is no pair of numbers; give (low, high)")
     if integer:
         low, high = (float(count("between", end, 0, MOST)) for end in between)

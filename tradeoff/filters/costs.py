@@ -21,16 +21,13 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log1p, total, whole
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import TINY, UNIT
+from tradeoff.loss.discrete import MAX_ATOMS
 from tradeoff.operators.assumed import Assumed, bare
 from tradeoff.operators.corners import both_orders
 from tradeoff.operators.subsample import Subsampled
 
 # Costs kept by each function: a question and its grant ask the same, and a key holds a curve's tables.
 REMEMBERED = 256
-
-# Rounds of pure DP beyond which no engine knows the profile to its end, where alone it decides: that takes a
-# minute to find out, and what the rounds add up to is what would be charged.
-_LISTED = 2**30
 
 
 def square(x: float, times: float = 1.0) -> float:
@@ -52,12 +49,20 @@ def gdp_mu(curve: TradeOff) -> float:
             return float(mu)
         case PureDP(epsilon_0=epsilon):
             return _pure_mu(epsilon)
-        case Tensor(factors=powers) if any(isinstance(f, PureDP) and n > _LISTED for f, n in powers.items()):
+        case Tensor(factors=powers) if any(_unlisted(f, n) for f, n in powers.items()):
             return max(cap(curve), cap(curve.inverse()))
     try:
         return float(least(curve, 0.0).mu.upper)
     except (PrecisionError, SizeError):  # the profile is not known far enough
         return max(cap(curve), cap(curve.inverse()))
+
+
+def _unlisted(f: TradeOff, n: int) -> bool:
+    """Whether no engine knows the profile of a power of pure DP to its end, where alone it decides.
+
+    To find that out takes a minute, and what the rounds add up to is what would be charged.
+    """
+    return isinstance(f, PureDP) and n >= MAX_ATOMS and f.power_law(n) is None
 
 
 def _pure_mu(epsilon: float) -> float:
