@@ -272,7 +272,6 @@ def theorems() -> Iterator[tuple[str, Call]]:
         "clt",
         "edgeworth",
         "berry_esseen",
-        "edgeworth_bounds",
         "kl",
         "kappa2",
         "kappa3",

@@ -17,6 +17,7 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.operators.symmetrise import symmetrise
 
 _FARTHEST = 700.0  # nats up to which e^epsilon is a float; beyond, delta is between that there and its limit
 STEEPEST = 600.0  # no line is steeper than e^600: floats hold its product with any probability
@@ -62,9 +63,14 @@ class Band(ABC):
         """Return slopes s > 0 and intercepts c of lines c - s alpha below the curve."""
 
     @cached_property
-    def guarantee(self) -> PiecewiseLinear:
-        """Return a certified curve below the composition, that of the band's lines; it may enter products."""
-        return PiecewiseLinear.from_lines(*self.lines()).assuming(*self.of.assumptions)
+    def guarantee(self) -> TradeOff:
+        """Return a certified curve below the composition, that of the band's lines; it may enter products.
+
+        It is symmetric if the composition f is: with g <= f also g^-1 <= f^-1 = f (Dong, Roth, Su 2022,
+        Proposition 2.4).
+        """
+        below = PiecewiseLinear.from_lines(*self.lines()).assuming(*self.of.assumptions)
+        return symmetrise(below, assume="both-orders") if self.of.symmetric else below
 
     def lower(self, alpha: ArrayLike) -> Any:
         """Return a lower bound on f(alpha), for any alpha in [0, 1]."""

@@ -164,6 +164,4 @@ METHODS: dict[str, Method] = {
     "dp-sgd-clt": _dp_sgd_clt,
     "edgeworth": _by("Edgeworth", limits.edgeworth),
     "berry-esseen": _by("Berry-Esseen", limits.berry_esseen),
-    "edgeworth-bounds": _by("Edgeworth bounds", limits.edgeworth_bounds),
-    "saddle-point": _by("saddle-point", limits.saddle_point),
 }
