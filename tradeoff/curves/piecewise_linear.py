@@ -293,7 +293,7 @@ class PiecewiseLinear(TradeOff):
         """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
         k = count("k", k)
         short = self.exact and k <= _LARGEST_GROUP and k * self.bits <= _LONGEST
-        if not (short and self.symmetric):
+        if not short:
             return super().group(k)
         vertices = np.array([0, Fraction(1)]), np.array([Fraction(1), 0])
         for _ in range(k):
