@@ -36,10 +36,7 @@ CURVES: dict[str, to.TradeOff] = {
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize(
     ("method", "source", "question", "value"),
-    [
-        ("berry-esseen", "Shevtsova", *asked)
-        for asked in [("delta", 0.1), ("epsilon", 0.3), ("beta", 0.2)]
-    ],
+    [("berry-esseen", "Shevtsova", *asked) for asked in [("delta", 0.1), ("epsilon", 0.3), ("beta", 0.2)]],
 )
 def test_a_band_is_certified_and_holds_the_curve(
     name: str, method: str, source: str, question: Any, value: float

@@ -465,7 +465,33 @@ class TestMixture:
         )
 
 
+def slopes(f: to.PiecewiseLinear) -> list[Fraction]:
+    return [(b - d) / (c - a) for (a, b), (c, d) in pairwise(f.vertices)]
+
+
 class TestDistance:
+    @given(exact_curves, exact_curves)
+    def test_that_of_polygons_is_exact(self, f: to.PiecewiseLinear, g: to.PiecewiseLinear) -> None:
+        """The truth in fractions: |f - g| at vertices, and |delta_f - delta_g|/(1 + e^eps) at slopes."""
+        uniform = max(abs(f.at(a) - g.at(a)) for a, _ in [*f.vertices, *g.vertices])
+        ratios = [s for s in [*slopes(f), *slopes(g)] if s > 0]
+        levy = max(abs(f.hockey_stick(s) - g.hockey_stick(s)) / (1 + s) for s in ratios)
+        for metric, truth in (("uniform", uniform), ("levy", levy)):
+            found = f.distance(g, metric=metric)
+            assert Fraction(found.lower) <= truth <= Fraction(found.upper)
+            assert found.width <= 2.3e-16
+
+    @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.3, 0.2), (5.0, 1e-6), (1e-9, 0.5)])
+    def test_that_of_pairs_is_known_to_rounding(self, epsilon: float, delta: float) -> None:
+        """From the identity: 1 - 2 (1 - delta)/(1 + e^eps) at the kink, and half of it along the diagonal."""
+        f = to.approximate_dp(epsilon, delta)
+        with ctx.workprec(200):
+            truth = 1 - 2 * (1 - arb(delta)) / (1 + arb(epsilon).exp())
+        for metric, share in (("uniform", 1), ("levy", 2)):
+            found = f.distance(to.Identity(), metric=metric)
+            assert arb(found.lower) <= truth / share <= arb(found.upper)
+            assert found.width <= 1e-14
+
     @few
     @given(factors, factors, st.sampled_from(["uniform", "levy"]))
     def test_it_is_a_distance(self, f: to.TradeOff, g: to.TradeOff, metric: str) -> None:

@@ -31,9 +31,7 @@ class Profile:
     """Curves given by their profiles: from dual to primal (Dong, Roth, Su 2022, Proposition 2.11)."""
 
     @staticmethod
-    def from_epsilon_delta(
-        guarantees: Guarantees, epsilons: Iterable[float] | None = None
-    ) -> TradeOff:
+    def from_epsilon_delta(guarantees: Guarantees, epsilons: Iterable[float] | None = None) -> TradeOff:
         """Return the greatest symmetric curve implied by (eps, delta)-DP at every listed pair: max of f_{eps,delta}.
 
         Parameters

@@ -168,7 +168,9 @@ def pure(f: TradeOff, g: TradeOff) -> Verdict:
     if isinstance(f, PiecewiseLinear) and any(e <= epsilon and d <= delta for e, d in f.pairs):
         return True
     most, noise = epsilon + _noise(f) * (1 + epsilon), _noise(f) * delta
-    return every(_ended(lost(one), top(one), (epsilon, most), (delta, delta + noise)) for one in both_orders(f))
+    return every(
+        _ended(lost(one), top(one), (epsilon, most), (delta, delta + noise)) for one in both_orders(f)
+    )
 
 
 def every(verdicts: Iterable[Verdict]) -> Verdict:
