@@ -271,9 +271,9 @@ class TradeOff(Hooks):
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of ``k`` >= 0 records: 1 - (1 - f)^(o k) (Dong, Roth, Su 2022, Theorem 2.14).
 
-        It covers k steps, each of which has at least f in the same order. If f holds for every ordered pair of
-        neighbours, these are any k changes; ``f.symmetrise(assume="both-orders").group(k)`` is then tighter
-        for asymmetric f. If f is one order of adding a record, these are k records added (``~f``: k removed);
+        It covers k steps, each of which has at least f in the same order. If f holds for every ordered pair
+        of neighbours, these are any k changes, and ``f.symmetrise(assume="both-orders").group(k)`` is tighter
+        for asymmetric f. If f is one order of adding a record, these are k records added (``~f``: removed);
         for additions and removals mixed take ``f.symmetrise(assume="either-order").group(k)``.
 
         Parameters

@@ -32,7 +32,7 @@ class Profile:
 
     @staticmethod
     def from_epsilon_delta(guarantees: Guarantees, epsilons: Iterable[float] | None = None) -> TradeOff:
-        """Return the greatest symmetric curve implied by (eps, delta)-DP at every listed pair: max of f_{eps,delta}.
+        """Return the greatest symmetric curve implied by (eps, delta)-DP at all pairs: max of f_{eps,delta}.
 
         Parameters
         ----------
