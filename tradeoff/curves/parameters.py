@@ -317,3 +317,16 @@ def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
         why = ", the most that floats count exactly" if high == MOST else ""
         raise DomainError(f"{name} = {shown(value)} is above {high}{why}; give a smaller number")
     return whole
+
+
+def flattened(name: str, value: Any, low: float, high: float, *, up: bool) -> tuple[Array, tuple[int, ...]]:
+    """Return numbers of a range in one row, the floats at or above them or at or below, and their shape."""
+    array = reals(name, value)
+    if not np.all((array >= low) & (array <= high)):
+        raise DomainError(f"{name} = {shown(value)} is outside [{low:g}, {high:g}]")
+    return np.clip(beside(value, array)[up], low, high).ravel(), array.shape
+
+
+def shaped(side: Array, shape: tuple[int, ...]) -> Any:
+    """Return a row in a shape, a float of none."""
+    return side.reshape(shape) if shape else float(side[0])

@@ -17,10 +17,10 @@ from tradeoff.curves.parameters import Number, Numbers, choice, count, number, r
 from tradeoff.curves.tensor import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational
 from tradeoff.intervals.roots import largest
-from tradeoff.intervals.rounding import UNIT, Array, around
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.discrete import AtomicLaw
@@ -90,9 +90,8 @@ class Law:
     @property
     def atoms(self) -> tuple[Array, Array, Array]:
         """Return losses, P- and Q-masses of the point masses; of a product, only if they are all there is."""
-        law = self._single
-        if law is None and len(self._factors) == 1 and self._factors[0][1] == 1:
-            law = self._factors[0][0]
+        alone = len(self._factors) == 1 and self._factors[0][1] == 1
+        law = self._factors[0][0] if alone else self._single
         if law is None:
             raise DomainError("the atoms of a product are not listed; ask those of its factors")
         loss, log_p, _ = law.atoms
@@ -114,15 +113,13 @@ class Law:
             raise DomainError(f"loss = {shown(loss)} holds NaN; give losses in nats")
         low, high = np.zeros(at.shape), np.ones(at.shape)
         low[at == np.inf] = 1.0
-        lost = self.curve.p_minus if under == "P" else 0.0
-        least, most = clip(held(*around(lost, 4)), 0.0, 1.0) if lost else (0, 0)
-        low[at == -np.inf], high[at == -np.inf] = least, most
         finite = np.isfinite(at)
         low[finite], high[finite] = self._cdf(at[finite], under)
         # No finite loss is above the supremum, or below that of the other order.
-        beyond, under_all = finite & (at >= self.supremum), finite & (at < -self._turned.supremum)
-        low[beyond], high[beyond] = 1 - self.curve.mass_at_infinity if under == "Q" else (1.0, 1.0)
-        low[under_all], high[under_all] = self._turned.curve.mass_at_infinity if under == "P" else (0.0, 0.0)
+        above, below = finite & (at >= self.supremum), at < -self._turned.supremum
+        low[above], high[above] = 1 - self.curve.mass_at_infinity if under == "Q" else (1.0, 1.0)
+        below |= at == -np.inf
+        low[below], high[below] = self._turned.curve.mass_at_infinity if under == "P" else (0.0, 0.0)
         return Bounds(low, high) if at.ndim else Bounds(float(low), float(high))
 
     def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
@@ -173,11 +170,13 @@ class Law:
         They are slopes of delta in s = e^eps, between those of chords a step to either side. Known atoms are
         not smeared by chords: their part of delta, sum_j p_j (e^l_j - s)^+, is subtracted first.
         """
-        profile = [self.curve.bounds.delta(x) for x in _around(at)]
+        places = at - _STEP, at, at + _STEP
+        profile = [self.curve.bounds.delta(x) for x in places]
         more = clip(_slope(at, profile), 0.0, 1.0)
         if (atoms := self._atoms) is not None:
-            rest = [delta - _profile(atoms, x) for delta, x in zip(profile, _around(at), strict=True)]
-            more = meet(more, clip(_slope(at, rest) + _mass_above(atoms, at), 0.0, 1.0))
+            known = [_of_atoms(atoms, x) for x in places]
+            rest = [delta - part for delta, (part, _) in zip(profile, known, strict=True)]
+            more = meet(more, clip(_slope(at, rest) + known[1][1], 0.0, 1.0))
         # Q(L > t) = delta(t) + e^t P(L > t)
         return more if under == "P" else clip(profile[1] + exp(at) * more, 0.0, 1.0)
 
@@ -250,8 +249,7 @@ class Law:
 
     def _snapped(self, found: float) -> float:
         """Return a known atom that is no farther than its error, and nothing above the supremum."""
-        atoms = self._atoms
-        if atoms is not None and len(atoms.loss):
+        if (atoms := self._atoms) is not None:
             k = int(np.argmin(np.abs(atoms.loss - found)))
             if abs(atoms.loss[k] - found) <= 2 * atoms.loss_error[k]:
                 found = float(atoms.loss[k])
@@ -266,21 +264,15 @@ class Law:
 
     def _above(self, t: float, under: Under) -> tuple[float, float]:
         """Bound the mass above a loss, small masses to their last digits where the loss is positive."""
-        at, other = np.array([t]), _OTHER[under]
+        at = np.array([t])
         if t >= self.supremum:
-            return (
-                (self.curve.mass_at_infinity.lower, self.curve.mass_at_infinity.upper)
-                if under == "Q"
-                else (0.0, 0.0)
-            )
-        sides: Bounds[Array]
-        if (single := self._single) is not None:
-            sides = Bounds(*_single_cdf(Reversed(single), -at, other))
+            low, high = np.array([*self.curve.mass_at_infinity]).reshape(2, 1) * (under == "Q")
+        elif (single := self._single) is not None:
+            low, high = _single_cdf(Reversed(single), -at, _OTHER[under])
         elif 0 <= t < _FARTHEST:
-            sides = self.mass_beyond(at, under)
+            low, high = self.mass_beyond(at, under)
         else:
-            sides = 1 - Bounds(*self._cdf(at, under))
-        low, high = sides
+            low, high = 1 - Bounds(*self._cdf(at, under))
         return float(low[0]), float(high[0])
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
@@ -313,11 +305,6 @@ def _spread(loss: Array, atoms: Array) -> tuple[Array, Array]:
     return np.where(atom, loss, start), np.where(atom, loss, end)
 
 
-def _around(at: Array) -> tuple[Array, Array, Array]:
-    """Return the places of the chords on both sides of losses."""
-    return at - _STEP, at, at + _STEP
-
-
 def _slope(at: Array, profile: Sequence[Bounds[Array]]) -> Bounds[Array]:
     """Bound -d delta/d e^eps from below by the chord after a loss, from above by that before it."""
     before, here, after = profile
@@ -334,32 +321,25 @@ def _atomic(law: LossLaw, some: Any) -> AtomicLaw:
     return AtomicLaw(loss, log_p, slack=slack, position=float(np.max(law.loss_error[index])))
 
 
-def _weights(atoms: AtomicLaw) -> Bounds[Array]:
-    slack = atoms.atoms.slack
-    return exp(atoms.log_p) * (1 + Bounds(-slack, slack))
-
-
-def _added(each: Bounds[Array]) -> Bounds[float]:
-    """Add positive numbers up, with the rounding of their sum."""
-    low, high = (float(np.sum(side)) for side in each)
-    grown = (each.lower.size + 8) * UNIT
-    return Bounds(low * (1 - grown), high * (1 + grown))
-
-
-def _profile(atoms: AtomicLaw, at: Array) -> Bounds[Array]:
-    """Bound sum_j p_j (e^l_j - e^t)^+."""
+def _of_atoms(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]]:
+    """Bound sum_j p_j (e^l_j - e^t)^+ and the P-mass above t, at each loss t."""
     loss = Bounds(atoms.loss - atoms.loss_error, atoms.loss + atoms.loss_error)
-    weights = _weights(atoms)
-    found = [tuple(exp(t) * _added(weights * expm1(maximum(loss - t, 0.0)))) for t in at.tolist()]
-    return Bounds(*np.array(found).reshape(-1, 2).T)
+    slack = atoms.atoms.slack
+    weights = exp(atoms.log_p) * (1 + Bounds(-slack, slack))
+    rounded = (len(slack) + 8) * UNIT  # of a sum of positive numbers, and one product
 
+    def added(each: Bounds[Array]) -> Bounds[float]:
+        return Bounds(float(np.sum(each.lower)) * (1 - rounded), float(np.sum(each.upper)) * (1 + rounded))
 
-def _mass_above(atoms: AtomicLaw, at: Array) -> Bounds[Array]:
-    """Bound the P-mass of atoms above losses."""
-    weights, error = _weights(atoms), atoms.loss_error
-    surely = [_added(weights * (atoms.loss - error > t)).lower for t in at.tolist()]
-    maybe = [_added(weights * (atoms.loss + error > t)).upper for t in at.tolist()]
-    return Bounds(np.array(surely), np.array(maybe))
+    rows = [
+        [
+            *(exp(t) * added(weights * expm1(maximum(loss - t, 0.0)))),
+            *added(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t))),
+        ]
+        for t in at.tolist()
+    ]
+    low, high, least, most = np.array(rows).reshape(-1, 4).T
+    return Bounds(low, high), Bounds(least, most)
 
 
 def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
