@@ -281,3 +281,28 @@ def test_an_envelope_has_a_bound_for_each_law():
 def test_numbers_beside_symbols_are_checked(ask):
     with pytest.raises(DomainError):
         ask(sympy.Symbol("s", positive=True))
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.PureDP(0.01) ** 1000,
+        to.Laplace(0.1) ** 400,
+        to.approximate_dp(0.1, 1e-3) ** 50,
+        (STEP**1000).symmetrise(assume="either-order"),
+    ],
+    ids=repr,
+)
+def test_guarantee_of_a_symmetric_composition_is_symmetric(curve):
+    """It stays below the curve, and groups of it below groups of the curve."""
+    band = to.limits.berry_esseen(curve)
+    guarantee = band.guarantee
+    assert guarantee.symmetric
+    assert np.all(guarantee(ALPHA) <= curve.bounds(ALPHA).upper)
+    assert np.all(guarantee(ALPHA) >= band.lower(ALPHA) - 1e-4)
+    twice = 1 - curve.bounds(ALPHA).lower
+    assert np.all(guarantee.group(2)(ALPHA) <= curve.bounds(np.clip(twice, 0.0, 1.0)).upper + 1e-12)
+
+
+def test_guarantee_of_one_order_is_of_one_order():
+    assert not to.limits.berry_esseen(STEP**1000).guarantee.symmetric
