@@ -82,6 +82,10 @@ class Group(OfBeta):
         return clip(Bounds(float(low[0]), float(high[0])), 0.0, 1.0)
 
     @property
+    def p_minus(self) -> float:
+        return self.inverse().q_plus
+
+    @property
     def sup_loss(self) -> float:
         return float((whole(self.k) * self.operands[0].sup_loss).upper)
 
