@@ -184,7 +184,7 @@ def compare(
     ('under-reports', ['epsilon -0.63 at delta = 0.001', 'beta +0.17 at alpha = 0.19'])
     """
     if not isinstance(curve, TradeOff):
-        raise KindError(f"{shown(curve)} is no curve: compare plan.guarantee(), or mechanism.curve()")
+        raise KindError(f"{shown(curve)} is not a curve; compare the .guarantee() of a mechanism or a plan")
     given = {"delta": delta, "epsilon": epsilon, "alpha": alpha}
     asked: Any = {name: np.atleast_1d(reals(name, at)).ravel().tolist() for name, at in given.items()}
     exact = ask(curve, **asked)
