@@ -96,6 +96,9 @@ class Comparison(Displayed):
             for name, side in _EXACT.items()
         ]
         rows += [self._numbers(row, len(errors)) for row in self.rows]
+        if not self.curve.symmetric:
+            columns.append("order")
+            rows = [(*row, "one order of the pair") for row in rows]
         if self.curve.assumptions:
             columns.append("assumes")
             rows = [(*row, "; ".join(self.curve.assumptions)) for row in rows]
@@ -133,8 +136,7 @@ class Comparison(Displayed):
 
     def grid(self) -> Grid:
         declined = (f"{method} declined: {why}" for method, why in self.declined.items())
-        notes = [*declined, *(f"assumes: {each}" for each in self.curve.assumptions)]
-        return Grid(self.table(), self.header(), notes=notes)
+        return Grid(self.table(), self.header(), notes=[*declined, *self.curve.caveats])
 
 
 def compare(
