@@ -21,6 +21,7 @@ _BEHIND = frozenset(
     {
         *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "exact_beta", "exact_delta"),
         *("q_plus", "p_minus", "least_sup_loss", "leak", "kept", "composed", "product", "require_numbers"),
+        *("notation", "caveats"),
         *("laws", "loss_law", "has_law", "cells_law", "power_law", "expected", "ceiling"),
     }
 )

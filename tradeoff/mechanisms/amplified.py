@@ -36,7 +36,8 @@ class ShuffledRandomizers(Mechanism):
     Dominating, for neighbours that replace a record; the randomisers may be chosen in view of earlier
     answers. Each other record is a clone with probability e^-eps, of either kind alike (Feldman, McMillan,
     Talwar 2021). The rate 2/(e^eps + 1) of Feldman, McMillan, Talwar 2023 holds, by its erratum, for some
-    randomisers only, and is not used.
+    randomisers only, and is not used. Every run shuffles anew. Rounds that keep one permutation, as
+    pseudonyms do, are one run of randomisers of the summed epsilon.
 
     Examples
     --------

@@ -89,13 +89,8 @@ class Mechanism(ABC):
         >>> round(step.guarantee()(0.5), 5), round(step.guarantee(100).epsilon(1e-5), 2)
         (0.15866, 137.16)
         """
-        runs = self._factor() ** count("n", n, 0, MOST_RUNS)
+        runs = factor_of(self) ** count("n", n, 0, MOST_RUNS)
         return runs.symmetrise(assume="either-order")
-
-    def _factor(self) -> TradeOff:
-        """Return the curve that enters a product: of orders that are free, their envelope."""
-        curve = self.curve()
-        return curve.symmetrise(assume="either-order") if self.order == "free" else curve
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, but those that were left out."""
@@ -117,6 +112,12 @@ class Mechanism(ABC):
             raise missing_attribute(self, name)
 
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _no_algebra
+
+
+def factor_of(mechanism: Mechanism) -> TradeOff:
+    """Return the curve that enters a product: of orders that are free, their envelope."""
+    curve = mechanism.curve()
+    return curve.symmetrise(assume="either-order") if mechanism.order == "free" else curve
 
 
 def missing_attribute(described: object, name: str) -> AttributeError:

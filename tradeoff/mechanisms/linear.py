@@ -88,7 +88,7 @@ class TreeAggregation(Mechanism):
     G_{1}
     >>> keyboard = TreeAggregation(noise_multiplier=7, steps=2000, participations=6, separation=313)
     >>> keyboard.squared_sensitivity, round(keyboard.guarantee().epsilon(1e-10), 3)
-    (79, 8.527)
+    (79, 8.526)
     """
 
     kind = "tree-aggregation"

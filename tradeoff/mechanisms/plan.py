@@ -18,7 +18,7 @@ from tradeoff.errors import KindError, PlanError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.mechanisms.base import MOST_RUNS, Adjacency, Mechanism, missing_attribute
+from tradeoff.mechanisms.base import MOST_RUNS, Adjacency, Mechanism, factor_of, missing_attribute
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,10 +122,10 @@ class Plan(Displayed):
         For tied mechanisms it is T(P, Q) with the record absent under P. It is not a guarantee where the two
         orders differ: use ``guarantee()``.
         """
-        return tensor((mechanism._factor(), n) for mechanism, n in self.mechanisms.items() if n)  # noqa: SLF001
+        return tensor((factor_of(mechanism), n) for mechanism, n in self.mechanisms.items() if n)
 
     def guarantee(self) -> TradeOff:
-        """Curve valid for every ordered pair of neighbours: the envelope of ``curve()``, taken at the end.
+        """Return the curve that is valid for every ordered pair of neighbours: the envelope of ``curve()``.
 
         It is symmetric: ``curve()`` where that is symmetric, else the hull of the minimum of both orders.
         """
