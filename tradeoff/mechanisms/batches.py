@@ -73,7 +73,7 @@ class TruncatedSubsampledGaussian(Mechanism):
     --------
     >>> step = TruncatedSubsampledGaussian(1.0, sample_rate=0.01, batch_size=150, dataset_size=10_000)
     >>> free = SubsampledGaussian(1.0, 0.01)
-    >>> 0 < step.curve().epsilon(1e-5) - free.curve().epsilon(1e-5) < 1e-3
+    >>> 0 < step.guarantee().epsilon(1e-5) - free.guarantee().epsilon(1e-5) < 1e-3
     True
     """
 
@@ -211,7 +211,7 @@ class BandedFactorization(Mechanism):
     Examples
     --------
     >>> BandedFactorization(1.0, 0.02, steps=1000, bands=8).curve()
-    subsample(G_{1}, 0.02) (one order)^125
+    subsample(G_{1}, 0.02)^125 (one order)
     """
 
     kind = "banded-factorization"

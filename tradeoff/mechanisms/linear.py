@@ -138,8 +138,8 @@ def _largest_sum(nodes: tuple[tuple[int, int], ...], most: int, apart: int) -> i
     of at most ``apart`` leaves holds at most one of the steps, and which one does not matter, so that
     the first allowed is the best. Larger nodes join the sums of both halves.
 
-    >>> _largest_sum(((2, 4),), 2, 3)
-    10
+    >>> _largest_sum(((2, 4),), 2, 3)  # 4 leaves, participations 0 and 3: 2 + 2 + 4
+    8
     """
 
     @cache

@@ -65,7 +65,7 @@ class BestOfRuns(Mechanism):
     Examples
     --------
     >>> from tradeoff.mechanisms import Gaussian
-    >>> round(BestOfRuns(Gaussian(10), mean=5).curve().epsilon(1e-6), 3)
+    >>> round(BestOfRuns(Gaussian(10), mean=5).guarantee().epsilon(1e-6), 3)
     0.814
     """
 

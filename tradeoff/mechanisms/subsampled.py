@@ -46,8 +46,8 @@ class SubsampledGaussian(Sampled):
     >>> step = SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000)
     >>> step.curve().symmetric
     False
-    >>> SubsampledGaussian(2, 0.01, scheme="without-replacement").curve()
-    either-order envelope of [subsample(G_{1}, 0.01) (one order)]
+    >>> SubsampledGaussian(2, 0.01, scheme="without-replacement").guarantee()
+    either-order envelope of [subsample(G_{1}, 0.01)]
     """
 
     kind = "subsampled-gaussian"
@@ -168,7 +168,7 @@ class Subsampled(Sampled):
     Examples
     --------
     >>> from tradeoff.mechanisms import Gaussian, PureDP
-    >>> round(Subsampled(PureDP(epsilon=1.0), 0.5).curve().epsilon(0), 6)
+    >>> round(Subsampled(PureDP(epsilon=1.0), 0.5).guarantee().epsilon(0), 6)
     0.620115
     >>> Subsampled(Gaussian(1), 0.01, "without-replacement").curve() == SubsampledGaussian(
     ...     2, 0.01, "without-replacement"
