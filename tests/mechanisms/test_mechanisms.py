@@ -49,6 +49,7 @@ EACH = (
     m.MixtureOfGaussians(1.0, [0, 1, 2], [0.5, 0.25, 0.25]),
     m.BandedFactorization(noise_multiplier=2, sample_rate=0.1, steps=10, bands=3),
     m.RandomAllocation(noise_multiplier=2, steps=3, participations=2),
+    m.BallsInBins(noise_multiplier=2, bins=3, epochs=2),
     m.ShuffledRandomizers(epsilon=1, records=10),
 )
 
@@ -187,7 +188,7 @@ def test_bad_parameters_are_named_with_their_value(build, named):
     ],
 )
 def test_a_mechanism_is_no_curve(use):
-    with pytest.raises(KindError, match=r"\.curve\(\)"):
+    with pytest.raises(KindError, match=r"\.guarantee\(\)"):
         use(m.Laplace(scale=10))
 
 

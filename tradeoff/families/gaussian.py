@@ -156,5 +156,6 @@ class Gaussian(SymmetricFamily):
         shift = Bounds(self.least, float(self.mu))
         return Bounds.of(order) * shift * shift / 2
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"G_{{{written(self.mu)}}}"

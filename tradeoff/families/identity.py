@@ -60,5 +60,6 @@ class Identity(SymmetricFamily):
     def __hash__(self) -> int:
         return hash(Identity)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return "Id"

@@ -121,5 +121,6 @@ class Laplace(SymmetricFamily):
         far = e + log1p(k / (2 * a - 1) * expm1(-(2 * a - 1) * e)) / k
         return meet(near, far)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"Lap_{{{written(self.epsilon_0)}}}"

@@ -87,5 +87,6 @@ class PureDP(SymmetricFamily):
         far = maximum(k, -a) * e + log1p(exp(-maximum(2 * a - 1, 1 - 2 * a) * e)) - log1p(exp(-e))
         return meet(near, far) / k
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"f_{{{written(self.epsilon_0)},0}}"

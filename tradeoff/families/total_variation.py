@@ -146,7 +146,8 @@ class TotalVariation(SymmetricFamily):
         most = np.inf if self.mass_at_infinity.upper > 0 else 0.0
         return Bounds(most, most)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"f_{{0,{written(self.delta_0)}}}"
 
 

@@ -111,7 +111,8 @@ class Truncated(SymmetricFamily):
     def least_sup_loss(self) -> float:
         return float(self._end.lower)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         name = "N" if self.normal else "Lap"
         scale, cut, shift = map(float, (self.scale, self.cut, self.shift))
         return f"{name}({scale:.6g}) on [-{cut:.6g}, {cut:.6g}] + {shift:.6g}"
