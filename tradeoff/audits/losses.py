@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -120,7 +121,7 @@ def _exceeds_one(exponents: Array) -> bool:
     with np.errstate(over="ignore", divide="ignore"):
         excess = np.expm1(exponents)
         wealth = max(float(np.sum(np.log1p(stake * excess))) for stake in _STAKES)
-    return wealth > np.log(len(_STAKES) / _FALSE_ALARM)
+    return wealth > math.log(len(_STAKES) / _FALSE_ALARM)
 
 
 def _limit(mean: float, cost: float) -> float:

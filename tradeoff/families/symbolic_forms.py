@@ -68,10 +68,7 @@ def exact(value: Any) -> Any:
     value = constants().get(value.name) if is_constant(value) else value  # of others floats are all there is
     known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
     try:
-        if known is not None:
-            expression = sympy.Rational(*known.as_integer_ratio())
-        else:
-            expression = convert_number(value)
+        expression = convert_number(value) if known is None else sympy.Rational(*known.as_integer_ratio())
     except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError):
         expression = None
     if not isinstance(expression, sympy.Expr):
