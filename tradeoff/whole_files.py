@@ -87,5 +87,8 @@ def draft(target: Path) -> Iterator[Path]:
 
 
 def _place(target: Path) -> Path:
-    """Return the file that a link leads to, or the path itself."""
-    return Path(os.path.realpath(target))
+    """Return the file that a link leads to, or the path itself; ``OSError`` for a link to itself."""
+    place = Path(os.path.realpath(target))
+    if place.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return place

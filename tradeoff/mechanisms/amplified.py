@@ -79,7 +79,9 @@ class RandomAllocation(Mechanism):
     absent under the null hypothesis. One participation is the pair N(0, I), mean over i of N(mu e_i, I), for
     steps chosen in view of earlier ones too, from below to 1e-3 of epsilon (Feldman, Shenfeld 2026 compute
     the same law). More are one in each of as many blocks, into which the steps are dealt at random: which
-    steps make a block may be told.
+    steps make a block may be told. The dominating law leaves a mass of about 1e-62 at infinity, so its Renyi
+    divergences of orders above 1 are infinite where those of the mechanism are not, and a ``RenyiFilter``
+    refuses it.
 
     Examples
     --------
