@@ -616,3 +616,11 @@ def test_read_text_refuses_what_is_not_utf8(content: bytes, tmp_path: Path) -> N
     (path := tmp_path / "text").write_bytes(content)
     with pytest.raises(UnicodeDecodeError):
         whole_files.read_text(path, 100)
+
+
+def test_a_link_to_itself_is_refused_and_stays(tmp_path: Path) -> None:
+    (link := tmp_path / "link").symlink_to(link)
+    with pytest.raises(DomainError, match="cannot be written"):
+        to.save(to.Gaussian(1), link)
+    assert link.is_symlink()
+    assert [each.name for each in tmp_path.iterdir()] == ["link"]
