@@ -362,7 +362,7 @@ def test_limits_of_a_question_are_checked_before_an_engine_starts(wrong: dict[st
 def test_errors_name_value_limit_and_remedy() -> None:
     for call, said in (
         (lambda: f(10**400), "range of floats"),
-        (lambda: f("0.5"), "'0.5' is not an array of real numbers; give integers, floats or fractions"),
+        (lambda: f("0.5"), "'0.5' is not an array of real numbers; convert the text to a number first"),
         (lambda: f(True), "True is not an array"),
         (lambda: f(np.ma.masked_array([0.5], [True])), "masked"),
         (
@@ -536,3 +536,26 @@ def test_losses_next_to_the_largest_float(curve):
     assert np.all(high[1:5] <= 5e-324)
     assert np.all(low[5:] >= 1 - 1e-15)
     assert curve.delta(1e308) == high[3]
+
+
+@pytest.mark.parametrize("tol", [5e-324, 1e-300, 1e300])
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.PureDP(0.3) ** 5,
+        to.Laplace(0.3) ** 5,
+        to.subsample(to.Gaussian(1), 0.1) ** 10,
+        to.from_masses([0.5, 0.5], [0.2, 0.8]) ** 9,
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("question", ["delta", "epsilon", "__call__"])
+def test_extreme_tolerances_are_met_or_refused_without_warnings(curve, question, tol):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            found = getattr(curve.bounds, question)(0.1, tol=tol)
+        except PrecisionError:
+            assert tol < 1
+        else:
+            assert found.lower <= found.upper

@@ -635,3 +635,23 @@ def test_noise_on_the_integers_waits_for_no_symbol() -> None:
     for family in (DiscreteGaussianCurve, DiscreteLaplaceCurve):
         with pytest.raises(TradeOffError):
             family(sympy.Symbol("x", positive=True))
+
+
+@pytest.mark.parametrize("text", ["1e-6", b"1e-6", np.str_("1e-6")])
+def test_texts_are_refused_as_texts(text):
+    for ask in (
+        lambda: to.Gaussian(text),
+        lambda: to.Gaussian(1).epsilon(text),
+        lambda: to.Gaussian(1).bounds.delta([0.5, text]),
+        lambda: to.PiecewiseLinear([0, text], [1, 0]),
+    ):
+        with pytest.raises(
+            DomainError, match=r"convert the text to a number first, with float|is not a number"
+        ):
+            ask()
+
+
+def test_fractions_above_all_floats_are_printed():
+    curve = to.GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, sigma=Decimal("1.25e400"))
+    assert repr(curve) == "GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, sigma=1.25e+400)"
+    assert r"1.25 \cdot 10^{400}" in curve._repr_latex_()

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, Protocol, TypeAlias
@@ -90,7 +90,11 @@ def _of_parts(sign: int, mantissa: int, exponent: int, _: int) -> Fraction | Non
 def written(value: Any) -> str:
     """Return a parameter as it is printed: six digits, or the formula in the notation of papers."""
     if not hasattr(value, "xreplace"):
-        return format(float(value), ".6g")
+        try:
+            return format(float(value), ".6g")
+        except OverflowError:  # of a fraction above all floats
+            digits = Context(prec=6).divide(Decimal(value.numerator), Decimal(value.denominator))
+            return str(digits.normalize()).lower()
     numbers = (x for x in value.atoms() if x.is_Rational)
     long = [x for x in numbers if int(x.p).bit_length() + int(x.q).bit_length() > _PLAIN]
     return str(value.xreplace({x: x.n(6) for x in long})).replace("**", "^").replace(" ", "")
@@ -122,7 +126,9 @@ def real(
     except OverflowError as error:
         raise domain(name, value, allowed, _TOO_LARGE) from error
     except (TypeError, ValueError) as error:
-        raise domain(name, value, allowed, "give one real number") from error
+        text = isinstance(value, str | bytes)
+        remedy = "convert the text to a number first, with float(...)" if text else "give one real number"
+        raise domain(name, value, allowed, remedy) from error
     number = most if up else least if down else min(max(number, least), most)
     # Floats around the number: one just outside may round into the range.
     above = min(number, most) > low if open_low else min(number, least) >= low
@@ -234,6 +240,8 @@ def _floats(value: Any) -> Array:
     if is_masked(value):
         raise TypeError("drop or fill its masked entries first")
     raw = np.asarray(value)
+    if raw.dtype.kind in "OSU" and any(isinstance(each, str | bytes) for each in raw.flat):
+        raise TypeError("convert the text to a number first, with float(...)")
     if raw.dtype.kind not in "iufO":  # integers, floats, and objects such as fractions
         raise TypeError("give integers, floats or fractions")
     if raw.dtype.kind == "O" and not all(_is_number(each) for each in raw.flat):
@@ -304,7 +312,8 @@ def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
         raise SymbolError(
             f"{name} = {shown(value)} is a symbol where a number is needed; put one in, with .subs({{...}})"
         )
-    allowed = f"the integers from {low}" + (f" to {high}" if high < math.inf else "")
+    most = str(high) if high <= MOST else f"{high:.15g}"
+    allowed = f"the integers from {low}" + (f" to {most}" if high < math.inf else "")
     try:
         whole = operator.index(value)
     except TypeError:
@@ -315,7 +324,7 @@ def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
         raise domain(name, value, allowed, f"give a whole number of at least {low}")
     if whole > high:
         why = ", the most that floats count exactly" if high == MOST else ""
-        raise DomainError(f"{name} = {shown(value)} is above {high}{why}; give a smaller number")
+        raise DomainError(f"{name} = {shown(value)} is above {most}{why}; give a smaller number")
     return whole
 
 

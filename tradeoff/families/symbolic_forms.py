@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial, singledispatch
+from numbers import Number
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import is_constant, ratio_of
@@ -48,15 +51,24 @@ def constants() -> dict[str, Any]:
     return {getattr(mpmath, name).name: value for name, value in known.items()}
 
 
+def convert_number(value: Any) -> Any:
+    """Return a number as a SymPy object, and a SymPy object unchanged.
+
+    SymPy runs texts as code, also inside lists and tables, so nothing else is converted.
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not (isinstance(value, sympy.Basic | Number) or hasattr(value, "_sympy_")):
+        raise DomainError(f"{shown(value)} is not a number or a SymPy expression; build one from symbols")
+    return sympy.sympify(value, strict=True)
+
+
 def exact(value: Any) -> Any:
     """Return a SymPy expression with every float in it replaced by the rational number it is."""
     value = constants().get(value.name) if is_constant(value) else value  # of others floats are all there is
     known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
     try:
-        if known is not None:
-            expression = sympy.Rational(*known.as_integer_ratio())
-        else:  # decimals in texts SymPy reads as floats
-            expression = None if isinstance(value, str | bytes) else sympy.sympify(value)
+        expression = convert_number(value) if known is None else sympy.Rational(*known.as_integer_ratio())
     except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError):
         expression = None
     if not isinstance(expression, sympy.Expr):
@@ -74,15 +86,17 @@ def fractions_of(expression: Any) -> dict[Any, Any]:
 
 
 def parsed(value: Any) -> Any:
-    """Return ``value`` as a SymPy expression; raise ``DomainError`` if it is none."""
+    """Return ``value`` as a SymPy expression without running texts as code, or raise ``DomainError``."""
     try:
-        expression = sympy.sympify(value)
+        expression = convert_number(value)
         # Formulas are compiled from their text, and Python prints no integer of more than 4300 digits.
         str(expression)
     except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError) as error:
-        raise DomainError(f"expr = {shown(value)} is not a SymPy expression") from error
+        raise DomainError(
+            f"expr must be a SymPy expression, got {shown(value)}; build it from symbols and numbers"
+        ) from error
     if not isinstance(expression, sympy.Expr) or expression.has(sympy.zoo, sympy.nan):
-        raise DomainError(f"expr = {shown(value)} is not a SymPy expression")
+        raise DomainError(f"expr must be a SymPy expression of real numbers, got {shown(value)}")
     return expression
 
 
