@@ -12,11 +12,11 @@ import tradeoff as to
 from tests.composition.laws import Truth, atomic, pairs
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.composition.contour.line import chernoff_epsilon, chernoff_near
+from tradeoff.composition.contour.line import chernoff_epsilon
+from tradeoff.composition.contour.engine import ContourLines
 from tradeoff.composition.planner import Composition
 from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
-from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.discrete import binomial_law
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
@@ -27,14 +27,14 @@ from tradeoff.loss.law import LossLaw
 def test_a_gaussian_power(mu: float, z: float, n: int) -> None:
     """The bound is above delta, by the factor of a Gaussian tail; turned round it bounds epsilon."""
     laws, counts = [GaussianLaw(mu / math.sqrt(n))], [n]
-    cumulant = Cumulant([(laws[0].sketch(), n)])
+    lines = ContourLines(laws, counts)
     x = mu * z
     truth = oracle.gaussian_delta(x, mu)
-    bound = chernoff_near(laws, counts, cumulant, x).psi(x)
+    bound = float(lines.ceiling(np.array([x]), np.zeros(1))[0])
     assert truth <= bound
     assert bound <= 1e6 * truth or bound < 1e-290
     if float(truth) > 1e-290:
-        assert chernoff_epsilon(laws, counts, cumulant, float(truth)) >= x * (1 - 1e-12)
+        assert chernoff_epsilon(laws, counts, lines.cumulant, float(truth)) >= x * (1 - 1e-12)
 
 
 FOUND: list[tuple[list[LossLaw], list[int], float]] = [

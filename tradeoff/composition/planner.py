@@ -213,12 +213,13 @@ class Composition:
         first, _ = next(self.choices(query_options().method), (None, ""))
         return [] if first is None else [(first.loss_at_alpha(alpha), first.cumulant.spread)]
 
-    def ceiling(self, epsilon: Array) -> Array:
-        """Bound delta(epsilon) from above by Chernoff's bound, where a transform is known."""
-        if self.spent or not self.contour.possible:
-            return np.ones(len(epsilon))
-        found: Array = np.minimum((self._leak + self.contour.forward.ceiling(epsilon)).upper, 1.0)
-        return found
+    def ceiling(self, epsilon: Array, level: Array) -> Array:
+        """Bound delta(epsilon) from above by the supremum of losses, or Chernoff's bound if it may help."""
+        (_, high), waiting = self._known("delta", epsilon)
+        if waiting.any() and not self.spent and self.contour.possible:
+            chernoff = self.contour.forward.ceiling(epsilon[waiting], level[waiting] - self._leak.upper)
+            high[waiting] = np.minimum((self._leak + chernoff).upper, 1.0)
+        return high
 
     @property
     def _leak(self) -> Bounds:
