@@ -24,7 +24,6 @@ from tradeoff.composition.question import (
     LOOKING,
     NODE_TERMS,
     PATIENT_TERMS,
-    SMOOTHED,
     SMOOTHING,
     Question,
     query_options,
@@ -252,7 +251,7 @@ class ContourEngine(Engine[Cost]):
         return made
 
     def first(self, question: Question, tol: float | None) -> Cost:
-        usual = Cost(self.terms, SMOOTHING, 1 / SMOOTHED)
+        usual = Cost(self.terms, SMOOTHING)
         if tol is None:
             return usual
         terms, share = (PATIENT_TERMS, 1.0) if self.patient else (usual.terms, usual.share)
