@@ -12,8 +12,8 @@ import tradeoff as to
 from tests.composition.laws import Truth, atomic, pairs
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.composition.contour.line import chernoff_epsilon
 from tradeoff.composition.contour.engine import ContourLines
+from tradeoff.composition.contour.line import chernoff_epsilon
 from tradeoff.composition.planner import Composition
 from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.loss.changed import Mixed, Reversed, Thinned

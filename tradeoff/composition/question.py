@@ -150,8 +150,8 @@ FEW_ROUNDS = 4
 # their number.
 MOST_ATOMIC_ROUNDS = 2**20
 
-# Terms summed for one line, in all or for each distinct factor if that is more: at most about 0.3 s, or 10 ms a
-# factor, a third of the time that a lattice takes.
+# Terms summed for one line, in all or for each distinct factor if that is more: at most about 0.3 s, or 10 ms
+# a factor, a third of the time that a lattice takes.
 LINE_TERMS, LINE_TERMS_EACH = 2e7, 3e6
 
 PATIENT_TERMS = 1e9  # the same when a tolerance is asked

@@ -68,7 +68,7 @@ class Hooks(ABC):
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        """Bound delta(epsilon) from above, at the least cost that shows it to be below ``level``, if it is."""
+        """Bound delta(epsilon) from above, as closely as it takes to compare it with ``level``."""
         return np.ones(len(epsilon))
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:

@@ -126,7 +126,7 @@ class HullOfMinimum(_Pooled):
     ) -> Pair:
         """Bound the largest answer of the operands; only those that decide it are refined to ``tol``.
 
-        The largest of answers at most ``high`` is at most that, so operands that do not exceed it add nothing.
+        An operand whose answer is at most the upper bound so far changes no bound.
         """
         answer = certified_delta if question == "delta" else certified_epsilon
         first, *others = self.operands
