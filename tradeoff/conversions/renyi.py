@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, choice, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, called, shown
@@ -220,7 +221,8 @@ def _curve(
     # Lines of D_a(Q || P) are steep where alpha is small; those of D_a(P || Q) are their mirror images.
     mirrored = [(b, a, c) for a, b, c in lines]
     every = mirrored if assume == "one-order" else lines + mirrored
-    return PiecewiseLinear.of_wholes(*zip(*hull(corners(every, up=False)), strict=True))
+    found = PiecewiseLinear.of_wholes(*zip(*hull(corners(every, up=False)), strict=True))
+    return limited(found, BOUND)
 
 
 def _lines(orders: Array, bounds: Array) -> list[Line]:

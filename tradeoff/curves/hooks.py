@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,9 +22,18 @@ _BEHIND = frozenset(
     {
         *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "exact_beta", "exact_delta"),
         *("q_plus", "p_minus", "least_sup_loss", "leak", "kept", "composed", "product", "require_numbers"),
-        *("laws", "loss_law", "has_law", "cells_law", "power_law", "expected", "ceiling"),
+        *("laws", "loss_law", "has_law", "cells_law", "power_law", "expected", "ceiling", "tightness"),
     }
 )
+
+# How closely a curve describes a mechanism: one pair of neighbours has it; it is the greatest curve below
+# those of several pairs; it is only below them. A product is a bound unless each factor is of the first kind.
+PAIR, ENVELOPE, BOUND = 2, 1, 0
+
+DOMINATING = "the lower side is of the bound used, not of the mechanism"
+"""Note on answers of a curve that is not ``exact``."""
+
+_MADE_OF_ONE = ("inverse", "group", "assuming", "rational", "floats")  # methods that return a changed curve
 
 
 class Hooks(ABC):
@@ -37,6 +47,17 @@ class Hooks(ABC):
     for them. Whatever they return is taken to hold the truth, rounding included: ``tradeoff.Bounds`` has
     arithmetic that does.
     """
+
+    tightness: int = PAIR
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Let changed curves keep the tightness, and let ``repr`` mark curves that are not exact."""
+        super().__init_subclass__(**given)
+        for name in _MADE_OF_ONE:
+            if name in vars(cls):
+                setattr(cls, name, _keeping(vars(cls)[name]))
+        if "__repr__" in vars(cls):
+            cls.__repr__ = _marking(cls.__repr__)  # type: ignore[method-assign]
 
     composed: bool = False
     """Whether the curve's numbers come from engines or from other curves, not from a closed form."""
@@ -161,6 +182,20 @@ class Hooks(ABC):
         return ()
 
     @property
+    def exact(self) -> bool:
+        """Whether ``bounds`` enclose the curve of the mechanism; else they enclose a bound on it.
+
+        A curve that is made of laws, such as ``Gaussian(1)``, is exact. Curves of dominating mechanisms are
+        not, nor is anything made of them: the safe side holds for the mechanism, the other side for the
+        bound alone.
+
+        >>> import tradeoff as to
+        >>> to.mechanisms.Gaussian(1).curve().exact, to.mechanisms.PureDP(1).curve().exact
+        (True, False)
+        """
+        return self.tightness > BOUND
+
+    @property
     def free_symbols(self) -> frozenset[Any]:
         """Symbols that must be substituted before a number can be asked."""
         return frozenset()
@@ -212,3 +247,44 @@ def assuming(assumptions: Sequence[str]) -> str:
     """Return what is printed behind a curve that rests on assumptions."""
     count = len(assumptions)
     return f" (assumes {count} thing{'s' if count > 1 else ''}: see .assumptions)" if count else ""
+
+
+C = TypeVar("C", bound=Hooks)
+
+
+def limited(curve: C, tightness: int) -> C:
+    """Return the same curve with at most this tightness."""
+    return curve if curve.tightness <= tightness else _described(curve, tightness)
+
+
+def pure(curve: C) -> C:
+    """Return the same curve as an object of its own, of no mechanism."""
+    return curve if curve.tightness == PAIR else _described(curve, PAIR)
+
+
+def _described(curve: C, tightness: int) -> C:
+    described = copy(curve)
+    object.__setattr__(described, "tightness", tightness)  # of frozen dataclasses, too
+    return described
+
+
+def joint(parts: Iterable[Hooks]) -> int:
+    """Return the tightness of a product or a mixture of parts: a bound unless all share one worst pair."""
+    each = [part.tightness for part in parts]
+    return min(each, default=PAIR) if len(each) <= 1 or min(each) == PAIR else BOUND
+
+
+def _keeping(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def keeping(self: Any, *given: Any, **named: Any) -> Any:
+        return limited(method(self, *given, **named), self.tightness)
+
+    return keeping
+
+
+def _marking(method: Callable[[Any], str]) -> Callable[[Any], str]:
+    @wraps(method)
+    def marking(self: Any) -> str:
+        return f"{method(self)}{'' if self.exact else ' (not exact)'}"
+
+    return marking

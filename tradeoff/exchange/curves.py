@@ -43,7 +43,7 @@ def _polygon_fields(f: PiecewiseLinear) -> dict[str, Any]:
     if f.assumptions:
         raise DomainError(f"{f!r} rests on assumptions, which no file holds; keep it where it was made")
     sides = {"alpha": f.alpha.tolist(), "beta": f.beta.tolist()}
-    if f.exact:
+    if f.is_rational:
         return sides
     rest, power = f.complements
     return sides | {"one_minus_alpha": rest.tolist(), "one_minus_beta": power.tolist()}
@@ -98,7 +98,7 @@ def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
 
 
 def _leak(f: TotalVariation) -> dict[str, Any]:
-    kept = f.kept_0 if f.exact else None
+    kept = f.kept_0 if f.is_rational else None
     if kept is None:
         raise DomainError(f"{f!r} is a product too long for its digits; save its factors, or .lower")
     return {"kept": kept} if kept != 1 - Fraction(f.delta_0) else {"delta": f.delta_0}
@@ -112,7 +112,9 @@ def _either(what: str, **given: Any) -> None:
 
 def _leaking(delta: Any = None, kept: Any = None) -> TradeOff:
     _either("a total variation", delta=delta, kept=kept)
-    return TotalVariation(delta) if kept is None else TotalVariation.keeping(_rational(kept), exact=True)
+    return (
+        TotalVariation(delta) if kept is None else TotalVariation.keeping(_rational(kept), is_rational=True)
+    )
 
 
 def _gaussian_fields(f: Gaussian) -> dict[str, Any]:

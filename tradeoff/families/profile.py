@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, called, shown
@@ -75,7 +76,7 @@ class Profile:
             slope, kept = whole(float(exp(e).upper)), ONE - whole(d)
             lines += [(slope, ONE, kept), (ONE, slope, kept)]
         corners = [(Fraction(x, d), Fraction(y, d)) for x, y, d in envelope(lines)]
-        return PiecewiseLinear(*zip(*corners, strict=True))
+        return limited(PiecewiseLinear(*zip(*corners, strict=True)), BOUND)
 
 
 def _pairs(guarantees: Any, epsilons: Iterable[float] | None) -> list[tuple[Any, Any]]:

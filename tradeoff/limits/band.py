@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import beside, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
@@ -64,7 +65,7 @@ class Band(ABC):
     @cached_property
     def guarantee(self) -> PiecewiseLinear:
         """Return a certified curve below the composition, that of the band's lines; it may enter products."""
-        return PiecewiseLinear.from_lines(*self.lines()).assuming(*self.of.assumptions)
+        return limited(PiecewiseLinear.from_lines(*self.lines()).assuming(*self.of.assumptions), BOUND)
 
     def lower(self, alpha: ArrayLike) -> Any:
         """Return a lower bound on f(alpha), for any alpha in [0, 1]."""

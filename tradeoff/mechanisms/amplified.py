@@ -44,6 +44,7 @@ class ShuffledRandomizers(Mechanism):
     """
 
     kind = "shuffled-randomizers"
+    exact = False
     scheme = "shuffled"
     adjacency = "replace-one"
     sized = True
@@ -102,6 +103,10 @@ class RandomAllocation(Mechanism):
             raise DomainError(
                 f"participations = {self.participations} is above steps = {self.steps}; give at most so many"
             )
+
+    @property
+    def exact(self) -> bool:
+        return self.participations == self.steps
 
     def curve(self) -> TradeOff:
         size, larger = divmod(self.steps, self.participations)

@@ -59,6 +59,7 @@ class ThresholdedKeys(Mechanism):
     """
 
     kind = "thresholded-keys"
+    exact = False
 
     # With more noise losses are less, and keys of one record alone are shown more often.
     scale: float = field(metadata=BARE_SCALE)

@@ -140,6 +140,7 @@ class LastIterate(Mechanism):
     """
 
     kind = "last-iterate"
+    exact = False
 
     noise_multiplier: float = field(metadata=NOISE)
     steps: int = field(metadata=wholes(1, math.inf))

@@ -236,6 +236,7 @@ class BoundedLaplace(Mechanism):
     """
 
     kind = "bounded-laplace"
+    exact = False
 
     scale: float = field(metadata=SCALE)
     width: float = field(metadata=SIZE)
@@ -284,6 +285,7 @@ class BoundedGaussian(Mechanism):
     """
 
     kind = "bounded-gaussian"
+    exact = False
 
     noise_multiplier: float = field(metadata=NOISE)
 

@@ -121,6 +121,11 @@ class Plan(Displayed):
         """
         return tensor((_factor(mechanism), n) for mechanism, n in self.mechanisms.items() if n)
 
+    @property
+    def exact(self) -> bool:
+        """Whether the guarantee is the greatest curve below those of all pairs of neighbours."""
+        return self.guarantee().exact
+
     def guarantee(self) -> TradeOff:
         """Curve valid for every ordered pair of neighbours: the envelope of ``curve()``, taken at the end.
 

@@ -69,6 +69,7 @@ class BestOfRuns(Mechanism):
     """
 
     kind = "best-of-runs"
+    exact = False
 
     mechanism: Mechanism
     mean: float

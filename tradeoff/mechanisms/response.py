@@ -93,6 +93,7 @@ class PureDP(Mechanism):
     """
 
     kind = "pure-dp"
+    exact = False
 
     epsilon: float = field(metadata=LOSS)
 
@@ -127,6 +128,7 @@ class ApproximateDP(Mechanism):
     """
 
     kind = "approximate-dp"
+    exact = False
 
     epsilon: float = field(metadata=LOSS)
     delta: float = field(metadata=SHARE)

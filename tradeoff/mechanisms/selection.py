@@ -21,6 +21,7 @@ _LEAST, _MOST = 1e-12, 700.0
 class Selection(Mechanism):
     """A choice that is epsilon-DP, and of which no more is known."""
 
+    exact = False
     epsilon: float = field(metadata=LOSS)
 
     def curve(self) -> TradeOff:

@@ -58,6 +58,11 @@ class SubsampledGaussian(Sampled):
     batch_size: int | None = field(default=None, metadata=wholes(1))
     group_size: int = field(default=1, metadata=wholes(1))
 
+    @property
+    def exact(self) -> bool:
+        # Numbers of hits too rare to be listed one by one are counted as larger ones.
+        return self.scheme == "poisson" and len(self._hits().weights) in {1, self.group_size + 1}
+
     def curve(self) -> TradeOff:
         replaced = self.adjacency == "replace-one"
         if self.scheme != "poisson" or not (replaced or self.group_size > 1):
@@ -118,6 +123,10 @@ class SubsampledLaplace(Sampled):
         super().__post_init__()
         check_scale(self.scale, self.sensitivity)
 
+    @property
+    def exact(self) -> bool:
+        return (self.scheme, self.adjacency, self.group_size) == ("poisson", "add-remove", 1)
+
     def _base(self) -> TradeOff:
         moved = 2 if self.adjacency == "replace-one" else 1
         return Laplace(moved * ratio(self.sensitivity, self.scale))
@@ -174,6 +183,7 @@ class Subsampled(Sampled):
     """
 
     kind = "subsampled"
+    exact = False
 
     mechanism: Mechanism
     sample_rate: float = field(metadata=SHARE)

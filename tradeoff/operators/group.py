@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited, pure
 from tradeoff.curves.parameters import count, is_symbol, symbols_of
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
@@ -127,8 +128,8 @@ def group(f: TradeOff, k: Any) -> TradeOff:
         return Identity()
     if not f.symmetric:
         raise DomainError("group needs a symmetric curve; take f.symmetrise(assume='either-order').group(k)")
-    base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (f, k)
+    base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(f), k)
     if not is_symbol(steps) and steps > _MOST:
         most = f"{_MOST}, the most compositions of a curve without a closed form"
         raise DomainError(f"k = {shown(steps)} is above {most}")
-    return f if k == 1 else Group(base, steps)
+    return f if k == 1 else limited(Group(base, steps), BOUND)

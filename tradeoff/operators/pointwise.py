@@ -9,6 +9,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
+from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
 from tradeoff.errors import DomainError
@@ -137,15 +138,17 @@ class HullOfMinimum(_Pooled):
 def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
     if not curves:
         raise DomainError("give at least one curve")
-    distinct = tuple(dict.fromkeys(map(operand, curves)))
+    distinct = tuple(dict.fromkeys(pure(operand(f)) for f in curves))
+    level = min(f.tightness for f in curves)
     if len(distinct) == 1:
-        return distinct[0]
+        return limited(distinct[0], level)
+    level = BOUND if largest else min(level, ENVELOPE)
     if all(isinstance(f, PiecewiseLinear) for f in distinct):
         result = distinct[0]
         for f in distinct[1:]:
             result = pointwise(result, f, largest=largest)  # type: ignore[arg-type]  # checked above
-        return result
-    return Maximum(*distinct) if largest else HullOfMinimum(*distinct)
+        return limited(result, level)
+    return limited(Maximum(*distinct) if largest else HullOfMinimum(*distinct), level)
 
 
 def maximum(*curves: TradeOff) -> TradeOff:
