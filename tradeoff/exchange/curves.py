@@ -29,6 +29,7 @@ from tradeoff.families.location_shift import LocationShift, LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
+from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.polygon import ONE
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
@@ -192,6 +193,7 @@ CURVES = Codec(
         "total-variation": Form(TotalVariation, _leak, _leaking, ("delta", "kept"), ("delta", "kept")),
         "discrete-gaussian-curve": attributes(DiscreteGaussianCurve, sigma="sigma", shift="shift"),
         "bounded-range": attributes(BoundedRange, epsilon="epsilon_0"),
+        "zero-concentrated": record(ZeroConcentrated),
         "allocated-curve": record(AllocatedCurve),
         "shuffled-curve": record(ShuffledCurve),
         "skellam-curve": attributes(SkellamCurve, variance="variance", shift="shift"),

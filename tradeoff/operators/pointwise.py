@@ -69,6 +69,10 @@ class Maximum(_Pooled, OfBeta):
         # No less private than any of them: mostly it is one of them.
         return low, np.minimum.reduce([high, *(f.bounds.delta(epsilon).upper for f in self.operands)])
 
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        low, high = super().epsilon_bounds(delta, tol)
+        return low, np.minimum.reduce([high, *(f.bounds.epsilon(delta).upper for f in self.operands)])
+
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         return largest([line for f in curves for line in segments(f)], up=up)
 
