@@ -30,8 +30,11 @@ _BEHIND = frozenset(
 # those of several pairs; it is only below them. A product is a bound unless each factor is of the first kind.
 PAIR, ENVELOPE, BOUND = 2, 1, 0
 
-DOMINATING = "the lower side is of the bound used, not of the mechanism"
-"""Note on answers of a curve that is not ``exact``."""
+NOT_EXACT = (
+    "Not exact: lower bounds on epsilon, delta and mu, and upper ones on beta, are of the bound used, "
+    "not of the mechanism."
+)
+"""Note next to both bounds of a curve that is not ``exact``."""
 
 _MADE_OF_ONE = ("inverse", "group", "assuming", "rational", "floats")  # methods that return a changed curve
 

@@ -1,4 +1,4 @@
-"""Concentrated privacy: the curve that every order of the Renyi divergence leaves of one order of the pair."""
+"""Concentrated privacy: the curve that the Renyi divergences of all orders leave one order of the pair."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _STEEPEST, _LAST = 1e200, 700.0  # losses up to which delta is asked, of the inv
 class ZeroConcentrated(TradeOff):
     """Curve f(alpha) = 1 - exp(-(sqrt(log(1/alpha) - xi) - sqrt(rho))_+^2), or its inverse.
 
-    D_a(Q || P) <= xi + rho a gives x^a alpha^(1-a) <= e^((a-1)(xi + rho a)) for x = 1 - f(alpha), and the least
-    of x over all a > 1 is at a = sqrt((log(1/alpha) - xi)/rho). So delta(eps) is the least over a of Canonne,
-    Kamath, Steinke 2020, Proposition 12, and at the best a it is e^(-rho (a-1)^2)/a.
+    D_a(Q || P) <= xi + rho a gives x^a alpha^(1-a) <= e^((a-1)(xi + rho a)) for x = 1 - f(alpha), and the
+    least x over all a > 1 is at a = sqrt((log(1/alpha) - xi)/rho). So delta(eps) is the least over a of
+    Canonne, Kamath, Steinke 2020, Proposition 12, and at the best a it is e^(-rho (a-1)^2)/a.
 
     >>> f = ZeroConcentrated(0.5)
     >>> round(f.epsilon(1e-5), 5), f.inverse().inverse() == f
@@ -50,8 +50,8 @@ class ZeroConcentrated(TradeOff):
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta from above by the divergence of an order, from below by a type I error.
 
-        With k = a - 1, log delta <= k (xi + rho a - eps) + k log(k/a) - log(a); and delta >= x - e^eps y at y =
-        e^(-xi - rho a^2), x = 1 - f(y) = e^(-rho k^2). Of the inverse it is 1 - e^eps (1 - delta(-eps)).
+        With k = a - 1, log delta <= k (xi + rho a - eps) + k log(k/a) - log(a); and delta >= x - e^eps y at
+        y = e^(-xi - rho a^2), x = 1 - f(y) = e^(-rho k^2). Of the inverse it is 1 - e^eps (1 - delta(-eps)).
         """
         at = np.clip(epsilon, -_STEEPEST, _LAST if self.flipped else _STEEPEST)
         turned = -at if self.flipped else at

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.hooks import BOUND, NOT_EXACT, limited
 from tradeoff.curves.parameters import is_symbol, kept
 from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.families.gaussian import Gaussian
@@ -105,7 +105,7 @@ class Reduction(Displayed):
             ("mu of the best case", decimal(self.mu_minus, ".6g", up=False)),
             ("tight at alpha", "-" if np.isnan(self.tight_at) else f"{self.tight_at:.6g}"),
         ]
-        notes = [self.reason] if self.reason else []
+        notes = ([self.reason] if self.reason else []) + [NOT_EXACT] * (not self.of.exact)
         return Grid(rows, head=f"{self.of!r} >= G_mu ⊗ f_{{0,{exactly(self.failure)}}}", notes=notes)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import NOT_EXACT
 from tradeoff.display import Displayed, Grid, exactly, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
@@ -36,6 +37,7 @@ class Answers(Displayed):
     delta: tuple[Answer, ...] = ()
     beta: tuple[Answer, ...] = ()
     assumptions: tuple[str, ...] = ()  # what the curve rests on without proof
+    exact: bool = True  # whether both bounds are of the mechanism
 
     def __iter__(self) -> Iterator[tuple[str, str, Answer]]:
         """Go through all answers as (what is answered, by what it is asked, answer)."""
@@ -44,7 +46,7 @@ class Answers(Displayed):
                 yield name, question, answer
 
     def grid(self) -> Grid:
-        notes = [f"assumes: {each}" for each in self.assumptions]
+        notes = [f"assumes: {each}" for each in self.assumptions] + [NOT_EXACT] * (not self.exact)
         return Grid([row(*each) for each in self], COLUMNS, notes=notes)
 
     def as_json(self) -> dict[str, Any]:
@@ -62,7 +64,8 @@ class Answers(Displayed):
             ]
             for name, question in ASKED.items()
         }
-        return {**found, "assumptions": list(self.assumptions)} if self.assumptions else found
+        found |= {"assumptions": list(self.assumptions)} if self.assumptions else {}
+        return found | {"exact": self.exact}
 
 
 Lines = Iterable[tuple[str, str, Answer]]  # what is answered, by what it is asked, and the answer
@@ -74,14 +77,14 @@ def row(name: str, question: str, answer: Answer, digits: int = 10) -> tuple[str
     return f"{name} at {question} = {exactly(answer.asked)}", *bounds
 
 
-def csv(lines: Lines, assumptions: Iterable[str]) -> str:
+def csv(lines: Lines, assumptions: Iterable[str], *, exact: bool = True) -> str:
     """Write answers as CSV, every number to its last bit; infinity is inf."""
     assumed = "; ".join(map(plain, assumptions))
-    rows = ((name, question, a.asked, a.lower, a.upper, assumed) for name, question, a in lines)
-    return Table(("answered", "question", "at", "lower", "upper", "assumes"), tuple(rows)).to_csv()
+    rows = ((name, question, a.asked, a.lower, a.upper, assumed, exact) for name, question, a in lines)
+    return Table(("answered", "question", "at", "lower", "upper", "assumes", "exact"), tuple(rows)).to_csv()
 
 
-def latex(lines: Lines, assumptions: Iterable[str]) -> str:
+def latex(lines: Lines, assumptions: Iterable[str], *, exact: bool = True) -> str:
     r"""Write answers as a table for LaTeX with booktabs, bounds rounded outward to 6 digits.
 
     Examples
@@ -96,7 +99,7 @@ def latex(lines: Lines, assumptions: Iterable[str]) -> str:
     \bottomrule
     \end{tabular}
     """
-    notes = [f"Assumes: {plain(each)}" for each in assumptions]
+    notes = [f"Assumes: {plain(each)}" for each in assumptions] + [NOT_EXACT] * (not exact)
     return Grid([row(*each, digits=6) for each in lines], ("", *COLUMNS[1:]), "", notes, "<>>").latex() + "\n"
 
 
@@ -129,7 +132,7 @@ def ask(
             step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
             floor = 0.0 if name == "epsilon" else -math.inf
             found[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), floor)
-    return Answers(**found, assumptions=curve.assumptions)
+    return Answers(**found, assumptions=curve.assumptions, exact=curve.exact)
 
 
 def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:
