@@ -36,7 +36,8 @@ NOT_EXACT = (
 )
 """Note next to both bounds of a curve that is not ``exact``."""
 
-_MADE_OF_ONE = ("inverse", "group", "assuming", "rational", "floats")  # methods that return a changed curve
+# Methods that return a changed curve.
+_MADE_OF_ONE = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic", "subsample")
 
 
 class Hooks(ABC):

@@ -12,7 +12,6 @@ import sympy
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.hooks import limited, pure
 from tradeoff.curves.parameters import is_symbol, written
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, SymbolError, shown
@@ -35,7 +34,7 @@ def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
 
     ``SymbolError`` if a key is not one free symbol of the curve, or it cannot take numbers for its symbols.
     """
-    return limited(put_in(pure(curve), resolved(curve, values)), curve.tightness)
+    return put_in(curve, resolved(curve, values))
 
 
 def put_in(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:

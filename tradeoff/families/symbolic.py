@@ -216,7 +216,7 @@ def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
     found = curve.symbolic(alpha) if isinstance(curve, Symbolic) else _formula(curve, alpha)
     if found is None:
         raise NoClosedForm(f"no formula is known for {curve!r}")
-    return limited(found, curve.tightness)
+    return found
 
 
 def _unknown(what: str) -> NoClosedForm:

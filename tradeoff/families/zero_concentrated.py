@@ -60,7 +60,7 @@ class ZeroConcentrated(TradeOff):
         log_above, log_x = -k * (loss + k * self.rho + log1p(1 / k)) - log1p(k), -(k * k * self.rho)
         if self.flipped:
             above = 1 + exp(at) * expm1(log_above)
-            below = -expm1(log_x - loss + turned) + exp(at) * expm1(log_x)
+            below = -expm1(log_x + loss - turned) + exp(at) * expm1(log_x)
         else:
             above, below = exp(log_above), exp(log_x) * -expm1(loss)
         low = np.maximum(np.where(epsilon > at, 0.0, below.lower), self.mass_at_infinity.lower)
