@@ -67,7 +67,7 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
     Examples
     --------
     >>> from_measure("MaxDivergence", 0.5)
-    f_{0.5,0}
+    f_{0.5,0} (not exact)
     >>> from_measure("Approximate(MaxDivergence)", (0.5, 1e-6)).epsilon(1e-6)
     0.5
     """

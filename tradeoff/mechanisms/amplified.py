@@ -76,16 +76,16 @@ class RandomAllocation(Mechanism):
 
     Notes
     -----
-    Dominating, for neighbours that add or remove a record; ``curve()`` is all steps together, the record
-    absent under the null hypothesis. One participation is the pair N(0, I), mean over i of N(mu e_i, I), for
-    steps chosen in view of earlier ones too, from below to 1e-3 of epsilon (Feldman, Shenfeld 2026 compute
-    the same law). More are one in each of as many blocks, into which the steps are dealt at random: which
-    steps make a block may be told.
+    Dominating unless a record takes part in every step, for neighbours that add or remove a record;
+    ``curve()`` is all steps together, the record absent under the null hypothesis. One participation is the
+    pair N(0, I), mean over i of N(mu e_i, I), for steps chosen in view of earlier ones too, from below to
+    1e-3 of epsilon (Feldman, Shenfeld 2026 compute the same law). More are one in each of as many blocks,
+    into which the steps are dealt at random: which steps make a block may be public.
 
     Examples
     --------
     >>> RandomAllocation(noise_multiplier=1, steps=100, participations=3).curve()
-    one of 33 steps G_{1} (one order)^2 ⊗ one of 34 steps G_{1} (one order)
+    one of 33 steps G_{1} (one order)^2 ⊗ one of 34 steps G_{1} (one order) (not exact)
     """
 
     kind = "random-allocation"

@@ -232,7 +232,7 @@ class BoundedLaplace(Mechanism):
     Examples
     --------
     >>> BoundedLaplace(scale=1, width=10).curve()
-    f_{1.48985,0}
+    f_{1.48985,0} (not exact)
     """
 
     kind = "bounded-laplace"
@@ -281,7 +281,7 @@ class BoundedGaussian(Mechanism):
     Examples
     --------
     >>> BoundedGaussian(noise_multiplier=4).curve()
-    G_{0.25}
+    G_{0.25} (not exact)
     """
 
     kind = "bounded-gaussian"

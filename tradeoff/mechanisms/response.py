@@ -45,7 +45,7 @@ class RandomizedResponse(Mechanism):
     Exact, for replaced answers: one more record is one more answer, which shows. With D = e^eps + k - 1 the
     curve has the vertices (0, 1), (1/D, (k-1)/D),
     ((k-1)/D, 1/D), (1, 0): above f_{eps,0} for k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath
-    2015). The vertices are rounded to floats below the curve, and ``bounds`` hold that one's answers.
+    2015). The vertices are rounded to floats below the curve, by less than ``bounds`` charge.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class PureDP(Mechanism):
     Examples
     --------
     >>> PureDP(epsilon=0.3).curve()
-    f_{0.3,0}
+    f_{0.3,0} (not exact)
     """
 
     kind = "pure-dp"

@@ -34,7 +34,8 @@ class SubsampledGaussian(Sampled):
 
     Notes
     -----
-    Exact for Poisson samples, of vectors too, dominating for others. Adding k records is T(N(0), sum_j Bin(k,
+    Exact for Poisson samples, of vectors too, dominating for others, and for groups so large that hits of a
+    probability below 1e-30 are counted as more. Adding k records is T(N(0), sum_j Bin(k,
     p)(j) N(j)), with the records absent under the null hypothesis (Schuchardt et al. 2024, Theorem 3.8);
     replacing them puts N(-j) for N(0) at each j. That vectors on one line are the worst is proved in
     ``docs/gaussian-mixtures.md``. Fixed sizes are bounded by C_p(G_(2/noise_multiplier)) (Dong, Roth, Su
@@ -46,7 +47,7 @@ class SubsampledGaussian(Sampled):
     >>> step.curve().symmetric
     False
     >>> SubsampledGaussian(2, 0.01, scheme="without-replacement").curve()
-    either-order envelope of [subsample(G_{1}, 0.01) (one order)]
+    either-order envelope of [subsample(G_{1}, 0.01) (one order)] (not exact)
     """
 
     kind = "subsampled-gaussian"
