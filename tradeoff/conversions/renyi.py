@@ -101,7 +101,7 @@ def _from_zcdp(rho: float, xi: float) -> TradeOff:
     for closeness in (1.0, 0.25):
         near = 1 + (best[0] - 1) * np.exp(closeness * apart * _CLOSER)[:, None]
         best = _tightest(near, bound(near))
-    one = ZeroConcentrated(rho, xi)
+    one = ZeroConcentrated(rho or 0, xi or 0)  # an integer is no parameter that sensitivities move
     return limited(maximum(_curve(best, assume="both-orders"), one, ~one), BOUND)
 
 
