@@ -29,7 +29,7 @@ def test_json_has_its_documented_shape(run, plan):
     code, out, err = run("compose", plan, "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)
-    assert list(found) == ["tradeoff", "plan", "tol", "epsilon", "delta", "beta", "mu"]
+    assert list(found) == ["tradeoff", "plan", "tol", "epsilon", "delta", "beta", "exact", "mu"]
     assert (found["tradeoff"], found["tol"]) == (version("tradeoff"), None)
     assert found["mu"] == {"failure": 0.0, "lower": 1.0, "upper": 1.0}  # Gaussian noise: exact, and unasked
     assert found["plan"] == {
@@ -110,6 +110,17 @@ def test_csv_says_what_json_says(run, plan):
     answers = [*found["epsilon"], *found["beta"], found["mu"]]
     for row, answer in zip(rows, answers, strict=True):
         assert [float(row[key]) for key in ("at", "lower", "upper")] == list(answer.values())
+
+
+def test_compose_labels_the_bounds_of_a_plan_that_is_not_exact(run, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[mechanism]]\nkind = "pure-dp"\nepsilon = 1\ncount = 1\n', encoding="utf-8")
+    note = "of the bound used, not of the mechanism"
+    assert json.loads(run("compose", plan, "--json")[1])["exact"] is False
+    assert note in " ".join(run("compose", plan)[1].split())
+    assert note in run("compose", plan, "--latex")[1]
+    assert next(csv.DictReader(io.StringIO(run("compose", plan, "--csv")[1])))["exact"] == "False"
+    assert note in " ".join(run("compare", plan)[1].split())
 
 
 def test_latex_rounds_outward(run, plan):

@@ -132,7 +132,7 @@ def test_epsilon_is_infinite_up_to_the_leak_itself() -> None:
     assert to.approximate_dp(1, Decimal("0.3")).epsilon(below) == math.inf
     assert to.Profile.from_epsilon_delta(lambda _: Fraction(3, 10)).epsilon(below) == math.inf
     line = to.PiecewiseLinear([0, Decimal("0.9")], [Decimal("0.9"), 0])
-    assert line.exact
+    assert line.is_rational
     assert line.epsilon(Decimal("0.09999999999999999")) == math.inf
     assert not to.TotalVariation(0.3).dominates(to.Identity(), failure=Decimal("0.29999999999999998"))
 
@@ -504,7 +504,7 @@ def test_what_leaks_keep_is_exact_only_where_it_is(leak: Fraction, n: int) -> No
     low, high = curve.bounds(0.0)
     assert Fraction(low) <= kept <= Fraction(high)
     assert curve != to.TotalVariation(1)
-    assert not curve.exact
+    assert not curve.is_rational
     assert to.TotalVariation(Fraction(1, 10**400)).kl() == math.inf
 
 

@@ -47,7 +47,7 @@ def _least(p, q, alpha):
 def test_every_test_is_on_or_above_the_curve(p, q, ratio, alpha):
     p, q = _fractions(p), _fractions(q)
     f = to.from_masses(p, q)
-    assert f.exact
+    assert f.is_rational
     assert f.hockey_stick(ratio) == _delta(p, q, ratio)
     assert f.at(alpha) == _least(p, q, alpha)
     assert ~f == to.from_masses(q, p)
@@ -97,7 +97,7 @@ def test_many_outcomes_are_exact():
     p = np.arange(1, n + 1) / (n * (n + 1) / 2)
     f = to.from_masses(p, p[::-1])
     x = np.arange(1, n + 1)
-    assert f.exact
+    assert f.is_rational
     assert float(f.hockey_stick(1)) == pytest.approx(
         np.sum(np.maximum(n + 1 - 2 * x, 0)) / (n * (n + 1) / 2), rel=1e-12
     )

@@ -240,6 +240,7 @@ def test_an_infinite_mu_is_explained():
     assert "No finite μ holds" in said
     assert "f(0) = 1 - 1e-05" in said
     assert "differ in a single record" in said
+    assert "of the bound used, not of the mechanism" in said
 
 
 def test_sentences_round_up_what_an_attacker_can_do():

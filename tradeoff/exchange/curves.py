@@ -31,6 +31,7 @@ from tradeoff.families.location_shift import LocationShift, LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
+from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.polygon import ONE, hull
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
@@ -45,7 +46,7 @@ def _polygon_fields(f: PiecewiseLinear) -> dict[str, Any]:
     if f.assumptions:
         raise DomainError(f"{f!r} rests on assumptions, which no file holds; keep it where it was made")
     sides = {"alpha": f.alpha.tolist(), "beta": f.beta.tolist()}
-    if f.exact:
+    if f.is_rational:
         return sides
     rest, power = f.complements
     return sides | {"one_minus_alpha": rest.tolist(), "one_minus_beta": power.tolist()}
@@ -70,7 +71,9 @@ def _polygon(
             return checked
         wholes = tuple([int(v * ONE) for v in side] for side in zip(*checked.vertices, strict=True))
     if exact:
-        return PiecewiseLinear.of_checked(np.array(x, dtype=object), np.array(y, dtype=object), exact=True)
+        return PiecewiseLinear.of_checked(
+            np.array(x, dtype=object), np.array(y, dtype=object), is_rational=True
+        )
     return PiecewiseLinear.of_wholes(*wholes)
 
 
@@ -120,7 +123,7 @@ def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
 
 
 def _leak(f: TotalVariation) -> dict[str, Any]:
-    kept = f.kept_0 if f.exact else None
+    kept = f.kept_0 if f.is_rational else None
     if kept is None:
         raise DomainError(f"{f!r} is a product too long for its digits; save its factors, or .lower")
     return {"kept": kept} if kept != 1 - Fraction(f.delta_0) else {"delta": f.delta_0}
@@ -134,7 +137,9 @@ def _either(what: str, **given: Any) -> None:
 
 def _leaking(delta: Any = None, kept: Any = None) -> TradeOff:
     _either("a total variation", delta=delta, kept=kept)
-    return TotalVariation(delta) if kept is None else TotalVariation.keeping(_rational(kept), exact=True)
+    return (
+        TotalVariation(delta) if kept is None else TotalVariation.keeping(_rational(kept), is_rational=True)
+    )
 
 
 def _gaussian_fields(f: Gaussian) -> dict[str, Any]:
@@ -212,6 +217,7 @@ CURVES = Codec(
         "total-variation": Form(TotalVariation, _leak, _leaking, ("delta", "kept"), ("delta", "kept")),
         "discrete-gaussian-curve": attributes(DiscreteGaussianCurve, sigma="sigma", shift="shift"),
         "bounded-range": attributes(BoundedRange, epsilon="epsilon_0"),
+        "zero-concentrated": record(ZeroConcentrated),
         "allocated-curve": record(AllocatedCurve),
         "shuffled-curve": record(ShuffledCurve),
         "skellam-curve": attributes(SkellamCurve, variance="variance", shift="shift"),

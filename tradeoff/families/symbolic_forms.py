@@ -107,7 +107,7 @@ def lost(curve: TotalVariation) -> Any:
 
 def is_rounded(curve: TradeOff | None) -> bool:
     """Whether the curve is an f_{0,delta} whose delta is right to 300 digits only."""
-    return isinstance(curve, TotalVariation) and not curve.exact
+    return isinstance(curve, TotalVariation) and not curve.is_rational
 
 
 def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, ratio_of, real, written
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.identity import Identity
@@ -46,7 +47,7 @@ class TotalVariation(SymmetricFamily):
     delta_0: Value
     parameter = "delta_0"
     kept_0: Fraction | None = None
-    exact: bool = True
+    is_rational: bool = True
 
     sup_loss = 0.0
 
@@ -57,13 +58,13 @@ class TotalVariation(SymmetricFamily):
         object.__setattr__(self, "kept_0", None if is_symbol(delta) else 1 - Fraction(given))
 
     @classmethod
-    def keeping(cls, kept: Fraction, *, exact: bool) -> TradeOff:
+    def keeping(cls, kept: Fraction, *, is_rational: bool) -> TradeOff:
         """Return the curve with 1 - delta = kept, to all its digits where delta itself is 1 in floats."""
         if kept == 1:
             return Identity()
         curve = cls(float(1 - kept))
         object.__setattr__(curve, "kept_0", kept)
-        object.__setattr__(curve, "exact", exact)
+        object.__setattr__(curve, "is_rational", is_rational)
         return curve
 
     @property
@@ -81,7 +82,7 @@ class TotalVariation(SymmetricFamily):
         powers = [_power(f.kept_0, n) for f, n in members if f.kept_0 is not None]
         kept = _short(math.prod(powers, start=Fraction(1)))
         bits = sum(n * _bits(f.kept_0) for f, n in members if f.kept_0 is not None)
-        return cls.keeping(kept, exact=bits <= _LONGEST and all(f.exact for f, _ in members))
+        return cls.keeping(kept, is_rational=bits <= _LONGEST and all(f.is_rational for f, _ in members))
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return tuple(clip(self.kept - alpha, 0.0, 1.0))
@@ -91,10 +92,10 @@ class TotalVariation(SymmetricFamily):
         return np.full_like(epsilon, low), np.full_like(epsilon, high)
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
-        return max(Fraction(0), self.kept_0 - alpha) if self.exact and self.kept_0 is not None else None
+        return max(Fraction(0), self.kept_0 - alpha) if self.is_rational and self.kept_0 is not None else None
 
     def exact_delta(self, epsilon: Fraction) -> Fraction | None:
-        return 1 - self.kept_0 if self.exact and self.kept_0 is not None and epsilon >= 0 else None
+        return 1 - self.kept_0 if self.is_rational and self.kept_0 is not None and epsilon >= 0 else None
 
     @property
     def q_plus(self) -> float:
@@ -113,7 +114,7 @@ class TotalVariation(SymmetricFamily):
 
     def _bounds(self, share: Fraction) -> Bounds:
         # What is no longer exact is right to more than 300 digits, and rounded once.
-        return rational(share) if self.exact else clip(held(*around(float(share), 2)), 0.0, 1.0)
+        return rational(share) if self.is_rational else clip(held(*around(float(share), 2)), 0.0, 1.0)
 
     @property
     def least_sup_loss(self) -> float:
@@ -127,7 +128,7 @@ class TotalVariation(SymmetricFamily):
 
     def _masses(self) -> tuple[tuple[Fraction, ...], ...] | None:
         """Masses under P and under Q at the losses 0, -inf and inf, where they are exact."""
-        if not (self.exact and self.kept_0):
+        if not (self.is_rational and self.kept_0):
             return None
         kept, lost, none = self.kept_0, 1 - self.kept_0, Fraction(0)
         return (kept, lost, none), (kept, none, lost)
@@ -137,7 +138,8 @@ class TotalVariation(SymmetricFamily):
             return super().group(k)
         if (k := count("k", k)) < 2:
             return self if k else Identity()
-        return TotalVariation.keeping(max(Fraction(0), 1 - k * (1 - self.kept_0)), exact=self.exact)
+        kept = max(Fraction(0), 1 - k * (1 - self.kept_0))
+        return limited(TotalVariation.keeping(kept, is_rational=self.is_rational), BOUND)
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence: log(1 - delta)/(a - 1) for a < 1, else infinite unless delta = 0."""

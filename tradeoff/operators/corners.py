@@ -82,7 +82,7 @@ def lost(f: TradeOff) -> Span:
 def _parameter(f: TradeOff) -> Fraction | None:
     """Return Q(L = inf) where it is made of the curve's parameters."""
     if isinstance(f, TotalVariation) and f.kept_0 is not None:
-        return 1 - f.kept_0 if f.exact else None
+        return 1 - f.kept_0 if f.is_rational else None
     return 1 - f.vertices[0][1] if isinstance(f, PiecewiseLinear) else None
 
 
@@ -135,7 +135,7 @@ def polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
     if _many(f, g):
         return None
     lower, crossed = g.rational(), _crossed(f, g)
-    noise = _noise(f, g) if f.exact and g.exact else _NOISE
+    noise = _noise(f, g) if f.is_rational and g.is_rational else _NOISE
     farther = [(a + noise * a, b + noise * b) for a, b in crossed]
     return True if not crossed else False if any(lower.at(a) > b for a, b in farther) else None
 

@@ -14,6 +14,7 @@ import numpy as np
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
+from tradeoff.curves.hooks import BOUND, limited, pure
 from tradeoff.curves.parameters import Parameter, choice, is_symbol, kept, ratio_of, real, symbols_of, written
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
@@ -76,13 +77,15 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
         raise DomainError(
             "subsampling without replacement needs a symmetric curve; take f.symmetrise(assume=...) first"
         )
-    return found.symmetrise(assume="either-order")
+    return limited(found.symmetrise(assume="either-order"), BOUND)
 
 
 def _rate(f: TradeOff, p: Any) -> Any:
     """Return a checked rate: a fraction for curves in fractions, else the float at or above it."""
     rate = real("p", p, 0, 1, up=True)
-    return ratio_of(p) if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational) else rate
+    return (
+        ratio_of(p) if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(p, Rational) else rate
+    )
 
 
 def one_order(f: TradeOff, rate: Any) -> TradeOff:
@@ -90,11 +93,15 @@ def one_order(f: TradeOff, rate: Any) -> TradeOff:
 
     So it is too of many nested ones: two laws bound what is sampled at a fraction that is no float.
     """
+    return limited(_one_order(pure(f), rate), f.tightness)
+
+
+def _one_order(f: TradeOff, rate: Any) -> TradeOff:
     symbolic = bool(f.free_symbols) or is_symbol(rate)
     # P = Q, where no loss is positive
     if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
         return Identity()
-    if isinstance(f, PiecewiseLinear) and f.exact and isinstance(rate, Fraction):
+    if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(rate, Fraction):
         return _exactly(f, rate)
     if rate == 1:
         return f @ Identity()
