@@ -282,7 +282,7 @@ def test_refusals(build, said):
 
 
 def test_a_curve_is_no_mechanism_to_sample():
-    with pytest.raises(KindError, match=r"G_\{1\} is none of"):
+    with pytest.raises(KindError, match=r"mechanism must be one of tradeoff.mechanisms, got G_\{1\}"):
         m.Subsampled(to.Gaussian(1), 0.5)
 
 
