@@ -26,10 +26,10 @@ def checks(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """Run all tests, the dear ones among them; arguments after ``--`` go to pytest."""
+    """Run all tests, the slow ones too; arguments after ``--`` go to pytest."""
     session.install(".[test]")
     session.run("python", "-m", "pytest", "-q", *session.posargs)
-    session.run("python", "-m", "pytest", "-q", "-m", "dear")
+    session.run("python", "-m", "pytest", "-q", "-m", "slow")
 
 
 @nox.session(python=PYTHONS[0])

@@ -75,7 +75,10 @@ def test_gaussian_hulls_are_between_their_operands() -> None:
         to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="either-order"),
         to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="profile"),
         ~to.subsample(to.minimum(to.Gaussian(1.0), to.PureDP(1.0)), 0.2),
-        to.mixture({to.minimum(to.Gaussian(1.0), to.PureDP(1.0)): 0.5, to.Gaussian(1.0): 0.5}),
+        pytest.param(
+            to.mixture({to.minimum(to.Gaussian(1.0), to.PureDP(1.0)): 0.5, to.Gaussian(1.0): 0.5}),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=repr,
 )
@@ -86,6 +89,7 @@ def test_unbounded_losses_have_finite_bounds(curve: to.TradeOff) -> None:
         assert high - low < 0.02 * high
 
 
+@pytest.mark.slow
 def test_sums_over_a_product() -> None:
     group, hull = to.PureDP(0.5).group(3), to.minimum(to.Gaussian(1.0), to.PureDP(1.0))
     for functional in FUNCTIONALS:
@@ -115,6 +119,7 @@ def test_rounds_beyond_floats_are_refused() -> None:
         to.limits.dp_sgd_clt(0.01, 1.0, 10**400)
 
 
+@pytest.mark.slow
 def test_questions_that_are_no_floats_are_asked_on_both_sides():
     band = to.limits.berry_esseen(to.PureDP(0.1) ** 400)
     for at in np.linspace(0.06, 0.9, 4).tolist():

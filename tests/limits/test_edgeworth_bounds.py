@@ -52,7 +52,7 @@ def test_the_band_holds_the_curve_and_narrows_as_half_a_step_of_the_lattice(fami
     [
         STEP**1000,
         ~(STEP**1000),
-        (STEP**1000).symmetrise(assume="either-order"),
+        pytest.param((STEP**1000).symmetrise(assume="either-order"), marks=pytest.mark.slow),
         STEP**20_000,
         to.approximate_dp(0.1, 1e-3) ** 100,
         to.Gaussian(0.1) ** 50 @ to.Laplace(0.2) ** 20 @ to.PureDP(0.1) ** 30,
@@ -74,6 +74,7 @@ def test_the_band_holds_every_kind_of_curve(curve):
     assert inside(band) <= 1.01
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(
@@ -93,6 +94,7 @@ def test_the_band_holds_products_of_unlike_factors(parts):
     inside(band)
 
 
+@pytest.mark.slow
 @given(strategies.small_exact_curves, st.integers(1, 7))
 @settings(max_examples=20, deadline=None)
 def test_the_band_holds_exact_products_with_masses_at_infinity(f, n):
@@ -120,7 +122,9 @@ def test_both_errors_at_every_threshold_of_a_skewed_law(epsilon, n):
         assert np.all(exact <= high + 1e-12)
 
 
-@pytest.mark.parametrize("curve", [STEP**100_000, ~(STEP**100_000)], ids=repr)
+@pytest.mark.parametrize(
+    "curve", [pytest.param(STEP**100_000, marks=pytest.mark.slow), ~(STEP**100_000)], ids=repr
+)
 def test_a_long_run_of_skewed_steps_is_held_at_every_alpha(curve):
     alpha = np.concatenate([np.geomspace(1e-5, 0.01, 30), np.linspace(0.02, 0.999, 40)])
     band, exact = to.limits.edgeworth_bounds(curve).bounds(alpha), curve.bounds(alpha)
@@ -134,11 +138,13 @@ def test_a_long_run_of_skewed_steps_is_held_at_every_alpha(curve):
         to.PureDP(200.0) ** 3,
         to.PureDP(410.0),
         to.PureDP(430.0) @ to.Gaussian(1e-90),
-        to.PureDP(1.0) ** 10**9,
-        to.PureDP(1e-7) ** 10**15,
-        to.Gaussian(200.0) @ to.PureDP(3.0),
+        pytest.param(to.PureDP(1.0) ** 10**9, marks=pytest.mark.slow),
+        pytest.param(to.PureDP(1e-7) ** 10**15, marks=pytest.mark.slow),
+        pytest.param(to.Gaussian(200.0) @ to.PureDP(3.0), marks=pytest.mark.slow),
         to.PureDP(1e-60) ** 100,
-        to.mixture({to.PureDP(0.1): 0.999999, to.PureDP(100.0): 1e-6}) ** 10,
+        pytest.param(
+            to.mixture({to.PureDP(0.1): 0.999999, to.PureDP(100.0): 1e-6}) ** 10, marks=pytest.mark.slow
+        ),
     ],
     ids=repr,
 )
@@ -167,6 +173,7 @@ def test_how_much_narrower():
     assert band.epsilon(0.01).upper < 2.4 < band.berry_esseen.epsilon(0.01).upper == math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "curve",
     [to.PureDP(0.1) ** 200, STEP**3000, ~(STEP**3000), (STEP**3000).symmetrise(assume="either-order")],

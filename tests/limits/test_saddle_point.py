@@ -71,13 +71,13 @@ def integral_moments(law: LossLaw, c: float) -> tuple[mp.mpf, mp.mpf, mp.mpf, mp
 @pytest.mark.parametrize(
     ("law", "c"),
     [
-        (GaussianLaw(0.7), 2.5),
+        pytest.param(GaussianLaw(0.7), 2.5, marks=pytest.mark.slow),
         (LaplaceLaw(0.1), 3.0),
         (LaplaceLaw(4.0), 0.5),
         (LaplaceLaw(1e-5), 1.5),
         (LaplaceLaw(0.3), 30.1),
-        (Thinned(GaussianLaw(1.25), 0.005), 8.0),
-        (Thinned(GaussianLaw(1.0), 0.3), -2.0),
+        pytest.param(Thinned(GaussianLaw(1.25), 0.005), 8.0, marks=pytest.mark.slow),
+        pytest.param(Thinned(GaussianLaw(1.0), 0.3), -2.0, marks=pytest.mark.slow),
         (Reversed(Thinned(GaussianLaw(1.25), 0.01)), 4.0),
         (Reversed(Thinned(LaplaceLaw(0.5), 0.25)), -1.5),
     ],
@@ -117,6 +117,7 @@ def test_distance_to_the_normal_law(n, e0, c):
     assert worst <= near.gamma
 
 
+@pytest.mark.slow
 @given(st.integers(1, 40), log_uniform(0.01, 2.0), st.floats(-4, 5), st.floats(-1.1, 1.1))
 @settings(max_examples=40)
 def test_theorem_holds_at_any_tilt(n, e0, c, where):
@@ -137,6 +138,7 @@ def band_of(laws: Sequence[LossLaw], counts: Sequence[int]) -> to.limits.SaddleP
     return to.limits.SaddlePoint(to.Identity(), ((found, found),), ())
 
 
+@pytest.mark.slow
 @given(log_uniform(0.01, 3.0), st.integers(1, 1000), epsilons, log_uniform(1e-9, 0.999))
 @settings(max_examples=30)
 def test_gaussian_powers_are_exact(mu, n, epsilon, alpha):
@@ -172,6 +174,7 @@ def laplace_contour(epsilon: float, e0: float, n: int) -> mp.mpf:
     return mp.quad(integrand, [k * mp.mpf("0.75") for k in range(60)], maxdegree=4) / mp.pi
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [5.0, 6.0, 10.0])
 def test_laplace_by_the_book(epsilon):
     law, truth = LaplaceLaw(0.1), laplace_contour(epsilon, 0.1, 400)
@@ -188,6 +191,7 @@ products = st.tuples(factors, log_uniform(1, 1000).map(int), factors, st.integer
 )
 
 
+@pytest.mark.slow
 @given(products, epsilons, log_uniform(1e-12, 0.999), log_uniform(1e-9, 0.999))
 @settings(max_examples=8)
 def test_meets_the_other_engines(curve, epsilon, delta, alpha):
@@ -201,11 +205,13 @@ def test_meets_the_other_engines(curve, epsilon, delta, alpha):
         assert known.lower <= found.upper
 
 
+@pytest.mark.slow
 def test_holds_what_is_known_from_two_sides():
     between = to.mixture({to.Gaussian(0.5): 0.5, to.PureDP(0.3): 0.5}) ** 3
     assert contains(to.limits.saddle_point(between), between)
 
 
+@pytest.mark.slow
 def test_holds_the_envelope_of_both_orders():
     one = to.subsample(to.Gaussian(0.8), 0.2) ** 20
     band = to.limits.saddle_point(one.symmetrise(assume="either-order"))
@@ -224,6 +230,7 @@ def test_one_tilt_says_the_same_whatever_shares_its_points(f, n, c):
     assert tilted([law], [n], [*beside, c])[-1] == tilted([law], [n], [c])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", [to.limits.berry_esseen, to.limits.edgeworth_bounds, to.limits.saddle_point]
 )
@@ -240,6 +247,7 @@ def test_one_side_is_that_of_both(method):
     assert np.array_equal(band.upper(at), known.upper)
 
 
+@pytest.mark.slow
 def test_the_guarantee_is_below_and_near():
     curve = to.Gaussian(0.1) ** 100 @ to.PureDP(0.05) ** 30
     band = to.limits.saddle_point(curve)
@@ -291,6 +299,7 @@ def test_discrete_gaussians():
     assert np.all(high - low <= 0.02 * high)
 
 
+@pytest.mark.slow
 def test_arrays_answer_as_single_questions_do():
     band, again = (band_of([LaplaceLaw(0.1), GaussianLaw(0.2)], [40, 3]) for _ in range(2))
     for ask, one, at in (
@@ -309,8 +318,8 @@ def test_arrays_answer_as_single_questions_do():
         to.TotalVariation(0.3) ** 2,
         to.Gaussian(1e-200) ** 3,
         to.Gaussian(300) ** 4,
-        to.Laplace(1e-8) ** 10**12,
-        to.Laplace(1) ** 10**15,
+        pytest.param(to.Laplace(1e-8) ** 10**12, marks=pytest.mark.slow),
+        pytest.param(to.Laplace(1) ** 10**15, marks=pytest.mark.slow),
     ],
     ids=repr,
 )
@@ -325,6 +334,7 @@ def test_extremes_are_ordinary(curve):
     assert band.delta([]).lower.shape == (0,)
 
 
+@pytest.mark.slow
 def test_ends():
     band = to.limits.saddle_point(to.Laplace(0.1) ** 10)
     assert [tuple(band.delta(x)) for x in (-np.inf, np.inf)] == [(1.0, 1.0), (0.0, 0.0)]
