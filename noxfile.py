@@ -33,7 +33,8 @@ def checks(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run all tests, the slow ones too; arguments after ``--`` go to pytest."""
     session.install(".[test]")
-    session.run("python", "-m", "pytest", "-q", "-m", "", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "-m", "slow")
 
 
 @nox.session(python=PYTHONS[0], default=False)
