@@ -92,6 +92,7 @@ noise_multiplier = 2
 """
 
 
+@pytest.mark.slow
 def test_mu_is_asked_by_a_flag(run, write):
     path = write(MIXED)
     assert json.loads(run("compose", path, "--json")[1])["mu"] is None
@@ -171,7 +172,7 @@ def test_people_see_what_was_composed_and_both_bounds(run, plan):
     assert high - low < 1e-8
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "PNG"])
+@pytest.mark.parametrize("suffix", ["png", "svg", pytest.param("pdf", marks=pytest.mark.slow), "PNG"])
 def test_plots(run, plan, tmp_path, suffix):
     target = tmp_path / f"plot.{suffix}"
     target.write_text("old", encoding="utf-8")
@@ -299,7 +300,7 @@ class TestProcess:
             [*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False
         )
 
-    @pytest.mark.parametrize("module", [True, False])
+    @pytest.mark.parametrize("module", [True, pytest.param(False, marks=pytest.mark.slow)])
     def test_mixed_example(self, tmp_path, module):
         if not module and not Path(sys.executable).with_name("tradeoff").exists():
             pytest.skip("the script is not installed beside this interpreter")
@@ -330,6 +331,7 @@ class TestProcess:
             re.findall(r"[\w-]+", script.read_text(encoding="utf-8"))
         )
 
+    @pytest.mark.slow
     def test_a_reader_that_leaves_is_no_error(self, plan):
         command = [sys.executable, "-m", "tradeoff", "compose", str(plan), "--json"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -338,6 +340,7 @@ class TestProcess:
             assert err.read() == b""
         assert process.wait() == 141
 
+    @pytest.mark.slow
     def test_bad_input(self, tmp_path):
         found = self.call("compose", tmp_path / "missing.toml", module=True)
         assert found.returncode == 2
@@ -356,6 +359,7 @@ count = 4
 """
 
 
+@pytest.mark.slow
 def test_methods_are_compared(run, write):
     plan = write(FOUR)
     picture = plan.with_suffix(".svg")

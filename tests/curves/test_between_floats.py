@@ -61,6 +61,7 @@ def test_failures_in_fractions() -> None:
     assert to.TotalVariation(0.1).gdp(failure=F(1, 10)).mu == math.inf
 
 
+@pytest.mark.slow
 def test_a_failure_within_an_ulp_of_a_leak() -> None:
     """The leak is 0.28 - 1.2e-17, so that 1.7e-17 of the failure are left: mu is 2.10665."""
     leak = to.TotalVariation(0.1) @ to.TotalVariation(0.2)

@@ -328,6 +328,7 @@ def label(value: Any) -> str:
         return "10**5000"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table", [questions, operators, constructors, mechanisms, theorems], ids=lambda table: table.__name__
 )
@@ -457,6 +458,7 @@ def test_blunt_gaussians(mu: float) -> None:
             assert high <= max(expected, 5e-324)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [1e155, 1e300, 1.7e308])
 def test_losses_whose_squares_are_no_floats(mu: float) -> None:
     """Divergences of a sampled one are past all floats in one order, and moments refused in a sentence."""

@@ -257,7 +257,7 @@ def test_values_of_formulas_do_not_hang_on_threads() -> None:
         (1 + sympy.exp(-X) * (X - 3) ** (1 / N), {X: 1, N: 2}),
         (1 + sympy.erf((X - 3) ** THIRD), {X: 1}),
         (sympy.Max(0.1, X**THIRD * sympy.exp(Y)), {X: -2, Y: 0}),
-        (1 / sympy.besseli(2, sympy.erf(X) - sympy.erf(Y)), {X: 1, Y: 1}),
+        pytest.param(1 / sympy.besseli(2, sympy.erf(X) - sympy.erf(Y)), {X: 1, Y: 1}, marks=pytest.mark.slow),
         (sympy.gamma(sympy.exp(X)), {X: 10**5}),
         (sympy.polylog(3 * THIRD / 2, -sympy.exp(X)), {X: 50}),
         (sympy.EulerGamma * sympy.exp(X), {X: 1}),
@@ -335,7 +335,10 @@ def test_short_numbers_stay_in_functions() -> None:
     [
         sympy.Rational(8, 7) + sympy.besselj(0, 1),
         sympy.Rational(9, 7) + sympy.erfinv(THIRD),
-        sympy.gamma(THIRD) * sympy.gamma(2 * THIRD) * sympy.sqrt(3) / (2 * sympy.pi),
+        pytest.param(
+            sympy.gamma(THIRD) * sympy.gamma(2 * THIRD) * sympy.sqrt(3) / (2 * sympy.pi),
+            marks=pytest.mark.slow,
+        ),
         1 / (10**40 * (1 - sympy.exp(-sympy.Rational(1, 10**40)))),
         sympy.GoldenRatio,
         -sympy.besselj(sympy.Rational(1, 2), sympy.Rational(int(mpmath.floor(mpmath.pi * 2**97)), 2**97)),

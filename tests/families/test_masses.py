@@ -92,6 +92,7 @@ def test_the_ends():
     assert 0 < tiny(0.0) == 1
 
 
+@pytest.mark.slow
 def test_many_outcomes_are_exact():
     n = 10_000
     p = np.arange(1, n + 1) / (n * (n + 1) / 2)
@@ -162,6 +163,7 @@ def test_infinite_discrete_laws_leave_out_next_to_nothing():
 # Points of an ROC.
 
 
+@pytest.mark.slow
 @given(
     points=some.lists(
         some.tuples(some.fractions(0, 1, max_denominator=12), some.fractions(0, 1, max_denominator=12)),
@@ -246,6 +248,7 @@ def test_losses_are_for_functions():
 # Assumptions travel.
 
 
+@pytest.mark.slow
 def test_assumptions_go_where_numbers_go():
     f = to.from_masses([F(1, 4), F(3, 4)], [F(3, 4), F(1, 4)]).assuming("the moon is round.")
     said = ("the moon is round.",)

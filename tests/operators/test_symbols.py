@@ -69,7 +69,11 @@ def test_numbers_put_in_afterwards(family: str, operator: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["poisson", "without-replacement"])
-@pytest.mark.parametrize("f", [G, to.Laplace(1.0), to.PureDP(1.0), to.TotalVariation(0.25)], ids=repr)
+@pytest.mark.parametrize(
+    "f",
+    [G, to.Laplace(1.0), to.PureDP(1.0), pytest.param(to.TotalVariation(0.25), marks=pytest.mark.slow)],
+    ids=repr,
+)
 def test_a_symbolic_rate(f: to.TradeOff, scheme: Any) -> None:
     symbolic = to.subsample(f, p, scheme=scheme)
     for rate in (0, 0.25, Fraction(1, 4), 1):
