@@ -461,6 +461,7 @@ def test_the_curve_of_every_order_is_a_closed_form():
         assert upper - lower < 1e-12
 
 
+@pytest.mark.slow
 def test_many_exponential_mechanisms_have_the_guarantee_of_their_concentrated_privacy():
     plan = to.Plan({m.ExponentialMechanism(0.15): 3000})
     epsilon = plan.guarantee().epsilon(7e-9)
@@ -474,6 +475,7 @@ def test_many_exponential_mechanisms_have_the_guarantee_of_their_concentrated_pr
     assert row.entries["epsilon"][0].value == pytest.approx(32.479, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_two_exponential_mechanisms_are_safe_where_the_second_depends_on_the_first():
     """Two choices of two candidates, the utilities of the second by the answer of the first."""
     upper = to.Plan({m.ExponentialMechanism(1): 2}).guarantee().bounds.delta(0.5).upper

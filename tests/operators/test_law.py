@@ -275,6 +275,7 @@ def test_cdf_of_a_product_steps_at_its_atoms(t):
     assert high - low <= 3e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("curve", "supremum"),
     [
