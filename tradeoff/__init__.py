@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         sweeps,
     )
     from tradeoff.audits.empirical import empirical
-    from tradeoff.certificates.issue.certify import certify
-    from tradeoff.certificates.verify import verify
+    from tradeoff.proofs.certify import certify
+    from tradeoff.proofs.verify import verify
     from tradeoff.curves.contract import TradeOff
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
     from tradeoff.curves.tensor import Tensor
@@ -103,8 +103,8 @@ __all__ = [
 
 _HOMES = {
     "audits.empirical": ("empirical",),
-    "certificates.issue": ("certify",),
-    "certificates.verify": ("verify",),
+    "proofs.certify": ("certify",),
+    "proofs.verify": ("verify",),
     "files": ("load", "save"),
     "intervals.bounds": ("Bounds",),
     "curves.contract": ("TradeOff",),

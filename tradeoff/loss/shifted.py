@@ -32,11 +32,6 @@ class ShiftLaw(LossLaw):
     """Law of L of a shifted log-concave density."""
 
     shape: Shape
-    told: dict[str, Any] | None = None
-    """Its description, where the shape has one."""
-
-    def description(self) -> dict[str, Any]:
-        return super().description() if self.told is None else self.told
 
     @cached_property
     def _skeleton(self) -> Array:
