@@ -14,9 +14,9 @@ from flint import arb, ctx, fmpq
 from mpmath import mp
 
 import tradeoff as to
-from tradeoff.proofs import Certificate
 from tradeoff.errors import DomainError, VerificationError
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.proofs import Certificate
 
 PRODUCTS = [
     (0.1, 100),

@@ -17,9 +17,9 @@ import tradeoff as to
 from tradeoff.__main__ import main
 from tradeoff.display import rounded
 from tradeoff.errors import MissingExtraError
+from tradeoff.proofs.certificate import parse_certificates
 from tradeoff.report.compare import compare
 from tradeoff.report.html import assumptions
-from tradeoff.proofs.certificate import parse_certificates
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 # A browser on its own looks for updates, certificates and news.

@@ -1,6 +1,6 @@
-"""Proofs: bounds on products of laws as certificates, and a verifier that shares no code with the engines.
+"""Proofs of bounds on products of laws: certificates, and a verifier that imports no engine.
 
-``certificate`` is the record; ``certify`` issues it, once the verifier has proved it; ``verify`` proves it from
+``certificate`` is the record. ``certify`` issues it once the verifier has proved it. ``verify`` proves it from
 the record alone.
 """
 

@@ -81,7 +81,9 @@ class Certificate(Displayed):
         try:
             content = json.loads(text)
             if not isinstance(content, dict):
-                raise DomainError(f"the text is no certificate: it must be a JSON object, got {shown(content)}")
+                raise DomainError(
+                    f"the text is no certificate: it must be a JSON object, got {shown(content)}"
+                )
             if (known := content.pop("format", None)) != FORMAT:
                 raise DomainError(f"format must be {FORMAT}, got {shown(known)}; certify again")
             lists = {name: tuple(content[name]) for name in ("factors", "losses")}
@@ -103,7 +105,10 @@ class Certificate(Displayed):
         return found
 
     def grid(self) -> Grid:
-        rows = [("question", f"{self.question} at {self.at!r}"), ("bounds", f"[{self.lower!r}, {self.upper!r}]")]
+        rows = [
+            ("question", f"{self.question} at {self.at!r}"),
+            ("bounds", f"[{self.lower!r}, {self.upper!r}]"),
+        ]
         rows += [("orders", self.orders), *(("factor", f"{n} x {text}") for text, n in self._laws().items())]
         return Grid(rows[:12] + ([("", f"and {len(rows) - 12} more")] if len(rows) > 12 else []))
 

@@ -76,7 +76,11 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
     orders: Orders = "both" if isinstance(curve, Envelope) else "one"
     factors = describe_factors(curve.operands[0] if isinstance(curve, Envelope) else curve)
     goal = _GOALS[question] if tol is None else tol
-    bounds = curve.bounds(value, tol=tol) if question == "beta" else getattr(curve.bounds, question)(value, tol=tol)
+    bounds = (
+        curve.bounds(value, tol=tol)
+        if question == "beta"
+        else getattr(curve.bounds, question)(value, tol=tol)
+    )
     claim = Certificate(question, value, float(bounds.lower), float(bounds.upper), orders, factors)
     best: Certificate | None = None
     for made in _attempts(curve, claim):
@@ -101,13 +105,17 @@ def _checked(curve: TradeOff, question: str, at: object) -> float:
         raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
     if curve.assumptions:
         assumed = "; ".join(curve.assumptions)
-        raise NoClosedForm(f"{curve!r} rests on assumptions that cannot be certified: {assumed}; use its bounds")
+        raise NoClosedForm(
+            f"{curve!r} rests on assumptions that cannot be certified: {assumed}; use its bounds"
+        )
     if question not in get_args(Question):
         raise DomainError(f"question must be one of {', '.join(get_args(Question))}, got {question!r}")
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
     value = number("at", at, low, high, open_low=True, open_high=True)
     if question == "epsilon" and value <= curve.q_plus * (1 + 8 * _ULPS):
-        raise DomainError(f"at must be above the mass at infinity {curve.q_plus!r}, got {value!r}; epsilon is infinite")
+        raise DomainError(
+            f"at must be above the mass at infinity {curve.q_plus!r}, got {value!r}; epsilon is infinite"
+        )
     return value
 
 
@@ -128,7 +136,9 @@ def _attempts(curve: TradeOff, claim: Certificate) -> Iterator[Certificate]:
 
     for effort in range(len(EFFORTS)):
         try:
-            wider = replace(claim, losses=_choose_losses(claim, effort)) if claim.question == "beta" else claim
+            wider = (
+                replace(claim, losses=_choose_losses(claim, effort)) if claim.question == "beta" else claim
+            )
             made = _widened(curve, wider, effort)
         except VerificationError as error:
             if error.term not in {"claim", "laws"}:  # limits of the verifier
@@ -146,9 +156,15 @@ def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | 
     for _ in range(_ROUNDS):
         checks, _ = examine(claim, effort)
         for check in checks:
-            below, above = (end * (1 + sign * _DISAGREES) for end, sign in ((check.lower, -1), (check.upper, 1)))
-            if (check.side == "<=" and below > check.recorded) or (check.side != "<=" and above < check.recorded):
-                raise VerificationError(f"the engines and the verifier disagree: {check}; please report it", "engine")
+            below, above = (
+                end * (1 + sign * _DISAGREES) for end, sign in ((check.lower, -1), (check.upper, 1))
+            )
+            if (check.side == "<=" and below > check.recorded) or (
+                check.side != "<=" and above < check.recorded
+            ):
+                raise VerificationError(
+                    f"the engines and the verifier disagree: {check}; please report it", "engine"
+                )
         if all(check.proved for check in checks):
             return claim
         if claim.question != "epsilon":

@@ -1,4 +1,4 @@
-"""``python -m tradeoff.proofs.verify FILE``: exit code 0 if the certificates hold, 1 if not, 2 if unreadable."""
+"""``python -m tradeoff.proofs.verify FILE``: exit code 0 if verified, 1 if not, 2 if unreadable."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from flint import arb, arb_poly
 
 from tradeoff.proofs.verify.laws import Law, bell, binomial, infinite_mass
-from tradeoff.proofs.verify.parts import MAX_ATOMS, Atoms, Bell, Comb, Pair, Slab, excess
+from tradeoff.proofs.verify.parts import MAX_ATOMS, Atoms, Bell, Comb, Pair, excess
 from tradeoff.proofs.verify.product import Product
 from tradeoff.proofs.verify.report import require
 
@@ -16,7 +16,7 @@ _MAX_SHIFTS = 2**10  # atoms next to a density, whose closed form is evaluated a
 
 
 class AtomSum:
-    """delta(x) = Q(l = inf) + sum q_l delta'(x - l) over the atoms l of a product, next to a law of delta'."""
+    """delta(x) = Q(l = inf) + sum q_l delta'(x - l) over atoms l of a product, next to a law of delta'."""
 
     def __init__(self, product: Product) -> None:
         self.atoms, self.rest, self.leak = [(arb(1), arb(1))], arb(0), arb(0)
@@ -31,7 +31,10 @@ class AtomSum:
             self.leak = 1 - (1 - self.leak) * (1 - infinite_mass(parts)) ** n
         require("factors", sum(n for _, n in laws) <= 1, "rounds with a density have no closed form")
         self.law = laws[0][0] if laws else ()
-        closed = all(not isinstance(part, Bell) or (len(part.means) == 2 and not isinstance(part, Comb)) for part in self.law)
+        closed = all(
+            not isinstance(part, Bell) or (len(part.means) == 2 and not isinstance(part, Comb))
+            for part in self.law
+        )
         require("factors", closed, "a density of several means has no closed form here")
         require("factors", not self.law or len(self.atoms) <= _MAX_SHIFTS, "too many atoms next to a density")
 
@@ -50,7 +53,11 @@ class AtomSum:
 
     def describe(self) -> str:
         """Return the method of proof in a sentence."""
-        return f"sum over {len(self.atoms)} atoms" if len(self.atoms) > 1 or not self.law else "closed form of one law"
+        return (
+            f"sum over {len(self.atoms)} atoms"
+            if len(self.atoms) > 1 or not self.law
+            else "closed form of one law"
+        )
 
     def _power(self, parts: Law, n: int) -> list[Pair]:
         """Return all finite atoms of n rounds; ``rest`` bounds the mass of the others."""
@@ -64,7 +71,9 @@ class AtomSum:
             require("factors", len(atoms) * n <= MAX_ATOMS, "too many atoms to add up")
             powers = [arb_poly([pair[k] for pair in atoms]) ** n for k in (0, 1)]
             return list(zip(*(power.coeffs() for power in powers), strict=True))
-        count = math.comb(n + len(atoms) - 1, len(atoms) - 1) if 0 < len(atoms) * n < MAX_ATOMS**2 else math.inf
+        count = (
+            math.comb(n + len(atoms) - 1, len(atoms) - 1) if 0 < len(atoms) * n < MAX_ATOMS**2 else math.inf
+        )
         require("factors", count <= MAX_ATOMS, f"{n} rounds of {len(atoms)} atoms are too many to add up")
         return list(_multinomial(atoms, n))
 
@@ -73,7 +82,11 @@ def _multinomial(atoms: list[Pair], n: int) -> Iterator[Pair]:
     """Yield (n; k_1 ... k_m) p_1^k_1 ... p_m^k_m, and the same of Q, over all ways to share n."""
     if len(atoms) <= 2:
         sides = zip(*atoms, strict=True)
-        yield from [(p**n, q**n) for p, q in atoms] if len(atoms) == 1 else zip(*(binomial(side, n) for side in sides), strict=True)
+        yield from (
+            [(p**n, q**n) for p, q in atoms]
+            if len(atoms) == 1
+            else zip(*(binomial(side, n) for side in sides), strict=True)
+        )
         return
     (p, q), others = atoms[0], atoms[1:]
     for k in range(n + 1):

@@ -2,13 +2,13 @@
 
     psi(x) = delta(x) - Q(L = inf) for c > 1,    psi(x) = 1 - delta(x) for 0 < c < 1,
 
-is (1/2 pi) int M(c + iy) e^(-(c - 1 + iy) x) kernel(c + iy) dy with the kernel 1/(z (z - 1)), its sign reversed
-where c < 1 (Zhu, Dong, Wang 2022). The trapezoid sum of distance ``step`` is sum_m e^((c-1) m A) psi(x + m A)
+is (1/2 pi) int M(c + iy) e^(-(c - 1 + iy) x) kernel(c + iy) dy with the kernel 1/(z (z - 1)), of opposite sign
+for c < 1 (Zhu, Dong, Wang 2022). The trapezoid sum of distance ``step`` is sum_m e^((c-1) m A) psi(x + m A)
 with A = 2 pi/step, never below psi, and its other terms are at most geometric series by Chernoff's bound
 
     psi(x) <= M(c') e^(-(c' - 1) x) kappa(c'),   kappa = (1 - 1/c')^(c' - 1)/c' for c' > 1, and 1 for c' <= 1.
 
-Beyond the last frequency |M| is bounded on a shifted line of integration (``parts.Bell``). Where that is not
+Beyond the last frequency |M| is bounded on a shifted line of integration (``parts.Bell``). If that is not
 small enough, as atoms or few rounds keep M from falling, a Gaussian of mu tau is added. It only adds to delta:
 at most e^x tau e^(d/2) phi(d/tau) for each d = L - x (the time value of an option, whose vega this bounds),
 which is a sum over the same nodes with tau^2 e^(tau^2/8) for the kernel.
@@ -26,7 +26,10 @@ from tradeoff.proofs.verify.product import Product
 from tradeoff.proofs.verify.report import require
 
 GOAL = -36.0  # log of the errors that are allowed to each sum, relative to the integrand at its saddle point
-_FEWEST, _MOST = 64, 2**13  # nodes of a contour without an added Gaussian: doubled until the rest is negligible
+_FEWEST, _MOST = (
+    64,
+    2**13,
+)  # nodes of a contour without an added Gaussian: doubled until the rest is negligible
 _WIDER = 1.5  # factor by which a period is lengthened that is too short
 _STEPS = 60  # bisections of a saddle point, and changes of a period, at most
 _TILTS = 9  # tilts that are compared, from that of the saddle point to a quarter of it
@@ -34,7 +37,7 @@ _MAX_LOSS = 50.0  # log of the cancellation that a lower tilt may cost, which ta
 
 
 class Contour:
-    """A contour near the saddle point of psi at x; ``count`` is the number of nodes if a Gaussian is added."""
+    """A contour for psi near x; ``count`` is its number of nodes if a Gaussian is added."""
 
     def __init__(self, product: Product, x: float, *, middle: bool, count: int) -> None:
         self.product, self.x, self.middle, self.tau = product, x, middle, 0.0
@@ -78,8 +81,8 @@ class Contour:
     def _place(self) -> None:
         """Choose the tilt, from the saddle point down, whose contour needs the fewest nodes.
 
-        K may soar beyond the saddle, and the period with it. A lower tilt has a larger integrand, against which
-        the sum is smaller by e^loss: all errors must be, too.
+        K may rise steeply beyond the saddle, and the period with it. A lower tilt has a larger integrand,
+        relative to which the sum is smaller by e^loss: so must all errors be.
         """
         saddle, least, best = self.c, self._size(), math.inf
         for k in range(1 if self.middle else _TILTS):
@@ -197,7 +200,7 @@ def _log_kappa(c: float) -> arb:
 
 
 def chernoff(product: Product, x: float) -> arb:
-    """Bound delta(x) - Q(L = inf) by Chernoff's bound alone, at tilts up to the largest that has a quadrature."""
+    """Bound delta(x) - Q(L = inf) by Chernoff's bound, up to the largest tilt that has a quadrature."""
     best = arb(1)
     for k in range(-8, 20):
         c = 1 + 2.0**k

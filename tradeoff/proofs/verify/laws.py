@@ -55,8 +55,12 @@ def gaussian_square(description: Description) -> arb | None:
         description = description["base"]
     if description["kind"] != "gaussian":
         return None
-    require("mu", description.keys() in ({"kind", "mu"}, {"kind", "square"}), "must be given once, or its square")
-    square = real(description["mu"], "mu", 0.0) ** 2 if "mu" in description else _rational(description["square"])
+    require(
+        "mu", description.keys() in ({"kind", "mu"}, {"kind", "square"}), "must be given once, or its square"
+    )
+    square = (
+        real(description["mu"], "mu", 0.0) ** 2 if "mu" in description else _rational(description["square"])
+    )
     require("square", square > 0, f"must be positive, got {description!r}")
     return square
 
@@ -168,7 +172,9 @@ def _reversed(description: Description, depth: int) -> Law:
 def _mixed(description: Description, depth: int) -> Law:
     weights = [real(weight, "parts", 0.0) for weight, _ in description["parts"]]
     off = float(abs(sum(weights, arb(0)) - 1))
-    require("parts", off <= len(weights) * _WEIGHT_TOLERANCE, f"weights must add to 1, and miss it by {off!r}")
+    require(
+        "parts", off <= len(weights) * _WEIGHT_TOLERANCE, f"weights must add to 1, and miss it by {off!r}"
+    )
     parts: list[Part] = []
     for weight, (_, law) in zip(_shares(weights), description["parts"], strict=True):
 

@@ -28,9 +28,11 @@ Pair = tuple[arb, arb]  # numbers of P and of Q
 COARSE = 40  # bits of the moments that place a contour and bound its aliases
 MAX_NODES = 2**14  # nodes of one quadrature: half a second; an eighth of it for moments
 MAX_ATOMS = 2**16  # atoms of a law or a product: a second
-_SECTOR = 0.45 * math.pi  # largest shift times the spread of the means, below pi/2: no logarithm meets its cut
+_SECTOR = (
+    0.45 * math.pi
+)  # largest shift times the spread of the means, below pi/2: no logarithm meets its cut
 _HALVINGS = 10  # shifts tried for a quadrature, each half the one before
-_RULE, _TURN = 40, 2.5  # nodes of a Gauss-Legendre panel, and how far a phase turns on it
+_RULE, _TURN, _WIDTH = 40, 12.0, 0.6  # nodes of a Gauss-Legendre panel, the largest turn on it, and its width
 _CELLS = 64  # cells in which the density of an overlap is bounded
 
 
@@ -200,7 +202,9 @@ class Bell(Density):
 
     def _used(self) -> list[list[arb]]:
         """Return the means of the terms of P, and those of Q."""
-        return [[m for w, m in zip(side, self.means, strict=True) if not w.is_zero()] for side in (self.p, self.q)]
+        return [
+            [m for w, m in zip(side, self.means, strict=True) if not w.is_zero()] for side in (self.p, self.q)
+        ]
 
     def _growth(self, c: arb, b: float) -> float:
         """Bound, on |Im x| <= b, the log of the integrand over that on the real line, without e^(iyL).
@@ -292,10 +296,12 @@ class Comb(Bell):
         return Nodes([w / self.step for w in nodes.weight], nodes.loss, nodes.error / self.step)
 
     def listed(self) -> tuple[list[Pair], arb]:
-        """Return atoms, and a bound on the mass of the others: no mean is within ``reach`` steps of the ends."""
+        """Return atoms, and a bound on the mass of the others, ``reach`` steps from all means."""
         reach = math.ceil((2 * ctx.prec) ** 0.5 / float(self.step)) + 2
         end = math.ceil(float(self.means[-1] / self.step)) + reach
-        require("laws", end + reach < MAX_ATOMS, f"integer noise of {end + reach} atoms is more than {MAX_ATOMS}")
+        require(
+            "laws", end + reach < MAX_ATOMS, f"integer noise of {end + reach} atoms is more than {MAX_ATOMS}"
+        )
         atoms = []
         for k in range(-reach, end + 1):
             logs, base = self.logs(k * self.step)
@@ -333,7 +339,7 @@ class Slab(Density):
         return p, q
 
     def transform(self, z: acb) -> acb:
-        """Return M(z) where P and Q are single: half the integral of e^(tu) over (-1, 1), x = epsilon (1 + u)/2."""
+        """Return M(z) where P and Q are single: int e^(tu) du/2 over (-1, 1), x = epsilon (1 + u)/2."""
         k, n = (next(j for j, w in enumerate(side) if not w.is_zero()) for side in (self.p, self.q))
         log_p, turn = self.p[k].log(), self.q[n].log() - self.p[k].log()
         log = log_p - self.epsilon / 2 + (self.epsilon / 2).log()
@@ -354,7 +360,7 @@ class Slab(Density):
         """
         e = float(self.epsilon)
         steep = max(float(self._log_slope(x).exp()) for x in (arb(0), self.epsilon))
-        panels = math.ceil(e * (steep * (top + abs(float(c))) + 4) / _TURN)
+        panels = math.ceil(e * max(steep * (top + abs(float(c))) / _TURN, 1 / _WIDTH))
         _check_size(panels * _RULE, bits)
         half, r = self.epsilon / (2 * panels), arb(6)
         weight, loss, error, width = [], [], arb(0), half * arb(0, 1)

@@ -15,7 +15,7 @@ from tradeoff.proofs.verify.parts import COARSE, Nodes, Slab, dot, greatest
 from tradeoff.proofs.verify.report import require
 
 _POINTS = 1024  # points of a quadrature whose phases are stored at a time
-_WORK = 2**24  # most phases of one factor, nodes times frequencies: some seconds
+_WORK = 2**25  # most phases of one factor, nodes times frequencies: some seconds
 
 
 class Tilt(NamedTuple):
@@ -33,9 +33,15 @@ class Product:
         self.square = arb(0)
         self.factors: list[tuple[Law, int]] = []
         for factor in factors:
-            require("factor", factor.keys() == {"law", "count"}, f"must be a law and a count, got {sorted(factor)}")
+            require(
+                "factor",
+                factor.keys() == {"law", "count"},
+                f"must be a law and a count, got {sorted(factor)}",
+            )
             n, law = factor["count"], read_law(factor["law"])
-            require("count", type(n) is int and 0 < n <= 10**12, f"must be an integer in [1, 10^12], got {n!r}")
+            require(
+                "count", type(n) is int and 0 < n <= 10**12, f"must be an integer in [1, 10^12], got {n!r}"
+            )
             if (square := gaussian_square(factor["law"])) is not None:
                 self.square += n * square
             else:

@@ -17,7 +17,11 @@ from tradeoff.proofs.verify.laws import real
 from tradeoff.proofs.verify.product import Product
 from tradeoff.proofs.verify.report import Check, Verification, outward, require
 
-EFFORTS = (2**10, 2**13, 2**16)  # nodes of contours with an added Gaussian; each effort takes about ten times the last
+EFFORTS = (
+    2**10,
+    2**13,
+    2**16,
+)  # nodes of contours with an added Gaussian; each effort takes about ten times the last
 _BITS = 256  # of the balls; twice as many with each effort
 _TRUSTED = (
     "the laws listed are those of the curve, with their numbers as written",
@@ -52,7 +56,9 @@ def verify(certificate: Certificate) -> Verification:
     ['>=', '<=']
     """
     if not isinstance(certificate, Certificate):
-        raise DomainError(f"certificate must be a Certificate, got {shown(certificate)}; read one with from_json")
+        raise DomainError(
+            f"certificate must be a Certificate, got {shown(certificate)}; read one with from_json"
+        )
     try:
         for effort in range(len(EFFORTS)):
             checks, proofs = examine(certificate, effort)
@@ -71,7 +77,9 @@ def verify(certificate: Certificate) -> Verification:
 def examine(certificate: Certificate, effort: int) -> tuple[list[Check], list[str]]:
     """Return comparisons that prove the bounds if all hold, and sentences on the methods."""
     at, lower, upper = (getattr(certificate, name) for name in ("at", "lower", "upper"))
-    require("orders", certificate.orders in {"one", "both"}, f"must be one or both, got {certificate.orders!r}")
+    require(
+        "orders", certificate.orders in {"one", "both"}, f"must be one or both, got {certificate.orders!r}"
+    )
     require("factors", certificate.factors, "must not be empty")
     for name, number in (("lower", lower), ("upper", upper)):
         require(name, type(number) in {int, float}, f"must be a number, got {number!r}")
@@ -132,7 +140,9 @@ class Profile:
     def methods(self) -> Iterator[str]:
         """Yield sentences on the methods of proof."""
         for order in self.orders:
-            yield from [order.sum.describe()] if order.sum else (contour.describe() for contour in order.contours)
+            yield from (
+                [order.sum.describe()] if order.sum else (contour.describe() for contour in order.contours)
+            )
 
     def kinks(self, x: float) -> list[float]:
         """Return losses of atoms next to x, where a sum has kinks."""
@@ -143,9 +153,9 @@ class Profile:
     def beta(self, alpha: float, losses: tuple[float, ...]) -> arb:
         """Enclose f(alpha) = sup over s = e^x of g(s) = 1 - delta(x) - s alpha, from samples of g, concave.
 
-        Every sample is a lower bound. Between two samples g lies below the chords of the pairs on either side,
-        extended; left of the first it is below it where g is seen to rise after, and right of the last below
-        that where g is seen to fall before.
+        Every sample is a lower bound. Between two samples g lies below the chords of the pairs on both sides,
+        extended. Left of the second sample g is below it if g rises to it, and right of the last but one
+        below that if g falls from it.
         """
         x = sorted({float(real(loss, "losses")) for loss in losses})
         s = [arb(loss).exp() for loss in x]
@@ -188,7 +198,9 @@ class _Order:
         leak, middle = self.product.leak, x < self.product.tilt(0.5).mean
         if self.product.sup_loss <= x:
             return Point(leak, 1 - leak)
-        contour = next((c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2), None)
+        contour = next(
+            (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2), None
+        )
         if contour is None:
             try:
                 contour = Contour(self.product, x, middle=middle, count=self.count)
