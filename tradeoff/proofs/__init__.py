@@ -1,7 +1,6 @@
 """Proofs of bounds on products of laws: certificates, and a verifier that imports no engine.
 
-``certificate`` is the record. ``certify`` issues it once the verifier has proved it. ``verify`` proves it from
-the record alone.
+``certify`` issues a ``Certificate`` that the verifier has proved; ``verify`` proves it from the record.
 """
 
 from tradeoff.proofs.certificate import Certificate

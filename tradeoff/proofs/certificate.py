@@ -1,34 +1,15 @@
 """The certificate: bounds on one number and the laws from which they are proved. Nothing but data.
 
-A factor is ``{"law": description, "count": rounds}``. Laws describe themselves (``LossLaw.description``):
-
-======================== ========================================== ======================================
-kind                     parameters                                 law of L under P
-======================== ========================================== ======================================
-``gaussian``             ``mu``, or its ``square``: a fraction      normal laws mu apart
-``gaussian mixtures``    ``means``, ``p``, ``q``: fractions         mixtures of unit normal laws whose
-                                                                    ratio of weights increases
-``laplace``              ``epsilon``                                Laplace laws epsilon apart
-``response``, ``rounds`` ``epsilon``; of the second also ``rounds`` randomised response, once or counted
-``discrete gaussian``    ``sigma``, ``shift``                       integer noise against its shift
-``atoms``                ``loss``, ``log_p``, ``p_minus``,          losses and logarithms of their masses,
-                         ``q_plus``                                 which are divided by their sums
-``masses``               ``p``, ``q``: fractions                    atoms by their masses
-``thinned``              ``p``, ``base``                            Poisson subsampling
-``reversed``             ``base``                                   the other order of the pair
-``mixed``                ``parts``: pairs of a weight and a law     a mixture whose label is published
-======================== ========================================== ======================================
+A factor is ``{"law": description, "count": rounds}``; ``verify.laws`` lists the kinds of laws and their keys.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, file_name, shown
 
 Description = dict[str, Any]
@@ -39,8 +20,8 @@ FORMAT = 5  # of the text
 _MAX_SIZE = 2**26  # bytes of a file; a certificate has some 500
 
 
-@dataclass(frozen=True, repr=False)
-class Certificate(Displayed):
+@dataclass(frozen=True)
+class Certificate:
     """Bounds on one number of a product of laws, which ``verify`` proves from the laws alone.
 
     Parameters
@@ -95,22 +76,8 @@ class Certificate(Displayed):
 
     def __str__(self) -> str:
         order = "both orders" if self.orders == "both" else "one order"
-        laws = " and ".join(f"{n} x {text}" for text, n in self._laws().items())
+        laws = " and ".join(f"{each['count']} x {describe(each['law'])}" for each in self.factors)
         return f"{self.lower!r} <= {self.question}({self.at!r}) <= {self.upper!r} for {order} of {laws}"
-
-    def _laws(self) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for factor in self.factors:
-            found[describe(factor["law"])] += factor["count"]
-        return found
-
-    def grid(self) -> Grid:
-        rows = [
-            ("question", f"{self.question} at {self.at!r}"),
-            ("bounds", f"[{self.lower!r}, {self.upper!r}]"),
-        ]
-        rows += [("orders", self.orders), *(("factor", f"{n} x {text}") for text, n in self._laws().items())]
-        return Grid(rows[:12] + ([("", f"and {len(rows) - 12} more")] if len(rows) > 12 else []))
 
 
 def describe(law: Description) -> str:
@@ -120,13 +87,7 @@ def describe(law: Description) -> str:
 
 
 def read_certificates(path: str | Path) -> list[Certificate]:
-    """Read a file with a certificate, or a list of them.
-
-    Raises
-    ------
-    DomainError
-        If it is not a regular file of at most 64 MiB that holds certificates.
-    """
+    """Read a regular file of at most 64 MiB with a certificate, or a list of them; else ``DomainError``."""
     file = file_name(path)
     try:
         if not file.is_file():  # a pipe would block

@@ -19,15 +19,16 @@ from tradeoff.errors import (
     PrecisionError,
     SymbolError,
     VerificationError,
-    needed,
     shown,
 )
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.proofs.certificate import Certificate, Description, Orders, Question
+from tradeoff.proofs.verify.verifier import EFFORTS, Profile, examine
 
-_GOALS = {"delta": 1e-6, "epsilon": 1e-6, "beta": 1e-6}  # widths below which no more effort is made
+_GOAL = 1e-6  # width below which no more effort is made
 _ROUNDS = 6  # times that bounds are widened for one effort
 _ULPS = 2.0**-50  # least relative change of a delta, and of a bound
+_REMEDY = "certify curve.lower and curve.upper, which are polygons"
 _DISAGREES = 1e-9  # relative contradiction of engine and verifier that is an error, not rounding
 _SPACINGS = (1e-9, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)  # between the losses of a bound on beta, in nats
 
@@ -55,8 +56,6 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
 
     Raises
     ------
-    DomainError
-        If the question is unknown or ``at`` is outside its domain.
     NoClosedForm
         If the curve is not such a product; certify ``curve.lower`` or ``curve.upper``.
     PrecisionError
@@ -69,20 +68,15 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
     >>> round(certificate.upper, 8)
     1.82823667
     """
-    needed("flint", "certify needs python-flint: pip install 'tradeoff[verify]'")
     value = _checked(curve, question, at)
     if tol is not None:
         number("tol", tol, 0.0, open_low=True, open_high=True)
     orders: Orders = "both" if isinstance(curve, Envelope) else "one"
     factors = describe_factors(curve.operands[0] if isinstance(curve, Envelope) else curve)
-    goal = _GOALS[question] if tol is None else tol
-    bounds = (
-        curve.bounds(value, tol=tol)
-        if question == "beta"
-        else getattr(curve.bounds, question)(value, tol=tol)
-    )
-    claim = Certificate(question, value, float(bounds.lower), float(bounds.upper), orders, factors)
-    best: Certificate | None = None
+    ask = curve.bounds if question == "beta" else getattr(curve.bounds, question)
+    low, high = ask(value, tol=tol)
+    claim = Certificate(question, value, float(low), float(high), orders, factors)
+    best, goal = None, _GOAL if tol is None else tol
     for made in _attempts(curve, claim):
         best = made if best is None or width(made) < width(best) else best
         if width(best) <= goal or (made.lower, made.upper) == (claim.lower, claim.upper):
@@ -94,9 +88,6 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
     return best
 
 
-_REMEDY = "certify curve.lower and curve.upper, which are polygons"
-
-
 def _checked(curve: TradeOff, question: str, at: object) -> float:
     """Return ``at`` as a float if the question can be certified of the curve."""
     if not isinstance(curve, TradeOff):
@@ -105,17 +96,13 @@ def _checked(curve: TradeOff, question: str, at: object) -> float:
         raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
     if curve.assumptions:
         assumed = "; ".join(curve.assumptions)
-        raise NoClosedForm(
-            f"{curve!r} rests on assumptions that cannot be certified: {assumed}; use its bounds"
-        )
+        raise NoClosedForm(f"{curve!r} has assumptions that cannot be certified: {assumed}; use its bounds")
     if question not in get_args(Question):
         raise DomainError(f"question must be one of {', '.join(get_args(Question))}, got {question!r}")
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
     value = number("at", at, low, high, open_low=True, open_high=True)
     if question == "epsilon" and value <= curve.q_plus * (1 + 8 * _ULPS):
-        raise DomainError(
-            f"at must be above the mass at infinity {curve.q_plus!r}, got {value!r}; epsilon is infinite"
-        )
+        raise DomainError(f"at must be above the mass at infinity {curve.q_plus!r}, got {value!r}")
     return value
 
 
@@ -132,14 +119,10 @@ def describe_factors(curve: TradeOff) -> tuple[Description, ...]:
 
 def _attempts(curve: TradeOff, claim: Certificate) -> Iterator[Certificate]:
     """Yield certificates that the verifier proves, with more effort each time."""
-    from tradeoff.proofs.verify.verifier import EFFORTS
-
     for effort in range(len(EFFORTS)):
         try:
-            wider = (
-                replace(claim, losses=_choose_losses(claim, effort)) if claim.question == "beta" else claim
-            )
-            made = _widened(curve, wider, effort)
+            losses = _choose_losses(claim, effort) if claim.question == "beta" else ()
+            made = _widened(curve, replace(claim, losses=losses), effort)
         except VerificationError as error:
             if error.term not in {"claim", "laws"}:  # limits of the verifier
                 raise
@@ -150,41 +133,33 @@ def _attempts(curve: TradeOff, claim: Certificate) -> Iterator[Certificate]:
 
 def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | None:
     """Return the claim, widened until the verifier proves it with this effort; None if that fails."""
-    from tradeoff.proofs.verify.verifier import examine
-
     share = _ULPS
     for _ in range(_ROUNDS):
-        checks, _ = examine(claim, effort)
+        checks = examine(claim, effort)
         for check in checks:
-            below, above = (
-                end * (1 + sign * _DISAGREES) for end, sign in ((check.lower, -1), (check.upper, 1))
-            )
-            if (check.side == "<=" and below > check.recorded) or (
-                check.side != "<=" and above < check.recorded
-            ):
+            slack = _DISAGREES * max(abs(check.lower), abs(check.upper))
+            if replace(check, recorded=check.recorded + (slack if check.side == "<=" else -slack)).refuted:
                 raise VerificationError(
-                    f"the engines and the verifier disagree: {check}; please report it", "engine"
+                    f"the engines and the verifier disagree: {check}; report it", "engine"
                 )
         if all(check.proved for check in checks):
             return claim
         if claim.question != "epsilon":
-            ends = min(claim.lower, checks[0].lower), max(claim.upper, checks[1].upper)
-            claim = replace(claim, lower=ends[0], upper=ends[1])
+            low, high = checks[0].lower, checks[1].upper
+            claim = replace(claim, lower=min(claim.lower, low), upper=max(claim.upper, high))
             continue
         share = 4 * max(share, *((check.upper - check.lower) / claim.at for check in checks))
         if share >= 1:
             return None
         more, less = (curve.bounds.epsilon(claim.at * (1 + sign * share)) for sign in (1, -1))
         room = _ULPS * (1 + abs(claim.upper))
-        ends = min(claim.lower, float(more.lower)) - room, max(claim.upper, float(less.upper)) + room
-        claim = replace(claim, lower=ends[0], upper=ends[1])
+        low, high = min(claim.lower, float(more.lower)), max(claim.upper, float(less.upper))
+        claim = replace(claim, lower=low - room, upper=high + room)
     return None
 
 
 def _choose_losses(claim: Certificate, effort: int) -> tuple[float, ...]:
     """Return losses about the supremum of 1 - delta(x) - e^x alpha that bound beta closely."""
-    from tradeoff.proofs.verify.verifier import Profile
-
     profile, alpha = Profile(claim, effort), claim.at
 
     def gap(x: float) -> float:

@@ -2,14 +2,14 @@
 
     psi(x) = delta(x) - Q(L = inf) for c > 1,    psi(x) = 1 - delta(x) for 0 < c < 1,
 
-is (1/2 pi) int M(c + iy) e^(-(c - 1 + iy) x) kernel(c + iy) dy with the kernel 1/(z (z - 1)), of opposite sign
+is (1/2 pi) int M(c + iy) e^(-(c - 1 + iy) x) kernel(c + iy) dy, with the kernel 1/(z (z - 1)), negated
 for c < 1 (Zhu, Dong, Wang 2022). The trapezoid sum of distance ``step`` is sum_m e^((c-1) m A) psi(x + m A)
 with A = 2 pi/step, never below psi, and its other terms are at most geometric series by Chernoff's bound
 
     psi(x) <= M(c') e^(-(c' - 1) x) kappa(c'),   kappa = (1 - 1/c')^(c' - 1)/c' for c' > 1, and 1 for c' <= 1.
 
 Beyond the last frequency |M| is bounded on a shifted line of integration (``parts.Bell``). If that is not
-small enough, as atoms or few rounds keep M from falling, a Gaussian of mu tau is added. It only adds to delta:
+small enough, as atoms or few rounds keep M from falling, a Gaussian of mu tau is added. It adds to delta
 at most e^x tau e^(d/2) phi(d/tau) for each d = L - x (the time value of an option, whose vega this bounds),
 which is a sum over the same nodes with tau^2 e^(tau^2/8) for the kernel.
 """
@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
-from flint import acb, acb_mat, arb
+from flint import acb, acb_poly, arb
 
 from tradeoff.errors import VerificationError
 from tradeoff.proofs.verify.product import Product
@@ -152,7 +152,7 @@ class Contour:
     def bound(self, x: float) -> arb:
         """Enclose psi(x)."""
         loss, step, size = arb(x), arb(self.step), (-(arb(self.c) - 1) * arb(x)).exp()
-        total, bump = self._sums(loss)
+        total, bump = (terms(acb(0, -loss * step).exp()) for terms in self._terms)
         scale, last = size * step / arb.pi(), step * (len(self.values) - 1)
         # |z (z - 1)| >= y^2, and the sum over k > K of 1/(k step)^2 is less than 1/(K step^2).
         rest = size * self.values[0].real * self.cut / (arb.pi() * last)
@@ -167,32 +167,17 @@ class Contour:
         return low.union(high)
 
     @cached_property
-    def _terms(self) -> list[acb_mat]:
-        """Values times the kernel, and by themselves, in rows."""
+    def _terms(self) -> list[acb_poly]:
+        """Values times the kernel, and by themselves, as polynomials in e^(-i step x)."""
         sign, values = -1 if self.middle else 1, [self.values[0] / 2, *self.values[1:]]
         z = [acb(arb(self.c), arb(self.step) * k) for k in range(len(values))]
         weighed = [value / (at * (at - 1)) * sign for value, at in zip(values, z, strict=True)]
-        row = math.isqrt(len(values)) + 1
-        blank = [acb(0)] * (row * row - len(values))
-        return [acb_mat(row, row, [*each, *blank]) for each in (weighed, values)]
-
-    def _sums(self, x: arb) -> list[acb]:
-        """Return the sums of both over all nodes, times e^(-iyx): by rows, and within rows."""
-        row = self._terms[0].nrows()
-        angles = [[-x * self.step * (k * pace) for k in range(row)] for pace in (row, 1)]
-        left, right = ([acb(0, angle).exp() for angle in each] for each in angles)
-        return [(acb_mat(1, row, left) * each * acb_mat(row, 1, right))[0, 0] for each in self._terms]
+        return [acb_poly(weighed), acb_poly(values)]
 
     def _alias(self, c: float, x: arb) -> arb:
         """Bound the sum of the aliases on one side, each at most e^-gap times the one before it."""
         gap = abs(arb(c) - arb(self.c)) * 2 * arb.pi() / arb(self.step)
         return (self._chernoff(c, x) - gap).exp() / -(-gap).expm1()
-
-    def describe(self) -> str:
-        """Return the method of proof in a sentence."""
-        added = f", a Gaussian of mu {self.tau:.3g} added" if self.tau else ""
-        end = self.step * (len(self.values) - 1)
-        return f"contour integral at c = {self.c:.6g}: {len(self.values)} nodes up to {end:.6g}{added}"
 
 
 def _log_kappa(c: float) -> arb:

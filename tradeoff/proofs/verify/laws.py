@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from flint import arb, ctx, fmpq
 
 from tradeoff.proofs.certificate import Description
-from tradeoff.proofs.verify.parts import MAX_ATOMS, Atoms, Bell, Comb, Pair, Part, Slab
+from tradeoff.proofs.verify.parts import MAX_ATOMS, Atoms, Bell, Pair, Part, Slab
 from tradeoff.proofs.verify.report import require
 
 Law = tuple[Part, ...]
@@ -65,15 +65,10 @@ def gaussian_square(description: Description) -> arb | None:
     return square
 
 
-def bell(mu: arb) -> Law:
-    """Return two normal laws mu apart."""
-    return (Bell((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), mu)),)
-
-
 def _gaussian(description: Description, _depth: int) -> Law:
     square = gaussian_square(description)
     assert square is not None  # noqa: S101 - by its kind
-    return bell(square.sqrt())
+    return (Bell((arb(1), arb(0)), (arb(0), arb(1)), rising=True, means=(arb(0), square.sqrt())),)
 
 
 def _mixtures(description: Description, _depth: int) -> Law:
@@ -99,32 +94,21 @@ def _response(description: Description, _depth: int) -> Law:
     return (Atoms((near, far * near), (far * near, near)),)
 
 
-def _rounds(description: Description, depth: int) -> Law:
-    n = description["rounds"]
-    require("rounds", type(n) is int and 0 < n < MAX_ATOMS, f"must be in [1, {MAX_ATOMS}), got {n!r}")
-    (one,) = _response(description, depth)
-    masses = list(binomial(one.p, n))
-    return (Atoms(tuple(masses), tuple(reversed(masses))),)
-
-
-def binomial(masses: Sequence[arb], n: int) -> Iterator[arb]:
-    """Yield C(n, k) masses_0^(n-k) masses_1^k."""
-    term, ratio = masses[0] ** n, masses[1] / masses[0]
-    for k in range(n + 1):
-        yield term
-        term = term * ratio * (n - k) / (k + 1)
-
-
 def _discrete_gaussian(description: Description, _depth: int) -> Law:
     sigma, shift = real(description["sigma"], "sigma", 0.0), description["shift"]
     require("shift", type(shift) is int and shift > 0, f"must be a positive integer, got {shift!r}")
-    step = 1 / sigma
-    last = math.ceil((2 * ctx.prec) ** 0.5 / float(step)) + 2
-    require("sigma", last < MAX_ATOMS, f"integer noise of {2 * last} atoms is more than {2 * MAX_ATOMS}")
-    terms = [(-((k * step) ** 2) / 2).exp() for k in range(1, last + 1)]
-    ratio = (-(last * step) * step).exp()
-    total = 1 + 2 * (sum(terms, arb(0)) + arb(0).union(terms[-1] * ratio / (1 - ratio)))
-    return (Comb((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), shift * step), step, total.log()),)
+    reach = math.ceil(float(sigma) * math.sqrt(1.4 * ctx.prec)) + 1  # deviations beyond which 2^-prec lies
+    require(
+        "sigma",
+        reach + shift < MAX_ATOMS // 2,
+        f"integer noise of {2 * reach} atoms is more than {MAX_ATOMS}",
+    )
+    terms = [(-((arb(k) / sigma) ** 2) / 2).exp() for k in range(reach + shift + 1)]
+    ratio = (-reach / sigma**2).exp()
+    rest = arb(0).union(2 * terms[reach] * ratio / (1 - ratio))
+    total = terms[0] + 2 * sum(terms[1 : reach + 1], arb(0)) + rest
+    each = [terms[abs(k)] / total for k in range(-reach - shift, reach + shift + 1)]
+    return (Atoms(tuple(each[shift:]), tuple(each[:-shift]), (rest / total).upper()),)
 
 
 def _atoms(description: Description, _depth: int) -> Law:
@@ -191,7 +175,6 @@ _LAWS: dict[str, tuple[Callable[[Description, int], Law], tuple[str, ...]]] = {
     "gaussian mixtures": (_mixtures, ("means", "p", "q")),
     "laplace": (_laplace, ("epsilon",)),
     "response": (_response, ("epsilon",)),
-    "rounds": (_rounds, ("epsilon", "rounds")),
     "discrete gaussian": (_discrete_gaussian, ("sigma", "shift")),
     "atoms": (_atoms, ("loss", "log_p", "p_minus", "q_plus")),
     "masses": (_masses, ("p", "q")),

@@ -1,11 +1,11 @@
-"""The parts of a law in ball arithmetic: atoms, normal densities, integer noise and Laplace overlaps.
+"""The parts of a law in ball arithmetic: atoms, normal densities and Laplace overlaps.
 
 P and Q of a part are sums of the same positive terms,
 
     P = sum_j p_j e_j(x),    Q = sum_j q_j e_j(x),    p_j, q_j >= 0,    L = log Q/P:
 
-indicators of atoms, e^(m x - m^2/2) against a normal law or integer noise, and 1, e^(2x - epsilon) against
-e^-x/2 on (0, epsilon). Subsampling, reversal and mixture change the coefficients alone.
+indicators of atoms, e^(m x - m^2/2) against a normal law, and 1, e^(2x - epsilon) against e^-x/2 on
+(0, epsilon). Subsampling, reversal and mixture change the coefficients alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, reduce
 from itertools import starmap
 from operator import mul
 from typing import Any, NamedTuple, Self
@@ -28,9 +28,7 @@ Pair = tuple[arb, arb]  # numbers of P and of Q
 COARSE = 40  # bits of the moments that place a contour and bound its aliases
 MAX_NODES = 2**14  # nodes of one quadrature: half a second; an eighth of it for moments
 MAX_ATOMS = 2**16  # atoms of a law or a product: a second
-_SECTOR = (
-    0.45 * math.pi
-)  # largest shift times the spread of the means, below pi/2: no logarithm meets its cut
+_SECTOR = 0.45 * math.pi  # largest shift times the spread of the means: below pi/2 no logarithm meets its cut
 _HALVINGS = 10  # shifts tried for a quadrature, each half the one before
 _RULE, _TURN, _WIDTH = 40, 12.0, 0.6  # nodes of a Gauss-Legendre panel, the largest turn on it, and its width
 _CELLS = 64  # cells in which the density of an overlap is bounded
@@ -59,17 +57,9 @@ def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
     return sum(starmap(mul, zip(a, b, strict=True)), arb(0))
 
 
-def excess(atoms: Iterable[Pair], slope: arb) -> arb:
-    """Return sum (q - slope p)_+."""
-    return sum(((q - slope * p).max(arb(0)) for p, q in atoms), arb(0))
-
-
 def greatest(numbers: Iterable[arb]) -> arb:
-    """Return the greatest of some numbers, or -inf."""
-    found = arb.neg_inf()
-    for number in numbers:
-        found = number if found == arb.neg_inf() else found.max(number)
-    return found
+    """Return the greatest of some numbers."""
+    return reduce(arb.max, numbers)
 
 
 def log_sum(weights: Sequence[arb], logs: Sequence[Any]) -> Any:
@@ -96,10 +86,6 @@ class Part(ABC):
         return replace(self, p=self.q, q=self.p)
 
     @abstractmethod
-    def excess(self, x: arb) -> arb:
-        """Return E_P (e^L - e^x)_+, with the mass of Q at infinity."""
-
-    @abstractmethod
     def sup_loss(self) -> arb:
         """Bound the finite losses from above."""
 
@@ -110,28 +96,27 @@ class Part(ABC):
     def bound(self, c: arb, y: float, bits: int) -> arb:
         """Bound |M(c + iy')| for all y' >= y."""
         nodes = self.nodes(c, 0.0, bits)
-        return abs(sum(nodes.weight, arb(0))) + nodes.error
+        total: arb = abs(sum(nodes.weight, arb(0))) + nodes.error
+        return total
 
 
 @dataclass(frozen=True)
 class Atoms(Part):
-    """Atoms; of those at infinity one coefficient is 0."""
+    """Atoms; of those at infinity one coefficient is 0. ``rest`` bounds the mass that is not listed."""
 
-    def excess(self, x: arb) -> arb:
-        return excess(zip(self.p, self.q, strict=True), x.exp())
+    rest: arb = arb(0)  # noqa: RUF009 - immutable
 
-    def listed(self) -> tuple[list[Pair], arb]:
-        """Return the atoms of finite losses, and a bound on the mass of those that are left out: none."""
-        pairs = zip(self.p, self.q, strict=True)
-        return [(a, b) for a, b in pairs if not (a.is_zero() or b.is_zero())], arb(0)
+    def finite(self) -> list[Pair]:
+        """Return the atoms of finite losses."""
+        return [(a, b) for a, b in zip(self.p, self.q, strict=True) if not (a.is_zero() or b.is_zero())]
 
     def sup_loss(self) -> arb:
-        return greatest((b / a).log() for a, b in self.listed()[0])
+        return greatest([(b / a).log() for a, b in self.finite()] or [arb.neg_inf()])
 
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
-        atoms, _ = self.listed()
-        loss = [(b / a).log() for a, b in atoms]
-        return Nodes([a * (c * at).exp() for (a, _), at in zip(atoms, loss, strict=True)], loss, arb(0))
+        loss = [(b / a).log() for a, b in self.finite()]
+        weight = [a * (c * at).exp() for (a, _), at in zip(self.finite(), loss, strict=True)]
+        return Nodes(weight, loss, arb(0))
 
 
 @dataclass(frozen=True)
@@ -146,19 +131,6 @@ class Density(Part):
     @abstractmethod
     def logs(self, x: Any) -> tuple[list[Any], Any]:
         """Return the logarithms of all terms, and of the density that they multiply."""
-
-    @abstractmethod
-    def integrals(self, x: arb) -> list[arb]:
-        """Return the integrals of the terms where L > x."""
-
-    def excess(self, x: arb) -> arb:
-        each = self.integrals(x)
-        return dot(self.q, each) - x.exp() * dot(self.p, each)
-
-    def side(self, x: arb) -> tuple[int, list[arb]]:
-        """Return 1 if L > x everywhere, -1 if nowhere, else 0; and the coefficients of Q - e^x P."""
-        gain = [b - x.exp() * a for a, b in zip(self.p, self.q, strict=True)]
-        return (1 if all(g >= 0 for g in gain) else -1 if all(g <= 0 for g in gain) else 0), gain
 
     def tilted(self, x: Any, c: arb) -> tuple[Any, Any]:
         """Return log of the density times e^(cL), and L, at a point or a ball."""
@@ -180,16 +152,6 @@ class Bell(Density):
 
     def logs(self, x: Any) -> tuple[list[Any], Any]:
         return [m * x - m * m / 2 for m in self.means], -x * x / 2 - (2 * arb.pi()).log() / 2
-
-    def integrals(self, x: arb) -> list[arb]:
-        require("laws", len(self.means) == 2, "only two means have a closed form")
-        side, gain = self.side(x)
-        if side:
-            return [arb(1) if side > 0 else arb(0)] * 2
-        (m, n), (g, k) = self.means, gain
-        t = ((-g / k).log() + (n * n - m * m) / 2) / (n - m)
-        root, sign = arb(2).sqrt(), 1 if self.rising else -1
-        return [(sign * (t - each) / root).erfc() / 2 for each in self.means]
 
     def sup_loss(self) -> arb:
         end = -1 if self.rising else 0  # far out the outermost mean outweighs the others
@@ -233,17 +195,12 @@ class Bell(Density):
 
         The integrand is analytic between Im x = 0 and twice the shift. So the rule of the spacing h errs by
         2/(e^(2 pi shift/h) - 1) of a bound on its integral there (Trefethen, Weideman 2014, Theorem 5.1).
+        Beyond the last nodes lies at most a geometric series: the derivative of the log of the tilted density
+        at x is -x and a number between ``low`` and ``high``, as P'/P lies between the means of P, and Q'/Q
+        between those of Q.
         """
         h, grown = arb(self._step(c, bits, shift)), arb(self._growth(c, 2 * shift)).exp()
         relative = 2 * grown / (2 * arb.pi() * shift / h).expm1()
-        return self._sampled(c, bits, h, shift, relative)
-
-    def _sampled(self, c: arb, bits: int, h: arb, shift: float, relative: arb) -> Nodes:
-        """Return nodes h apart; what lies beyond the last is at most a geometric series.
-
-        The derivative of the log of the tilted density at x is -x and a number between the leans, as P'/P
-        lies between the means of P, and Q'/Q between those of Q.
-        """
         ends = [(power * m[0], power * m[-1]) for power, m in zip((1 - c, c), self._used(), strict=True)]
         low, high = (sum((pick(a, b) for a, b in ends), arb(0)) for pick in (arb.min, arb.max))
         growth = self._growth(c, shift)
@@ -257,7 +214,7 @@ class Bell(Density):
         for k, r in edges:
             error += h * (self.tilted(k * h, c)[0].real + growth + r).exp() / -r.expm1()
         side = shift if self.rising else -shift
-        points = [self.tilted(acb(k * h, side) if side else k * h, c) for k in range(first, last + 1)]
+        points = [self.tilted(acb(k * h, side), c) for k in range(first, last + 1)]
         nodes = [(h * log.exp(), loss) for log, loss in points]
         real = abs(sum((w for w, _ in nodes), arb(0))) + error
         error += real * relative / (1 - relative)
@@ -280,38 +237,6 @@ class Bell(Density):
 
 
 @dataclass(frozen=True)
-class Comb(Bell):
-    """The same terms at the multiples of a step: integer noise, in units of its sigma."""
-
-    step: arb
-    log_total: arb
-
-    bound = Part.bound
-
-    def logs(self, x: Any) -> tuple[list[Any], Any]:
-        return super().logs(x)[0], -x * x / 2 - self.log_total
-
-    def nodes(self, c: arb, top: float, bits: int) -> Nodes:
-        nodes = self._sampled(c, bits, self.step, 0.0, arb(0))
-        return Nodes([w / self.step for w in nodes.weight], nodes.loss, nodes.error / self.step)
-
-    def listed(self) -> tuple[list[Pair], arb]:
-        """Return atoms, and a bound on the mass of the others, ``reach`` steps from all means."""
-        reach = math.ceil((2 * ctx.prec) ** 0.5 / float(self.step)) + 2
-        end = math.ceil(float(self.means[-1] / self.step)) + reach
-        require(
-            "laws", end + reach < MAX_ATOMS, f"integer noise of {end + reach} atoms is more than {MAX_ATOMS}"
-        )
-        atoms = []
-        for k in range(-reach, end + 1):
-            logs, base = self.logs(k * self.step)
-            terms = [(log + base).exp() for log in logs]
-            atoms.append((dot(self.p, terms), dot(self.q, terms)))
-        ratio = (-(reach * self.step) * self.step).exp()
-        return atoms, (sum((*atoms[0], *atoms[-1]), arb(0)) * ratio / (1 - ratio)).upper()
-
-
-@dataclass(frozen=True)
 class Slab(Density):
     """Terms 1 and e^(2x - epsilon) against e^-x/2 on (0, epsilon): where two Laplace laws overlap."""
 
@@ -319,15 +244,6 @@ class Slab(Density):
 
     def logs(self, x: Any) -> tuple[list[Any], Any]:
         return [x * 0, 2 * x - self.epsilon], -x - arb(2).log()
-
-    def integrals(self, x: arb) -> list[arb]:
-        side, gain = self.side(x)
-        low, high = arb(0), self.epsilon if side >= 0 else arb(0)
-        if side == 0:
-            t = (((-gain[0] / gain[1]).log() + self.epsilon) / 2).max(arb(0)).min(self.epsilon)
-            low, high = (t, high) if self.rising else (low, t)
-        width = high - low
-        return [-((-low).exp() * (-width).expm1()) / 2, (low - self.epsilon).exp() * width.expm1() / 2]
 
     def sup_loss(self) -> arb:
         return greatest(self.tilted(x, arb(0))[1].real for x in (arb(0), self.epsilon))
@@ -350,7 +266,8 @@ class Slab(Density):
         """Return log |dL/dx|."""
         logs, turn = self.logs(x)[0], abs(self.q[1] * self.p[0] - self.q[0] * self.p[1]) * 2
         log_p, log_q = log_sum(self.p, logs).real, log_sum(self.q, logs).real
-        return turn.log() + sum(logs, arb(0)) - log_p - log_q
+        slope: arb = turn.log() + sum(logs, arb(0)) - log_p - log_q
+        return slope
 
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
         """Gauss-Legendre panels, analytic in ellipses: (64/15) M r^-2N/(1 - r^-2), half a width of it.

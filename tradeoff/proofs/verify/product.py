@@ -11,10 +11,9 @@ from flint import acb, acb_mat, arb
 
 from tradeoff.proofs.certificate import Description
 from tradeoff.proofs.verify.laws import Law, gaussian_square, infinite_mass, read_law
-from tradeoff.proofs.verify.parts import COARSE, Nodes, Slab, dot, greatest
+from tradeoff.proofs.verify.parts import COARSE, Atoms, Nodes, Slab, dot, greatest
 from tradeoff.proofs.verify.report import require
 
-_POINTS = 1024  # points of a quadrature whose phases are stored at a time
 _WORK = 2**25  # most phases of one factor, nodes times frequencies: some seconds
 
 
@@ -55,6 +54,12 @@ class Product:
         for parts, n in self.factors:
             kept *= (1 - infinite_mass(parts)) ** n
         return 1 - kept
+
+    @cached_property
+    def slip(self) -> arb:
+        """From 0 to the mass of all atoms that are not listed, which a sum over the listed ones may miss."""
+        each = (n * part.rest for law, n in self.factors for part in law if isinstance(part, Atoms))
+        return arb(0).union(sum(each, arb(0)).upper())
 
     @cached_property
     def sup_loss(self) -> arb:
@@ -128,21 +133,9 @@ def phased_sums(nodes: Nodes, step: float, count: int) -> list[acb]:
     One product of matrices: the phases within a row of frequencies, and those of the rows.
     """
     row = max(1, math.isqrt(count))
-    rows = -(-count // row)
-    total = acb_mat(row, rows)
-    for first in range(0, len(nodes.loss), _POINTS):
-        weight, loss = (each[first : first + _POINTS] for each in nodes[:2])
-        turn = [(acb(0, step) * x).exp() for x in loss]
-        within = _powers(weight, turn, row)
-        between = _powers([acb(1)] * len(loss), [(acb(0, step) * x * row).exp() for x in loss], rows)
-        left = acb_mat(row, len(loss), [value for line in within for value in line])
-        total += left * acb_mat(rows, len(loss), [value for line in between for value in line]).transpose()
+    rows, size = -(-count // row), len(nodes.loss)
+    turn = [(acb(0, step) * x).exp() for x in nodes.loss]
+    within = [w * t**k for k in range(row) for w, t in zip(nodes.weight, turn, strict=True)]
+    between = [t ** (row * k) for k in range(rows) for t in turn]
+    total = acb_mat(row, size, within) * acb_mat(rows, size, between).transpose()
     return [total[k % row, k // row] for k in range(count)]
-
-
-def _powers(first: list[acb], turn: list[acb], count: int) -> list[list[acb]]:
-    """Return first turn^k for k = 0 ... count - 1, each by few products, for every one widens a ball."""
-    found = [[acb(1)] * len(turn), turn]
-    for k in range(2, count):
-        found.append([a * b for a, b in zip(found[k // 2], found[k - k // 2], strict=True)])
-    return [[a * b for a, b in zip(first, each, strict=True)] for each in found[:count]]

@@ -14,18 +14,9 @@ from tradeoff.errors import VerificationError
 
 @dataclass(frozen=True)
 class Check:
-    """One recorded number and the enclosure, in ball arithmetic, that must lie on one side of it.
+    """An enclosure of a quantity, a ``side`` (``"<="``, ``">="`` or ``">"``), and the recorded number.
 
-    Parameters
-    ----------
-    name
-        The quantity that was enclosed: delta or 1 - delta at a loss in nats, or beta at a type I error.
-    lower, upper
-        Its enclosure, rounded outward.
-    side
-        ``"<="``, ``">="`` or ``">"``: the relation of the quantity to the recorded number.
-    recorded
-        The number in the certificate.
+    ``lower`` and ``upper`` are rounded outward; losses are in nats.
     """
 
     name: str
@@ -64,20 +55,17 @@ class Verification(Displayed):
         The claim that was proved.
     checks
         Every comparison that was made.
-    proofs
-        Sentences: the methods of proof.
     trusted
         Sentences: assumptions that no check can test.
     """
 
     claim: str
     checks: tuple[Check, ...]
-    proofs: tuple[str, ...]
     trusted: tuple[str, ...]
 
     def grid(self) -> Grid:
         rows = [(c.name, f"[{c.lower!r}, {c.upper!r}]", c.side, repr(c.recorded)) for c in self.checks]
-        notes = [*(f"proof: {text}" for text in self.proofs), *(f"trusted: {text}" for text in self.trusted)]
+        notes = [f"trusted: {text}" for text in self.trusted]
         return Grid(rows, ("quantity", "enclosure", "", "recorded"), self.claim, notes, sides="<><>")
 
 

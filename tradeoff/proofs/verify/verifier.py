@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ def verify(certificate: Certificate) -> Verification:
     Returns
     -------
     Verification
-        Every comparison that was made, the methods of proof, and the assumptions.
+        Every comparison that was made, and the assumptions.
 
     Raises
     ------
@@ -61,9 +62,9 @@ def verify(certificate: Certificate) -> Verification:
         )
     try:
         for effort in range(len(EFFORTS)):
-            checks, proofs = examine(certificate, effort)
+            checks = examine(certificate, effort)
             if all(check.proved for check in checks):
-                return Verification(str(certificate), tuple(checks), tuple(proofs), _TRUSTED)
+                return Verification(str(certificate), tuple(checks), _TRUSTED)
             if any(check.refuted for check in checks):
                 break
     except TradeOffError:
@@ -74,12 +75,11 @@ def verify(certificate: Certificate) -> Verification:
     raise VerificationError(str(failed), failed.name)
 
 
-def examine(certificate: Certificate, effort: int) -> tuple[list[Check], list[str]]:
-    """Return comparisons that prove the bounds if all hold, and sentences on the methods."""
+def examine(certificate: Certificate, effort: int) -> list[Check]:
+    """Return comparisons that prove the bounds if all hold."""
     at, lower, upper = (getattr(certificate, name) for name in ("at", "lower", "upper"))
-    require(
-        "orders", certificate.orders in {"one", "both"}, f"must be one or both, got {certificate.orders!r}"
-    )
+    orders = certificate.orders
+    require("orders", orders in {"one", "both"}, f"must be one or both, got {orders!r}")
     require("factors", certificate.factors, "must not be empty")
     for name, number in (("lower", lower), ("upper", upper)):
         require(name, type(number) in {int, float}, f"must be a number, got {number!r}")
@@ -88,23 +88,18 @@ def examine(certificate: Certificate, effort: int) -> tuple[list[Check], list[st
         real(at, "at", -math.inf if certificate.question == "delta" else 0.0)
         profile = Profile(certificate, effort)
         if certificate.question == "delta":
-            checks = _between(f"delta({at!r})", profile.at(at).delta, lower, upper)
-        elif certificate.question == "epsilon":
-            require("at", at < 1, f"must be in (0, 1), got {at!r}")
+            return _between(f"delta({at!r})", profile.at(at).delta, lower, upper)
+        require("at", at < 1, f"must be in (0, 1), got {at!r}")
+        if certificate.question == "epsilon":
             require("upper", math.isfinite(lower) or math.isfinite(upper), "must be finite, or lower")
-            checks = [
+            return [
                 Check(f"delta({x!r})", *outward(profile.at(x).delta), side, at)
                 for x, side in ((lower, ">"), (upper, "<="))
                 if math.isfinite(x)
             ]
-        elif certificate.question == "beta":
-            require("at", at < 1, f"must be in (0, 1), got {at!r}")
-            checks = _between(f"beta({at!r})", profile.beta(at, certificate.losses), lower, upper)
-        else:
-            raise VerificationError(
-                f"question: must be delta, epsilon or beta, got {certificate.question!r}", "question"
-            )
-        return checks, list(dict.fromkeys(profile.methods()))
+        known = certificate.question == "beta"
+        require("question", known, f"must be delta, epsilon or beta, got {certificate.question!r}")
+        return _between(f"beta({at!r})", profile.beta(at, certificate.losses), lower, upper)
 
 
 def _between(name: str, ball: arb, lower: float, upper: float) -> list[Check]:
@@ -137,16 +132,9 @@ class Profile:
             self.known[x] = Point(delta, rest)
         return self.known[x]
 
-    def methods(self) -> Iterator[str]:
-        """Yield sentences on the methods of proof."""
-        for order in self.orders:
-            yield from (
-                [order.sum.describe()] if order.sum else (contour.describe() for contour in order.contours)
-            )
-
     def kinks(self, x: float) -> list[float]:
         """Return losses of atoms next to x, where a sum has kinks."""
-        sums = [order.sum for order in self.orders if order.sum and not order.sum.law]
+        sums = [order.sum for order in self.orders if order.sum]
         losses = [float((b / a).log().mid()) for each in sums for a, b in each.atoms]
         return sorted(losses, key=lambda loss: abs(loss - x))[:4]
 
@@ -154,8 +142,7 @@ class Profile:
         """Enclose f(alpha) = sup over s = e^x of g(s) = 1 - delta(x) - s alpha, from samples of g, concave.
 
         Every sample is a lower bound. Between two samples g lies below the chords of the pairs on both sides,
-        extended. Left of the second sample g is below it if g rises to it, and right of the last but one
-        below that if g falls from it.
+        extended. Left of the first it is below it if g rises to the second; right of the last, alike.
         """
         x = sorted({float(real(loss, "losses")) for loss in losses})
         s = [arb(loss).exp() for loss in x]
@@ -164,13 +151,15 @@ class Profile:
         for value in g:
             low = low.max(value.lower())
         if len(x) > 3 and g[0] <= g[1] and g[-1] <= g[-2]:
-            chords = [(b - a) / (t - r) for (r, a), (t, b) in pairwise(zip(s, g, strict=True))]
+            rises = [(b - a) / (t - r) for (r, a), (t, b) in pairwise(zip(s, g, strict=True))]
             most = g[1].upper().max(g[-2].upper())
-            for k in range(1, len(x) - 2):
-                width = s[k + 1] - s[k]
-                left = (g[k] + (chords[k - 1] * width).max(arb(0))).upper()
-                right = (g[k + 1] - (chords[k + 1] * width).min(arb(0))).upper()
-                most = most.max(left.min(right))
+            for k in range(len(x) - 1):
+                width, ends = s[k + 1] - s[k], []
+                if k > 0:
+                    ends.append((g[k] + (rises[k - 1] * width).max(arb(0))).upper())
+                if k < len(x) - 2:
+                    ends.append((g[k + 1] - (rises[k + 1] * width).min(arb(0))).upper())
+                most = most.max(reduce(arb.min, ends))
             high = high.min(most)
         return low.lower().union(high.upper())
 
@@ -181,39 +170,27 @@ class _Order:
     def __init__(self, factors: Sequence[Description], effort: int, *, reverse: bool) -> None:
         self.count, self.bits = EFFORTS[effort], _BITS << effort
         self.contours: list[Contour] = []
-        with ctx.workprec(self.bits):
-            self.sum = _sum_of(Product(factors, reverse=reverse))
-        if self.sum is None:
-            self.bits = _BITS
-            self.product = Product(factors, reverse=reverse)
+        try:
+            with ctx.workprec(self.bits):
+                self.sum: AtomSum | None = AtomSum(Product(factors, reverse=reverse))
+        except VerificationError:
+            self.sum, self.bits, self.product = None, _BITS, Product(factors, reverse=reverse)
 
     def at(self, x: float) -> Point:
-        with ctx.workprec(self.bits):
-            return self._at(x)
-
-    def _at(self, x: float) -> Point:
         if self.sum is not None:
-            delta = self.sum.delta(x)
-            return Point(delta, 1 - delta)
-        leak, middle = self.product.leak, x < self.product.tilt(0.5).mean
+            with ctx.workprec(self.bits):
+                delta = self.sum.delta(x)
+                return Point(delta, 1 - delta)
+        leak, slip, middle = self.product.leak, self.product.slip, x < self.product.tilt(0.5).mean
         if self.product.sup_loss <= x:
-            return Point(leak, 1 - leak)
-        contour = next(
-            (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2), None
-        )
-        if contour is None:
+            return Point(leak + slip, 1 - leak - slip)
+        near = (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2)
+        if (contour := next(near, None)) is None:
             try:
                 contour = Contour(self.product, x, middle=middle, count=self.count)
             except VerificationError:  # limits of the contour
-                delta = leak.union(leak + chernoff(self.product, x))
+                delta = leak.union(leak + chernoff(self.product, x)) + slip
                 return Point(delta, 1 - delta)
             self.contours.append(contour)
-        psi = contour.bound(x)
+        psi = contour.bound(x) + slip
         return Point(1 - psi, psi) if middle else Point(leak + psi, 1 - leak - psi)
-
-
-def _sum_of(product: Product) -> AtomSum | None:
-    try:
-        return AtomSum(product)
-    except VerificationError:
-        return None
