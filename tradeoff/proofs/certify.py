@@ -127,7 +127,7 @@ def _attempts(curve: TradeOff, claim: Certificate) -> Iterator[Certificate]:
             if error.term not in {"claim", "laws"}:  # limits of the verifier
                 raise
             continue
-        if made is not None:
+        if made is not None and (made.lower > 0 or made.upper < 1 or claim.question == "epsilon"):
             yield made
 
 
@@ -160,10 +160,10 @@ def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | 
 
 def _choose_losses(claim: Certificate, effort: int) -> tuple[float, ...]:
     """Return losses about the supremum of 1 - delta(x) - e^x alpha that bound beta closely."""
-    profile, alpha = Profile(claim, effort), claim.at
+    coarse, profile, alpha = Profile(claim, 0), Profile(claim, effort), claim.at
 
     def gap(x: float) -> float:
-        return math.exp(x) * alpha - float(profile.at(x).rest.mid())
+        return math.exp(x) * alpha - float(coarse.at(x).rest.mid())
 
     ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)
     x = float(minimize_scalar(gap, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)

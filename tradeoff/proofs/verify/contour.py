@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
-from flint import acb, acb_poly, arb
+from flint import acb, acb_mat, arb
 
 from tradeoff.errors import VerificationError
 from tradeoff.proofs.verify.product import Product
@@ -152,7 +152,7 @@ class Contour:
     def bound(self, x: float) -> arb:
         """Enclose psi(x)."""
         loss, step, size = arb(x), arb(self.step), (-(arb(self.c) - 1) * arb(x)).exp()
-        total, bump = (terms(acb(0, -loss * step).exp()) for terms in self._terms)
+        total, bump = self._sums(acb(0, -loss * step).exp())
         scale, last = size * step / arb.pi(), step * (len(self.values) - 1)
         # |z (z - 1)| >= y^2, and the sum over k > K of 1/(k step)^2 is less than 1/(K step^2).
         rest = size * self.values[0].real * self.cut / (arb.pi() * last)
@@ -167,12 +167,20 @@ class Contour:
         return low.union(high)
 
     @cached_property
-    def _terms(self) -> list[acb_poly]:
-        """Values times the kernel, and by themselves, as polynomials in e^(-i step x)."""
+    def _terms(self) -> list[acb_mat]:
+        """Values times the kernel, and by themselves, in rows."""
         sign, values = -1 if self.middle else 1, [self.values[0] / 2, *self.values[1:]]
         z = [acb(arb(self.c), arb(self.step) * k) for k in range(len(values))]
         weighed = [value / (at * (at - 1)) * sign for value, at in zip(values, z, strict=True)]
-        return [acb_poly(weighed), acb_poly(values)]
+        row = math.isqrt(len(values)) + 1
+        blank = [acb(0)] * (row * row - len(values))
+        return [acb_mat(row, row, [*each, *blank]) for each in (weighed, values)]
+
+    def _sums(self, turn: acb) -> list[acb]:
+        """Return the sums of both times turn^k: by few products, as each widens a ball that it turns."""
+        row = self._terms[0].nrows()
+        left, right = (acb_mat(1, row, [turn ** (k * pace) for k in range(row)]) for pace in (row, 1))
+        return [(left * each * right.transpose())[0, 0] for each in self._terms]
 
     def _alias(self, c: float, x: arb) -> arb:
         """Bound the sum of the aliases on one side, each at most e^-gap times the one before it."""

@@ -47,17 +47,7 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class Verification(Displayed):
-    """Report of a certificate that holds.
-
-    Parameters
-    ----------
-    claim
-        The claim that was proved.
-    checks
-        Every comparison that was made.
-    trusted
-        Sentences: assumptions that no check can test.
-    """
+    """Report of a certificate that holds: the claim, all comparisons, and the assumptions that none tests."""
 
     claim: str
     checks: tuple[Check, ...]

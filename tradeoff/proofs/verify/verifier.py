@@ -119,13 +119,15 @@ class Profile:
 
     def __init__(self, certificate: Certificate, effort: int) -> None:
         reverse = (False, True) if certificate.orders == "both" else (False,)
-        self.orders = [_Order(certificate.factors, effort, reverse=each) for each in reverse]
+        with ctx.workprec(_BITS):
+            self.orders = [_Order(certificate.factors, effort, reverse=each) for each in reverse]
         self.known: dict[float, Point] = {}
 
     def at(self, x: float) -> Point:
         """Enclose delta(x), and 1 - delta(x)."""
         if x not in self.known:
-            points = [order.at(x) for order in self.orders]
+            with ctx.workprec(_BITS):
+                points = [order.at(x) for order in self.orders]
             delta, rest = points[0]
             for point in points[1:]:
                 delta, rest = delta.max(point.delta), rest.min(point.rest)
