@@ -23,8 +23,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SHARING = (
-    "certificates/test_parts.py",
-    "certificates/test_reduction.py",
     "golden/test_composition.py",
     "golden/test_deep.py",
     "golden/test_gdp.py",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
         sweeps,
     )
     from tradeoff.audits.empirical import empirical
-    from tradeoff.certificates.issue.certify import certify
-    from tradeoff.certificates.verify import verify
     from tradeoff.curves.contract import TradeOff
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
     from tradeoff.curves.tensor import Tensor
@@ -48,6 +46,8 @@ if TYPE_CHECKING:
     from tradeoff.operators.mixture import mixture
     from tradeoff.operators.pointwise import maximum, minimum
     from tradeoff.operators.subsample import subsample
+    from tradeoff.proofs.certify import certify
+    from tradeoff.proofs.verify import verify
     from tradeoff.report.compare import compare
     from tradeoff.report.plot import plot
     from tradeoff.sweeps import sweep
@@ -103,8 +103,8 @@ __all__ = [
 
 _HOMES = {
     "audits.empirical": ("empirical",),
-    "certificates.issue": ("certify",),
-    "certificates.verify": ("verify",),
+    "proofs.certify": ("certify",),
+    "proofs.verify": ("verify",),
     "files": ("load", "save"),
     "intervals.bounds": ("Bounds",),
     "curves.contract": ("TradeOff",),

@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 MODULES = (
     "tradeoff",
-    *(f"tradeoff.{name}" for name in ("audits", "baselines", "certificates", "conversions", "filters")),
+    *(f"tradeoff.{name}" for name in ("audits", "baselines", "conversions", "filters", "proofs")),
     *(f"tradeoff.interop.{name}" for name in ("dp_accounting", "fdp", "opacus", "opendp")),
     *(f"tradeoff.{name}" for name in ("limits", "mechanisms", "spec")),
 )

@@ -26,7 +26,7 @@ from tradeoff.report.interactive import figure_of, library, to_html
 from tradeoff.report.methods import claim_of, remembered
 from tradeoff.report.page import PAGE
 from tradeoff.report.plot import mu_name
-from tradeoff.report.proofs import Proved, certified, written
+from tradeoff.report.proofs import Proved, certify_plan, to_json
 from tradeoff.report.rows import DECLINED, under
 from tradeoff.report.series import known, outline
 from tradeoff.report.summary import rows
@@ -134,21 +134,21 @@ def _answers(answers: Iterable[tuple[str, str, Answer]]) -> Iterable[Sequence[st
 
 
 def _proofs(plan: Plan, answers: Answers) -> str:
-    """Attach a certificate for each answer and order of the pair, or say why there is none."""
+    """Attach a certificate of each answer, or the reason why there is none."""
     found: list[Proved] = []
     refused = ""
     for name, by, answer in answers:
         try:
-            found += certified(plan, None, **{by: [answer.asked]})
+            found += certify_plan(plan, None, **{by: [answer.asked]})
         except TradeOffError as error:
             said = f"{name} at {by} = {exactly(answer.asked)}: {error}"
             refused += f"<p>No proof is attached of {escape(said)}.</p>"
     if not found:
         return refused
-    file, text = "certificates.json", b64encode(written(found).encode()).decode()
+    file, text = "certificates.json", b64encode(to_json(found).encode()).decode()
     link = f"<a download={file} href='data:application/json;base64,{text}'>{file}</a>"
     return (
-        f"<p>What is proved of them stands in {link}; <code>tradeoff verify {file}</code> proves it:</p>"
+        f"<p>Certificates are in {link}; <code>tradeoff verify {file}</code> checks them. They prove:</p>"
         f"{_table(COLUMNS, _answers(each[:3] for each in found))}{refused}"
     )
 
