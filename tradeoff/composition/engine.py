@@ -159,7 +159,7 @@ class Engine(ABC, Generic[Effort]):
     ) -> _Answers:
         """Answer by what encloses losses x; infinite bounds say nothing."""
         found = _Answers.none(len(x))
-        for enclose, which in self.places(x) if len(x) else ():
+        for enclose, which in self.places(x, steep=True) if len(x) else ():
             if (e := enclose(effort)) is not None:
                 found.low[which], found.high[which] = answer(e, which)
                 found.room[which] = e.room
@@ -176,7 +176,7 @@ class Engine(ABC, Generic[Effort]):
         aimed, far = aimed.copy(), _FAR * (1 + np.abs(aimed))
         for _ in range(_ATTEMPTS):
             moved = np.zeros(len(delta), bool)
-            for enclose, which in self.places(aimed[going]):
+            for enclose, which in self.places(aimed[going], steep=True):
                 mine = going[which]
                 if (e := enclose(effort)) is not None:
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])

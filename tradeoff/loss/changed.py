@@ -133,6 +133,31 @@ class Thinned(Changed):
         return {"kind": "thinned", "p": self.p, "base": self.base.description()}
 
 
+class Between(Changed):
+    """The part of a law between two losses, as ``parts``; ``q_plus`` bounds the Q-mass outside from above.
+
+    Its delta is below the law's, and with that mass at infinity above it.
+    """
+
+    def __init__(self, base: LossLaw, parts: list[Component], ends: Ends, outside: float) -> None:
+        self.base, self.parts, self.ends, self.q_plus = base, parts, ends, outside
+        self.continuous, self.lost = base.continuous, base.lost
+
+    def _ends(self, of: Callable[[LossLaw], Ends]) -> Ends:
+        return self.ends
+
+    def sketch(self) -> Sketch:
+        sketch = self.base.sketch()
+        inside = (sketch.loss >= self.ends[0]) & (sketch.loss <= self.ends[1])
+        return Sketch(*(each[inside] for each in sketch))
+
+    def components(self) -> list[Component]:
+        return self.parts
+
+    def _cells(self, edges: Array) -> Cells:
+        return self.base.cells(edges)
+
+
 class Reversed(Changed):
     """Law of T(Q, P): the loss changes sign, P and Q change places."""
 

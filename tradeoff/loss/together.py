@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.changed import Reversed, Thinned
+from tradeoff.intervals.rounding import UNIT, Array, few_bits
+from tradeoff.loss.changed import Between, Reversed, Thinned
 from tradeoff.loss.components import Component, QuadratureNodes, Tail
-from tradeoff.loss.gaussian import NormalBase
+from tradeoff.loss.gaussian import NormalBase, PartNormalBase
 from tradeoff.loss.law import AffineRatio, LossLaw, Sketch, Transformed
 from tradeoff.loss.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.loss.quadrature import FINER, QuadratureTransform
@@ -71,6 +71,27 @@ def _part(law: LossLaw) -> Component | None:
     alone = len(parts) == 1 and not parts[0].pure and type(parts[0].base) is NormalBase
     plain = alone and law.p_minus == 0 == law.lost and not len(law.atoms.loss)
     return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
+
+
+def cut(law: LossLaw, count: int, level: float) -> LossLaw:
+    """Return the law where ``count`` rounds have all but e^-level, if it is that of a thinned normal pair.
+
+    What lies outside matters to no answer, yet makes M(c) soar for great c.
+    """
+    part = _part(law)
+    if part is None or part.k != 1:
+        return law
+    mu, share = part.base.scale, max(part.b.part, part.d.part)
+    reach = [_normal_reach(level + math.log(count) + math.log(s)) for s in (1.0, share)]
+    last = few_bits(max(reach[0], mu + reach[1]) - mu / 2)
+    base = PartNormalBase(mu, -few_bits(reach[0] + mu / 2), last)
+    ends = part.logs(base.loss(np.array([base.first, last])), np.zeros(2)).loss.tolist()
+    return Between(law, [replace(part, base=base)], (min(ends), max(ends)), base.outside(part.b) * (1 + 1e-9))
+
+
+def _normal_reach(level: float) -> float:
+    """Return about the t with Phi(-t) = e^-level, at least 1."""
+    return math.sqrt(max(2 * level - math.log(max(4 * math.pi * level, 1.0)), 1.0))
 
 
 def _key(part: Component) -> tuple[Any, ...]:

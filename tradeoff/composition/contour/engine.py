@@ -35,7 +35,7 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
 from tradeoff.loss.law import LossLaw, Transformed, lost_mass
-from tradeoff.loss.together import sketches, together
+from tradeoff.loss.together import cut, sketches, together
 
 # Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter
 # one that led to it. Were there room for one alone, each would drive the other out, at every question.
@@ -61,6 +61,11 @@ _FARTHEST_MIDDLE = 1e4  # losses beyond this are not looked for in the middle st
 # What a smoothing adds to the widths of most answers, over its own accuracy; where it is more, a finer one
 # follows.
 _SHARE = 3.0
+
+
+# Laws lose what Q has less than e^-level of; and e^-28 is the share of an answer that they may. Cutting spares
+# long periods where a loss is rare, and is tried for few distinct factors.
+_LEVELS, _CUT_OFF, _DISTINCT = [40.0 * 1.25**k for k in range(13)], 25.0, 8
 
 
 class Cost(NamedTuple):
@@ -94,9 +99,14 @@ class ContourLines:
     is the other order) delta less the mass at infinity.
     """
 
-    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int]) -> None:
-        self.laws, self.counts = laws, counts
+    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], level: int = 0) -> None:
+        self.whole, self.counts, self.level = laws, counts, level
+        deepest = level == len(_LEVELS) or len(laws) > _DISTINCT
+        self.laws = laws if deepest else [cut(law, n, _LEVELS[level]) for law, n in zip(laws, counts, strict=True)]
+        self.is_cut = any(law is not each for law, each in zip(laws, self.laws, strict=True))
+        # Beyond a cut there is some Q-mass, at most at infinity.
         self.q_plus = lost_mass([law.q_plus for law in laws], counts)
+        self.most_q_plus = lost_mass([law.q_plus for law in self.laws], counts) if self.is_cut else self.q_plus
         self.drawn: Cache[PlacedLine] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
@@ -107,7 +117,23 @@ class ContourLines:
     @property
     def leak(self) -> Bounds:
         """Bound Q(L = inf), which lines leave out of delta, though not of 1 - delta."""
-        return Bounds(self.q_plus * (1 - 16 * UNIT), self.q_plus * (1 + 16 * UNIT))
+        return Bounds(self.q_plus * (1 - 16 * UNIT), self.most_q_plus * (1 + 16 * UNIT))
+
+    @cached_property
+    def deeper(self) -> ContourLines:
+        """The same lines with less cut off."""
+        return ContourLines(self.whole, self.counts, self.level + 1)
+
+    def leading(self, log_psi: Callable[[ContourLines, Index], Array], size: int) -> Iterator[tuple[ContourLines, Index]]:
+        """Yield lines of which no more is cut off than e^-28 of each psi, with the entries that they serve."""
+        lines, left = self, np.arange(size)
+        while len(left):
+            enough = np.ones(len(left), bool)
+            if lines.is_cut:
+                enough = log_psi(lines, left) > _CUT_OFF - _LEVELS[lines.level]
+            if enough.any():
+                yield lines, left[enough]
+            lines, left = lines.deeper if lines.is_cut else lines, left[~enough]
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
@@ -169,7 +195,7 @@ class ContourLines:
             return None
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = 0 < line.tau < 1.01 * least_tau(found.place, accuracy) and not found.leaves(300)
-        lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
+        lost, aim = Bounds(0.0, self.most_q_plus - self.q_plus) if middle else self.leak, -x if kind == "other" else x
         about = partial(LineEnclosure, kind=kind, aim=aim, scale=line.scale, leak=float(lost.lower))
         return about(line, lost, room=math.inf if finer else 1.0, final=not blurry)
 
@@ -260,15 +286,21 @@ class ContourEngine(Engine[Cost]):
         for kind, lines, mine in strips:
             at = np.flatnonzero(mine)
             loss = -x[at] if kind == "other" else x[at]
-            for aim, which in alike(lines.anchors(kind, loss)) if len(at) else ():
-                yield partial(lines.enclose, kind, aim), at[which]
+
+            def log_psi(part: ContourLines, which: Index, kind: Kind = kind, loss: Array = loss) -> Array:
+                return part.saddles(kind).at(loss[which]).log
+
+            for part, some in lines.leading(log_psi, len(at)):
+                for aim, which in alike(part.anchors(kind, loss[some])):
+                    yield partial(part.enclose, kind, aim), at[some[which]]
 
     def loss_at_delta(self, delta: Array) -> Array:
         lines = self.forward
         if lines.too_far:
             return np.zeros(len(delta))
-        left = np.log(delta - lines.q_plus)
-        x = lines.tail.x_for(left)
+        left, x = np.log(delta - lines.q_plus), np.zeros(len(delta))
+        for part, which in lines.leading(lambda _, which: left[which], len(delta)):
+            x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))
         near = ~((x >= 0) & (left < _HALF))
         if near.any():
             goal = -np.log1p(-delta[near])
