@@ -36,6 +36,9 @@ _ATTEMPTS = 8  # places looked at for one answer; Newton's method needs three, a
 # Closer samples that leave more than this of a width will not make it narrower: the enclosure is not.
 _STALLED = 0.7
 
+# Width of epsilon from which on a nearer place is tried, one so many spreads away.
+_CLOSE, _NEAR = 1e-8, 0.1
+
 _FAR = 100.0  # an answer farther from the first guess than so many times 1 + the guess is not followed
 _STEEPEST = 600.0  # slopes beyond e^600 are not sampled: floats hold no more
 
@@ -182,7 +185,8 @@ class Engine(ABC, Generic[Effort]):
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
                     found.low[mine], found.high[mine] = below, above
                     away = np.abs(above - e.aim)
-                    moved[mine] = (away > e.scale * APART) & (away < far[mine])
+                    near = np.where(above - below > _CLOSE, _NEAR, APART) * e.scale
+                    moved[mine] = (away > near) & (away < far[mine])
                     rest[mine] = moved[mine] | (not e.final)
                     aimed[mine] = np.where(moved[mine], above, aimed[mine])
             if not len(going := np.flatnonzero(moved)):

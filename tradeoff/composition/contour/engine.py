@@ -68,6 +68,9 @@ _SHARE = 3.0
 _LEVELS, _CUT_OFF, _DISTINCT = [40.0 * 1.25**k for k in range(13)], 25.0, 8
 
 
+_FALL = 6.0  # nats that psi may fall by from a place to losses that are answered there
+
+
 class Cost(NamedTuple):
     """Most terms summed for a line.
 
@@ -165,7 +168,13 @@ class ContourLines:
 
     def anchors(self, kind: Kind, x: Array) -> Array:
         """Return where lines are placed that serve questions at losses x of this order."""
-        return x if self.too_far else anchors(x, self.saddles(kind).spread(x), APART)
+        if self.too_far:
+            return x
+        saddles = self.saddles(kind)
+        spread = saddles.spread(x)
+        if kind != "rest":  # psi falls by at most e^-((c - 1) x)
+            spread = np.minimum(spread, _FALL / (saddles.at(x).c - 1))
+        return anchors(x, spread, APART)
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
@@ -301,7 +310,8 @@ class ContourEngine(Engine[Cost]):
         left, x = np.log(delta - lines.q_plus), np.zeros(len(delta))
         for part, which in lines.leading(lambda _, which: left[which], len(delta)):
             x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))
-        near = ~((x >= 0) & (left < _HALF))
+        x = np.where(left < _HALF, np.maximum(x, 0.0), x)  # from there lines lead to small losses below 0
+        near = left >= _HALF
         if near.any():
             goal = -np.log1p(-delta[near])
             found = bracket_root(lambda x: -lines.middle.at(x).log, goal)[1]
