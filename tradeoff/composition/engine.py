@@ -89,10 +89,10 @@ class Engine(ABC, Generic[Effort]):
         return high
 
     @abstractmethod
-    def places(self, x: Array, *, steep: bool = False) -> Iterable[tuple[Place[Effort], Index]]:
+    def places(self, x: Array, *, exact: bool = False) -> Iterable[tuple[Place[Effort], Index]]:
         """Yield the places that serve losses x, each with the entries that it serves.
 
-        ``steep`` asks for what bounds 1 - delta - s alpha best, of small s = e^x too.
+        A place serves nearby losses too, unless it is to be made for the ``exact`` ones.
         """
 
     @abstractmethod
@@ -152,17 +152,22 @@ class Engine(ABC, Generic[Effort]):
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
         aimed, found, rest = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
         level, x = delta[rest], aimed[rest]
-        fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]))
+        fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]), exact=True)
         for whole, part in zip(found, fine, strict=True):
             whole[rest] = part
         return found
 
     def _at(
-        self, x: Array, effort: Effort, answer: Callable[[Enclosure, Index], Iterable[Array]]
+        self,
+        x: Array,
+        effort: Effort,
+        answer: Callable[[Enclosure, Index], Iterable[Array]],
+        *,
+        exact: bool = False,
     ) -> _Answers:
         """Answer by what encloses losses x; infinite bounds say nothing."""
         found = _Answers.none(len(x))
-        for enclose, which in self.places(x, steep=True) if len(x) else ():
+        for enclose, which in self.places(x, exact=exact) if len(x) else ():
             if (e := enclose(effort)) is not None:
                 found.low[which], found.high[which] = answer(e, which)
                 found.room[which] = e.room
@@ -177,9 +182,9 @@ class Engine(ABC, Generic[Effort]):
         if effort is None:
             return aimed, found, going
         aimed, far = aimed.copy(), _FAR * (1 + np.abs(aimed))
-        for _ in range(_ATTEMPTS):
+        for k in range(_ATTEMPTS):
             moved = np.zeros(len(delta), bool)
-            for enclose, which in self.places(aimed[going], steep=True):
+            for enclose, which in self.places(aimed[going], exact=k > 0):
                 mine = going[which]
                 if (e := enclose(effort)) is not None:
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
@@ -210,7 +215,7 @@ class Engine(ABC, Generic[Effort]):
         peak, room, beyond = x, 1.0, False
         for _ in range(_ATTEMPTS):
             if e is None or abs(x - e.aim) > APART * e.scale:
-                ((enclose, _),) = self.places(np.array([x]), steep=True)
+                ((enclose, _),) = self.places(np.array([x]))
                 if (e := enclose(effort if looking is None else looking)) is None:
                     return low, high, 1.0
                 peak = x = e.peak(alpha, x)

@@ -133,29 +133,29 @@ class Thinned(Changed):
         return {"kind": "thinned", "p": self.p, "base": self.base.description()}
 
 
-class Between(Changed):
-    """The part of a law between two losses, as ``parts``; ``q_plus`` bounds the Q-mass outside from above.
+class Damped(Changed):
+    """A law of one component with part of its mass taken off; ``q_plus`` bounds what Q loses from above.
 
-    Its delta is below the law's, and with that mass at infinity above it.
+    Its delta is below the law's, and with that mass at infinity above it. It has a transform and no cells.
     """
 
-    def __init__(self, base: LossLaw, parts: list[Component], ends: Ends, outside: float) -> None:
-        self.base, self.parts, self.ends, self.q_plus = base, parts, ends, outside
-        self.continuous, self.lost = base.continuous, base.lost
+    def __init__(self, base: LossLaw, part: Component, outside: float) -> None:
+        self.base, self.part, self.q_plus = base, part, outside
 
     def _ends(self, of: Callable[[LossLaw], Ends]) -> Ends:
-        return self.ends
+        return of(self.base)
 
     def sketch(self) -> Sketch:
-        sketch = self.base.sketch()
-        inside = (sketch.loss >= self.ends[0]) & (sketch.loss <= self.ends[1])
-        return Sketch(*(each[inside] for each in sketch))
+        loss, log_p = self.base.sketch()
+        base, inner = self.part.base, base_loss(self.part.b, loss)
+        damping = base.damping((inner + base.scale**2 / 2) / base.scale)
+        return Sketch(*(each[damping < FULL] for each in (loss, log_p - damping)))
 
     def components(self) -> list[Component]:
-        return self.parts
+        return [self.part]
 
     def _cells(self, edges: Array) -> Cells:
-        return self.base.cells(edges)
+        raise NotImplementedError
 
 
 class Reversed(Changed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -23,12 +23,21 @@ from tradeoff.loss.components import (
     AffineBase,
     Component,
     QuadratureNodes,
+    Tail,
     log_sum,
     scaled,
     slopes,
 )
 from tradeoff.loss.law import AffineRatio, Cells, LossLaw, Sketch, Transform
-from tradeoff.loss.normal_nodes import LOG_SQRT_2PI, line_points, line_rule, nodes, path_points, path_rule
+from tradeoff.loss.normal_nodes import (
+    LOG_SQRT_2PI,
+    damped_rule,
+    line_points,
+    line_rule,
+    nodes,
+    path_points,
+    path_rule,
+)
 from tradeoff.loss.thinning import Share, thinned_loss, thinned_slope
 
 REACH = 39.0  # standard deviations beyond which a normal law has no mass a float can hold
@@ -145,13 +154,21 @@ class NormalBase(AffineBase):
     bend = 1.0
 
     def above(self) -> NormalBase:
-        return PartNormalBase(self.scale)
+        return HalfNormalBase(self.scale)
 
     def loss(self, x: Array) -> Array:
         return self.scale * x - self.scale * self.scale / 2
 
     def log_density(self, x: Array) -> Array:
         return -x * x / 2 - LOG_SQRT_2PI
+
+    def damping(self, x: Array, a: float = 0.0) -> Any:
+        """Return minus the logarithm of what the density is multiplied by at x + ia, known to ``stiffness``."""
+        return np.zeros(1)
+
+    def stiffness(self, x: Array) -> Array:
+        """Return units of rounding for each unit of the damping."""
+        return np.zeros(1)
 
     def fall(self, x: Array) -> Array:
         return x
@@ -174,19 +191,46 @@ class NormalBase(AffineBase):
 
 
 @dataclass(frozen=True)
-class PartNormalBase(NormalBase):
-    """The standard normal density at x = t + mu/2, ``first`` < t < ``last``: near 0, l = mu t is not rounded."""
+class DampedNormalBase(NormalBase):
+    """The standard normal density times e^-e^(k (x - last)), k = ``sharp``: no steeper tilt reaches beyond."""
 
-    first: float = 0.0
     last: float = math.inf
+    sharp: float = 1.0
 
-    @property
-    def half(self) -> bool:
-        """Whether it is the part where l > 0."""
-        return self.first == 0
+    def above(self) -> None:
+        return None
+
+    def damping(self, x: Array, a: float = 0.0) -> Any:
+        size, angle = np.exp(self.sharp * (x - self.last)), self.sharp * a
+        return size * (math.cos(angle) + 1j * math.sin(angle)) if a else size
+
+    def stiffness(self, x: Array) -> Array:
+        # A difference of x, a product itself, and a product; three functions and two products.
+        return 40 + 4 * self.sharp * (np.abs(x) + abs(self.last))
+
+    def outside(self, share: Share) -> float:
+        """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that is taken off: 1 - e^-t <= t."""
+        k = self.sharp
+        return math.exp(k * k / 2 - k * self.last) * (share.rest + share.part * math.exp(k * self.scale)) * (1 + 1e-9)
+
+    def tail(self, part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
+        return Tail(np.zeros(1), np.zeros(1))  # the path bounds it
+
+    def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
+        return nodes(line_points, component, c, damped_rule(component, c, digits, y))
+
+    def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
+        return nodes(path_points, component, c, damped_rule(component, c, digits))
+
+
+@dataclass(frozen=True)
+class HalfNormalBase(NormalBase):
+    """The standard normal density beyond mu/2, in t = x - mu/2 > 0: near 0, l = mu t is not rounded."""
+
+    half = True
 
     def above(self) -> NormalBase:
-        return replace(self, first=0.0)
+        return self
 
     def loss(self, x: Array) -> Array:
         return self.scale * x
@@ -199,18 +243,7 @@ class PartNormalBase(NormalBase):
 
     def grid(self, component: Component, c: float, size: int) -> Array:
         x = NormalBase(self.scale).grid(component, c, size) - self.scale / 2
-        start = max(float(x[0]), self.first)
-        return np.linspace(min(start, self.last - DROP), min(float(x[-1]), self.last), size)
-
-    def outside(self, share: Share) -> float:
-        """Bound the mass of (1 - s) phi(x) + s phi(x - mu) outside, of a part that has both ends on its own side.
-
-        Beyond t >= 0 a normal law has at most phi(t) min(1/t, sqrt(pi/2)).
-        """
-        if self.half:
-            return 0.0
-        ends = [(1.0, -self.first - self.scale / 2), (share.rest, self.last + self.scale / 2), (share.part, self.last - self.scale / 2)]
-        return sum(w * math.exp(-t * t / 2) * min(0.4 / max(t, 1e-9), 0.5) for w, t in ends)
+        return np.linspace(max(float(x[0]), 0.0), x[-1], size)
 
     def path(self, component: Component, c: float, digits: float) -> None:
         return None
@@ -223,16 +256,14 @@ class PartNormalBase(NormalBase):
         the middle at y = 0 times what ``_growth`` bounds; ``_share`` compares it with the whole sum, from
         which the integral at y = 0 differs by no more.
         """
-        (low, high), spare = slopes(component, (c - MARGIN, c + MARGIN)), math.sqrt(2 * digits) + 1.5
-        start = max(self.first, self.scale * (low - 0.5) - spare)
-        end = min(self.last, self.scale * (high - 0.5) + spare)
-        edges = self._panels(component, c, y, digits, start, end)
+        high, spare = slopes(component, (c - MARGIN, c + MARGIN))[1], math.sqrt(2 * digits) + 1.5
+        edges = self._panels(component, c, y, digits, self.scale * (high - 0.5) + spare)
         at, weight = LEGENDRE
         a, b = edges[:-1, None], edges[1:, None]
         r = (b - a) / 2
         t = ((a + b) / 2 + r * at).ravel()
-        # t is a sum of a sum and a product, 5 units of the panel's ends, and l another product with mu.
-        reach = np.repeat(np.maximum(np.abs(edges[:-1]), np.abs(edges[1:])), RULE)
+        # t is a sum of a sum and a product, 5 units of the panel's end, and l another product with mu.
+        reach = np.repeat(edges[1:], RULE)
         logs = component.logs(self.loss(t), 7 * UNIT * self.scale * reach)
         width = np.log((r * weight).ravel() * component.k)
         log_p = width + self.log_density(t) + logs.p
@@ -243,27 +274,21 @@ class PartNormalBase(NormalBase):
         weights = np.array([log_p + power * logs.loss for power in (c, c - MARGIN, c + MARGIN, 0.0)])
         sums = log_sum(weights)
         share = _most(weights - sums)
-        # Beyond the first and the last node, where they are not the ends of the part, the integrand falls at
-        # least as fast as e^-(x - mu slope)^2/2.
-        tails = [math.exp(share[k] - width[k] + math.log(component.k)) / spare for k in (0, -1)]
-        lost = 2 * (tails[0] * (start > self.first) + tails[1] * (end < self.last))
+        # From the last node on the integrand falls at least as fast as e^-(x - mu high)^2/2.
+        tail = math.exp(share[-1] - width[-1] + math.log(component.k)) / spare
         kept = share > -digits - 20
         error = self._growth(component, c, y, edges) + self._share(component, c, edges, sums) - _ROOM
         missed = float(np.sum(np.exp(error)))
-        lost += len(t) * math.exp(-digits - 20) + (1.01 * missed if missed < 0.01 else math.inf)
-        # Masses under P add up to 1 but for what lies outside.
-        lost += self.outside(component.d)
+        lost = 2 * tail + len(t) * math.exp(-digits - 20) + (1.01 * missed if missed < 0.01 else math.inf)
         found = QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * units, logs.error, np.array(lost))
         return found.only(kept)
 
-    def _panels(
-        self, component: Component, c: float, y: float, digits: float, start: float, end: float
-    ) -> Array:
-        """Return the ends of panels from ``start`` to ``end``: choices only."""
+    def _panels(self, component: Component, c: float, y: float, digits: float, end: float) -> Array:
+        """Return the ends of panels from 0 to ``end``: choices only."""
         room, most = max(_ROOM - digits, _LEAST_ROOM), MAX_NODES // RULE
-        count = (end - start) * (self.scale / _WIDEST + 0.3)
+        count = end * (self.scale / _WIDEST + 0.3)
         if count < most:
-            edges = np.linspace(start, end, math.ceil(count) + 1)
+            edges = np.linspace(0.0, end, math.ceil(count) + 1)
             while len(edges) <= most:
                 allowed = room - self._share(component, c, edges) - math.log(len(edges))
                 over = self._growth(component, c, y, edges) / np.maximum(allowed, 1.0)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.intervals.rounding import UNIT, Array, few_bits
-from tradeoff.loss.changed import Between, Reversed, Thinned
+from tradeoff.loss.changed import Damped, Reversed, Thinned
 from tradeoff.loss.components import Component, QuadratureNodes, Tail
-from tradeoff.loss.gaussian import NormalBase, PartNormalBase
+from tradeoff.loss.gaussian import DampedNormalBase, NormalBase
 from tradeoff.loss.law import AffineRatio, LossLaw, Sketch, Transformed
 from tradeoff.loss.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.loss.quadrature import FINER, QuadratureTransform
@@ -79,19 +79,15 @@ def cut(law: LossLaw, count: int, level: float) -> LossLaw:
     What lies outside matters to no answer, yet makes M(c) soar for great c.
     """
     part = _part(law)
-    if part is None or part.k != 1:
+    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST:
         return law
-    mu, share = part.base.scale, max(part.b.part, part.d.part)
-    reach = [_normal_reach(level + math.log(count) + math.log(s)) for s in (1.0, share)]
-    last = few_bits(max(reach[0], mu + reach[1]) - mu / 2)
-    base = PartNormalBase(mu, -few_bits(reach[0] + mu / 2), last)
-    ends = part.logs(base.loss(np.array([base.first, last])), np.zeros(2)).loss.tolist()
-    return Between(law, [replace(part, base=base)], (min(ends), max(ends)), base.outside(part.b) * (1 + 1e-9))
-
-
-def _normal_reach(level: float) -> float:
-    """Return about the t with Phi(-t) = e^-level, at least 1."""
-    return math.sqrt(max(2 * level - math.log(max(4 * math.pi * level, 1.0)), 1.0))
+    mu, level = part.base.scale, level + math.log(count)
+    sharp = few_bits(math.sqrt(2 * level))
+    last = few_bits(sharp / 2 + max(level / sharp, mu + (level + math.log(part.b.part)) / sharp))
+    if mu > sharp:
+        return law
+    base = DampedNormalBase(mu, last, sharp)
+    return Damped(law, replace(part, base=base), base.outside(part.b))
 
 
 def _key(part: Component) -> tuple[Any, ...]:

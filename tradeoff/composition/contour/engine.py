@@ -204,7 +204,7 @@ class ContourLines:
             return None
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = 0 < line.tau < 1.01 * least_tau(found.place, accuracy) and not found.leaves(300)
-        lost, aim = Bounds(0.0, self.most_q_plus - self.q_plus) if middle else self.leak, -x if kind == "other" else x
+        lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
         about = partial(LineEnclosure, kind=kind, aim=aim, scale=line.scale, leak=float(lost.lower))
         return about(line, lost, room=math.inf if finer else 1.0, final=not blurry)
 
@@ -284,9 +284,9 @@ class ContourEngine(Engine[Cost]):
     def rough(self, effort: Cost) -> Cost | None:
         return effort._replace(share=min(self.terms / effort.terms, 1.0) / LOOKING)
 
-    def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[Place[Cost], Index]]:
+    def places(self, x: Array, *, exact: bool = False) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)
-        other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0)) if steep else np.zeros(len(x), bool)
+        other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0))
         strips: list[tuple[Kind, ContourLines, NDArray[np.bool_]]] = [
             ("delta", self.forward, far),
             ("other", self.backward, other),
@@ -299,8 +299,9 @@ class ContourEngine(Engine[Cost]):
             def log_psi(part: ContourLines, which: Index, kind: Kind = kind, loss: Array = loss) -> Array:
                 return part.saddles(kind).at(loss[which]).log
 
-            for part, some in lines.leading(log_psi, len(at)):
-                for aim, which in alike(part.anchors(kind, loss[some])):
+            whole = [(lines, np.arange(len(at)))] if len(at) else []
+            for part, some in whole if kind == "rest" else lines.leading(log_psi, len(at)):
+                for aim, which in alike(loss[some] if exact else part.anchors(kind, loss[some])):
                     yield partial(part.enclose, kind, aim), at[some[which]]
 
     def loss_at_delta(self, delta: Array) -> Array:
