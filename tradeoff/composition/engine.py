@@ -89,10 +89,10 @@ class Engine(ABC, Generic[Effort]):
         return high
 
     @abstractmethod
-    def places(self, x: Array, *, exact: bool = False) -> Iterable[tuple[Place[Effort], Index]]:
+    def places(self, x: Array, delta: Array | None = None) -> Iterable[tuple[Place[Effort], Index]]:
         """Yield the places that serve losses x, each with the entries that it serves.
 
-        A place serves nearby losses too, unless it is to be made for the ``exact`` ones.
+        A place serves nearby losses too, unless ``delta`` there is given, for which it is made.
         """
 
     @abstractmethod
@@ -152,7 +152,7 @@ class Engine(ABC, Generic[Effort]):
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
         aimed, found, rest = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
         level, x = delta[rest], aimed[rest]
-        fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]), exact=True)
+        fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]), level)
         for whole, part in zip(found, fine, strict=True):
             whole[rest] = part
         return found
@@ -162,12 +162,11 @@ class Engine(ABC, Generic[Effort]):
         x: Array,
         effort: Effort,
         answer: Callable[[Enclosure, Index], Iterable[Array]],
-        *,
-        exact: bool = False,
+        delta: Array | None = None,
     ) -> _Answers:
         """Answer by what encloses losses x; infinite bounds say nothing."""
         found = _Answers.none(len(x))
-        for enclose, which in self.places(x, exact=exact) if len(x) else ():
+        for enclose, which in self.places(x, delta) if len(x) else ():
             if (e := enclose(effort)) is not None:
                 found.low[which], found.high[which] = answer(e, which)
                 found.room[which] = e.room
@@ -184,7 +183,7 @@ class Engine(ABC, Generic[Effort]):
         aimed, far = aimed.copy(), _FAR * (1 + np.abs(aimed))
         for k in range(_ATTEMPTS):
             moved = np.zeros(len(delta), bool)
-            for enclose, which in self.places(aimed[going], exact=k > 0):
+            for enclose, which in self.places(aimed[going], delta[going] if k else None):
                 mine = going[which]
                 if (e := enclose(effort)) is not None:
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])

@@ -158,7 +158,7 @@ class RareLosses(NamedTuple):
         s = np.exp(np.minimum(loss, 300.0))
         p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
         mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
-        z = np.minimum((loss - mean) / deviation, 1e100)
+        z = np.clip((loss - mean) / deviation, -1e100, 1e100)
         normal = np.log(deviation) - np.log1p(z * z) - np.maximum(z, 0.0) ** 2 / 2
         return cls(loss, np.minimum(np.logaddexp(np.log(np.maximum(q - s * p, 1e-320)), normal), 0.0))
 

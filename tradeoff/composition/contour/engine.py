@@ -65,7 +65,7 @@ _SHARE = 3.0
 
 # Laws lose what Q has less than e^-level of; and e^-28 is the share of an answer that they may. Cutting spares
 # long periods where a loss is rare, and is tried for few distinct factors.
-_LEVELS, _CUT_OFF, _DISTINCT = [40.0 * 1.25**k for k in range(13)], 25.0, 8
+_LEVELS, _TAKEN, _DISTINCT = [40.0 * 1.25**k for k in range(13)], 25.0, 8
 
 
 _FALL = 6.0  # nats that psi may fall by from a place to losses that are answered there
@@ -106,10 +106,10 @@ class ContourLines:
         self.whole, self.counts, self.level = laws, counts, level
         deepest = level == len(_LEVELS) or len(laws) > _DISTINCT
         self.laws = laws if deepest else [cut(law, n, _LEVELS[level]) for law, n in zip(laws, counts, strict=True)]
-        self.is_cut = any(law is not each for law, each in zip(laws, self.laws, strict=True))
+        self.is_damped = any(law is not each for law, each in zip(laws, self.laws, strict=True))
         # Beyond a cut there is some Q-mass, at most at infinity.
         self.q_plus = lost_mass([law.q_plus for law in laws], counts)
-        self.most_q_plus = lost_mass([law.q_plus for law in self.laws], counts) if self.is_cut else self.q_plus
+        self.most_q_plus = lost_mass([law.q_plus for law in self.laws], counts) if self.is_damped else self.q_plus
         self.drawn: Cache[PlacedLine] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
@@ -127,16 +127,17 @@ class ContourLines:
         """The same lines with less cut off."""
         return ContourLines(self.whole, self.counts, self.level + 1)
 
-    def leading(self, log_psi: Callable[[ContourLines, Index], Array], size: int) -> Iterator[tuple[ContourLines, Index]]:
-        """Yield lines of which no more is cut off than e^-28 of each psi, with the entries that they serve."""
-        lines, left = self, np.arange(size)
+    def leading(self, kind: Kind, x: Array, log_psi: Array | None = None) -> Iterator[tuple[ContourLines, Index]]:
+        """Yield lines of which no more is taken off than e^-25 of each psi(x), with the losses that they serve."""
+        lines, left = self, np.arange(len(x))
         while len(left):
             enough = np.ones(len(left), bool)
-            if lines.is_cut:
-                enough = log_psi(lines, left) > _CUT_OFF - _LEVELS[lines.level]
+            if lines.is_damped:
+                size = lines.saddles(kind).at(x[left]).log if log_psi is None else log_psi[left]
+                enough = size > _TAKEN - _LEVELS[lines.level]
             if enough.any():
                 yield lines, left[enough]
-            lines, left = lines.deeper if lines.is_cut else lines, left[~enough]
+            lines, left = lines.deeper if lines.is_damped else lines, left[~enough]
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
@@ -180,8 +181,8 @@ class ContourLines:
         """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
         return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.tail.at(x).log < _HALF)
 
-    def enclose(self, kind: Kind, x: float, cost: Cost) -> LineEnclosure | None:
-        """Return what the line placed at the loss x of this order bounds.
+    def enclose(self, kind: Kind, x: float, log_psi: float | None, cost: Cost) -> LineEnclosure | None:
+        """Return what the line placed at the loss x of this order bounds, where psi is about e^log_psi.
 
         Where the product does not decay a Gaussian is added, for a share of the cost.
         """
@@ -191,11 +192,11 @@ class ContourLines:
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
         accuracy = slope * cost.accuracy
         middle = kind == "rest"
-        key = (middle, x, *query_options().choices[1:])  # whichever method asks for it
-        place = partial(place_line, self.saddles(kind), x, cost.terms, middle=middle)
+        key = (middle, x, log_psi, *query_options().choices[1:])  # whichever method asks for it
+        place = partial(place_line, self.saddles(kind), x, cost.terms, log_psi, middle=middle)
         found = sharp = self.drawn.of((*key, cost.terms, 0.0), partial(self._line, place))
         if blurry := sharp.leaves(10):
-            near = self.briefly.of((x, middle), partial(brief, self.cumulant, x, sharp.place))
+            near = self.briefly.of((x, log_psi, middle), partial(brief, self.cumulant, x, sharp.place))
             allowed = near._replace(most=cost.terms * cost.share)
             where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws)))
             blurred = self.drawn.of((*key, where.most, where.tau), partial(self._line, lambda: where))
@@ -284,32 +285,35 @@ class ContourEngine(Engine[Cost]):
     def rough(self, effort: Cost) -> Cost | None:
         return effort._replace(share=min(self.terms / effort.terms, 1.0) / LOOKING)
 
-    def places(self, x: Array, *, exact: bool = False) -> Iterator[tuple[Place[Cost], Index]]:
+    def places(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)
         other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0))
+        with np.errstate(divide="ignore"):
+            log_delta = None if delta is None else np.log(delta - self.forward.q_plus)
         strips: list[tuple[Kind, ContourLines, NDArray[np.bool_]]] = [
             ("delta", self.forward, far),
-            ("other", self.backward, other),
+            ("other", self.backward, other & ~far),
             ("rest", self.forward, ~(far | other)),
         ]
         for kind, lines, mine in strips:
             at = np.flatnonzero(mine)
             loss = -x[at] if kind == "other" else x[at]
-
-            def log_psi(part: ContourLines, which: Index, kind: Kind = kind, loss: Array = loss) -> Array:
-                return part.saddles(kind).at(loss[which]).log
-
-            whole = [(lines, np.arange(len(at)))] if len(at) else []
-            for part, some in whole if kind == "rest" else lines.leading(log_psi, len(at)):
-                for aim, which in alike(loss[some] if exact else part.anchors(kind, loss[some])):
-                    yield partial(part.enclose, kind, aim), at[some[which]]
+            known = log_delta[at] if kind == "delta" and log_delta is not None else None
+            for part, some in [(lines, np.arange(len(at)))] if kind == "rest" else lines.leading(kind, loss, known):
+                if known is not None:
+                    yield from (
+                        (partial(part.enclose, kind, loss[k], known[k]), at[k : k + 1]) for k in some.tolist()
+                    )
+                    continue
+                for aim, which in alike(part.anchors(kind, loss[some])):
+                    yield partial(part.enclose, kind, aim, None), at[some[which]]
 
     def loss_at_delta(self, delta: Array) -> Array:
         lines = self.forward
         if lines.too_far:
             return np.zeros(len(delta))
         left, x = np.log(delta - lines.q_plus), np.zeros(len(delta))
-        for part, which in lines.leading(lambda _, which: left[which], len(delta)):
+        for part, which in lines.leading("delta", x, left):
             x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))
         x = np.where(left < _HALF, np.maximum(x, 0.0), x)  # from there lines lead to small losses below 0
         near = left >= _HALF
