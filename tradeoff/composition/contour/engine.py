@@ -65,7 +65,7 @@ _SHARE = 3.0
 
 # Laws lose what Q has less than e^-level of; and e^-28 is the share of an answer that they may. Cutting spares
 # long periods where a loss is rare, and is tried for few distinct factors.
-_LEVELS, _TAKEN, _DISTINCT = [40.0 * 1.25**k for k in range(13)], 25.0, 8
+_LEVELS, _TAKEN, _DISTINCT = [36.0 * 1.13**k for k in range(24)], 20.0, 8
 
 
 _FALL = 6.0  # nats that psi may fall by from a place to losses that are answered there

@@ -37,6 +37,7 @@ _DEPTH = 5.5  # frequencies, in units of 1/tau, at which lines with a Gaussian e
 # Periods asked for on the right of a saddle, over that on the left, from which on lower tilts are tried: at
 # these shares of the saddle, less 1. One is taken if its period is so many times shorter.
 _UNEVEN, _SHORTER = 1.5, 1.2
+_CANCELS = 3.0  # nats of the sum that may cancel for a period shorter by e
 _SHARES = np.append(np.linspace(0.0, 1.2, 37), np.geomspace(1.3, 8.0, 8))
 
 # Distances of Chernoff points tried, in tilted deviations, and the one that is usually best: it reaches
@@ -64,9 +65,9 @@ class Placement(NamedTuple):
     most: float
     tau: float
     scale: float
-    blur: float
-    log_psi: float
-    uneven: bool
+    blur: float = 1.0
+    log_psi: float = 0.0
+    uneven: bool = False
 
     @property
     def drawable(self) -> bool:
@@ -116,7 +117,8 @@ def place_line(
     with np.errstate(divide="ignore", invalid="ignore"):
         periods = np.array(room) / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
     left, right = (np.min(periods, axis=1, where=side, initial=math.inf) for side in (gap < 0, gap > 0))
-    k = int(np.argmin(np.maximum(left, right)))
+    # Room beyond that for aliases is what cancels in the sum.
+    k = int(np.argmin(np.log(np.maximum(left, right)) + np.array(room) / _CANCELS))
     lower = float(points[k])
     value, _, variance = cumulant(lower)
     tilt, sides = (lower, value, variance), (points[:k][::-1].tolist(), points[k + 1 :].tolist())
