@@ -153,6 +153,7 @@ class RareLosses(NamedTuple):
     log_delta: Array
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # losses beyond floats: no estimate
     def of(cls, loss: Array, mass: Array) -> RareLosses:
         """Estimate it from sorted losses, each with the P-mass of all rounds."""
         s = np.exp(np.minimum(loss, 300.0))
@@ -160,7 +161,8 @@ class RareLosses(NamedTuple):
         mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
         z = np.clip((loss - mean) / deviation, -1e100, 1e100)
         normal = np.log(deviation) - np.log1p(z * z) - np.maximum(z, 0.0) ** 2 / 2
-        return cls(loss, np.minimum(np.logaddexp(np.log(np.maximum(q - s * p, 1e-320)), normal), 0.0))
+        log = np.logaddexp(np.log(np.maximum(q - s * p, 1e-320)), normal)
+        return cls(loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0))
 
     def loss(self, log_delta: Array) -> Array:
         """Return the largest positive loss of which delta is at least that, or 0; infinite beyond the last."""

@@ -24,6 +24,7 @@ from tradeoff.loss.thinning import Share
 _MOST, _FEW = 64, 8
 
 _EXACT = 2**53  # counts up to this one are floats
+_COUNTED = 10**9  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
 _MILD = 4.0  # largest mu of which sketches are thinned out
 _NOTHING = 1e5  # nodes that a row does not need weigh e^-1e5 of what they may: 0 in floats, whatever the tilt
 
@@ -73,13 +74,13 @@ def _part(law: LossLaw) -> Component | None:
     return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
 
 
-def cut(law: LossLaw, count: int, level: float) -> LossLaw:
+def damped(law: LossLaw, count: int, level: float) -> LossLaw:
     """Return the law where ``count`` rounds have all but e^-level, if it is that of a thinned normal pair.
 
     What lies outside matters to no answer, yet makes M(c) soar for great c.
     """
     part = _part(law)
-    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST:
+    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > _COUNTED:
         return law
     mu, level = part.base.scale, level + math.log(count)
     sharp = few_bits(math.sqrt(2 * level))

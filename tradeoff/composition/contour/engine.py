@@ -35,7 +35,7 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
 from tradeoff.loss.law import LossLaw, Transformed, lost_mass
-from tradeoff.loss.together import cut, sketches, together
+from tradeoff.loss.together import damped, sketches, together
 
 # Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter
 # one that led to it. Were there room for one alone, each would drive the other out, at every question.
@@ -71,6 +71,9 @@ _LEVELS, _TAKEN, _DISTINCT = [36.0 * 1.13**k for k in range(24)], 20.0, 8
 _FALL = 6.0  # nats that psi may fall by from a place to losses that are answered there
 
 
+_TINIEST = 1e-290  # delta below which a line has lost digits that Chernoff's bound has
+
+
 class Cost(NamedTuple):
     """Most terms summed for a line.
 
@@ -102,18 +105,16 @@ class ContourLines:
     is the other order) delta less the mass at infinity.
     """
 
-    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], level: int = 0) -> None:
-        self.whole, self.counts, self.level = laws, counts, level
-        deepest = level == len(_LEVELS) or len(laws) > _DISTINCT
-        self.laws = laws if deepest else [cut(law, n, _LEVELS[level]) for law, n in zip(laws, counts, strict=True)]
-        self.is_damped = any(law is not each for law, each in zip(laws, self.laws, strict=True))
-        # Beyond a cut there is some Q-mass, at most at infinity.
-        self.q_plus = lost_mass([law.q_plus for law in laws], counts)
-        self.most_q_plus = lost_mass([law.q_plus for law in self.laws], counts) if self.is_damped else self.q_plus
+    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], whole: ContourLines | None = None) -> None:
+        self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
+        self.q_plus = lost_mass([law.q_plus for law in self.whole.laws], counts)
+        # What damping takes off may be anywhere, at most at infinity.
+        self.most_q_plus = lost_mass([law.q_plus for law in laws], counts)
         self.drawn: Cache[PlacedLine] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
 
+        self._damped: Cache[ContourLines] = Cache(len(_LEVELS))
         self.briefly: Cache[Placement] = Cache(_PLACES)
         self.points: Cache[Chernoff] = Cache(_POINTS)  # by the loss that they are best for
 
@@ -122,22 +123,34 @@ class ContourLines:
         """Bound Q(L = inf), which lines leave out of delta, though not of 1 - delta."""
         return Bounds(self.q_plus * (1 - 16 * UNIT), self.most_q_plus * (1 + 16 * UNIT))
 
-    @cached_property
-    def deeper(self) -> ContourLines:
-        """The same lines with less cut off."""
-        return ContourLines(self.whole, self.counts, self.level + 1)
+    def damped(self, level: int) -> ContourLines:
+        """Return the lines of the laws without what is rarer than that of a level, where damping may help."""
+        if level == len(_LEVELS) or len(self.laws) > _DISTINCT:
+            return self
 
-    def leading(self, kind: Kind, x: Array, log_psi: Array | None = None) -> Iterator[tuple[ContourLines, Index]]:
-        """Yield lines of which no more is taken off than e^-25 of each psi(x), with the losses that they serve."""
-        lines, left = self, np.arange(len(x))
-        while len(left):
+        def make() -> ContourLines:
+            each = zip(self.laws, self.counts, strict=True)
+            laws = [damped(law, n, _LEVELS[level]) for law, n in each]
+            same = all(law is other for law, other in zip(laws, self.laws, strict=True))
+            return self if same else ContourLines(laws, self.counts, self)
+
+        return self._damped.of(level, make)
+
+    def leading(
+        self, kind: Kind, x: Array, log_psi: Array | None = None
+    ) -> Iterator[tuple[ContourLines, Index]]:
+        """Yield lines of which no more is taken off than e^-20 of each psi(x), with the losses that they serve."""
+        left = np.arange(len(x))
+        for level in range(len(_LEVELS) + 1):
+            lines = self if kind == "rest" else self.damped(level)
             enough = np.ones(len(left), bool)
-            if lines.is_damped:
+            if lines is not self:
                 size = lines.saddles(kind).at(x[left]).log if log_psi is None else log_psi[left]
-                enough = size > _TAKEN - _LEVELS[lines.level]
+                enough = size > _TAKEN - _LEVELS[level]
             if enough.any():
                 yield lines, left[enough]
-            lines, left = lines.deeper if lines.is_damped else lines, left[~enough]
+            if not len(left := left[~enough]):
+                break
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
@@ -179,10 +192,10 @@ class ContourLines:
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
-        return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.tail.at(x).log < _HALF)
+        return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.damped(0).tail.at(x).log < _HALF)
 
-    def enclose(self, kind: Kind, x: float, log_psi: float | None, cost: Cost) -> LineEnclosure | None:
-        """Return what the line placed at the loss x of this order bounds, where psi is about e^log_psi.
+    def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
+        """Return what the line placed at the loss x of this order bounds, and where psi is about e^log_psi.
 
         Where the product does not decay a Gaussian is added, for a share of the cost.
         """
@@ -299,14 +312,13 @@ class ContourEngine(Engine[Cost]):
             at = np.flatnonzero(mine)
             loss = -x[at] if kind == "other" else x[at]
             known = log_delta[at] if kind == "delta" and log_delta is not None else None
-            for part, some in [(lines, np.arange(len(at)))] if kind == "rest" else lines.leading(kind, loss, known):
+            for part, some in lines.leading(kind, loss, known):
                 if known is not None:
-                    yield from (
-                        (partial(part.enclose, kind, loss[k], known[k]), at[k : k + 1]) for k in some.tolist()
-                    )
+                    for k in some.tolist():
+                        yield partial(part.enclose, kind, float(loss[k]), log_psi=float(known[k])), at[k : k + 1]
                     continue
                 for aim, which in alike(part.anchors(kind, loss[some])):
-                    yield partial(part.enclose, kind, aim, None), at[some[which]]
+                    yield partial(part.enclose, kind, aim), at[some[which]]
 
     def loss_at_delta(self, delta: Array) -> Array:
         lines = self.forward
@@ -333,8 +345,8 @@ class ContourEngine(Engine[Cost]):
         if lines.too_far:
             return high
         if question == "delta":
-            mine = np.flatnonzero((high >= 1) & (at > 0))
-            high[mine] = np.minimum((lines.leak + lines.ceiling(at[mine])).upper, 1.0)
+            mine = np.flatnonzero(((high >= 1) | (high < _TINIEST)) & (at > 0))
+            high[mine] = np.minimum((lines.leak + lines.ceiling(at[mine])).upper, np.minimum(high[mine], 1.0))
         elif question == "epsilon":
             for k in np.flatnonzero(~(high - low < _WIDE)):
                 left = float((at[k] - lines.leak).lower)

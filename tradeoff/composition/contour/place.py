@@ -112,13 +112,14 @@ def place_line(
     if middle or not there.uneven:
         return there
     points = 1 + (c - 1) * _SHARES
-    room = [cumulant.value(t) - (t - 1) * x + log_kappa(t) - size - math.log(ALIAS) for t in points.tolist()]
+    room = np.array([cumulant.value(t) - (t - 1) * x + log_kappa(t) for t in points.tolist()])
+    room = np.maximum(room - size - math.log(ALIAS), 1.0)
     gap = points - points[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        periods = np.array(room) / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
+    with np.errstate(divide="ignore"):
+        periods = room / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
     left, right = (np.min(periods, axis=1, where=side, initial=math.inf) for side in (gap < 0, gap > 0))
     # Room beyond that for aliases is what cancels in the sum.
-    k = int(np.argmin(np.log(np.maximum(left, right)) + np.array(room) / _CANCELS))
+    k = int(np.argmin(np.log(np.maximum(left, right)) + room / _CANCELS))
     lower = float(points[k])
     value, _, variance = cumulant(lower)
     tilt, sides = (lower, value, variance), (points[:k][::-1].tolist(), points[k + 1 :].tolist())
