@@ -80,7 +80,9 @@ def report(kind: str, rows: list[Row], limit: float, most: int) -> None:
     print(f"  widest: {widest.upper - widest.lower:.1e} ({widest.drawn.description})")
     quantiles = ", ".join(f"{name} {np.quantile(seconds, q):.3f}" for name, q in QUANTILES.items())
     print(f"  seconds of CPU: {quantiles}; above {limit:g}: {np.sum(seconds > limit)}")
-    misses = sorted((row for row in rows if row.excess > 1 or row.seconds > limit), key=lambda row: -row.excess)
+    misses = sorted(
+        (row for row in rows if row.excess > 1 or row.seconds > limit), key=lambda row: -row.excess
+    )
     for row in misses[:most]:
         print(f"  [{row.lower:.10g}, {row.upper:.10g}] {row.seconds:6.2f} s  {row.drawn.description}")
 

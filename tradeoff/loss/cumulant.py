@@ -165,7 +165,7 @@ class RareLosses(NamedTuple):
         return cls(loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0))
 
     def loss(self, log_delta: Array) -> Array:
-        """Return the largest positive loss of which delta is at least that, or 0; infinite beyond the last."""
+        """Return the largest positive loss with at least that delta, or 0; infinite beyond the last."""
         inside = self.x > 0
         x, log = self.x[inside], np.maximum.accumulate(self.log_delta[inside][::-1])[::-1]
         return np.interp(-log_delta, -log, x, left=0.0, right=math.inf)

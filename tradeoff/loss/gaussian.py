@@ -162,14 +162,6 @@ class NormalBase(AffineBase):
     def log_density(self, x: Array) -> Array:
         return -x * x / 2 - LOG_SQRT_2PI
 
-    def damping(self, x: Array, a: float = 0.0) -> Any:
-        """Return minus the logarithm of what the density is multiplied by at x + ia, known to ``stiffness``."""
-        return np.zeros(1)
-
-    def stiffness(self, x: Array) -> Array:
-        """Return units of rounding for each unit of the damping."""
-        return np.zeros(1)
-
     def fall(self, x: Array) -> Array:
         return x
 
@@ -192,13 +184,10 @@ class NormalBase(AffineBase):
 
 @dataclass(frozen=True)
 class DampedNormalBase(NormalBase):
-    """The standard normal density times e^-e^(k (x - last)), k = ``sharp``: no steeper tilt reaches beyond."""
+    """The standard normal density times e^-e^(k (x - last)), k = ``sharp``, which no tilt outweighs."""
 
-    last: float = math.inf
-    sharp: float = 1.0
-
-    def above(self) -> None:
-        return None
+    last: float
+    sharp: float
 
     def damping(self, x: Array, a: float = 0.0) -> Any:
         size, angle = np.exp(self.sharp * (x - self.last)), self.sharp * a
@@ -211,16 +200,23 @@ class DampedNormalBase(NormalBase):
     def outside(self, share: Share) -> float:
         """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that is taken off: 1 - e^-t <= t."""
         k = self.sharp
-        return math.exp(k * k / 2 - k * self.last) * (share.rest + share.part * math.exp(k * self.scale)) * (1 + 1e-9)
+        lost = share.rest + share.part * math.exp(k * self.scale)
+        return math.exp(k * k / 2 - k * self.last) * lost * (1 + 1e-9)
 
     def tail(self, part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
-        return Tail(np.zeros(1), np.zeros(1))  # the path bounds it
+        return Tail(np.zeros(1), np.zeros(1))  # nothing is said: the path bounds it
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        return nodes(line_points, component, c, damped_rule(component, c, digits, y))
+        outside = self.outside(component.d)
+        return nodes(
+            line_points, component, c, damped_rule(component, self.last, self.sharp, outside, c, digits, y)
+        )
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
-        return nodes(path_points, component, c, damped_rule(component, c, digits))
+        outside = self.outside(component.d)
+        return nodes(
+            path_points, component, c, damped_rule(component, self.last, self.sharp, outside, c, digits)
+        )
 
 
 @dataclass(frozen=True)

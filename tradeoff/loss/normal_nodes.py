@@ -157,7 +157,15 @@ def _within(count: float, base: Base) -> None:
         raise SizeError(f"the quadrature of {base!r} needs {count:.3g} nodes, above {MAX_NODES}")
 
 
-def damped_rule(part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid:
+def damped_rule(
+    part: Component,
+    last: float,
+    k: float,
+    outside: float,
+    c: float,
+    digits: float,
+    y: float | None = None,
+) -> Trapezoid:
     """Return the rule of a damped density on the line for frequencies up to y, or on the path for all; c > 1.
 
     With w = e^-e^(k (x - last)) and v = phi Q^c, P being phi, |w(x + is)| <= w(x)^g, g = cos(k s) >= cos of
@@ -167,7 +175,7 @@ def damped_rule(part: Component, c: float, digits: float, y: float | None = None
     that up to 1/(t + 1) before x_2, it is e (t + 1)/x_2 times what lies before at most.
     """
     base, spare, power = part.base, math.sqrt(2 * digits) + 1.5, c + MARGIN
-    k, mu, last = base.sharp, base.scale, base.last
+    mu = base.scale
 
     def turn(g: float, room: float) -> tuple[float, float]:
         """Return m and t, the slope from above: an m that is enough makes the slope at it enough."""
@@ -191,7 +199,7 @@ def damped_rule(part: Component, c: float, digits: float, y: float | None = None
     first, end = math.floor(-spare / h), math.ceil(end / h)
     _within(end - first, base)
     reach, away = end - first + 1.0, 0.0 if y is not None else a
-    return Trapezoid(h, first, end, spare, digits, reach, away, 0.0, grown, base.outside(part.d))
+    return Trapezoid(h, first, end, spare, digits, reach, away, 0.0, grown, outside)
 
 
 def line_points(
@@ -208,7 +216,9 @@ def line_points(
     log_p = width + part.base.log_density(x) + logs.p - damping
     # x^2/2 errs by 1.5 x^2 units and each of three sums by its size; log(h k) by 8 of itself, and by those
     # of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
-    units = 16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + part.units + damping * part.base.stiffness(x)
+    units = (
+        16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + part.units + damping * part.base.stiffness(x)
+    )
     tails, kept = rule.left_out(log_p, logs.loss, c)
     # Tails beyond the nodes left out are small as those are.
     out = rule.reach + 2 * (1 + 1 / (rule.h * rule.spare))

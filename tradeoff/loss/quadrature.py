@@ -184,7 +184,8 @@ class Level:
         self.distance = _sum(distance) * grow
         self.uneven = _sum(mass * slack_w) * grow
         self.uneven_distance = _sum(distance * slack_w) * grow
-        # The relative rounding of a sum over all points of terms known to 20 units (Higham 2002), block by block.
+        # The relative rounding of a sum over all points, block by block, of terms known to 20 units (Higham
+        # 2002).
         blocks = -(-self.d.shape[-1] // _BLOCK)
         self.summed = (np.minimum(self.size, _BLOCK) + blocks + 32) * (2 if self.aside else 1) * UNIT
         self._first = first if self.aside else None
@@ -236,7 +237,9 @@ class Level:
             if self.aside:
                 turn = _turned(half)
                 # Complex products of BLAS start threads for a few numbers already.
-                parts = [sum(np.einsum("ryj,rj->ry", turn[..., b], w[:, b]) for b in self._blocks) for w in weights]
+                parts = [
+                    sum(np.einsum("ryj,rj->ry", turn[..., b], w[:, b]) for b in self._blocks) for w in weights
+                ]
             else:
                 s, co = np.sin(half), np.cos(half)
                 square, sine = s * s, s * co

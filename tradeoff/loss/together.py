@@ -24,7 +24,9 @@ from tradeoff.loss.thinning import Share
 _MOST, _FEW = 64, 8
 
 _EXACT = 2**53  # counts up to this one are floats
-_COUNTED = 10**9  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
+_COUNTED = (
+    10**9
+)  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
 _MILD = 4.0  # largest mu of which sketches are thinned out
 _NOTHING = 1e5  # nodes that a row does not need weigh e^-1e5 of what they may: 0 in floats, whatever the tilt
 

@@ -63,8 +63,8 @@ _FARTHEST_MIDDLE = 1e4  # losses beyond this are not looked for in the middle st
 _SHARE = 3.0
 
 
-# Laws lose what Q has less than e^-level of; and e^-28 is the share of an answer that they may. Cutting spares
-# long periods where a loss is rare, and is tried for few distinct factors.
+# Levels of damping: Q loses less than e^-level, and an answer at most e^-20 of itself. Damping spares long
+# periods where a loss is rare, and is tried for few distinct factors.
 _LEVELS, _TAKEN, _DISTINCT = [36.0 * 1.13**k for k in range(24)], 20.0, 8
 
 
@@ -105,7 +105,9 @@ class ContourLines:
     is the other order) delta less the mass at infinity.
     """
 
-    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], whole: ContourLines | None = None) -> None:
+    def __init__(
+        self, laws: Sequence[LossLaw], counts: Sequence[int], whole: ContourLines | None = None
+    ) -> None:
         self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
         self.q_plus = lost_mass([law.q_plus for law in self.whole.laws], counts)
         # What damping takes off may be anywhere, at most at infinity.
@@ -139,7 +141,7 @@ class ContourLines:
     def leading(
         self, kind: Kind, x: Array, log_psi: Array | None = None
     ) -> Iterator[tuple[ContourLines, Index]]:
-        """Yield lines of which no more is taken off than e^-20 of each psi(x), with the losses that they serve."""
+        """Yield lines that lack at most e^-20 of psi(x), with the losses that they serve."""
         left = np.arange(len(x))
         for level in range(len(_LEVELS) + 1):
             lines = self if kind == "rest" else self.damped(level)
@@ -315,7 +317,10 @@ class ContourEngine(Engine[Cost]):
             for part, some in lines.leading(kind, loss, known):
                 if known is not None:
                     for k in some.tolist():
-                        yield partial(part.enclose, kind, float(loss[k]), log_psi=float(known[k])), at[k : k + 1]
+                        yield (
+                            partial(part.enclose, kind, float(loss[k]), log_psi=float(known[k])),
+                            at[k : k + 1],
+                        )
                     continue
                 for aim, which in alike(part.anchors(kind, loss[some])):
                     yield partial(part.enclose, kind, aim), at[some[which]]
@@ -326,7 +331,9 @@ class ContourEngine(Engine[Cost]):
             return np.zeros(len(delta))
         left, x = np.log(delta - lines.q_plus), np.zeros(len(delta))
         for part, which in lines.leading("delta", x, left):
-            x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))
+            x[which] = part.tail.x_for(left[which])
+            if part is not lines:
+                x[which] = np.minimum(x[which], part.cumulant.rare.loss(left[which]))
         x = np.where(left < _HALF, np.maximum(x, 0.0), x)  # from there lines lead to small losses below 0
         near = left >= _HALF
         if near.any():

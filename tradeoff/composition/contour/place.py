@@ -103,8 +103,9 @@ def place_line(
     the shortest is where both sides ask for the same.
     """
     cumulant, c = saddles.cumulant, saddles.tilt(x)
-    size = float(saddles.at(np.array([x])).log[0]) if log_psi is None else log_psi
     value, _, variance = cumulant(c)
+    spread = math.sqrt(2 * math.pi * (variance + c**-2 + (c - 1) ** -2))
+    size = value - (c - 1) * x - math.log(abs(c * (c - 1)) * spread) if log_psi is None else log_psi
     reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
     above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
@@ -140,7 +141,9 @@ def brief(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
         if abs(lost) < _SPENT:
             reach = _REACH / math.sqrt(max(width, 1e-300))
             below = [*np.maximum(c - reach, 1.0).tolist(), 1.0]
-            found = _between(cumulant, x, sharp.most, (c, there, width), below, (c + reach).tolist(), sharp.log_psi)
+            found = _between(
+                cumulant, x, sharp.most, (c, there, width), below, (c + reach).tolist(), sharp.log_psi
+            )
             if found.drawable and found.step > sharp.step:
                 return found._replace(scale=sharp.scale, blur=sharp.blur)
     return sharp
@@ -176,7 +179,9 @@ def _between(
     apart = min(abs(1 / c + 1 / (c - 1)) / deviation, _APART)
     blur = LEFT * abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
     uneven = bool(sides[1] > _UNEVEN * sides[0])
-    return Placement(c, left, right, 2 * math.pi / max(sides), goal, most, 0.0, spread, float(blur), log_psi, uneven)
+    return Placement(
+        c, left, right, 2 * math.pi / max(sides), goal, most, 0.0, spread, float(blur), log_psi, uneven
+    )
 
 
 def _least(function: Callable[[float], float], points: Sequence[float]) -> float:
