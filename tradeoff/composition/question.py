@@ -151,7 +151,7 @@ FEW_ROUNDS = 4
 MOST_ATOMIC_ROUNDS = 2**20
 
 # Terms summed for one line, in all or a distinct factor if that is more: about 0.3 s.
-LINE_TERMS, LINE_TERMS_EACH = 2e7, 2e5
+LINE_TERMS, LINE_TERMS_EACH = 8e7, 2e5
 
 PATIENT_TERMS = 1e9  # the same when a tolerance is asked
 
