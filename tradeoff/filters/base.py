@@ -250,9 +250,7 @@ def curve_of(step: object) -> TradeOff:
         )
     if step.free_symbols:
         names = ", ".join(sorted(map(str, step.free_symbols)))
-        raise SymbolError(
-            f"a step must have no free symbols, got {names}; use .subs({{...}})"
-        )
+        raise SymbolError(f"a step must have no free symbols, got {names}; use .subs({{...}})")
     return step
 
 

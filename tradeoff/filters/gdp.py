@@ -156,7 +156,7 @@ class GaussianSimulator(ThreadSafe):
                 after = self._left - m**2
             if np.any(after < -SLACK):
                 k = int(np.argmin(after))
-                left, cost = float(self._left.flat[k]), float(np.square(m.flat[k]))
+                left, cost = float(self._left.flat[k]), float(m.flat[k]) * float(m.flat[k])
                 raise BudgetExceeded(
                     f"m^2 = {cost:.6g} is more than the {left:.6g} left in run {k}", 1 - left, cost, left, 1.0
                 )

@@ -58,6 +58,7 @@ class ResidueFilter(Filter):
     """
 
     kind = "residue"
+    amounts = Residue
 
     def __init__(self, mu: float, *, delta: float = 0.0, step_delta: float = 0.0) -> None:
         self.mu = number("mu", mu, 1e-9, 1e4)

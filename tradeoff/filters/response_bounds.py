@@ -99,7 +99,8 @@ class Responses:
     def delta(self, epsilon: Array) -> Array:
         """Return the profile sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k) at epsilon >= 0, rounded down."""
         gap = maximum(Bounds.of(self.loss) - epsilon[:, None], 0.0)
-        return row_sums((Bounds.of(self.weight) * -expm1(-gap) / (1 + exp(-self.loss))).lower, -math.inf)
+        terms = (Bounds.of(self.weight) * -expm1(-gap) / (1 + exp(-self.loss))).lower
+        return np.maximum(row_sums(terms, -math.inf), 0.0)
 
     def log_delta(self, epsilon: Array, mu: float) -> Array:
         """Return log D at epsilon >= 0, of the mixture times G_mu, rounded up."""
