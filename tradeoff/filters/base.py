@@ -27,8 +27,7 @@ SLACK = 1e-12
 
 KINDS: dict[str, type[Filter]] = {}  # filters by the name they have in a stored state
 
-Sum = tuple[float, float]
-"""A running sum as two floats, high and low, which together are at least everything that was added."""
+Sum = tuple[float, float]  # a running sum, high and low part: together at least everything that was added
 
 
 def add_up(running: Sum, amount: float) -> Sum:
@@ -240,7 +239,7 @@ def curve_of(step: object) -> TradeOff:
         step = step.curve()
     if hasattr(step, "trusted"):
         raise KindError(
-            f"a step must be certified, got the approximation {shown(step)}, which can under-report the loss; "
+            f"a step must be certified, got the approximation {shown(step)}, which can under-report; "
             "spend the curve it approximates, or .trusted() to insist"
         )
     if not isinstance(step, TradeOff):
@@ -250,7 +249,7 @@ def curve_of(step: object) -> TradeOff:
         )
     if step.free_symbols:
         names = ", ".join(sorted(map(str, step.free_symbols)))
-        raise SymbolError(f"a step must have no free symbols, got {names}; use .subs({{...}})")
+        raise SymbolError(f"a step must have no free symbols, got {names}; use .subs()")
     return step
 
 

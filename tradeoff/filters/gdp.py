@@ -35,8 +35,7 @@ class GDPFilter(Filter):
     --------
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.GDPFilter(1)
-    >>> for _ in range(100):
-    ...     budget.spend(Gaussian(0.1))
+    >>> budget.spend(Gaussian(0.1) ** 100)
     >>> budget.would_exceed(Gaussian(0.001)), budget.guarantee()
     (True, G_{1})
     """
@@ -83,6 +82,10 @@ class FDPFilter:
     paths, have delta(1) = 0.01495 together. The remainder of a Gaussian target is one number r, and every
     path is held to the same G_r.
 
+    Parameters
+    ----------
+    target : any target; it is refused
+
     Examples
     --------
     >>> from tradeoff import PureDP, filters
@@ -114,8 +117,8 @@ class GaussianSimulator(ThreadSafe):
 
     Parameters
     ----------
-    draw : W_0, a finite number or an array of them: each entry is a run of its own.
-    rng : Source of all further randomness, independent of b.
+    draw : W_0, a finite number or an array of them: each entry is a run of its own
+    rng : source of all further randomness, independent of b
 
     Examples
     --------

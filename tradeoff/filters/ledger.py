@@ -18,7 +18,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Self
@@ -66,7 +66,7 @@ class Entry:
         totals = {name: plain(getattr(filter_, name), repr) for name in ("budget", "spent", "remaining")}
         time = datetime.now(UTC).isoformat(timespec="microseconds")
         entry = cls(previous.step + 1 if previous else 0, time, mechanism, totals, filter_.state(), "")
-        return cls(*astuple(entry)[:-1], entry.digest(previous))
+        return replace(entry, hash=entry.digest(previous))
 
     def text(self) -> str:
         """Return everything but the hash as JSON."""
@@ -318,7 +318,7 @@ def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
     query = "SELECT * FROM (SELECT * FROM entries ORDER BY step DESC LIMIT ?) ORDER BY step"
     for step, text, digest in db.execute(query, (limit,)):
         try:
-            entry = Entry(*json.loads(text), hash=digest)
+            entry = Entry(*json.loads(text), digest)  # type: ignore[call-arg]
             previous = entries[-1] if entries else None
             chained = digest == entry.digest(previous) or (previous is None and step > 0 and limit > 0)
             valid = chained and step == entry.step == Filter.from_state(entry.state).steps

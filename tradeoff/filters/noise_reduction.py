@@ -128,11 +128,8 @@ class Release:
 
     Parameters
     ----------
-    value : The noisy value: a float, or a read-only array in the shape of the query.
-    level : Level it was drawn at: a variance, or epsilon.
-    spent
-        Cost of this and all earlier values of the session together: ``Gaussian(mu)``, or ``ExPost(epsilon,
-        delta)``.
+    value, level : a float or a read-only array, and the variance or epsilon it was drawn at
+    spent : cost of this and all earlier values of the session together, ``Gaussian(mu)`` or ``ExPost``
     """
 
     value: Any
@@ -193,15 +190,12 @@ class NoiseReduction(ThreadSafe):
         If the filter raises ``BudgetExceeded``, nothing is paid and nothing drawn, and earlier releases stay
         valid.
 
-        Parameters
-        ----------
-        level
-            Variance of the noise, below that of the last release; or epsilon, above that of the last release.
+        The level is the variance of the noise, below that of the last release, or epsilon, above it.
         """
         if os.getpid() != self._process:  # before the lock, which another thread may have held at the fork
             raise KindError(
-                f"a {type(self).__name__} can refine only in the process that opened it, not in a fork, which "
-                "would draw the same noise; open a session here, with a budget and a generator of its own"
+                f"a {type(self).__name__} can refine only in the process that opened it, not in a fork, "
+                "which would draw the same noise; open a session here, with its own budget and generator"
             )
         with self._lock:
             step, total = self._price(level)
@@ -255,7 +249,7 @@ class BrownianMechanism(NoiseReduction):
     boundary
         ``LinearBoundary`` or ``MixtureBoundary``: pay ex post, psi(t) with its delta. Without one: pay
         Gaussian steps.
-    rng : ``numpy.random.Generator`` or a seed.
+    rng : ``numpy.random.Generator`` or a seed
 
     Examples
     --------
@@ -318,7 +312,9 @@ class Doubling(BrownianMechanism):
     the cost of noise reduction: 3.41 for factor sqrt(2), 2 for 2, 1.33 for 4; but a larger factor overshoots
     the level that was needed. Noise is drawn in floating point: for research and simulation.
 
-    Parameters are those of ``BrownianMechanism``, without a boundary.
+    Parameters
+    ----------
+    value, sensitivity, filter, rng : as for ``BrownianMechanism``
 
     Examples
     --------
@@ -359,7 +355,7 @@ class LaplaceNoiseReduction(NoiseReduction):
         later.
     sensitivity : l1-sensitivity Delta of the query, in [1e-9, 1e9].
     filter : ``ExPostFilter`` that pays, or a ledger of one. Without it the session only keeps count.
-    rng : ``numpy.random.Generator`` or a seed.
+    rng : ``numpy.random.Generator`` or a seed
 
     Examples
     --------
@@ -405,8 +401,7 @@ def geometric(start: float, factor: float) -> Iterator[float]:
 
     Parameters
     ----------
-    start : first variance, in (0, inf)
-    factor : ratio of neighbouring levels, in (1, inf)
+    start, factor : first variance, in (0, inf), and ratio of neighbouring levels, in (1, inf)
 
     Examples
     --------
@@ -442,7 +437,7 @@ class UnifiedFilter(_Sessions, GDPFilter):
 
     Parameters
     ----------
-    mu : Budget, in [0, 1e4].
+    mu : budget, in [0, 1e4]
 
     Examples
     --------
@@ -468,8 +463,7 @@ class UnifiedZCDPFilter(_Sessions, RhoFilter):
 
     Parameters
     ----------
-    rho : Budget, in [0, 1e6].
-    delta : Sum of the deltas of steps that are only approximately zCDP, in [0, 1).
+    rho, delta : budgets, as for ``RhoFilter``
 
     Examples
     --------

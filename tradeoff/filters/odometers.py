@@ -92,15 +92,14 @@ class FilterOdometer(Odometer):
 
     Parameters
     ----------
-    delta : Probability in (0, 1) that the bound ever fails.
+    delta : probability in (0, 1) that the bound ever fails
     at : Clock time y in [1e-9, 1e9] where it is tightest: there it is the epsilon of a filter with V = y.
 
     Examples
     --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.FilterOdometer(1e-6, at=1)
-    >>> for _ in range(25):
-    ...     odometer.spend(Gaussian(0.2))
+    >>> odometer.spend(Gaussian(0.2) ** 25)
     >>> round(odometer.epsilon, 4)
     5.7565
     """
@@ -122,15 +121,14 @@ class MixtureOdometer(Odometer):
 
     Parameters
     ----------
-    delta : Probability in (0, 1) that the bound ever fails.
+    delta : probability in (0, 1) that the bound ever fails
     r : Clock time in [1e-9, 1e9] around which it is tightest, up to a factor.
 
     Examples
     --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
-    >>> for _ in range(25):
-    ...     odometer.spend(Gaussian(0.2))
+    >>> odometer.spend(Gaussian(0.2) ** 25)
     >>> round(odometer.epsilon, 4)
     6.2473
     """
@@ -152,15 +150,14 @@ class StitchedOdometer(Odometer):
 
     Parameters
     ----------
-    delta : Probability in (0, 1) that the bound ever fails.
+    delta : probability in (0, 1) that the bound ever fails
     start : Clock time v0 in [1e-9, 1e9] from which it is stated; before, its margin at v0 serves.
 
     Examples
     --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.StitchedOdometer(1e-6, start=0.1)
-    >>> for _ in range(25):
-    ...     odometer.spend(Gaussian(0.2))
+    >>> odometer.spend(Gaussian(0.2) ** 25)
     >>> round(odometer.epsilon, 4)
     6.4455
     """

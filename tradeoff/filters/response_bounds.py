@@ -91,11 +91,6 @@ class Responses:
     loss: Array
     weight: Array
 
-    @property
-    def largest(self) -> float:
-        """Return the largest loss."""
-        return float(self.loss[-1])
-
     def delta(self, epsilon: Array) -> Array:
         """Return the profile sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k) at epsilon >= 0, rounded down."""
         gap = maximum(Bounds.of(self.loss) - epsilon[:, None], 0.0)
@@ -157,7 +152,7 @@ def responses(f: Bounded, r: float) -> Responses | None:
     stretch = 1 + 1e-12 + 4 * (total - 1) * math.sinh(f.top) / f.top
     rest = max(0.0, 1 - math.fsum(weight / total) + 1e-15)  # at least the missing weight
     mixture = Responses(np.append(0.0, np.log(s[1:]) * stretch), np.append(rest, weight / total))
-    below = mixture.largest >= f.top and np.all(mixture.delta(mixture.loss) >= f.at(mixture.loss))
+    below = mixture.loss[-1] >= f.top and np.all(mixture.delta(mixture.loss) >= f.at(mixture.loss))
     return mixture if below else None
 
 
@@ -269,7 +264,7 @@ def _crossing(excess: Callable[[float], float], r: float, closeness: float) -> f
 
 def _violation(f: Responses, mu: float, r: float) -> float | None:
     """Return None if D <= delta_{G_r} is proved everywhere, else where it fails, or is closest to failing."""
-    edges = np.linspace(0.0, reach(f.largest, mu, r), _CELLS + 1)
+    edges = np.linspace(0.0, reach(float(f.loss[-1]), mu, r), _CELLS + 1)
     work = 0
     gaps = _gap(f, edges, mu, r)
     while True:

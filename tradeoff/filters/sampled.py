@@ -77,9 +77,9 @@ class SampledFilter(Filter):
                 continue  # it depends on no record
             if factor_mu > mu or factor_rate > rate:
                 raise KindError(
-                    f"{shown(factor)} must have noise_multiplier >= {self.noise_multiplier!r} and sample_rate <= "
-                    f" {self.sample_rate!r}, with the record absent under the null hypothesis: spend "
-                    "mechanisms.SubsampledGaussian within them, or use another filter"
+                    f"{shown(factor)} must have noise_multiplier >= {self.noise_multiplier!r} and "
+                    f"sample_rate <= {self.sample_rate!r}, with the record absent under the null "
+                    "hypothesis: spend mechanisms.SubsampledGaussian within them, or use another filter"
                 )
             rounds += n
         return (float(whole(rounds).upper),)

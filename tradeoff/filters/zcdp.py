@@ -26,14 +26,13 @@ class PureDPFilter(Filter):
 
     Parameters
     ----------
-    epsilon : Budget in nats, in [0, 1e4]; ``spent``, ``remaining`` and ``budget`` are in nats.
+    epsilon : budget in nats, in [0, 1e4]; ``spent``, ``remaining`` and ``budget`` are in nats
 
     Examples
     --------
     >>> from tradeoff import Laplace, filters
     >>> budget = filters.PureDPFilter(1)
-    >>> for _ in range(10):
-    ...     budget.spend(Laplace(0.1))
+    >>> budget.spend(Laplace(0.1) ** 10)
     >>> budget.would_exceed(Laplace(0.001)), budget.guarantee()
     (True, f_{1,0})
     """
@@ -117,8 +116,7 @@ class RhoFilter(Filter):
     --------
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.RhoFilter(0.5)
-    >>> for _ in range(100):
-    ...     budget.spend(Gaussian(0.1))
+    >>> budget.spend(Gaussian(0.1) ** 100)
     >>> budget.would_exceed(Gaussian(0.001)), round(budget.guarantee().epsilon(1e-5), 3)
     (True, 4.729)
     """
