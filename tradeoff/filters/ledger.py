@@ -223,9 +223,10 @@ class Ledger:
 
         The copy is a second budget: never spend from both.
         """
+        self.verify()
         with self._open() as db, _new_file(file_name(path).absolute()) as copy:
             db.backup(copy)
-        return type(self)(path).verify()
+        return type(self)(path).head
 
     def to_json(self, file: IO[str] | None = None) -> str:
         """Return all entries as a JSON array of objects; write it to an open text file if one is given."""

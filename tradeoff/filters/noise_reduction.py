@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import os
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat, takewhile
@@ -137,7 +137,7 @@ class Release:
     spent: Any
 
 
-class NoiseReduction(ThreadSafe):
+class NoiseReduction(ThreadSafe, ABC):
     """Session that refines the answer of one query: every further value is paid before it is drawn.
 
     The public attributes of a session, its ``repr`` and its errors do not contain the true value; code that
