@@ -80,7 +80,7 @@ def test_spend_grants_with_the_keys_of_plan_files(run, file):
 def test_spend_refuses_with_one_line_and_records_nothing(run, file):
     run("init", file, "--mu", 1)
     head = Ledger(file).head
-    assert "asks for 2" in refused(run("spend", file, "--kind", "gaussian", "--noise-multiplier", 0.5))
+    assert "the step costs 2" in refused(run("spend", file, "--kind", "gaussian", "--noise-multiplier", 0.5))
     assert Ledger(file).head == head
 
 

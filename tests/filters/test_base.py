@@ -96,7 +96,7 @@ def test_printed_amounts_are_on_the_safe_side():
         budget.spend(to.Gaussian(2 / 3 + 0.1))
     found, number = refusal.value, r"([0-9.e-]+)"
     asked, remaining, limit, spent = written(
-        str(found), rf"asks for {number}, and {number} of {number} remains \({number} spent"
+        str(found), rf"costs {number}, but {number} of {number} remains \({number} spent"
     )
     assert asked >= Fraction(found.requested)
     assert spent >= Fraction(found.spent)

@@ -41,7 +41,7 @@ def test_rounds_are_composed_exactly():
     budget.spend(Plan({STEP: 900, SubsampledGaussian(2.0, 0.005): 3}))
     budget.spend(SubsampledGaussian(math.inf, 0.01))  # depends on no record
     assert (budget.spent, budget.remaining, budget.budget) == (904, 96, 1000)
-    with pytest.raises(BudgetExceeded, match="asks for 97, and 96 of 1000"):
+    with pytest.raises(BudgetExceeded, match="costs 97, but 96 of 1000"):
         budget.spend(Plan({STEP: 97}))
     assert budget.guarantee() == Plan({STEP: 1000}).guarantee()
     assert budget.guarantee().epsilon(1e-5) == pytest.approx(1.8282366665, abs=1e-9)

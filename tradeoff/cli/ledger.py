@@ -128,7 +128,7 @@ def spend(
 
 @app.command
 def status(file: File, *, as_json: Json = False) -> None:
-    """Print what was spent and what is left.
+    """Print the spent and the remaining budget.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def verify(file: File, *, head: str | None = None) -> None:
     Parameters
     ----------
     head
-        A head known from before: a file put back to an earlier state is found only with it.
+        A head known from before: a file restored to an earlier state is detected only with it.
     """
     head_now = _ledger(file).verify(head)
     _print(f"{file}: every entry is as it was written\nhead {head_now}")

@@ -91,7 +91,7 @@ class Filter(ThreadSafe, ABC):
         """Arguments that build the same filter, unspent; each is kept under its own name."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
-    # What a subclass defines.
+    # Defined by subclasses.
 
     @abstractmethod
     def _curve(self) -> TradeOff:
@@ -114,7 +114,7 @@ class Filter(ThreadSafe, ABC):
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound.
 
-        It does not depend on what was spent: a rule may have stopped because of what it saw.
+        It does not depend on what was spent: a rule may have stopped because of an answer.
         """
         return assumed(self._curve(), self.assumptions)
 
@@ -174,7 +174,7 @@ class Filter(ThreadSafe, ABC):
                 spent, requested = (_written(each, up=True) for each in amounts[:2])
                 remaining, budget = (_written(each, up=False) for each in amounts[2:])
                 there = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
-                raise BudgetExceeded(f"the step asks for {requested}, and {there}", *amounts)
+                raise BudgetExceeded(f"the step costs {requested}, but {there}", *amounts)
             self.totals = tuple(
                 add_up(running, more) for running, more in zip(self.totals, cost, strict=True)
             )

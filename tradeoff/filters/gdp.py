@@ -23,7 +23,7 @@ class GDPFilter(Filter):
 
     A step is charged the least mu for which f >= G_mu is proved, in both orders of the pair (Smith, Thakurta
     2022, Theorem 1; Koskela, Tobaben, Honkela 2023). Where that mu is infinite the step is refused: the mu of
-    a central limit theorem is no bound, and would prove nothing.
+    a central limit theorem is not a bound, and would prove nothing.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class FDPFilter:
     observer sees with the path, does not: a first randomised response, after one answer a leak with
     probability 0.01 and after the other a diluted randomised response, all with delta(1) = 0.01 along their
     paths, have delta(1) = 0.01495 together. The remainder of a Gaussian target is one number r, and every
-    path is held to the same G_r.
+    path uses the same G_r.
 
     Parameters
     ----------

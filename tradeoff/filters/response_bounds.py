@@ -142,7 +142,7 @@ def responses(f: Bounded, r: float) -> Responses | None:
     """
     size = int(min(_MAX_LOSSES, 2 + f.top / (_RESOLUTION * math.sqrt(r))))
     loss = np.linspace(0.0, f.top, size) if f.kinks is None else f.kinks
-    # The lower hull of upper bounds still bounds what is convex.
+    # The lower hull of upper bounds still bounds a convex function.
     s, goal = lower_hull(np.exp(loss), np.minimum.accumulate(f.at(loss)))
     goal = goal + 1e-11 * goal[0] * (s[-1] - s) / (s[-1] - 1)  # room for the roundings below
     slope = np.append(np.diff(goal) / np.diff(s), 0.0)
@@ -190,7 +190,7 @@ def bounded(curve: TradeOff, leak: float) -> Bounded | None:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def charge(f: Bounded, r: float) -> float:
-    """Return r^2 - r'^2 in [0, r^2], rounded up, with r' within 1e-6 of the largest; inf if none is found."""
+    """Return r^2 - r'^2 in [0, r^2], rounded up, with r' within 1e-6 of the largest; inf if unproved."""
     if f.top <= min(_MIN_LOSS * r, 1.0):
         return by_variance(square(f.top), r)
     mu = gdp_mu(PureDP(f.top) if f.leak else f.curve)

@@ -27,7 +27,7 @@ class SampledFilter(Filter):
     A step is a ``SubsampledGaussian`` or a plan of them, or their curve with the record absent under the null
     hypothesis; it is charged how often it runs. Each has a curve at or above f, that of the unit, in the same
     order of the pair, as p G_mu + (1 - p) Id falls with p and with mu. Whatever rule chooses them, the whole
-    is at or above f^n: by induction what follows the first step is at or above f^(n-1) for each of its
+    is at or above f^n: by induction the steps after the first one are at or above f^(n-1) for each of its
     outputs, and the product is tight for that (Dong, Roth, Su 2022, Theorem 3.2). The other order of the pair
     has the inverse curves, so that the envelope is taken once, at the end. Nothing is lost for stopping
     early, by any rule, and nothing to a conversion.
