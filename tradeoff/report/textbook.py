@@ -17,7 +17,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.costs import pure_loss
+from tradeoff.filters.step_cost import pure_loss
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import UNIT, Array
