@@ -34,7 +34,7 @@ class PureDPFilter(Filter):
     >>> budget = filters.PureDPFilter(1)
     >>> budget.spend(Laplace(0.1) ** 10)
     >>> budget.would_exceed(Laplace(0.001)), budget.guarantee()
-    (True, f_{1,0})
+    (True, f_{1,0} (not exact))
     """
 
     kind = "pure-dp"
@@ -118,7 +118,7 @@ class RhoFilter(Filter):
     >>> budget = filters.RhoFilter(0.5)
     >>> budget.spend(Gaussian(0.1) ** 100)
     >>> budget.would_exceed(Gaussian(0.001)), round(budget.guarantee().epsilon(1e-5), 3)
-    (True, 4.729)
+    (True, 4.728)
     """
 
     kind = "rho-zcdp"
