@@ -67,7 +67,7 @@ class OneRun(Displayed):
             ("canaries", canaries),
             ("guesses", guesses),
             ("correct", count("correct", self.correct, 0, guesses)),
-            ("delta", number("delta", self.delta, 0, 1, up=True)),
+            ("delta", number("delta", self.delta, 0, 1)),
             ("confidence", sure(self.confidence)),
         ):
             object.__setattr__(self, name, value)
@@ -120,8 +120,8 @@ class OneRun(Displayed):
         from their mean have probability 2 e^(-2 w^2/guesses) at most (Hoeffding): 1e-300, charged at once to
         P(W >= v) and to each P(v - i <= W < v).
         """
-        epsilon = number("epsilon", epsilon, 0, up=True)
-        delta = self.delta if delta is None else number("delta", delta, 0, 1, up=True)
+        epsilon = number("epsilon", epsilon, 0)
+        delta = self.delta if delta is None else number("delta", delta, 0, 1)
         if self.correct == 0 or epsilon > _STEEPEST:
             return 1.0
         mean, far = self.guesses * float(expit(-epsilon)), math.sqrt(_FAR * self.guesses) + 1

@@ -101,10 +101,10 @@ class _Problem:
     def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
         self.target, self.own, self.asked, self.slope = read_target(given), cost, 0, -1.0
         self.name = next((name for name in ("epsilon", "mu") if name in given), "")
-        if not self.name or not number(self.name, given[self.name], down=True) > 0:
+        if not self.name or not number(self.name, given[self.name]) > 0:
             allowed = "{'epsilon': ..., 'delta': ...} nor {'mu': ..., 'failure': ...}"
             raise DomainError(f"target = {shown(given)} is neither {allowed}, of a loss above 0")
-        self.delta, self.failure = (number(at, given.get(at, 0), down=True) for at in ("delta", "failure"))
+        self.delta, self.failure = (number(at, given.get(at, 0)) for at in ("delta", "failure"))
         kinds: list[Any] = [(_told(p.build), p.weight) if cost is None else i for i, p in enumerate(parts)]
         rounds: dict[Any, int] = {}
         for kind, part in zip(kinds, parts, strict=True):  # in whole numbers: floats would lose rounds

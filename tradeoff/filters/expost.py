@@ -47,8 +47,8 @@ class ExPost:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0.0, open_high=True, up=True))
-        object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 1.0, up=True))
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0.0, open_high=True))
+        object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 1.0))
 
 
 def ex_post_or_curve(step: ExPost | Step) -> ExPost | TradeOff:
@@ -105,8 +105,8 @@ class ExPostFilter(Filter):
     amounts = Loss
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
-        self.epsilon = number("epsilon", epsilon, 0.0, 1e300, down=True)
-        self.delta = number("delta", delta, 0.0, 1.0, open_high=True, down=True)
+        self.epsilon = number("epsilon", epsilon, 0.0, 1e300)
+        self.delta = number("delta", delta, 0.0, 1.0, open_high=True)
         super().__init__(self.epsilon, self.delta)
 
     def _read(self, step: ExPost | Step) -> ExPost | TradeOff:

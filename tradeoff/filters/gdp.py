@@ -58,7 +58,7 @@ class GDPFilter(Filter):
     kind = "gdp"
 
     def __init__(self, mu: float) -> None:
-        self.mu = number("mu", mu, 0, open_high=True, down=True)
+        self.mu = number("mu", mu, 0, open_high=True)
         super().__init__(1.0)  # in shares of mu^2, which neither underflow nor overflow
 
     def _asked(self, curve: TradeOff) -> tuple[float]:

@@ -74,7 +74,7 @@ class IndividualGDPFilter(Shared):
     """What the curves of steps rest on without proof, and so the guarantee; empty if on nothing."""
 
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
-        self.mu = number("mu", mu, 1e-150, 1e150, down=True)
+        self.mu = number("mu", mu, 1e-150, 1e150)
         self.jobs = workers("jobs", jobs)
         self.steps = 0
         self._used: Used = _unspent(count("records", records))

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import beside, number, real
+from tradeoff.curves.parameters import number, real
 from tradeoff.errors import KindError, shown
 from tradeoff.filters.base import ExactSum, Step, adjacency_of, assumptions_of, curve_of
 from tradeoff.filters.costs import zcdp
@@ -39,7 +39,7 @@ class Odometer(Shared, ABC):
     """What the curves of steps rest on without proof, and so the bound; empty if on nothing."""
 
     def __init__(self, delta: float) -> None:
-        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True, down=True)
+        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
         self.steps = 0
         self.adjacency: str | None = None
         self._clock = ExactSum()
@@ -97,7 +97,7 @@ class Odometer(Shared, ABC):
         v = numbers("clock", clock)
         if not np.all((v >= 0) & (v < np.inf)):
             real("clock", float(v[~((v >= 0) & (v < np.inf))].flat[0]), 0, open_high=True)
-        late = Bounds.of(beside(clock, v)[1])
+        late = Bounds.of(v)
         return np.asarray((late / 2 + self._margin(late)).upper)
 
     @abstractmethod

@@ -47,7 +47,7 @@ class RenyiFilter(Filter):
 
     def __init__(self, order: float, epsilon: float) -> None:
         self.order = number("order", order, 1, 1e6, open_low=True)
-        self.epsilon = number("epsilon", epsilon, 0, 1e6, down=True)
+        self.epsilon = number("epsilon", epsilon, 0, 1e6)
         super().__init__(self.epsilon)
 
     def _asked(self, curve: TradeOff) -> tuple[float]:
@@ -96,8 +96,8 @@ class RhoFilter(Filter):
     amounts = ZCDP
 
     def __init__(self, rho: float, *, delta: float = 0.0) -> None:
-        self.rho = number("rho", rho, 0, 1e6, down=True)
-        self.delta = number("delta", delta, 0, 1, open_high=True, down=True)
+        self.rho = number("rho", rho, 0, 1e6)
+        self.delta = number("delta", delta, 0, 1, open_high=True)
         super().__init__(self.rho, self.delta)
 
     def _asked(self, curve: TradeOff) -> tuple[float, float]:

@@ -73,9 +73,9 @@ class ResidueFilter(Filter):
     kind = "residue"
 
     def __init__(self, mu: float, *, delta: float = 0.0, step_delta: float = 0.0) -> None:
-        self.mu = number("mu", mu, 1e-100, 1e100, down=True)
-        self.delta = number("delta", delta, 0, 1, open_high=True, down=True)
-        most = number("delta", delta, 0, 1, up=True)
+        self.mu = number("mu", mu, 1e-100, 1e100)
+        self.delta = number("delta", delta, 0, 1, open_high=True)
+        most = number("delta", delta, 0, 1)
         self.step_delta = min(number("step_delta", step_delta, 0, most), self.delta)
         # In shares of mu^2, and in -log(1 - delta), which add; the second is no less than delta.
         super().__init__(1.0, max(self.delta, (-log1p(-self.delta)).lower))

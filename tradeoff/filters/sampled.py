@@ -63,7 +63,7 @@ class SampledFilter(Filter):
 
     def __init__(self, noise_multiplier: float, sample_rate: float, rounds: int) -> None:
         # Its state is JSON, which has no infinity.
-        finite = number("noise_multiplier", noise_multiplier, 0, open_low=True, open_high=True, down=True)
+        finite = number("noise_multiplier", noise_multiplier, 0, open_low=True, open_high=True)
         self.unit = SubsampledGaussian(finite, sample_rate)
         self.noise_multiplier, self.sample_rate = self.unit.noise_multiplier, self.unit.sample_rate
         self.rounds = count("rounds", rounds, 0, _MOST)

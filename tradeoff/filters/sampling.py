@@ -12,7 +12,7 @@ from numbers import Rational
 
 import numpy as np
 
-from tradeoff.curves.parameters import ratio_of
+from tradeoff.curves.parameters import exact_number
 from tradeoff.errors import DomainError, KindError, domain
 from tradeoff.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 
@@ -190,7 +190,4 @@ def _whole(value: object) -> int:
 
 
 def _positive(name: str, value: Rational | float) -> Fraction:
-    found = ratio_of(value)
-    if found is None or found <= 0:
-        raise domain(name, value, "the positive rationals")
-    return found
+    return exact_number(name, value, 0, math.inf, open_low=True, open_high=True)

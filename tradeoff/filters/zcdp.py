@@ -34,8 +34,8 @@ class Converted(Filter):
     """Units of its first sum in one rho."""
 
     def __init__(self, epsilon: float, delta: float, *, step_delta: float = 0.0) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, self.largest, down=True)
-        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True, down=True)
+        self.epsilon = number("epsilon", epsilon, 0, self.largest)
+        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
         self.step_delta = number("step_delta", step_delta, 0, self.delta, open_high=True)
         rho = rho_for(self.epsilon, self.delta, self.step_delta)
         super().__init__(self.per_rho * rho, self.step_delta)
@@ -119,7 +119,7 @@ class PureDPFilter(Filter):
     kind = "pure-dp"
 
     def __init__(self, epsilon: float) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, 1e300, down=True)
+        self.epsilon = number("epsilon", epsilon, 0, 1e300)
         super().__init__(self.epsilon)
 
     def _asked(self, curve: TradeOff) -> tuple[float]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import beside, reals
+from tradeoff.curves.parameters import reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
@@ -68,12 +68,12 @@ class Band(ABC):
 
     def lower(self, alpha: ArrayLike) -> Any:
         """Return a lower bound on f(alpha), for any alpha in [0, 1]."""
-        flat, shape = flattened("alpha", alpha, 0.0, 1.0, up=True)
+        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
         return shaped(self._lower(flat), shape)
 
     def upper(self, alpha: ArrayLike) -> Any:
         """Return an upper bound on f(alpha), for any alpha in [0, 1]."""
-        flat, shape = flattened("alpha", alpha, 0.0, 1.0, up=False)
+        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
         return shaped(self._upper(flat), shape)
 
     def bounds(self, alpha: ArrayLike) -> Bounds:
@@ -82,8 +82,8 @@ class Band(ABC):
 
     def delta(self, epsilon: ArrayLike) -> Bounds:
         """Bound delta(epsilon), epsilon in nats: above by sup_alpha 1 - lower(alpha) - e^epsilon alpha."""
-        late, shape = flattened("epsilon", epsilon, -np.inf, np.inf, up=True)
-        early, _ = flattened("epsilon", epsilon, -np.inf, np.inf, up=False)
+        late, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
+        early, _ = flattened("epsilon", epsilon, -np.inf, np.inf)
         low, high = self._delta(np.clip(late, -_FARTHEST, _FARTHEST))
         if np.any(early < late):
             high = self._delta(np.clip(early, -_FARTHEST, _FARTHEST))[1]
@@ -102,7 +102,7 @@ class Band(ABC):
         return self._epsilon(delta, 1)
 
     def _epsilon(self, delta: ArrayLike, side: int) -> Any:
-        flat, shape = flattened("delta", delta, 0.0, 1.0, up=not side)
+        flat, shape = flattened("delta", delta, 0.0, 1.0)
         return shaped(np.where(flat < 1, self._crossing(flat, side), -np.inf), shape)
 
     def _crossing(self, level: Array, side: int) -> Array:
@@ -134,12 +134,12 @@ def supporting(epsilon: Array, delta: Callable[[Array], tuple[Array, Array]]) ->
     return np.exp(epsilon), 1 - delta(epsilon)[1] - 16 * UNIT * (2 + np.abs(epsilon))
 
 
-def flattened(name: str, value: Any, low: float, high: float, *, up: bool) -> tuple[Array, tuple[int, ...]]:
-    """Return numbers of a range in one row, the floats at or above them or at or below, and their shape."""
+def flattened(name: str, value: Any, low: float, high: float) -> tuple[Array, tuple[int, ...]]:
+    """Return numbers of a range in one row, and their shape."""
     array = reals(name, value)
     if not np.all((array >= low) & (array <= high)):
         raise DomainError(f"{name} = {shown(value)} is outside [{low:g}, {high:g}]")
-    return np.clip(beside(value, array)[up], low, high).ravel(), array.shape
+    return array.ravel(), array.shape
 
 
 def shaped(side: Array, shape: tuple[int, ...]) -> Any:

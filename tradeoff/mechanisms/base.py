@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, get_args
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, choice, count, is_masked, kept, number
+from tradeoff.curves.parameters import MOST, choice, count, is_masked, number
 from tradeoff.errors import KindError, domain
 from tradeoff.intervals.functions import rational
 
@@ -117,7 +117,7 @@ NOISE, SCALE = within(0, noise=True, open_low=True), within(0, noise=True, open_
 SIZE = within(0, open_low=True, open_high=True)
 LOSS, SHARE = within(0, open_high=True), within(0, 1)
 # A scale as it is: with more noise losses are less, and what shows for certain is more.
-BARE_SCALE = {"checked": partial(kept, low=0.0, open_low=True, open_high=True)}
+BARE_SCALE = {"checked": partial(number, low=0.0, open_low=True, open_high=True)}
 NEIGHBOURS = words(*get_args(Adjacency))
 
 

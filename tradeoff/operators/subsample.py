@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from numbers import Rational
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import Parameter, choice, is_symbol, kept, ratio_of, real, symbols_of, written
+from tradeoff.curves.parameters import Parameter, choice, is_symbol, real, symbols_of, written
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
@@ -80,16 +79,13 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
 
 
 def _rate(f: TradeOff, p: Any) -> Any:
-    """Return a checked rate: a fraction for curves in fractions, else the float at or above it."""
-    rate = real("p", p, 0, 1, up=True)
-    return ratio_of(p) if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational) else rate
+    """Return a checked rate: a fraction for curves in fractions, else a float."""
+    rate = real("p", p, 0, 1)
+    return p if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Fraction) else rate
 
 
 def one_order(f: TradeOff, rate: Any) -> TradeOff:
-    """Return one order of the sample; of a sample, one at the product of rates if a float holds it.
-
-    So it is too of many nested ones: two laws bound what is sampled at a fraction that is no float.
-    """
+    """Return one order of the sample; of a sample, one at the product of the rates."""
     symbolic = bool(f.free_symbols) or is_symbol(rate)
     # P = Q, where no loss is positive
     if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
@@ -99,10 +95,7 @@ def one_order(f: TradeOff, rate: Any) -> TradeOff:
     if rate == 1:
         return f @ Identity()
     if isinstance(f, Subsampled) and not f.flipped and not symbols_of(rate, f.p):
-        both = kept("p", Fraction(f.p) * Fraction(rate), 0, 1)
-        many = f.depth >= _DEEPEST and Fraction(both).denominator.bit_length() < _LONGEST
-        if many or isinstance(both, float):
-            return Subsampled(f.operands[0], both)
+        return Subsampled(f.operands[0], Fraction(f.p) * Fraction(rate))
     return Subsampled(f, rate)
 
 

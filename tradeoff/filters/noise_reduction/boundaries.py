@@ -111,7 +111,7 @@ class MixtureBoundary:
 
 def check_sensitivity(value: float) -> float:
     """Return ``value`` if it is a sensitivity: a number in (0, inf), a fraction rounded up."""
-    return number("sensitivity", value, 0.0, open_low=True, open_high=True, up=True)
+    return number("sensitivity", value, 0.0, open_low=True, open_high=True)
 
 
 def check_time(value: float, name: str = "time") -> float:
@@ -121,7 +121,7 @@ def check_time(value: float, name: str = "time") -> float:
 
 def check_delta(value: float) -> float:
     """Return ``value`` if it is a probability in (0, 1), a fraction rounded down."""
-    return number("delta", value, 0.0, 1.0, open_low=True, open_high=True, down=True)
+    return number("delta", value, 0.0, 1.0, open_low=True, open_high=True)
 
 
 def _shift(time: float, sensitivity: float) -> float:
