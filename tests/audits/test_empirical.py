@@ -312,7 +312,7 @@ def test_one_useless_score_proves_nothing():
         (([1.0], [[1.0]]), "alternative_scores"),
         (([1.0, np.nan], [1.0]), r"null_scores\[1\] is NaN"),
         ((["a"], [1.0]), "null_scores"),
-        (([1.0], [1.0], 1.0), r"confidence = 1.0 is outside \(0, 1\)"),
+        (([1.0], [1.0], 1.0), r"confidence must be in \(0, 1\), got 1.0"),
         (([1.0], [1.0], 0.0), "confidence"),
         (([1.0], [1.0], np.nan), "confidence"),
     ],

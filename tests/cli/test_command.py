@@ -241,7 +241,7 @@ def test_unknown_commands(run):
 def test_bad_plans(run, write):
     assert "missing.toml: cannot be read" in refused(run("compose", "missing.toml"))
     path = write('[[mechanism]]\nkind = "laplace"\nscale = -1\n')
-    assert f"{path}: line 3: mechanism[1].scale = -1 is outside (0, inf]" in refused(run("compose", path))
+    assert f"{path}: line 3: mechanism[1].scale must be in (0, inf], got -1" in refused(run("compose", path))
     path.write_text("title = [\n", encoding="utf-8")
     assert "is not valid TOML" in refused(run("compose", path))
 

@@ -161,11 +161,6 @@ def test_mass_far_below_of_laplace_noise(epsilon, t):
     assert high - low <= 1e-3
 
 
-def test_cumulants_of_gaussians_are_exact_or_refused():
-    assert to.Gaussian(1e5).law.cumulants() == (-5e9, 1e10)
-    assert to.Gaussian(1e100).law.variance() == 1e200
-    with pytest.raises(to.errors.DomainError, match="no mean and variance that floats hold"):
-        to.Gaussian(1e200).law.cumulants()
 
 
 def test_samples_of_a_density_are_spread():
@@ -226,11 +221,6 @@ def test_masses_among_subnormals_are_held(mu, t, under):
     assert low <= truth <= high
 
 
-@pytest.mark.parametrize("epsilon", [1e8, 1e17])
-def test_quantiles_of_laws_far_from_0_are_found(epsilon):
-    """P(L <= -eps + 2 x) = 1 - e^-x/2 of Laplace noise."""
-    assert to.Laplace(epsilon).law.quantile(0.9) == pytest.approx(2 * math.log(5) - epsilon, rel=1e-11)
-    assert to.PureDP(epsilon).law.quantile(0.9) == pytest.approx(-epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize(

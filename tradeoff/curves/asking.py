@@ -21,7 +21,7 @@ from tradeoff.composition.question import (
     listening,
     query_options,
 )
-from tradeoff.curves.parameters import Number, Numbers, count, is_symbol, number, reals, workers
+from tradeoff.curves.parameters import MAX_ORDER, Number, Numbers, count, is_symbol, number, reals, workers
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, held
 from tradeoff.intervals.functions import clip, log, log1p, minimum
@@ -116,7 +116,10 @@ class Certified:
         from tradeoff.operators.divergence import renyi
 
         self._curve.require_numbers()
-        return renyi(self._curve, number("order", order, 0, open_low=True))
+        checked = number("order", order, 0, np.inf, open_low=True)
+        if MAX_ORDER < checked < np.inf:
+            raise domain("order", order, f"in (0, {MAX_ORDER:g}] or infinite")
+        return renyi(self._curve, checked)
 
     def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
         """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""

@@ -48,6 +48,8 @@ MIN_PROBABILITY = 1e-300
 """Smallest positive probability, delta or rate."""
 MIN_SCALE, MAX_SCALE = 1e-9, 1e9
 """Noise scales and sensitivities."""
+MAX_ORDER = 1e6
+"""Largest finite order of a Rényi divergence."""
 MAX_COUNT = 10**12
 """Largest number of runs of one mechanism."""
 
@@ -134,7 +136,8 @@ def _floats(value: Any) -> Array:
         raise TypeError("give integers, floats or fractions")
     if raw.dtype.kind == "O" and not all(_is_number(each) for each in raw.flat):
         raise TypeError("give integers, floats or fractions")
-    return raw.astype(float)
+    with np.errstate(over="ignore"):  # of an extended float
+        return raw.astype(float)
 
 
 def is_masked(value: Any) -> bool:
@@ -194,7 +197,7 @@ def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
         raise SymbolError(
             f"{name} must be an integer, got the symbol {shown(value)}; substitute it with .subs({{...}})"
         )
-    allowed = f"an integer from {low}" + (f" to {high:g}" if high < math.inf else "")
+    allowed = f"an integer from {low}" + (f" to {high}" if high < math.inf else "")
     try:
         integer = operator.index(value)
     except TypeError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from tradeoff.balls import Balls, choose, exp, expm1, log, maximum, minimum, to_balls, to_bounds, upper_float
@@ -51,18 +52,33 @@ class Laplace(ClosedForm):
 
     epsilon_0: Value
     parameter = "epsilon_0"
+    shift: Fraction | None = field(default=None, init=False)
+    """Exact epsilon of a group where it is no float; ``epsilon_0`` is rounded up."""
 
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
 
+    @classmethod
+    def from_shift(cls, shift: Fraction) -> Laplace:
+        """Return the curve of an exact epsilon >= 0."""
+        curve = cls(upper_float(to_balls(shift)))
+        if Fraction(curve.epsilon_0) != shift:
+            object.__setattr__(curve, "shift", shift)
+        return curve
+
+    @property
+    def theta(self) -> Fraction:
+        """Exact epsilon."""
+        return Fraction(self.epsilon_0) if self.shift is None else self.shift
+
     def beta(self, alpha: Balls) -> Balls:
-        return laplace_beta(alpha, to_balls(self.epsilon_0))
+        return laplace_beta(alpha, to_balls(self.theta))
 
     def profile(self, x: Balls) -> Balls:
-        return laplace_profile(x, to_balls(self.epsilon_0))
+        return laplace_profile(x, to_balls(self.theta))
 
     def largest_loss(self) -> Balls:
-        return to_balls(self.epsilon_0)
+        return to_balls(self.theta)
 
     def loss_law(self) -> LaplaceLaw:
         return LaplaceLaw(self.epsilon_0)
@@ -72,7 +88,7 @@ class Laplace(ClosedForm):
         if is_symbol(k) or self.free_symbols:
             return Laplace(k * self.epsilon_0)
         k = count("k", k)
-        return Laplace(upper_float(to_balls(self.epsilon_0) * k)) if k else Identity()
+        return self.from_shift(k * self.theta) if k else Identity()
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Rényi divergence of order a >= 1, in nats (Mironov 2017, Proposition 6).
@@ -81,7 +97,7 @@ class Laplace(ClosedForm):
         """
         if order < 1:
             return super().renyi_bounds(order)
-        a, e = to_balls(order), to_balls(self.epsilon_0)
+        a, e = to_balls(order), to_balls(self.theta)
         k = a - 1
         if order == 1:
             return to_bounds(e + expm1(-e))

@@ -75,7 +75,11 @@ class TotalVariation(ClosedForm):
             return cls(sympy.simplify(1 - math.prod((1 - f.delta_0) ** n for f, n in members)))
         if any(f.reveals_all for f, _ in members):
             return cls(1.0)
-        weight = sum((n * f.weight for f, n in members), Fraction(0))
+        return cls.from_weight(sum((n * f.weight for f, n in members), Fraction(0)))
+
+    @classmethod
+    def from_weight(cls, weight: Fraction) -> TradeOff:
+        """Return the curve of a -log(1 - delta), as ``weight`` gives it."""
         curve = cls(upper_float(minimum(-expm1(-widened(weight)), 1)))
         object.__setattr__(curve, "product_weight", weight)
         return curve if weight else Identity()
@@ -125,7 +129,8 @@ class TotalVariation(ClosedForm):
         k = count("k", k)
         if k < 2:
             return self if k else Identity()
-        return TotalVariation(min(1.0, upper_float(self.infinite_mass() * k)))
+        lost = self.infinite_mass() * k
+        return self.from_weight(rounded_fraction(-log1p(-lost))) if lost < 1 else TotalVariation(1.0)
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Rényi divergence: log(1 - delta)/(a - 1) for a < 1, else infinite unless delta = 0."""

@@ -83,6 +83,8 @@ def _of_gaussian(curve: Gaussian) -> Moments:
 def _of_laplace(curve: Laplace) -> Moments:
     """L = 2 x - eps for x in (0, eps) with density e^-x/2; atoms 1/2 at -eps and e^-eps/2 at eps."""
     mp, e = _digits(curve.epsilon_0)
+    if curve.shift is not None:
+        e = mp.mpf(curve.shift.numerator) / curve.shift.denominator
     kl = e - 1 + mp.exp(-e)
 
     def power(r: int, centre: Any, lower: Any, upper: Any) -> Any:

@@ -12,7 +12,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.mechanisms.base import BARE_SCALE, NEIGHBOURS, SIZE, Adjacency, Mechanism, wholes, words
+from tradeoff.mechanisms.base import NEIGHBOURS, SCALE, SIZE, Adjacency, Mechanism, wholes, words
 from tradeoff.mechanisms.discrete import DiscreteLaplace
 from tradeoff.mechanisms.noise import Gaussian, Laplace
 
@@ -60,7 +60,7 @@ class ThresholdedKeys(Mechanism):
     kind = "thresholded-keys"
 
     # With more noise losses are less, and keys of one record alone are shown more often.
-    scale: float = field(metadata=BARE_SCALE)
+    scale: float = field(metadata=SCALE)
     threshold: float
     noise: str = field(default="laplace", metadata=words("laplace", "gaussian", "geometric"))
     keys: int = field(default=1, metadata=wholes(1))

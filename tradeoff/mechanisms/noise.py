@@ -14,7 +14,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
-from tradeoff.mechanisms.base import BARE_SCALE, LOSS, NOISE, SCALE, SIZE, Mechanism, norm, numbers, ratio
+from tradeoff.mechanisms.base import LOSS, NOISE, SCALE, SIZE, Mechanism, norm, numbers, ratio
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,7 +161,7 @@ class TruncatedLaplace(Mechanism):
     normal: ClassVar[bool] = False
 
     # With more noise losses are less, and masses at the ends more.
-    scale: float = field(metadata=BARE_SCALE)
+    scale: float = field(metadata=SCALE)
     bound: float = field(metadata=SCALE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 

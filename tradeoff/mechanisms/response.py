@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, number
+from tradeoff.curves.parameters import count
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
@@ -135,12 +134,6 @@ class ApproximateDP(Mechanism):
         return approximate_dp(self.epsilon, self.delta)
 
 
-def _towards_half(name: str, value: Any) -> float:
-    """Return a share as a float, a fraction rounded to where more is lost."""
-    near = number(name, value, 0, 1)
-    return number(name, value, 0, 1, up=near < 0.5, down=near > 0.5)
-
-
 @dataclass(frozen=True)
 class SubsetSelection(Mechanism):
     """A random subset of all answers, e^eps times as likely if it holds the true one.
@@ -259,7 +252,7 @@ class Staircase(Mechanism):
     kind = "staircase"
 
     epsilon: float = field(metadata=within(0, _MOST_LOSS))
-    gamma: float | None = field(default=None, metadata={"checked": _towards_half})
+    gamma: float | None = field(default=None, metadata={"checked": SHARE["checked"]})
 
     def curve(self) -> TradeOff:
         if self.gamma == 0.5:

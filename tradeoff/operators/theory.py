@@ -145,7 +145,7 @@ def grouped(f: TradeOff, g: TradeOff) -> Verdict:
     base = g.operands[0]
     if isinstance(f, Laplace) and isinstance(base, PureDP):  # Lap_eps >= f_{eps,0}
         numbers = not (f.free_symbols or base.free_symbols)
-        return _proved(Fraction(f.epsilon_0) <= g.k * Fraction(base.epsilon_0)) if numbers else None
+        return _proved(f.theta <= g.k * Fraction(base.epsilon_0)) if numbers else None
     one, k = (f.operands[0], f.k) if isinstance(f, Group) else (f, 1)
     return None if is_symbol(k) else _proved(k <= g.k, known(one, base))
 
