@@ -192,8 +192,8 @@ def errors() -> Figure:
     step = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000)
     dp_sgd, ten = to.Plan({step: 14062}).guarantee(), to.PureDP(1 / np.sqrt(10)) ** 10
     with paper(PAGE, 3.1, columns=2) as (figure, (left, right)):
-        items = (ten, to.limits.clt(ten), to.limits.edgeworth_bounds(ten), to.limits.berry_esseen(ten))
-        names = ["exact", "CLT", "Edgeworth bounds", "Berry-Esseen"]
+        items = (ten, to.limits.clt(ten), to.limits.berry_esseen(ten))
+        names = ["exact", "CLT", "Berry-Esseen"]
         to.plot(*items, ax=left, labels=names, kind="error")
         sgd_clt = to.limits.dp_sgd_clt(step.sample_rate, step.noise_multiplier, 14062)
         to.plot(dp_sgd, sgd_clt, ax=right, labels=names[:2], kind="error", scale="loglog")

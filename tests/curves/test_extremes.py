@@ -272,7 +272,6 @@ def theorems() -> Iterator[tuple[str, Call]]:
         "clt",
         "edgeworth",
         "berry_esseen",
-        "edgeworth_bounds",
         "kl",
         "kappa2",
         "kappa3",
@@ -363,7 +362,10 @@ def test_limits_of_a_question_are_checked_before_an_engine_starts(wrong: dict[st
 def test_errors_name_value_limit_and_remedy() -> None:
     for call, said in (
         (lambda: f(10**400), "range of floats"),
-        (lambda: f("0.5"), "alpha must be an array of real numbers, got '0.5'; give integers, floats or fractions"),
+        (
+            lambda: f("0.5"),
+            "alpha must be an array of real numbers, got '0.5'; give integers, floats or fractions",
+        ),
         (lambda: f(True), "must be an array of real numbers, got True"),
         (lambda: f(np.ma.masked_array([0.5], [True])), "masked"),
         (
@@ -434,10 +436,6 @@ def test_pure_curves_hold_the_truth_at_every_loss(loss: float) -> None:
         assert np.all((low <= high) & (high[0] == 1) & (high[5] <= 1e-13 * loss))
 
 
-
-
-
-
 @pytest.mark.parametrize("order", [1 + 1e-9, 1.5, 2.0, 64.0, 1e6, math.inf])
 @pytest.mark.parametrize("loss", [0.0, 1e-9, 0.3, 3.0, 700.0, 1e4])
 def test_renyi_divergences_at_the_ends(order: float, loss: float) -> None:
@@ -452,8 +450,6 @@ def test_renyi_divergences_at_the_ends(order: float, loss: float) -> None:
     tolerance = {"rel": 1e-6, "abs": 1e-15 / (order - 1) + 1e-15}
     assert to.PureDP(loss).renyi(order) == pytest.approx(float(pure), **tolerance)
     assert to.Laplace(loss).renyi(order) == pytest.approx(float(laplace), **tolerance)
-
-
 
 
 def test_masses_are_never_below_zero() -> None:

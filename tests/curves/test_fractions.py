@@ -1,7 +1,5 @@
 """Fractions in, fractions out: what is rational is answered exactly, and floats stay floats."""
 
-import math
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 import sympy
 
 import tradeoff as to
-from tradeoff.errors import DomainError
 
 F = Fraction
 
@@ -50,8 +47,6 @@ def test_distances(f, value):
     assert type(f.delta(0)) is float
 
 
-
-
 def test_arithmetic_on_exact_answers_rounds_outward():
     third = RESPONSE.bounds(F(1, 9))
     assert (third.lower, third.upper) == (F(2, 3), F(2, 3))
@@ -74,13 +69,3 @@ def test_a_hockey_stick_in_floats_is_no_less_than_the_truth(ratio):
     assert type(found) is float
     assert truth <= F(found) <= truth * (1 + F(1, 2**52))
     assert to.PiecewiseLinear([0, 0.3, 1], [1, 0.2, 0]).hockey_stick(1) >= 1 - F(0.3) - F(0.2)
-
-
-
-
-
-
-
-
-
-

@@ -11,7 +11,6 @@ from operator import matmul
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
-from mpmath import mp
 
 import tradeoff as to
 from tradeoff.certificates import Certificate
@@ -105,8 +104,6 @@ def test_a_law_of_both_mu_and_square_is_no_law() -> None:
         to.verify(Certificate.from_json(json.dumps(certificate)).sealed())
 
 
-
-
 @pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.1, 3)])
 def test_engines_meet_where_mu_is_a_root(mu: float, n: int) -> None:
     """Where each factor is a law of its own, nothing is rounded before the product."""
@@ -114,7 +111,3 @@ def test_engines_meet_where_mu_is_a_root(mu: float, n: int) -> None:
     losses = np.array([0.0, 0.5, 2.0, 6.0])
     found = [one.bounds.delta(losses, method=method) for method in (None, "contour", "lattice")]
     assert all(np.all(a.lower <= b.upper) for a in found for b in found)
-
-
-
-

@@ -110,8 +110,6 @@ def test_a_power_of_a_small_leak_keeps_it(delta, n):
         assert holds(g.bounds.delta(0.0), truth)
 
 
-
-
 def test_without_privacy_no_loss_is_finite():
     f = to.subsample(to.TotalVariation(1), 0.25)
     assert holds(f.bounds.epsilon(0.25), arb(0.75).log())
@@ -165,8 +163,6 @@ def test_the_steepest_polygons_have_a_loss(first):
     truth = (arb(0.75) / arb(first)).log()
     assert holds(f.bounds.epsilon(0.0), truth)
     assert f.epsilon(0.0) < math.inf
-
-
 
 
 def test_a_curve_that_loses_almost_everything_has_a_profile_symmetrisation():

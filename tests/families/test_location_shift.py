@@ -338,12 +338,14 @@ def test_privacy_falls_with_the_shift(theta, more):
     assert f.delta(0.1) <= g.delta(0.1)
 
 
-def test_groups_of_symmetric_laws_are_longer_shifts():
-    f = LocationShift(st.logistic(), 0.5)
+@pytest.mark.parametrize("law", [st.logistic(), st.gumbel_r()])
+@pytest.mark.parametrize("shift", [0.5, -0.5])
+def test_groups_are_longer_shifts(law, shift):
+    f = LocationShift(law, shift)
     alpha = np.linspace(0.05, 0.95, 7)
-    assert np.allclose(f.group(3)(alpha), 1 - f2(f2(f2(alpha, f), f), f), rtol=1e-12)
-    with pytest.raises(DomainError, match="symmetric"):
-        LocationShift(st.gumbel_r(), 0.5).group(2)
+    for one in (f, ~f):
+        assert np.allclose(one.group(3)(alpha), 1 - f2(f2(f2(alpha, one), one), one), rtol=1e-12)
+    assert ~f.group(3) == (~f).group(3)
 
 
 def f2(alpha, f):
@@ -533,10 +535,6 @@ def test_losses_that_rise_steeply_where_a_density_is_nothing(shift: float, z: fl
         found = LocationShift(st.gumbel_r(), -shift).bounds.delta(epsilon)
         assert found.lower <= true <= found.upper
         assert found.upper - found.lower <= 1e-8 * true
-
-
-
-
 
 
 def test_cells_next_to_the_greatest_loss_of_a_rounded_shift():

@@ -169,8 +169,6 @@ def test_leaks_are_kept_to_their_last_digit(delta):
     assert (to.Gaussian(MU) @ leak).symbolic(ALPHA).expr.has(sp.Rational(kept))
 
 
-
-
 def test_products_without_a_closed_form_say_so():
     f = Symbolic(LOGISTIC, ALPHA)
     for make in (lambda: f @ to.Gaussian(MU), lambda: f**2, lambda: to.Laplace(EPS).symbolic(ALPHA) ** 2):
@@ -272,12 +270,6 @@ def rounded_up(mu):
     """Return the least float at or above a positive number of mpmath."""
     near = float(mu)
     return near if mpmath.mpf(near) >= mu else float(np.nextafter(near, np.inf))
-
-
-
-
-
-
 
 
 def test_formulas_answer_symbols():
@@ -429,8 +421,6 @@ def test_profiles_of_formulas_hold_the_truth_to_the_last_digits(expr, truth):
         assert arb(low) <= wanted or wanted.contains(arb(low))
         assert wanted <= arb(high) or wanted.contains(arb(high))
         assert high - low <= 3e-15 * high
-
-
 
 
 def test_precision_is_the_thread_s_own(monkeypatch):

@@ -9,6 +9,7 @@ prove a law broken, whatever the accuracy; where both are closed forms the midpo
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -375,7 +376,7 @@ class TestGroup:
         assert f.group(k).delta(epsilon) >= f.bounds.delta(epsilon).lower
 
     @given(
-        st.one_of(symmetric_families, exact_curves.map(lambda f: f.symmetrise(assume="either-order"))),
+        st.one_of(symmetric_families, exact_curves, exact_curves.map(lambda f: f.floats())),
         st.integers(1, 4),
         alphas,
     )
@@ -393,9 +394,24 @@ class TestGroup:
     def test_groups_of_groups(self, f: to.TradeOff, j: int, k: int, alpha: float) -> None:
         assert meets(f.group(j).group(k).bounds(alpha), f.group(j * k).bounds(alpha))
 
-    def test_a_curve_of_one_order_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="symmetric"):
-            to.subsample(to.Gaussian(1), 0.1).group(2)
+    @given(st.lists(st.lists(st.integers(1, 9), min_size=4, max_size=4), min_size=4, max_size=4))
+    def test_it_is_below_every_chain_of_steps_in_one_order(self, weights: list[list[int]]) -> None:
+        """The curve of each step is at least f, so that of three steps is at least f.group(3), exactly."""
+        laws = [[Fraction(w, sum(row)) for w in row] for row in weights]
+        steps = [to.from_masses(p, q) for p, q in pairwise(laws)]
+        f = to.minimum(*steps)
+        assert to.from_masses(laws[0], laws[3]) >= f.group(3)
+        assert to.from_masses(laws[3], laws[0]) >= (~f).group(3)
+
+    @given(st.one_of(exact_curves, exact_curves.map(lambda f: f.floats())), st.integers(1, 4), alphas)
+    def test_the_inverse_is_the_group_of_the_inverse(self, f: to.TradeOff, k: int, alpha: float) -> None:
+        assert meets((~f.group(k)).bounds(alpha), (~f).group(k).bounds(alpha))
+
+    def test_one_order_of_a_sampled_curve_covers_additions(self) -> None:
+        f = to.subsample(to.Gaussian(1), 0.1)
+        low, high = f.group(2).bounds(0.1)
+        assert low <= f(1 - f(0.1)) <= high + 1e-15
+        assert not f.group(2).symmetric
 
 
 class TestSubsample:
@@ -449,7 +465,33 @@ class TestMixture:
         )
 
 
+def slopes(f: to.PiecewiseLinear) -> list[Fraction]:
+    return [(b - d) / (c - a) for (a, b), (c, d) in pairwise(f.vertices)]
+
+
 class TestDistance:
+    @given(exact_curves, exact_curves)
+    def test_that_of_polygons_is_exact(self, f: to.PiecewiseLinear, g: to.PiecewiseLinear) -> None:
+        """The truth in fractions: |f - g| at vertices, and |delta_f - delta_g|/(1 + e^eps) at slopes."""
+        uniform = max(abs(f.at(a) - g.at(a)) for a, _ in [*f.vertices, *g.vertices])
+        ratios = [s for s in [*slopes(f), *slopes(g)] if s > 0]
+        levy = max(abs(f.hockey_stick(s) - g.hockey_stick(s)) / (1 + s) for s in ratios)
+        for metric, truth in (("uniform", uniform), ("levy", levy)):
+            found = f.distance(g, metric=metric)
+            assert Fraction(found.lower) <= truth <= Fraction(found.upper)
+            assert found.width <= 2.3e-16
+
+    @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.3, 0.2), (5.0, 1e-6), (1e-9, 0.5)])
+    def test_that_of_pairs_is_known_to_rounding(self, epsilon: float, delta: float) -> None:
+        """From the identity: 1 - 2 (1 - delta)/(1 + e^eps) at the kink, and half of it along the diagonal."""
+        f = to.approximate_dp(epsilon, delta)
+        with ctx.workprec(200):
+            truth = 1 - 2 * (1 - arb(delta)) / (1 + arb(epsilon).exp())
+        for metric, share in (("uniform", 1), ("levy", 2)):
+            found = f.distance(to.Identity(), metric=metric)
+            assert arb(found.lower) <= truth / share <= arb(found.upper)
+            assert found.width <= 1e-14
+
     @few
     @given(factors, factors, st.sampled_from(["uniform", "levy"]))
     def test_it_is_a_distance(self, f: to.TradeOff, g: to.TradeOff, metric: str) -> None:

@@ -208,11 +208,10 @@ def test_a_normal_law_keeps_its_delta_at_large_epsilon():
 @pytest.mark.parametrize(
     "curve", [to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50, to.TotalVariation(1.0)], ids=repr
 )
-@pytest.mark.parametrize("band", [to.limits.berry_esseen, to.limits.edgeworth_bounds])
-def test_every_epsilon_has_an_answer(band, curve):
+def test_every_epsilon_has_an_answer(curve):
     """Delta falls from 1 to Q(L = inf), which both ends say to the last digit."""
     epsilon = np.array([-math.inf, -1e5, -701.0, -700.0, 0.0, 700.0, 701.0, 1e5, math.inf])
-    found, exact = band(curve).delta(epsilon), curve.bounds.delta(epsilon)
+    found, exact = to.limits.berry_esseen(curve).delta(epsilon), curve.bounds.delta(epsilon)
     assert np.all(found.lower <= exact.upper)
     assert np.all(exact.lower <= found.upper)
     assert np.all(np.diff(found.upper) <= 1e-12)
@@ -228,10 +227,9 @@ def test_every_epsilon_has_an_answer(band, curve):
         (9.999999941445736e-09, 3.3306690941175143e-09, 18.420680749807794),
     ],
 )
-@pytest.mark.parametrize("theorem", [to.limits.berry_esseen, to.limits.edgeworth_bounds])
-def test_what_is_known_of_a_mass_at_infinity_moves_both_sides(theorem, share, mu, epsilon):
+def test_what_is_known_of_a_mass_at_infinity_moves_both_sides(share, mu, epsilon):
     """All of Q, and this share of P, lose -log(share): the delta is that of a Gaussian farther in."""
-    band = theorem(to.Gaussian(mu) @ to.PiecewiseLinear([0.0, share], [1.0, 0.0]))
+    band = to.limits.berry_esseen(to.Gaussian(mu) @ to.PiecewiseLinear([0.0, share], [1.0, 0.0]))
     with mp.workdps(50):
         truth = gaussian_delta(mp.mpf(epsilon) + mp.log(mp.mpf(share)), mp.mpf(mu))
     found, certain = band.delta(epsilon), band.guarantee.bounds.delta(epsilon)
@@ -246,21 +244,17 @@ def test_constants_are_not_rounded_down():
     assert Fraction(normal_distance([(summand, 1)], one, sharp=False)) >= Fraction("0.56")
 
 
-@pytest.mark.parametrize(
-    "theorem", [to.limits.berry_esseen, to.limits.saddle_point, to.limits.edgeworth_bounds]
-)
-def test_upper_sides_next_to_perfect_privacy_are_rounded_up(theorem):
+def test_upper_sides_next_to_perfect_privacy_are_rounded_up():
     alpha = np.random.default_rng(1).uniform(0, 0.5, 50)
-    upper = theorem(to.PureDP(1e-18) ** 3).upper(alpha)
+    upper = to.limits.berry_esseen(to.PureDP(1e-18) ** 3).upper(alpha)
     assert all(
         Fraction(b) >= (1 - Fraction(a)) * (1 - Fraction(1, 10**17))
         for a, b in zip(alpha, upper, strict=True)
     )
 
 
-@pytest.mark.parametrize("theorem", [to.limits.berry_esseen, to.limits.edgeworth_bounds])
-def test_fractions_a_hair_outside_are_the_ends(theorem):
-    band = theorem(to.Laplace(0.1) ** 50)
+def test_fractions_a_hair_outside_are_the_ends():
+    band = to.limits.berry_esseen(to.Laplace(0.1) ** 50)
     assert band.lower(1 + Fraction(1, 10**30)) == band.lower(1.0)
     assert band.upper(-(Fraction(1, 10**30) ** 20)) >= band.upper(5e-324)
 
@@ -287,3 +281,28 @@ def test_an_envelope_has_a_bound_for_each_law():
 def test_numbers_beside_symbols_are_checked(ask):
     with pytest.raises(DomainError):
         ask(sympy.Symbol("s", positive=True))
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.PureDP(0.01) ** 1000,
+        to.Laplace(0.1) ** 400,
+        to.approximate_dp(0.1, 1e-3) ** 50,
+        (STEP**1000).symmetrise(assume="either-order"),
+    ],
+    ids=repr,
+)
+def test_guarantee_of_a_symmetric_composition_is_symmetric(curve):
+    """It stays below the curve, and groups of it below groups of the curve."""
+    band = to.limits.berry_esseen(curve)
+    guarantee = band.guarantee
+    assert guarantee.symmetric
+    assert np.all(guarantee(ALPHA) <= curve.bounds(ALPHA).upper)
+    assert np.all(guarantee(ALPHA) >= band.lower(ALPHA) - 1e-4)
+    twice = 1 - curve.bounds(ALPHA).lower
+    assert np.all(guarantee.group(2)(ALPHA) <= curve.bounds(np.clip(twice, 0.0, 1.0)).upper + 1e-12)
+
+
+def test_guarantee_of_one_order_is_of_one_order():
+    assert not to.limits.berry_esseen(STEP**1000).guarantee.symmetric

@@ -150,7 +150,7 @@ def test_only_curves_have_limits(method):
             method(other)
 
 
-METHODS = [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen, to.limits.edgeworth_bounds]
+METHODS = [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -499,7 +499,10 @@ BAD = [
         lambda: m.CanonicalNoise(to.PureDP(1e-5)).sample(1, np.random.default_rng(1)),
         "CanonicalNoise(curve=f_{1e-05,0}",
     ),
-    (lambda: m.CanonicalNoise(to.PureDP(1)).quantile([0.5, 1]), "probability must be in (0, 1), got [0.5, 1]"),
+    (
+        lambda: m.CanonicalNoise(to.PureDP(1)).quantile([0.5, 1]),
+        "probability must be in (0, 1), got [0.5, 1]",
+    ),
     (lambda: m.CanonicalNoise(to.PureDP(1)).sample(-3, np.random.default_rng(1)), "size must be"),
     (lambda: m.BestOfRuns(m.Gaussian(10), mean=1e12, shape=-0.99).curve(), "mean must be"),
     (lambda: to.Plan({m.Laplace(2): 10**5000}), "the count of Laplace(scale=2.0"),

@@ -161,8 +161,6 @@ def test_mass_far_below_of_laplace_noise(epsilon, t):
     assert high - low <= 1e-3
 
 
-
-
 def test_samples_of_a_density_are_spread():
     drawn = to.Gaussian(1).law.sample(100_000, np.random.default_rng(1))
     assert len(np.unique(drawn)) > 99_000
@@ -221,8 +219,6 @@ def test_masses_among_subnormals_are_held(mu, t, under):
     assert low <= truth <= high
 
 
-
-
 @pytest.mark.parametrize(
     "rate", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(10**20 - 1, 10**20)]
 )
@@ -233,3 +229,67 @@ def test_masses_at_infinity_are_never_below(rate: Fraction) -> None:
     assert Fraction(to.subsample(to.TotalVariation(0.3), 0.7).law.mass_at_infinity) >= Fraction(
         0.3
     ) * Fraction(0.7)
+
+
+def laplace_beyond(t: float) -> mpf:
+    """Return P(L > t) of Lap_{1/2}^2 in 40 digits: each loss is -1/2, 1/2, or 2 x - 1/2 of density e^-x/2."""
+    with mp.workdps(40):
+        e = mpf(1) / 2
+
+        def beyond(loss: mpf) -> mpf:
+            """Return P(L > loss) of one factor."""
+            if loss < -e:
+                return mpf(1)
+            return mp.exp(-(loss + e) / 2) / 2 if loss < e else mpf(0)
+
+        atoms = beyond(mpf(t) + e) / 2 + beyond(mpf(t) - e) * mp.exp(-e) / 2
+        kinks = sorted({mpf(0), e, *(min(max((mpf(t) + e + s * e) / 2, 0), e) for s in (-1, 1))})
+        return atoms + mp.quad(lambda x: beyond(mpf(t) - 2 * x + e) * mp.exp(-x) / 2, kinks)
+
+
+@pytest.mark.parametrize("t", [-1.0 + 1e-9, -0.5, 1e-9, -1e-9, 0.3, 1 - 1e-9, 1.0, 1.2])
+def test_cdf_of_a_product_steps_at_its_atoms(t):
+    """The masses at -1, 0 and 1, of 0.25, 0.3 and 0.09, are summed; the rest is known to 3e-3."""
+    low, high = (to.Laplace(0.5) ** 2).law.cdf(t)
+    with mp.workdps(40):
+        truth = 1 - laplace_beyond(t)
+    assert low <= truth <= high
+    assert high - low <= 3e-3
+
+
+@pytest.mark.parametrize(
+    ("curve", "supremum"),
+    [
+        (to.Laplace(1 / 6) ** 6, 1.0),
+        (to.PureDP(0.5) ** 4, 2.0),
+        (to.approximate_dp(0.5, 1e-9) ** 4, 2.0),
+    ],
+    ids=repr,
+)
+def test_quantiles_end_at_the_supremum(curve, supremum):
+    assert curve.law.quantile(0.999, under="Q") == supremum
+    assert curve.law.quantile(0.001) == -supremum
+    assert curve.law.cdf(supremum) == to.Bounds(1.0, 1.0)
+    assert curve.law.cdf(-supremum * (1 + 1e-9), under="Q") == to.Bounds(0.0, 0.0)
+
+
+@pytest.mark.parametrize("k", [2, 5, 9])
+def test_cdf_of_a_product_of_atoms_is_a_sum(k):
+    """P(L <= t) of k rounds of response, enumerated in 40 digits; quantiles are its losses."""
+    law = (to.PureDP(0.5) ** k @ to.PureDP(0.25)).law
+    with mp.workdps(40):
+        p = [1 / (1 + mp.exp(mpf(-e))) for e in (0.5, 0.25)]  # mass of the loss -e under P
+
+        def mass(j: int, up: int) -> mpf:
+            return mp.binomial(k, j) * (1 - p[0]) ** j * p[0] ** (k - j) * (1 - p[1] if up else p[1])
+
+        atoms = sorted(
+            ((2 * j - k) * 0.5 + (2 * up - 1) * 0.25, mass(j, up)) for j in range(k + 1) for up in (0, 1)
+        )
+        for n, (loss, _) in enumerate(atoms):
+            below = mp.fsum(m for _, m in atoms[:n])
+            for t, truth in ((loss - 1e-9, below), (loss + 1e-9, below + atoms[n][1])):
+                low, high = law.cdf(t)
+                assert low - mpf("1e-35") <= truth <= high + mpf("1e-35")
+                assert high - low <= 1e-11
+            assert law.quantile(float(below + atoms[n][1] / 2)) == pytest.approx(loss, abs=1e-12)

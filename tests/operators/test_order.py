@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import exact_curves, factors, log_uniform, small_exact_curves, symmetric_families
-from tradeoff.errors import DomainError, SymbolError, Undecided
+from tradeoff.errors import SymbolError, Undecided
 
 G, P, Lap, TV, dp, thin = (
     to.Gaussian,
@@ -26,7 +26,7 @@ G, P, Lap, TV, dp, thin = (
     to.approximate_dp,
     to.subsample,
 )
-THIRD = Fraction(1, 3)
+THIRD, HALF = Fraction(1, 3), Fraction(1, 2)
 HALF_TAKEN = thin(G(1), 0.5)
 ONE_ORDER = thin(Lap(1), 0.1)
 
@@ -388,10 +388,76 @@ def test_shares_that_round_alike_are_told_apart() -> None:
     assert verdict(g, f) is True
 
 
-
-
 def test_the_smallest_share_is_kept() -> None:
     share = Fraction(1, 10**400)
     f = to.mixture({TV(1): share, to.Identity(): 1 - share})
     assert 0 < f.bounds.delta(0.0).upper < 1e-322
     assert f.bounds.delta(0.0).lower == 0
+
+
+# (epsilon, delta) pairs, and masses in floats.
+
+PAIRS = {0.5: 0.1, 1.0: 0.01, 2.0: 0.0}
+
+
+def test_profile_of_one_pair_is_approximate_dp() -> None:
+    assert to.Profile.from_epsilon_delta({0.5: 0.1}) == dp(0.5, 0.1)
+    assert to.Profile.from_epsilon_delta({0.5: 0.1, 0.7: 0.2}) == dp(0.5, 0.1)  # the first implies the second
+    assert to.Profile.from_epsilon_delta({0: THIRD}) == TV(THIRD)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PAIRS.items())
+def test_profile_is_above_its_own_pairs(epsilon: float, delta: float) -> None:
+    """Proposition 2.11: f_{eps,delta} is below the maximum of all, though e^eps is rounded in its polygon."""
+    f = to.Profile.from_epsilon_delta(PAIRS)
+    assert f >= dp(epsilon, delta)
+    assert f.dominates(dp(epsilon, delta), failure=1e-15)
+    assert f >= dp(math.nextafter(epsilon, 9), delta)
+    assert not f >= dp(epsilon * 0.999, delta)
+    if delta:
+        assert not f >= dp(epsilon, delta * 0.999)
+
+
+def test_profile_is_above_the_maximum_of_its_pairs() -> None:
+    f = to.Profile.from_epsilon_delta(PAIRS)
+    assert f >= to.maximum(*(dp(*pair) for pair in PAIRS.items()))
+    assert f >= to.Profile.from_epsilon_delta({0.5: 0.1})
+    assert not to.Profile.from_epsilon_delta({0.5: 0.1}) >= f
+
+
+def test_order_of_masses_in_another_order_is_equality() -> None:
+    p, q = [0.1, 0.2, 0.3, 0.4], [0.35, 0.15, 0.45, 0.05]
+    f = to.from_masses(p, q)
+    for k in range(4):
+        g = to.from_masses(p[k:] + p[:k], q[k:] + q[:k])
+        assert f == g
+        assert f >= g >= f
+
+
+@pytest.mark.parametrize("change", [lambda f: f, lambda f: ~f, lambda f: f @ f, lambda f: f.group(2)])
+def test_order_of_masses_in_floats_is_not_refuted_by_rounding(
+    change: Callable[[to.TradeOff], to.TradeOff],
+) -> None:
+    """Outcomes merged by hand: 0.1 + 0.2 is not 0.3 in floats, and 0.6/0.2 is not 0.3/0.1."""
+    f, g = to.from_masses([0.1, 0.2, 0.7], [0.3, 0.6, 0.1]), to.from_masses([0.3, 0.7], [0.9, 0.1])
+    worse = to.from_masses([0.3, 0.7], [0.9001, 0.0999])
+    for one, two in ((f, g), (g, f)):
+        assert verdict(change(one), change(two)) is not False
+        assert verdict(change(one), change(worse)) is True
+        assert verdict(change(worse), change(two)) is False
+
+
+def test_order_of_masses_in_floats_against_pairs() -> None:
+    f = to.from_masses([0, 0.3, 0.7], [0.1, 0.6, 0.3])
+    assert verdict(f, dp(math.log(2), 0.1)) is not False
+    assert verdict(f, dp(math.log(2), 0.1 + 1e-12)) is not False
+    assert verdict(f, dp(math.log(2) + 1e-12, 0.1 + 1e-12)) is True
+    assert verdict(f, dp(math.log(2), 0.1 - 1e-12)) is False
+    assert verdict(f, dp(math.log(2) - 1e-9, 0.1)) is False
+
+
+def test_order_of_fractions_is_exact() -> None:
+    f, e = to.from_masses([HALF, HALF], [HALF / 2, 3 * HALF / 2]), Fraction(1, 10**30)
+    g = to.from_masses([HALF, HALF], [HALF / 2 - e, 3 * HALF / 2 + e])
+    assert f >= g
+    assert not g >= f

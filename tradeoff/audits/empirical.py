@@ -13,7 +13,7 @@ from scipy.special import expit, logit, ndtri
 from tradeoff.audits.rates import combined, jointly, most, nodes, sure, tail
 from tradeoff.audits.refutation import Refutation, allowance, claimed
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Number, Numbers, number, reals
+from tradeoff.curves.parameters import Number, Numbers, flattened, number, reals, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.errors import DomainError, shown
@@ -23,7 +23,6 @@ from tradeoff.intervals.polygon import ONE, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array, Index, down
 from tradeoff.limits.approximate import ApproximateCurve
-from tradeoff.limits.band import flattened, shaped
 from tradeoff.operators.tabulate import Tabulated
 
 _PASSES = 40  # sweeps that drop points above the chord of their neighbours; each of random scores drops half

@@ -203,9 +203,7 @@ def _limits(how: How) -> QueryOptions:
     asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
     method, progress, jobs = (asked.get(name) for name in ("method", "progress", "jobs"))
     if not (method is None or (isinstance(method, str) and method in METHODS)):
-        gone = isinstance(method, str) and method == "saddle-point"
-        moved = "; saddle-point bounds are those of to.limits.saddle_point(f)" if gone else ""
-        raise DomainError(f"method = {shown(method)} is none of {', '.join(METHODS)}{moved}")
+        raise DomainError(f"method must be one of {', '.join(METHODS)}, got {shown(method)}")
     if asked.pop("memory", None) is not None:
         asked["memory"] = count("memory", how["memory"], 1)
         if asked["memory"] < MEGABYTE:

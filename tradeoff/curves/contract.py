@@ -269,7 +269,25 @@ class TradeOff(Hooks):
         return symmetrise(self, assume=assume)
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of ``k`` >= 0 records, for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
+        """Guarantee for groups of ``k`` >= 0 records: 1 - (1 - f)^(o k) (Dong, Roth, Su 2022, Theorem 2.14).
+
+        It covers k steps, each of which has at least f in the same order. If f holds for every ordered pair
+        of neighbours, these are any k changes, and ``f.symmetrise(assume="both-orders").group(k)`` is tighter
+        for asymmetric f. If f is one order of adding a record, these are k records added (``~f``: removed);
+        for additions and removals mixed take ``f.symmetrise(assume="either-order").group(k)``.
+
+        Parameters
+        ----------
+        k
+            Number of records in the group; 0 gives the identity.
+
+        Examples
+        --------
+        >>> from fractions import Fraction as F
+        >>> from tradeoff import from_masses
+        >>> from_masses([F(1, 2), F(1, 2)], [F(1, 5), F(4, 5)]).group(2)
+        PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order)
+        """
         from tradeoff.operators.group import group
 
         return group(self, k)

@@ -207,3 +207,16 @@ def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
     if isinstance(value, bool | np.bool_) or not low <= integer <= high:
         raise domain(name, value, allowed)
     return integer
+
+
+def flattened(name: str, value: Any, low: float, high: float) -> tuple[Array, tuple[int, ...]]:
+    """Return numbers of a range in one row, and their shape."""
+    array = reals(name, value)
+    if not np.all((array >= low) & (array <= high)):
+        raise domain(name, value, f"in [{low:g}, {high:g}]")
+    return array.ravel(), array.shape
+
+
+def shaped(side: Array, shape: tuple[int, ...]) -> Any:
+    """Return a row in a shape, a float of none."""
+    return side.reshape(shape) if shape else float(side[0])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import assuming
+from tradeoff.curves.hooks import assuming, gathered
 from tradeoff.curves.parameters import Number, count, exact_number
 from tradeoff.curves.vertices import canonical, chained, checked, interpolate, lowest, masses, read, scattered
 from tradeoff.errors import SizeError
@@ -59,6 +59,8 @@ class PiecewiseLinear(TradeOff):
     """
 
     assumptions: tuple[str, ...] = ()
+    pairs: tuple[tuple[Fraction, Fraction], ...] = ()  # (epsilon, delta) guarantees that the curve is made of
+    is_rounded = False  # whether fractions come from floats, so that the order is not refuted by an ulp
 
     def __init__(self, alpha: Iterable[Number], beta: Iterable[Number]) -> None:
         x, y, self.exact, rounded = read(alpha, beta)
@@ -111,7 +113,13 @@ class PiecewiseLinear(TradeOff):
         if (every := tuple(dict.fromkeys((*self.assumptions, *assumptions)))) == self.assumptions:
             return self
         curve = self.of_checked(self.alpha, self.beta, self.complements, exact=self.exact)
-        curve.assumptions = every
+        curve.assumptions, curve.is_rounded, curve.pairs = every, self.is_rounded, self.pairs
+        return curve
+
+    def made_of(self, *curves: PiecewiseLinear) -> PiecewiseLinear:
+        """Return this fresh curve with the assumptions of its operands, and as rounded as they are."""
+        curve = self.assuming(*gathered(curves))
+        curve.is_rounded = any(f.is_rounded for f in curves)
         return curve
 
     @classmethod
@@ -185,7 +193,7 @@ class PiecewiseLinear(TradeOff):
     def rational(self) -> PiecewiseLinear:
         """Return the same curve with fractions for vertices, which every operation keeps exact."""
         x, y = (np.array(side, dtype=object) for side in zip(*self.vertices, strict=True))
-        return self if self.exact else self.of_checked(x, y, exact=True).assuming(*self.assumptions)
+        return self if self.exact else self.of_checked(x, y, exact=True).made_of(self)
 
     @classmethod
     def _remembered(cls) -> set[str]:
@@ -266,11 +274,11 @@ class PiecewiseLinear(TradeOff):
     def inverse(self) -> PiecewiseLinear:
         rest, power = self.complements
         turned = self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1])
-        return self.of_checked(*turned, exact=self.exact).assuming(*self.assumptions)
+        return self.of_checked(*turned, exact=self.exact).made_of(self)
 
     def floats(self) -> PiecewiseLinear:
         """Return the same curve in floats: vertices rounded, and what is no longer convex put down."""
-        return self.hull(*self.points[:2]).assuming(*self.assumptions) if self.exact else self
+        return self.hull(*self.points[:2]).made_of(self) if self.exact else self
 
     def atoms(self) -> tuple[Any, Any]:
         """Return the P- and Q-masses of the segments, by decreasing ratio, from the small numbers."""
@@ -293,13 +301,13 @@ class PiecewiseLinear(TradeOff):
         """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
         k = count("k", k)
         short = self.exact and k <= _LARGEST_GROUP and k * self.bits <= _LONGEST
-        if not (short and self.symmetric):
+        if not short:
             return super().group(k)
         vertices = np.array([0, Fraction(1)]), np.array([Fraction(1), 0])
         for _ in range(k):
             vertices = chained(vertices, (self.alpha, self.beta))
             capped(len(vertices[0]))
-        return self.of_checked(*vertices, exact=True).assuming(*self.assumptions)
+        return self.of_checked(*vertices, exact=True).made_of(self)
 
     @property
     def bits(self) -> int:

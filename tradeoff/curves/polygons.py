@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from tradeoff.curves.hooks import gathered
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.curves.vertices import interpolate
 from tradeoff.intervals.polygon import ONE, hull, lower_hull, whole
@@ -23,7 +22,7 @@ def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
     start = f.beta[0] * g.beta[0]
     alpha = np.append(0 * start, np.cumsum(mass_p[order]))
     beta = start - np.append(0 * start, np.cumsum(mass_q[order]))
-    return PiecewiseLinear(alpha.tolist(), beta.tolist()).assuming(*gathered((f, g)))
+    return PiecewiseLinear(alpha.tolist(), beta.tolist()).made_of(f, g)
 
 
 def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
@@ -40,9 +39,9 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
     """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
     if not (largest or f.exact or g.exact) and (found := _hull_of_floats(f, g)):
-        return found.assuming(*gathered((f, g)))
+        return found.made_of(f, g)
     points = _maximum(f.rational(), g.rational()) if largest else _hull(f.rational(), g.rational())
-    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g).assuming(*gathered((f, g)))
+    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g).made_of(f, g)
 
 
 def _hull(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:

@@ -280,9 +280,10 @@ class LogConcaveShift(TradeOff):
         return LogConcaveShift(self.name, self.arguments, -self.shift)
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of ``k``: the curve of k times the shift, for symmetric f."""
-        if not self.symmetric:
-            return super().group(k)
+        """Guarantee for groups of ``k``: the curve of k times the shift.
+
+        The optimal tests reject above a threshold, and 1 - f takes P(X > t) to P(X > t - shift).
+        """
         times = count("k", k, 0, MOST)
         return LogConcaveShift(self.name, self.arguments, times * self.shift) if times else Identity()
 

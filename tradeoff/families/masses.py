@@ -35,7 +35,8 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     -------
     PiecewiseLinear
         Exact. A float is the fraction it is; where masses with floats add up to 1 only within 1e-9, the curve
-        is that of the masses divided by their sum, so that rounding puts no mass at infinity.
+        is that of the masses divided by their sum, so that rounding puts no mass at infinity. The order of
+        two polygons raises ``Undecided`` where masses in floats are closer than their rounding.
 
     Raises
     ------
@@ -60,7 +61,9 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     """
     labels, pairs = _paired(p, q)
     of_p, of_q = zip(*pairs, strict=True) if pairs else ((), ())
-    return _of_wholes(_wholes("p", labels, of_p), _wholes("q", labels, of_q))
+    curve = _of_wholes(_wholes("p", labels, of_p), _wholes("q", labels, of_q))
+    curve.is_rounded = not all(isinstance(mass, Rational) for mass in (*of_p, *of_q))
+    return curve
 
 
 def _paired(p: Any, q: Any) -> tuple[list[Any], list[tuple[Any, Any]]]:

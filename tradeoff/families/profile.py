@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, called, shown
+from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, envelope, whole
 
@@ -29,10 +31,8 @@ class Profile:
     """Curves given by their profiles: from dual to primal (Dong, Roth, Su 2022, Proposition 2.11)."""
 
     @staticmethod
-    def from_epsilon_delta(
-        guarantees: Guarantees, epsilons: Iterable[float] | None = None
-    ) -> PiecewiseLinear:
-        """Greatest symmetric curve implied by (eps, delta)-DP at every listed pair: max of f_{eps,delta}.
+    def from_epsilon_delta(guarantees: Guarantees, epsilons: Iterable[float] | None = None) -> TradeOff:
+        """Return the greatest symmetric curve implied by (eps, delta)-DP at all pairs: max of f_{eps,delta}.
 
         Parameters
         ----------
@@ -47,10 +47,11 @@ class Profile:
 
         Returns
         -------
-        PiecewiseLinear
-            max over the pairs of max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}, in fractions;
-            e^eps is a float rounded up, and so the curve below (Dong, Roth, Su 2022, Proposition 2.11 and
-            2.12).
+        TradeOff
+            max over the pairs of max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)} (Dong, Roth, Su
+            2022, Proposition 2.11 and 2.12): ``approximate_dp(epsilon, delta)`` if one pair implies all
+            others, else a ``PiecewiseLinear`` in fractions, which is lower by the rounding of e^eps to a
+            float. The order ``>=`` compares with (epsilon, delta)-DP by the pairs, which are not rounded.
 
         Raises
         ------
@@ -70,12 +71,18 @@ class Profile:
         pairs = _pairs(guarantees, epsilons)
         epsilon = [number("epsilon", e, 0, 700) for e, _ in pairs]
         delta = [number("delta", d, 0, 1) for _, d in pairs]
+        given = list(zip(epsilon, delta, strict=True))
+        for k, (e, d) in enumerate(given):
+            if all(e <= other and d <= least for other, least in given):
+                return approximate_dp(*pairs[k])
         lines: list[Line] = []
-        for e, d in zip(epsilon, delta, strict=True):
+        for e, d in given:
             slope, kept = whole(float(exp(e).upper)), ONE - whole(d)
             lines += [(slope, ONE, kept), (ONE, slope, kept)]
         corners = [(Fraction(x, d), Fraction(y, d)) for x, y, d in envelope(lines)]
-        return PiecewiseLinear(*zip(*corners, strict=True))
+        curve = PiecewiseLinear(*zip(*corners, strict=True))
+        curve.pairs = tuple((Fraction(e), Fraction(d)) for e, d in given)
+        return curve
 
 
 def _pairs(guarantees: Any, epsilons: Iterable[float] | None) -> list[tuple[Any, Any]]:

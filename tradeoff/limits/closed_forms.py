@@ -21,7 +21,7 @@ class Moments(NamedTuple):
     """Of L under P, given that it is finite and shifted so that e^L has mean one.
 
     ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3 with ``shift`` undone,
-    ``cumulant3`` = E(L - E L)^3, ``fourth`` = E(L - E L)^4; ``cumulant4`` is an estimate.
+    ``cumulant3`` = E(L - E L)^3; ``cumulant4`` is an estimate.
     """
 
     kl: Bounds
@@ -30,13 +30,12 @@ class Moments(NamedTuple):
     kappa3: Bounds
     shift: Bounds
     cumulant3: Bounds
-    fourth: Bounds
     cumulant4: float
 
 
 NOTHING = Bounds(0.0, 0.0)
 # Of a loss that is 0 wherever it is finite.
-CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, 0.0)
+CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, 0.0)
 
 
 def closed_form(curve: TradeOff) -> Moments | None:
@@ -117,8 +116,8 @@ def _digits(parameter: float) -> tuple[Any, Any]:
 
 
 def _enclosed(kl: Any, variance: Any, third: Any, kappa3: Any, cumulant3: Any, fourth: Any) -> Moments:
-    a, b, c, d, e, f = map(_around, (kl, variance, third, kappa3, cumulant3, fourth))
-    return Moments(a, b, c, d, NOTHING, e, f, float(fourth - 3 * variance**2))
+    a, b, c, d, e = map(_around, (kl, variance, third, kappa3, cumulant3))
+    return Moments(a, b, c, d, NOTHING, e, float(fourth - 3 * variance**2))
 
 
 def _around(value: Any) -> Bounds:

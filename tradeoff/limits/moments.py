@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log, log1p, maximum
-from tradeoff.intervals.rounding import Array, around
+from tradeoff.intervals.rounding import around
 from tradeoff.limits.closed_forms import CONSTANT, NOTHING, Moments, closed_form
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.law import LossLaw
@@ -70,23 +69,23 @@ def of_law(law: LossLaw) -> Moments:
     kl = finite.remainder(1.0)
     centre = -(kl.lower + kl.upper) / 2
     off = -kl - centre  # E L - c, where E (L - c)^r are measured
-    doubt = size(off)
+    doubt = max(off.upper, -off.lower)
 
     def expected(distance: Function, r: int) -> Bounds:
         return Bounds(*finite.expectation(*powered(distance, r)))
 
-    square, cube, fourth = (expected(lambda x: np.abs(x - centre), r) for r in (2, 3, 4))
+    square, cube = (expected(lambda x: np.abs(x - centre), r) for r in (2, 3))
     below = expected(lambda x: np.maximum(centre - x, 0.0), 3)
     variance = square - off**2
     return Moments(
         kl=kl,
         variance=Bounds(max(variance.lower, 0.0), variance.upper),
-        third=recentred(cube, doubt, 3),
+        # A centre off by d moves the cube root of E|L - c|^3 by at most d (Minkowski).
+        third=maximum(exp(log(cube) / 3) + within(doubt), 0.0) ** 3,
         kappa3=expected(lambda x: np.abs(x - finite.shift), 3),
         shift=shift,
         # E(L - c)^3 = E|L - c|^3 - 2 E(c - L)_+^3; about c + d = E L it is less 3 d E(L - c)^2 - 2 d^3.
         cumulant3=cube - 2 * below - 3 * off * square + 2 * off**3,
-        fourth=recentred(fourth, doubt, 4),
         cumulant4=finite.estimate(lambda x: (x - centre) ** 4) - 3 * square.upper**2,
     )
 
@@ -96,21 +95,9 @@ def known_mass(mass: float) -> Bounds:
     return clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0) if mass else NOTHING
 
 
-def recentred(power: Bounds, doubt: float | Array, order: int) -> Bounds:
-    """Return E|L - E L|^r from E|L - c|^r: a centre off by d moves its r-th root by at most d (Minkowski)."""
-    root = exp(log(power) / order) + within(doubt)
-    return maximum(root, 0.0) ** order
-
-
-def within(error: float | Array) -> Bounds:
+def within(error: float) -> Bounds:
     """Bound what is at most so far from 0."""
     return Bounds(-error, error)
-
-
-def size(x: Bounds) -> Any:
-    """Bound how far from 0 the truth is."""
-    found = np.maximum(np.abs(x.lower), np.abs(x.upper))
-    return found if found.ndim else float(found)
 
 
 def powered(distance: Function, r: int) -> tuple[Function, Function, Function]:

@@ -14,10 +14,10 @@ from scipy.special import log_ndtr, ndtri
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, minimum
 from tradeoff.intervals.rounding import UNIT, Array, down, up
-from tradeoff.limits.band import STEEPEST
 from tradeoff.limits.closed_forms import NOTHING
 from tradeoff.limits.moments import within
 
+_STEEPEST = 600.0  # no line is steeper than e^600: floats hold its product with any probability
 _WIDEST = 40.0  # quantiles of a float probability are nearer than this
 
 # Thresholds whose slopes make the guarantee: dense where probabilities are neither 0 nor 1.
@@ -133,7 +133,7 @@ class NormalPair:
         with np.errstate(over="ignore"):
             loss = np.log(r) + (z - (r * z - d)) * (z + (r * z - d)) / 2
         moved = np.log1p(-self.q_plus.upper) - np.log1p(-self.p_minus.upper)
-        return np.asarray(np.clip(loss + moved, -STEEPEST, STEEPEST))
+        return np.asarray(np.clip(loss + moved, -_STEEPEST, _STEEPEST))
 
 
 def log_phi(x: Bounds | ArrayLike) -> Bounds:

@@ -94,7 +94,7 @@ def _loss_sum(powers: dict[TradeOff, int], side: int) -> LossSum:
 def _smoothed(factor: TradeOff, side: int, *, reverse: bool = False) -> Moments:
     """Return a factor's moments; G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish."""
     found = moments(factor, reverse=reverse)[side]
-    return found._replace(third=NOTHING, fourth=NOTHING) if isinstance(factor, Gaussian) else found
+    return found._replace(third=NOTHING) if isinstance(factor, Gaussian) else found
 
 
 def rough(law: Law) -> Law:

@@ -36,7 +36,7 @@ Real = Fraction | float  # an exact rational, or an infinity
 Span = tuple[Real, Real]  # numbers at or below and at or above the truth
 
 _MOST = 5000  # vertices compared one by one, at microseconds each; beyond, the bounds of the whole curves do
-_NOISE = 16 * Fraction(UNIT)  # what vertices in floats may be off: no smaller violation refutes an order
+_NOISE = 16 * Fraction(UNIT)  # relative error of vertices given in floats: no smaller violation refutes
 _FEW = 16  # masses at infinity multiplied exactly: fractions grow by 53 bits a factor; so many are instant
 
 
@@ -126,15 +126,21 @@ def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
 
 
 def polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
-    """Compare two piecewise-linear curves exactly; of vertices in floats no rounding refutes."""
+    """Compare two piecewise-linear curves exactly; of numbers given in floats no rounding refutes."""
     if f == g:
         return True
     if _many(f, g):
         return None
     lower, crossed = g.rational(), _crossed(f, g)
-    noise = 0 if f.exact and g.exact else _NOISE
+    noise = _noise(f, g) if f.exact and g.exact else _NOISE
     farther = [(a + noise * a, b + noise * b) for a, b in crossed]
     return True if not crossed else False if any(lower.at(a) > b for a, b in farther) else None
+
+
+def _noise(*curves: TradeOff) -> Fraction:
+    """Return the relative error of vertices that were made of numbers in floats."""
+    rounded = (isinstance(f, PiecewiseLinear) and f.is_rounded for f in curves)
+    return _NOISE if any(rounded) else Fraction(0)
 
 
 def _many(*curves: PiecewiseLinear) -> bool:
@@ -156,7 +162,12 @@ def pure(f: TradeOff, g: TradeOff) -> Verdict:
     if goal is None or f.free_symbols:
         return None
     epsilon, delta = Fraction(goal[0]), goal[1]
-    return every(_ended(lost(one), top(one), epsilon, epsilon, delta) for one in both_orders(f))
+    if isinstance(f, PiecewiseLinear) and any(e <= epsilon and d <= delta for e, d in f.pairs):
+        return True
+    most, noise = epsilon + _noise(f) * (1 + epsilon), _noise(f) * delta
+    return every(
+        _ended(lost(one), top(one), (epsilon, most), (delta, delta + noise)) for one in both_orders(f)
+    )
 
 
 def every(verdicts: Iterable[Verdict]) -> Verdict:
@@ -165,11 +176,11 @@ def every(verdicts: Iterable[Verdict]) -> Verdict:
     return False if False in found else True if all(found) else None
 
 
-def _ended(mass: Span, losses: Span, least: Real, most: Real, delta: Fraction) -> Verdict:
-    """Whether delta_f <= delta at an epsilon between ``least`` and ``most``, by Q(L = inf) and sup L of f."""
-    if mass[1] <= delta and losses[1] <= least:
+def _ended(mass: Span, losses: Span, epsilon: Span, delta: Span) -> Verdict:
+    """Whether delta_f(epsilon) <= delta, by Q(L = inf) and sup L of f."""
+    if mass[1] <= delta[0] and losses[1] <= epsilon[0]:
         return True
-    return False if mass[0] > delta or (mass[0] == delta and losses[0] > most) else None
+    return False if mass[0] > delta[1] or (mass[0] == delta[1] and losses[0] > epsilon[1]) else None
 
 
 def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
@@ -236,7 +247,7 @@ def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
     found: dict[Line, Verdict] = {}
     for one, flipped in ((f, False), (f.inverse(), True)):
         mine = [line for line in lines if line.flipped == flipped]
-        found.update(zip(mine, _below(one, mine), strict=True))
+        found.update(zip(mine, _below(one, mine, _noise(f, g)), strict=True))
         if False in found.values():
             return False
     doubtful = [line for line, verdict in found.items() if verdict is None]
@@ -247,16 +258,26 @@ def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
     raise Undecided(message, at)
 
 
-def _below(f: TradeOff, lines: Sequence[Line]) -> list[Verdict]:
-    """Whether delta_f <= delta at each line, by the ends of the profile, else by its bounds; delta falls."""
+def _below(f: TradeOff, lines: Sequence[Line], noise: Fraction) -> list[Verdict]:
+    """Whether delta_f <= delta at each line, by the ends of the profile, else by its bounds; delta falls.
+
+    Masses that are off by ``noise``, relative, move delta by at most so much in all, and a loss as well.
+    """
     ends = lost(f), top(f)
-    verdicts = [_ended(*ends, Fraction(line.least), Fraction(line.most), line.delta) for line in lines]
+    verdicts = [
+        _ended(
+            *ends,
+            (Fraction(line.least), Fraction(line.most) + noise * (1 + Fraction(line.most))),
+            (line.delta, line.delta + noise * line.delta),
+        )
+        for line in lines
+    ]
     left = [k for k, verdict in enumerate(verdicts) if verdict is None]
     if left and False not in verdicts:
         most = f.bounds.delta([lines[k].least for k in left]).upper
         least = f.bounds.delta([lines[k].most for k in left]).lower
         for k, high, low in zip(left, most.tolist(), least.tolist(), strict=True):
-            verdicts[k] = True if high <= lines[k].delta else False if low > lines[k].delta else None
+            verdicts[k] = True if high <= lines[k].delta else False if low > lines[k].delta + noise else None
     return verdicts
 
 
@@ -278,14 +299,15 @@ def corners_of(f: TradeOff) -> list[Corner] | None:
         zero, start = (Fraction(0), Fraction(0)), (kept, kept)
         return [Corner(zero, start), *([Corner(inner, inner)] if epsilon else []), Corner(start, zero)]
     if isinstance(f, PiecewiseLinear) and len(f.alpha) <= _MOST:
-        return [Corner((a, a), (b, b)) for a, b in f.vertices]
+        grown = 1 + _noise(f)
+        return [Corner((a, a * grown), (b, b * grown)) for a, b in f.vertices]
     return None
 
 
 def _above_corners(corners: Sequence[Corner], g: TradeOff) -> Verdict:
     """Whether g lies below every vertex: its masses at infinity at the ends, its bounds between."""
     back = g.inverse()
-    verdicts = [_less(lost(g), corners[0].beta[0]), _less(lost(back), corners[-1].alpha[0])]
+    verdicts = [_less(lost(g), corners[0].beta), _less(lost(back), corners[-1].alpha)]
     if False in verdicts:
         return False
     inner = corners[1:-1]
@@ -297,9 +319,9 @@ def _above_corners(corners: Sequence[Corner], g: TradeOff) -> Verdict:
     return every(verdicts)
 
 
-def _less(mass: Span, height: Real) -> Verdict:
+def _less(mass: Span, height: Span) -> Verdict:
     """Whether g starts at ``height`` or lower: 1 - mass <= height."""
-    return True if 1 - mass[0] <= height else False if 1 - mass[1] > height else None
+    return True if 1 - mass[0] <= height[0] else False if 1 - mass[1] > height[1] else None
 
 
 def _under(g: TradeOff, corners: Sequence[Corner]) -> list[Verdict]:

@@ -63,6 +63,9 @@ class Group(OfBeta):
         base: TradeOff = change(self.operands[0])
         return base.group(change(self.k))
 
+    def inverse(self) -> TradeOff:
+        return self if self.symmetric else Group(self.operands[0].inverse(), self.k)
+
     @property
     def free_symbols(self) -> frozenset[Any]:
         return super().free_symbols | symbols_of(self.k)
@@ -77,6 +80,10 @@ class Group(OfBeta):
             return Bounds(0.0, 0.0)
         low, high = 1 - Bounds(*self.beta_bounds(np.zeros(1), None))
         return clip(Bounds(float(low[0]), float(high[0])), 0.0, 1.0)
+
+    @property
+    def p_minus(self) -> float:
+        return self.inverse().q_plus
 
     @property
     def sup_loss(self) -> float:
@@ -117,16 +124,14 @@ def _(curve: Group) -> Form:
 
 
 def group(f: TradeOff, k: Any) -> TradeOff:
-    """Guarantee for groups of ``k`` <= 10 000 records, for symmetric f (Dong, Roth, Su 2022, Theorem 2.14).
+    """Guarantee for ``k`` <= 10 000 steps of the same order: 1 - (1 - f)^(o k).
 
-    For a curve of one order the formula covers k changes in the same direction only, so it is refused: take
-    the envelope first, then the group.
+    If T(P, Q) >= f and T(Q, R) >= g, a test with E_P <= alpha has E_Q <= 1 - f(alpha), so T(P, R) >=
+    g(1 - f(alpha)): f need not be symmetric (Dong, Roth, Su 2022, proof of Theorem 2.14).
     """
     k = k if is_symbol(k) else count("k", k)
     if k == 0:
         return Identity()
-    if not f.symmetric:
-        raise DomainError("group needs a symmetric curve; take f.symmetrise(assume='either-order').group(k)")
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (f, k)
     if not is_symbol(steps) and steps > _MOST:
         most = f"{_MOST}, the most compositions of a curve without a closed form"

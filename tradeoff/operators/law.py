@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import Literal, get_args, overload
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 
+from tradeoff.composition import exact
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals
 from tradeoff.curves.tensor import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds, held
-from tradeoff.intervals.functions import clip, exp, expm1
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational
 from tradeoff.intervals.roots import largest
-from tradeoff.intervals.rounding import UNIT, Array, around
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant
+from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.law import LossLaw, masses
+from tradeoff.operators.corners import top
 
 Under = Literal["P", "Q"]
 _STEP = 1e-3  # step of difference quotients: a thousandth of a nat, so that last digits cost a trillionth
@@ -34,6 +39,7 @@ _BEYOND = 1e-300  # mass of tails that no cell holds, of what is no float, and o
 _FARTHEST = 690.0  # loss whose e^t is still a float
 _MOST = 1e300  # loss, in nats, beyond which no quantile is looked for
 _LEAST = 1e-290  # mass below which none is told from 0
+_MOST_ATOMS = 2**16  # atoms of a product summed apart, at each loss
 _MOST_DRAWN = 10**9  # samples drawn at once: 8 GB
 _OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
 
@@ -83,10 +89,12 @@ class Law:
 
     @property
     def atoms(self) -> tuple[Array, Array, Array]:
-        """Return losses, P- and Q-masses of the point masses; of a product, only if it is a single law."""
-        if len(self._factors) != 1 or self._factors[0][1] != 1:
+        """Return losses, P- and Q-masses of the point masses; of a product, only if they are all there is."""
+        alone = len(self._factors) == 1 and self._factors[0][1] == 1
+        law = self._factors[0][0] if alone else self._single
+        if law is None:
             raise DomainError("the atoms of a product are not listed; ask those of its factors")
-        loss, log_p, _ = self._factors[0][0].atoms
+        loss, log_p, _ = law.atoms
         return loss, np.exp(log_p), np.exp(log_p + loss)
 
     @overload
@@ -97,6 +105,7 @@ class Law:
         """Return P(L <= loss) or Q(L <= loss), bounded from both sides.
 
         The slope of the convex profile in s = e^eps is -P(L > eps): between those of chords on both sides.
+        Known atoms of a product, those at its ends among them, are summed apart.
         """
         choice("under", under, get_args(Under))
         at = reals("loss", loss)
@@ -104,11 +113,13 @@ class Law:
             raise DomainError(f"loss = {shown(loss)} holds NaN; give losses in nats")
         low, high = np.zeros(at.shape), np.ones(at.shape)
         low[at == np.inf] = 1.0
-        lost = self.curve.p_minus if under == "P" else 0.0
-        least, most = clip(held(*around(lost, 4)), 0.0, 1.0) if lost else (0, 0)
-        low[at == -np.inf], high[at == -np.inf] = least, most
         finite = np.isfinite(at)
         low[finite], high[finite] = self._cdf(at[finite], under)
+        # No finite loss is above the supremum, or below that of the other order.
+        above, below = finite & (at >= self.supremum), at < -self._turned.supremum
+        low[above], high[above] = 1 - self.curve.mass_at_infinity if under == "Q" else (1.0, 1.0)
+        below |= at == -np.inf
+        low[below], high[below] = self._turned.curve.mass_at_infinity if under == "P" else (0.0, 0.0)
         return Bounds(low, high) if at.ndim else Bounds(float(low), float(high))
 
     def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
@@ -118,17 +129,56 @@ class Law:
         low = np.where((at >= _FARTHEST) & (under == "P"), 1 - UNIT, 0.0)  # the float below 1
         high = np.where((at <= -_FARTHEST) & (under == "Q"), 1e-290, 1.0)
         right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
-        low[right], high[right] = 1 - _beyond(self.curve, at[right], under)
-        low[left], high[left] = _beyond(self.curve.inverse(), -at[left], _OTHER[under])
+        low[right], high[right] = 1 - self.mass_beyond(at[right], under)
+        low[left], high[left] = self._turned.mass_beyond(-at[left], _OTHER[under])
         return low, high
 
-    @property
+    @cached_property
+    def supremum(self) -> float:
+        """An upper bound on the finite losses, the least float that is known to be one."""
+        most = top(self.curve)[1]
+        return float(rational(most).upper) if isinstance(most, Fraction) else most
+
+    @cached_property
+    def _turned(self) -> Law:
+        return Law(self.curve.inverse())
+
+    @cached_property
     def _single(self) -> LossLaw | None:
-        """Return the law of a single round that is known as such."""
-        if len(self._pairs) != 1:
+        """The law of a single round, or of a product of few atoms, that is known as such."""
+        if any(low is not high for low, high, _ in self._pairs):
             return None
-        ((low, high, n),) = self._pairs
-        return low if low is high and n == 1 else None
+        if len(self._factors) == 1 and self._factors[0][1] == 1:
+            return self._factors[0][0]
+        return exact.product(*zip(*self._factors, strict=True)) if self._factors else None
+
+    @cached_property
+    def _atoms(self) -> AtomicLaw | None:
+        """The atoms of a product, or those at its ends where all are too many."""
+        if any(low is not high or len(low.atoms.loss) == 0 for low, high, _ in self._pairs):
+            return None
+        counts = [n for _, n in self._factors]
+        for some in (slice(None), [0, -1], [-1]):
+            laws = [_atomic(law, some) for law, _ in self._factors]
+            if (found := exact.product(laws, counts)) is not None and len(found.loss) <= _MOST_ATOMS:
+                return found
+        return None
+
+    def mass_beyond(self, at: Array, under: Under) -> Bounds[Array]:
+        """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is no difference from 1.
+
+        They are slopes of delta in s = e^eps, between those of chords a step to either side. Known atoms are
+        not smeared by chords: their part of delta, sum_j p_j (e^l_j - s)^+, is subtracted first.
+        """
+        places = at - _STEP, at, at + _STEP
+        profile = [self.curve.bounds.delta(x) for x in places]
+        more = clip(_slope(at, profile), 0.0, 1.0)
+        if (atoms := self._atoms) is not None:
+            known = [_of_atoms(atoms, x) for x in places]
+            rest = [delta - part for delta, (part, _) in zip(profile, known, strict=True)]
+            more = meet(more, clip(_slope(at, rest) + known[1][1], 0.0, 1.0))
+        # Q(L > t) = delta(t) + e^t P(L > t)
+        return more if under == "P" else clip(profile[1] + exp(at) * more, 0.0, 1.0)
 
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
         """Return mean and variance of the finite part of L, in nats: sums over the factors."""
@@ -161,12 +211,13 @@ class Law:
             return np.inf
         if level > 0.5:
             return self.left_above(1 - level, under=under)
-        return -Law(self.curve.inverse()).left_above(level, under=_OTHER[under])
+        return -self._turned.left_above(level, under=_OTHER[under])
 
     def left_above(self, rest: float, *, under: Under = "P") -> float:
         """Return about the loss, in nats, above which the mass ``rest`` lies; small ones keep their digits.
 
-        Of a product to 2e-3 nats, two steps of the chords that tell it, or for a mass a thousandth away.
+        Of a product to 2e-3 nats, two steps of the chords that bound it, or for a mass a thousandth away;
+        known atoms, and the supremum, to rounding.
 
         Raises
         ------
@@ -194,7 +245,15 @@ class Law:
         if rest < _LEAST or abs(found) + 2 * _STEP >= end or not self._told(found, rest, under):
             where = f"a mass of {rest!r} is below {_LEAST:g}, ends beyond {end:g} nats or is known too little"
             raise DomainError(f"{where}, and no quantile is told; ask a level nearer to 1/2")
-        return found
+        return self._snapped(found)
+
+    def _snapped(self, found: float) -> float:
+        """Return a known atom that is no farther than its error, and nothing above the supremum."""
+        if (atoms := self._atoms) is not None:
+            k = int(np.argmin(np.abs(atoms.loss - found)))
+            if abs(atoms.loss[k] - found) <= 2 * atoms.loss_error[k]:
+                found = float(atoms.loss[k])
+        return min(found, self.supremum)
 
     def _told(self, found: float, rest: float, under: Under) -> bool:
         """Whether about the mass ``rest`` of a product is proved to end two steps around a loss."""
@@ -205,15 +264,15 @@ class Law:
 
     def _above(self, t: float, under: Under) -> tuple[float, float]:
         """Bound the mass above a loss, small masses to their last digits where the loss is positive."""
-        at, other = np.array([t]), _OTHER[under]
-        sides: Bounds[Array]
-        if (single := self._single) is not None:
-            sides = Bounds(*_single_cdf(Reversed(single), -at, other))
+        at = np.array([t])
+        if t >= self.supremum:
+            low, high = np.array([*self.curve.mass_at_infinity]).reshape(2, 1) * (under == "Q")
+        elif (single := self._single) is not None:
+            low, high = _single_cdf(Reversed(single), -at, _OTHER[under])
         elif 0 <= t < _FARTHEST:
-            sides = _beyond(self.curve, at, under)
+            low, high = self.mass_beyond(at, under)
         else:
-            sides = 1 - Bounds(*self._cdf(at, under))
-        low, high = sides
+            low, high = 1 - Bounds(*self._cdf(at, under))
         return float(low[0]), float(high[0])
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
@@ -246,18 +305,41 @@ def _spread(loss: Array, atoms: Array) -> tuple[Array, Array]:
     return np.where(atom, loss, start), np.where(atom, loss, end)
 
 
-def _beyond(curve: TradeOff, at: Array, under: Under) -> Bounds[Array]:
-    """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is no difference from 1.
-
-    They are slopes of delta in s = e^eps, between those of chords a step to either side.
-    """
+def _slope(at: Array, profile: Sequence[Bounds[Array]]) -> Bounds[Array]:
+    """Bound -d delta/d e^eps from below by the chord after a loss, from above by that before it."""
+    before, here, after = profile
     t = Bounds.of(at)
-    before, here, after = (curve.bounds.delta(x) for x in (at - _STEP, at, at + _STEP))
     fall = (here - after) / expm1(Bounds.of(at + _STEP) - t)
     rise = (before - here) / -expm1(at - _STEP - t)
-    more = clip(Bounds(fall.lower, rise.upper) / exp(at), 0.0, 1.0)
-    # Q(L > t) = delta(t) + e^t P(L > t)
-    return more if under == "P" else clip(here + exp(at) * more, 0.0, 1.0)
+    return Bounds(fall.lower, rise.upper) / exp(at)
+
+
+def _atomic(law: LossLaw, some: Any) -> AtomicLaw:
+    """Return some atoms of a law as a law of their own."""
+    index = np.unique(np.arange(len(law.atoms.loss))[some])
+    loss, log_p, slack = (each[index] for each in law.atoms)
+    return AtomicLaw(loss, log_p, slack=slack, position=float(np.max(law.loss_error[index])))
+
+
+def _of_atoms(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]]:
+    """Bound sum_j p_j (e^l_j - e^t)^+ and the P-mass above t, at each loss t."""
+    loss = Bounds(atoms.loss - atoms.loss_error, atoms.loss + atoms.loss_error)
+    slack = atoms.atoms.slack
+    weights = exp(atoms.log_p) * (1 + Bounds(-slack, slack))
+    rounded = (len(slack) + 8) * UNIT  # of a sum of positive numbers, and one product
+
+    def added(each: Bounds[Array]) -> Bounds[float]:
+        return Bounds(float(np.sum(each.lower)) * (1 - rounded), float(np.sum(each.upper)) * (1 + rounded))
+
+    rows = [
+        [
+            *(exp(t) * added(weights * expm1(maximum(loss - t, 0.0)))),
+            *added(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t))),
+        ]
+        for t in at.tolist()
+    ]
+    low, high, least, most = np.array(rows).reshape(-1, 4).T
+    return Bounds(low, high), Bounds(least, most)
 
 
 def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:

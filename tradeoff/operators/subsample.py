@@ -105,7 +105,7 @@ def _exactly(f: PiecewiseLinear, p: Any) -> PiecewiseLinear:
     if alpha[-1] < 1:
         alpha, beta = [*alpha, 1], [*beta, 0]
     thinned = [p * b + (1 - p) * (1 - a) for a, b in zip(alpha, beta, strict=True)]
-    return PiecewiseLinear(alpha, thinned).assuming(*f.assumptions)
+    return PiecewiseLinear(alpha, thinned).made_of(f)
 
 
 class Subsampled(Derived):

@@ -196,4 +196,4 @@ def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
     end = [(start + height, 0 * height)] if height > 0 else []
     points = [*zip(alpha[: steep + 1], beta[: steep + 1], strict=True), *end]
     h = PiecewiseLinear(*zip(*points, strict=True))
-    return pointwise(h, h.inverse(), largest=True).assuming(*f.assumptions)
+    return pointwise(h, h.inverse(), largest=True).made_of(f)

@@ -18,7 +18,6 @@ from tradeoff.errors import DomainError, KindError, NoClosedForm, TradeOffError,
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
-from tradeoff.limits.band import Band
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Tabulated
 from tradeoff.report.summary import factors
@@ -100,7 +99,7 @@ def claim_of(name: str, thing: Any) -> Claim:
     match thing:
         case Claim():
             return replace(thing, name=name)
-        case Band(most_epsilon=most, source=source):
+        case limits.BerryEsseen(most_epsilon=most, source=source):
             delta = thing.delta
             return Claim(
                 name, "bound", thing.lower, lambda e: delta(e).upper, most, source, thing.bounds, delta
@@ -164,6 +163,4 @@ METHODS: dict[str, Method] = {
     "dp-sgd-clt": _dp_sgd_clt,
     "edgeworth": _by("Edgeworth", limits.edgeworth),
     "berry-esseen": _by("Berry-Esseen", limits.berry_esseen),
-    "edgeworth-bounds": _by("Edgeworth bounds", limits.edgeworth_bounds),
-    "saddle-point": _by("saddle-point", limits.saddle_point),
 }

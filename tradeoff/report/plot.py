@@ -15,8 +15,7 @@ from tradeoff.display import folded, rounded
 from tradeoff.errors import DomainError, TradeOffError, needed, shown
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.limits import ApproximateCurve
-from tradeoff.limits.band import Band
+from tradeoff.limits import ApproximateCurve, BerryEsseen
 from tradeoff.mechanisms import Plan
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.series import Kind, Scale, Series, View, drawn, led_by_exact, positive, span, view_of
@@ -160,7 +159,7 @@ def _name(item: Any) -> str:
     match item:
         case ApproximateCurve():
             return f"{item.name} (estimate)"
-        case Band() | Baseline() | Claim():
+        case BerryEsseen() | Baseline() | Claim():
             return item.name
         case Reduction():
             return mu_name(item)

@@ -65,8 +65,7 @@ def certify(
         and shortfall, for beta relative to min(beta, 1 - alpha - beta).
     method
         ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first that is
-        narrow enough. ``"berry-esseen"`` is the band of ``limits.berry_esseen``, ``"edgeworth"`` that of
-        ``limits.edgeworth_bounds``.
+        narrow enough. ``"berry-esseen"`` is the band of ``limits.berry_esseen``.
 
     Returns
     -------

@@ -22,9 +22,7 @@ from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
-from tradeoff.limits.band import Band
-from tradeoff.limits.berry_esseen import berry_esseen
-from tradeoff.limits.edgeworth_bounds import edgeworth_bounds
+from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
 from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha, log_delta_for_epsilon
 
 _ATTEMPTS = 8  # most times that samples are moved, spread or drawn closer
@@ -48,7 +46,7 @@ _REFINEMENTS = 4  # most lattices drawn for one claim, 8^3 = 512 times finer in 
 _WRITTEN = 64 * UNIT
 
 # Bands of the central limit theorem, by the methods that ask for them.
-BANDS: dict[str, Callable[[TradeOff], Band]] = {"berry-esseen": berry_esseen, "edgeworth": edgeworth_bounds}
+BANDS: dict[str, Callable[[TradeOff], BerryEsseen]] = {"berry-esseen": berry_esseen}
 
 # Shares of its width and of itself by which a claim is wider than a band, as thresholds that prove it are
 # found to 1e-12, and of 1 + |epsilon|, where delta has moved by more than that.
