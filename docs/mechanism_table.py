@@ -13,6 +13,7 @@ HEAD = ("mechanism", "what it does", "neighbours", "sampling", "curve", "source"
 OTHER_SAMPLES = {
     "mixture-of-gaussians": "as stated",
     "random-allocation": "a fixed number of steps",
+    "balls-in-bins": "one bin for all epochs",
     "shuffled-randomizers": "shuffled",
 }
 """Samples that no parameter named ``sample_rate`` tells of."""

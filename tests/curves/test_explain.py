@@ -29,7 +29,8 @@ def test_the_answer_is_the_curves_own(curve: to.TradeOff, engine: str, asked: di
     assert told.bounds == question(value)
     assert told.steps[0].engine == engine
     assert all(step.why and step.seconds >= 0 for step in told.steps)
-    assert len(repr(told).splitlines()) == 2 + len(told.steps)
+    assert len(repr(told).splitlines()) == 2 + len(told.steps) + (not curve.symmetric)
+    assert ("one order" in repr(told)) == (not curve.symmetric)
 
 
 def test_an_engine_that_is_not_asked_is_not_loaded() -> None:

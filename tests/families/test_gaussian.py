@@ -69,10 +69,9 @@ def test_squares_add_exactly_in_any_order() -> None:
     assert hash(looped) == hash(step**1000)
     assert to.Gaussian(3) @ to.Gaussian(4) == to.Gaussian(5)
     assert to.Gaussian(0.3).group(3).group(2) == to.Gaussian(0.3).group(6)
-    assert to.Gaussian(math.inf).group(10**400) == to.Gaussian(math.inf)
     assert to.Gaussian(math.inf).group(0) == to.Identity()
     assert step.group(3) ** 2 == to.Gaussian.from_weight(18 * F(0.1) ** 2)
-    with pytest.raises(DomainError, match="square = "):
+    with pytest.raises(DomainError, match="mu must be"):
         to.Gaussian.from_weight(F(-1))
 
 

@@ -146,7 +146,7 @@ def test_extremes_are_answers():
 @pytest.mark.parametrize("method", [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen, to.limits.kl])
 def test_only_curves_have_limits(method):
     for other in (to.mechanisms.Laplace(scale=10), ESTIMATE, "curve"):
-        with pytest.raises(KindError, match=r"\.curve\(\)|ask the exact curve"):
+        with pytest.raises(KindError, match=r"\.guarantee\(\)|ask the exact curve"):
             method(other)
 
 

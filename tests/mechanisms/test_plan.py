@@ -134,13 +134,14 @@ def test_plans_are_joined_where_their_neighbours_agree():
 
 
 @pytest.mark.parametrize(
-    ("described", "where"),
-    [(m.Laplace(scale=1), r"\.curve\(\)"), (to.Plan({}), r"\.guarantee\(\)")],
-    ids=repr,
+    "described",
+    [m.Laplace(scale=1), STEP, to.Plan({}), to.Plan({STEP: 1})],
+    ids=lambda each: type(each).__name__,
 )
-def test_a_question_to_what_is_no_curve_says_where_to_ask(described, where):
-    with pytest.raises(AttributeError, match=rf"{where}\.epsilon$"):
-        described.epsilon(1e-5)
+@pytest.mark.parametrize("name", ["epsilon", "delta", "gdp", "bounds", "group", "law"])
+def test_attribute_of_a_curve_names_the_guarantee(described, name):
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; use \.guarantee\(\)\.{name}$"):
+        getattr(described, name)
     with pytest.raises(AttributeError, match=r"has no attribute 'foo'$"):
         described.foo  # noqa: B018 - the access is what is tested
     assert copy.deepcopy(described) == pickle.loads(pickle.dumps(described)) == described

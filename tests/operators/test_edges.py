@@ -190,7 +190,7 @@ def test_operators_take_curves_only(thing: object) -> None:
     [
         (
             lambda: to.mechanisms.Laplace(scale=1.0),
-            r"is a mechanism,.*write Laplace\(\.\.\.\)\.curve\(\)",
+            r"is a mechanism,.*write Laplace\(\.\.\.\)\.guarantee\(\)",
         ),
         (lambda: to.Laplace(1.0).gdp(), r"is a Reduction,.*write Reduction\(\.\.\.\)\.curve$"),
         (

@@ -173,10 +173,10 @@ def test_samples_of_a_density_are_spread():
 
 def test_questions_a_law_has_no_answer_to():
     law, rng = to.Gaussian(1).law, np.random.default_rng(1)
-    with pytest.raises(to.errors.DomainError, match="under = 'R'"):
+    with pytest.raises(to.errors.DomainError, match="under must be one of 'P', 'Q', got 'R'"):
         law.quantile(0.5, under="R")
     for rest in (0.0, 1.0, 2.0, math.nan, "x"):
-        with pytest.raises(to.errors.DomainError, match="rest = "):
+        with pytest.raises(to.errors.DomainError, match="rest must be"):
             law.left_above(rest)
     for odd in (None, 42):
         with pytest.raises(to.errors.KindError, match="rng = "):
@@ -219,16 +219,6 @@ def test_masses_among_subnormals_are_held(mu, t, under):
     assert low <= truth <= high
 
 
-@pytest.mark.parametrize(
-    "rate", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(10**20 - 1, 10**20)]
-)
-def test_masses_at_infinity_are_never_below(rate: Fraction) -> None:
-    law = to.TotalVariation(rate).law
-    assert Fraction(law.mass_at_infinity) >= rate
-    assert Fraction(law.mass_at_minus_infinity) >= rate
-    assert Fraction(to.subsample(to.TotalVariation(0.3), 0.7).law.mass_at_infinity) >= Fraction(
-        0.3
-    ) * Fraction(0.7)
 
 
 def laplace_beyond(t: float) -> mpf:

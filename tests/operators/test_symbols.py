@@ -224,11 +224,11 @@ def test_orders_that_do_not_depend_on_the_symbol_are_decided() -> None:
 def test_rates_put_in_are_checked_and_printed() -> None:
     sampled = to.subsample(to.Gaussian(s), sympy.Symbol("p", positive=True), scheme="without-replacement")
     assert repr(sampled.subs({"p": sympy.Rational(1, 3)})) == (
-        "either-order envelope of [subsample(G_{s}, 0.333333) (one order)]"
+        "either-order envelope of [subsample(G_{s}, 0.333333)]"
     )
     assert sampled.subs({"p": 0}) == to.Identity()
     for p in (2, -1):
-        with pytest.raises(DomainError, match="p = "):
+        with pytest.raises(DomainError, match="p must be in"):
             sampled.subs({"p": p})
 
 

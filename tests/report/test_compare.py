@@ -242,7 +242,7 @@ def test_table_and_json_say_the_same(laplace):
 
 
 def test_refusals(laplace):
-    with pytest.raises(KindError, match=r"plan\.guarantee"):
+    with pytest.raises(KindError, match=r"compare the \.guarantee\(\)"):
         compare(to.Plan({}))
     with pytest.raises(DomainError, match="'clt'"):
         compare(to.Gaussian(1), ["ctl"])

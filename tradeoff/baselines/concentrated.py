@@ -120,8 +120,7 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
         return max(renyi_divergence(order_of, order) for order_of in curve.operands)
     if not isinstance(curve, TradeOff):
         raise KindError(
-            f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), "
-            "a plan for its .guarantee()"
+            f"{shown(curve)} is not a trade-off function; use the .guarantee() of a mechanism or a plan"
         )
     curve.require_numbers()
     return curve.inverse().bounds.renyi(order).upper

@@ -84,7 +84,7 @@ def compose(
     elif as_csv or as_latex:
         sys.stdout.write((csv if as_csv else latex)(lines, answers.assumptions))
     else:
-        show(Grid([*rows(content.plan)], ("count", "mechanism", "parameters"), content.title, sides="><<"))
+        show(Grid([*rows(content.plan)], ("runs", "mechanism", "parameters"), content.title, sides="><<"))
         notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
         notes += [f"Assumes: {each}" for each in answers.assumptions]
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]

@@ -93,20 +93,23 @@ class Explanation(Displayed):
         Its answer.
     steps
         The engines in the order asked; of several parts of a curve, one after the other.
+    caveats
+        Statements that belong next to the answer: the order of the curve, and its assumptions.
     """
 
     question: str
     bounds: Bounds
     steps: tuple[Step, ...]
+    caveats: tuple[str, ...] = ()
 
     def grid(self) -> Grid:
         head = f"{self.question} in [{self.bounds.lower!r}, {self.bounds.upper!r}]"
         if not self.steps:
-            return Grid([], head=head, notes=["closed form: no engine was asked"])
+            return Grid([], head=head, notes=["closed form: no engine was asked", *self.caveats])
         rows = [
             (s.engine, s.question, f"{s.width:.1e}", f"{1e3 * s.seconds:.1f} ms", s.why) for s in self.steps
         ]
-        return Grid(rows, ("engine", "asked", "width", "time", "why"), head)
+        return Grid(rows, ("engine", "asked", "width", "time", "why"), head, self.caveats)
 
 
 _LISTENING: ContextVar[list[Step] | None] = ContextVar("listening", default=None)

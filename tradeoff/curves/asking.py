@@ -339,4 +339,4 @@ def explained(curve: TradeOff, given: Mapping[At, float | None], tol: float | No
     ((name, value),) = asked
     with listening() as steps:
         bounds = ask(curve, name, value, tol, how)
-    return Explanation(f"{_ANSWERS[name]} at {name} = {value!r}", bounds, tuple(steps))
+    return Explanation(f"{_ANSWERS[name]} at {name} = {value!r}", bounds, tuple(steps), curve.caveats)

@@ -383,10 +383,10 @@ class TradeOff(Hooks):
 
 
 def operand(value: object) -> TradeOff:
-    """Return ``value`` if it is a curve; what leads to one is told how."""
+    """Return ``value`` if it is a curve; else raise ``KindError``, which names the way to a guarantee."""
     if isinstance(value, TradeOff):
         return value
-    # Of mechanisms and reductions the curve, of plans and bands the guarantee.
+    # Mechanisms, plans and bands have a guarantee, reductions a curve.
     for name in ("guarantee", "curve"):
         if hasattr(value, name):
             call = "" if isinstance(getattr(value, name), TradeOff) else "()"

@@ -86,9 +86,10 @@ class Derived(TradeOff):
     def __hash__(self) -> int:
         return hash((type(self), self.operands, self.parameters))
 
-    def __repr__(self) -> str:
-        inner = ", ".join(map(repr, (*self.operands, *self.parameters)))
-        return f"{self.name}({inner}){'' if self.symmetric else ' (one order)'}"
+    @property
+    def notation(self) -> str:
+        inner = [operand.notation for operand in self.operands] + [repr(each) for each in self.parameters]
+        return f"{self.name}({', '.join(inner)})"
 
 
 def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:

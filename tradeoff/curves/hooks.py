@@ -21,9 +21,13 @@ _BEHIND = frozenset(
     {
         *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "exact_beta", "exact_delta"),
         *("q_plus", "p_minus", "least_sup_loss", "leak", "kept", "composed", "product", "require_numbers"),
+        *("notation", "caveats"),
         *("laws", "loss_law", "has_law", "cells_law", "power_law", "expected", "ceiling"),
     }
 )
+
+# Shown next to the numbers of every curve that is not symmetric.
+ONE_ORDER = 'one order of the pair, not a guarantee: .symmetrise(assume="either-order") covers both orders'
 
 
 class Hooks(ABC):
@@ -83,6 +87,21 @@ class Hooks(ABC):
     @abstractmethod
     def symmetric(self) -> bool:
         """Whether f = f^-1, so that one curve speaks for both orders of the pair."""
+
+    @property
+    def notation(self) -> str:
+        """Formula of the curve, without the remarks on its order and assumptions that ``repr`` adds."""
+        changed = type(self).__repr__ is not Hooks.__repr__
+        return repr(self) if changed else object.__repr__(self)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Sentences that belong next to every number of the curve: its order, and its assumptions."""
+        order = () if self.symmetric else (ONE_ORDER,)
+        return *order, *(f"assumes: {each}" for each in self.assumptions)
+
+    def __repr__(self) -> str:
+        return f"{self.notation}{'' if self.symmetric else ' (one order)'}{assuming(self.assumptions)}"
 
     @property
     def q_plus(self) -> float:
@@ -185,7 +204,8 @@ class Hooks(ABC):
     def _repr_latex_(self) -> str:
         from tradeoff.report.notebook import equation
 
-        return rf"$\displaystyle {equation(self)}$"
+        order = "" if self.symmetric else r"\quad\text{(one order)}"
+        return rf"$\displaystyle {equation(self)}{order}$"
 
     def _latex(self, printer: Any) -> str:
         """Return what SymPy prints for the curve inside a formula."""

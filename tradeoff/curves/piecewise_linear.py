@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import assuming, gathered
+from tradeoff.curves.hooks import gathered
 from tradeoff.curves.parameters import Number, count, exact_number
 from tradeoff.curves.vertices import canonical, chained, checked, interpolate, lowest, masses, read, scattered
 from tradeoff.errors import SizeError
@@ -332,14 +332,15 @@ class PiecewiseLinear(TradeOff):
     def __hash__(self) -> int:
         return hash((self.exact, tuple(self.alpha.tolist()), tuple(self.beta.tolist())))
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         short = self.exact and self.bits <= _SHOWN
         pairs = [
             f"({a}, {b})" if short else f"({float(a):.6g}, {float(b):.6g})"
             for a, b in zip(self.alpha, self.beta, strict=True)
         ]
         shown = pairs if len(pairs) <= 6 else [*pairs[:3], f"... {len(pairs) - 5} more ...", *pairs[-2:]]
-        return f"PL[{', '.join(shown)}]{'' if self.symmetric else ' (one order)'}{assuming(self.assumptions)}"
+        return f"PL[{', '.join(shown)}]"
 
 
 def capped(size: int) -> None:

@@ -99,10 +99,10 @@ class Tensor(TradeOff):
     @cached_property
     def factors(self) -> Mapping[TradeOff, int]:
         """Factors by name: the order in which they are printed and summed, whatever they were written in."""
-        alike = Counter(map(repr, self.unordered))
+        alike = Counter(factor.notation for factor in self.unordered)
 
         def place(item: tuple[TradeOff, int]) -> tuple[str, int, str]:
-            shown = repr(item[0])
+            shown = item[0].notation
             return shown, item[1], _spelled(item[0]) if alike[shown] > 1 else ""
 
         return dict(sorted(self.unordered.items(), key=place))
@@ -115,7 +115,8 @@ class Tensor(TradeOff):
 
     @property
     def symmetric(self) -> bool:
-        return all(factor.symmetric for factor in self.factors)
+        powers = self.unordered
+        return all(f.symmetric or powers.get(f.inverse()) == n for f, n in powers.items())
 
     @property
     def free_symbols(self) -> frozenset[Any]:
@@ -325,9 +326,10 @@ class Tensor(TradeOff):
             return leaking(rest, self.q_plus, log_kept)
         return super().loss_law()
 
-    def __repr__(self) -> str:
-        powers = self.factors.items()
-        return " ⊗ ".join(f"{factor!r}^{counted(n)}" if n > 1 else repr(factor) for factor, n in powers)
+    @property
+    def notation(self) -> str:
+        powers = ((factor.notation, n) for factor, n in self.factors.items())
+        return " ⊗ ".join(f"{factor}^{counted(n)}" if n > 1 else factor for factor, n in powers)
 
 
 class LawCurve(TradeOff):

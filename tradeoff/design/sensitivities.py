@@ -262,7 +262,10 @@ def sensitivities(
             raise parameter.stuck()
     found, of = integral(order, **{name: value}), "epsilon" if name == "delta" else "delta"
     slopes = _differences(order, name, value) if found is None else _tilted(order, found, of)
-    rows = ((repr(factor), what, at, slope, at * slope / 100) for factor, what, at, slope in slopes)
+    rows = (
+        (factor.notation if curve.symmetric else repr(factor), parameter, at, slope, at * slope / 100)
+        for factor, parameter, at, slope in slopes
+    )
     return Sensitivities(("factor", "parameter", "value", f"d {of}", "per 1%"), tuple(rows))
 
 

@@ -44,5 +44,6 @@ class BoundedRange(ClosedForm):
     def loss_law(self) -> BoundedRangeLaw:
         return BoundedRangeLaw(self.epsilon_0)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"BR_{{{written(self.epsilon_0)}}}"

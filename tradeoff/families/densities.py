@@ -10,7 +10,6 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
-from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -94,8 +93,9 @@ class LinePair(TradeOff):
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __repr__(self) -> str:
-        return f"{self.name}{'' if self.symmetric else ' (one order)'}{assuming(self.assumptions)}"
+    @property
+    def notation(self) -> str:
+        return self.name
 
 
 def from_densities(

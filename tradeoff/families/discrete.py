@@ -41,7 +41,8 @@ class IntegerNoise(LawCurve):
         object.__setattr__(self, self.size, size)
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         size = getattr(self, self.size)
         shown = f"{size:.6g}" if isinstance(size, float) else str(size)
         return f"{self.noise}({shown}{f', shift {self.shift}' if self.shift > 1 else ''})"
@@ -191,7 +192,8 @@ class ShuffledCurve(FinitelyMany):
     def loss_law(self) -> AtomicLaw:
         return shuffled_law(self.epsilon_0, self.records)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"shuffled(f_{{{self.epsilon_0:.6g},0}}, {self.records})"
 
 
@@ -231,5 +233,6 @@ class AllocatedCurve(LawCurve):
     def loss_law(self) -> AtomicLaw:
         return allocated_law(self.mu, self.steps)
 
-    def __repr__(self) -> str:
-        return f"one of {self.steps} steps G_{{{self.mu:.6g}}} (one order)"
+    @property
+    def notation(self) -> str:
+        return f"one of {self.steps} steps G_{{{self.mu:.6g}}}"

@@ -146,5 +146,6 @@ class Gaussian(ClosedForm):
         """Bound the Rényi divergence of the given order, order mu^2/2, in nats."""
         return to_bounds(to_balls(order) * to_balls(self.weight) / 2)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"G_{{{written(self.mu)}}}"

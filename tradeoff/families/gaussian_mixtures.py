@@ -152,7 +152,8 @@ class GaussianMixtures(LawCurve):
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         p, q = map(_written, (self.null, self.alternative))
         return f"GaussianMixtures({p}, {q}, sigma={float(self.sigma):.6g})"
 

@@ -52,5 +52,6 @@ class Identity(ClosedForm):
     def __hash__(self) -> int:
         return hash(Identity)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return "Id"

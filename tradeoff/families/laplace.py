@@ -103,5 +103,6 @@ class Laplace(ClosedForm):
             return to_bounds(e + expm1(-e))
         return to_bounds(log((a * exp(k * e) + k * exp(-a * e)) / (2 * a - 1)) / k)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"Lap_{{{written(self.epsilon_0)}}}"

@@ -298,7 +298,8 @@ class LogConcaveShift(TradeOff):
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return _moved(told(self.name, self.arguments), self.shift)
 
 

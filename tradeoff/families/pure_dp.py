@@ -69,5 +69,6 @@ class PureDP(ClosedForm):
             return to_bounds(e * (p - q))
         return to_bounds(log(p * exp((a - 1) * e) + q * exp((1 - a) * e)) / (a - 1))
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"f_{{{written(self.epsilon_0)},0}}"

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import count, is_symbol, real, symbols_of
 from tradeoff.curves.tensor import Factors, rule
 from tradeoff.errors import CurveError, DomainError, NoClosedForm, SymbolError, shown
@@ -207,8 +206,9 @@ class Symbolic(FormulaHooks):
     def __hash__(self) -> int:
         return hash((self.expr, self.alpha))
 
-    def __repr__(self) -> str:
-        return f"Symbolic({self.expr}, {self.alpha}){assuming(self.assumptions)}"
+    @property
+    def notation(self) -> str:
+        return f"Symbolic({self.expr}, {self.alpha})"
 
 
 def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:

@@ -139,5 +139,6 @@ class TotalVariation(ClosedForm):
         most = np.inf if self.delta_0 > 0 else 0.0
         return Bounds(most, most)
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         return f"f_{{0,{written(self.delta_0)}}}"

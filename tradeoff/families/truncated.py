@@ -71,6 +71,7 @@ class Truncated(ClosedForm):
             return (2 * cut - shift) * shift / to_balls(self.scale) ** 2 / 2
         return minimum(2 * cut - shift, shift) / self.scale
 
-    def __repr__(self) -> str:
+    @property
+    def notation(self) -> str:
         name = "N" if self.normal else "Lap"
         return f"{name}({self.scale:.6g}) on [-{self.cut:.6g}, {self.cut:.6g}] + {self.shift:.6g}"

@@ -23,7 +23,7 @@ _LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190  # whose powers to 3/2 are float
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product with their powers, or the curve itself once."""
     if not isinstance(curve, TradeOff):
-        remedy = "ask a mechanism for its .curve(), a plan for its .guarantee()"
+        remedy = "use the .guarantee() of a mechanism or a plan"
         raise KindError(f"{shown(curve)} is not a trade-off function; {remedy}")
     curve.require_numbers()
     return dict(curve.factors)

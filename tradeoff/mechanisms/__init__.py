@@ -1,6 +1,6 @@
 """Mechanisms: frozen descriptions of noise, sensitivity, sampling, neighbours; the plan that counts them."""
 
-from tradeoff.mechanisms.amplified import RandomAllocation, ShuffledRandomizers
+from tradeoff.mechanisms.amplified import BallsInBins, RandomAllocation, ShuffledRandomizers
 from tradeoff.mechanisms.base import Adjacency, Mechanism, Order
 from tradeoff.mechanisms.batches import BandedFactorization, MixtureOfGaussians, TruncatedSubsampledGaussian
 from tradeoff.mechanisms.custom import CanonicalNoise, Custom
@@ -46,6 +46,7 @@ __all__ = [
     "AboveThreshold",
     "Adjacency",
     "ApproximateDP",
+    "BallsInBins",
     "BandedFactorization",
     "BestOfRuns",
     "BinomialNoise",
@@ -99,6 +100,6 @@ KINDS: dict[str, type[Mechanism]] = {
         *(BoundedGaussian, BoundedLaplace, TruncatedGaussian, TruncatedLaplace),
         *(ThresholdedKeys, Rappor, Staircase, SubsetSelection, CanonicalNoise),
         *(DiscreteGaussianVector, Skellam, BinomialNoise, BandedFactorization, RandomAllocation),
-        *(ShuffledRandomizers, MixtureOfGaussians, TruncatedSubsampledGaussian),
+        *(ShuffledRandomizers, MixtureOfGaussians, TruncatedSubsampledGaussian, BallsInBins),
     )
 }

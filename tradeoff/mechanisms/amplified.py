@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import tensor
@@ -11,7 +12,7 @@ from tradeoff.families.discrete import MOST_RECORDS, MOST_STEPS, AllocatedCurve,
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.loss.allocation import STEEPEST
-from tradeoff.mechanisms.base import NOISE, Mechanism, ratio, wholes, within
+from tradeoff.mechanisms.base import NOISE, Mechanism, ratio, root, wholes, within
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,11 +36,12 @@ class ShuffledRandomizers(Mechanism):
     Dominating, for neighbours that replace a record; the randomisers may be chosen in view of earlier
     answers. Each other record is a clone with probability e^-eps, of either kind alike (Feldman, McMillan,
     Talwar 2021). The rate 2/(e^eps + 1) of Feldman, McMillan, Talwar 2023 holds, by its erratum, for some
-    randomisers only, and is not used.
+    randomisers only, and is not used. Every run shuffles anew. Rounds that keep one permutation, as
+    pseudonyms do, are one run of randomisers of the summed epsilon.
 
     Examples
     --------
-    >>> ShuffledRandomizers(epsilon=1, records=10_000).curve().epsilon(1e-6) < 0.06
+    >>> ShuffledRandomizers(epsilon=1, records=10_000).guarantee().epsilon(1e-6) < 0.06
     True
     """
 
@@ -57,7 +59,7 @@ class ShuffledRandomizers(Mechanism):
 
 @dataclass(frozen=True, repr=False)
 class RandomAllocation(Mechanism):
-    """Noisy sums in which each record takes part in a fixed number of steps, chosen at random: balls in bins.
+    """Noisy sums in which each record takes part in a fixed number of steps, chosen at random.
 
     Parameters
     ----------
@@ -79,12 +81,15 @@ class RandomAllocation(Mechanism):
     absent under the null hypothesis. One participation is the pair N(0, I), mean over i of N(mu e_i, I), for
     steps chosen in view of earlier ones too, from below to 1e-3 of epsilon (Feldman, Shenfeld 2026 compute
     the same law). More are one in each of as many blocks, into which the steps are dealt at random: which
-    steps make a block may be told.
+    steps make a block may be public.
+
+    Several epochs are several runs only if every epoch chooses the steps anew. Where a record keeps its step
+    in all epochs, the secret is drawn once and runs do not compose: use ``BallsInBins``.
 
     Examples
     --------
     >>> RandomAllocation(noise_multiplier=1, steps=100, participations=3).curve()
-    one of 33 steps G_{1} (one order)^2 ⊗ one of 34 steps G_{1} (one order)
+    one of 33 steps G_{1}^2 ⊗ one of 34 steps G_{1} (one order)
     """
 
     kind = "random-allocation"
@@ -108,6 +113,59 @@ class RandomAllocation(Mechanism):
         mu = ratio(1.0, self.noise_multiplier)
         counts = {size: self.participations - larger, size + 1: larger}
         return tensor((_one_of(steps, mu), n) for steps, n in counts.items() if n)
+
+
+@dataclass(frozen=True, repr=False)
+class BallsInBins(Mechanism):
+    """Training in epochs over fixed secret batches: each record draws one of the bins, once for all epochs.
+
+    Parameters
+    ----------
+    noise_multiplier
+        Standard deviation over the largest l2-norm of what one record adds to the sum of a step, in (0, inf].
+    bins
+        Number of batches, which are the steps of an epoch, from 1 to 10^6.
+    epochs
+        Number of passes over the batches, an integer from 1.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Dominating, for neighbours that add or remove a record; ``curve()`` is the whole training, the record
+    absent under the null hypothesis. It is one allocation to ``bins`` steps at the noise multiplier
+    sigma/sqrt(epochs), rounded down. Proof: the vectors that a record in bin i adds to the steps of that bin
+    are, over all epochs, one vector of norm at most sqrt(epochs), and those of different bins are orthogonal;
+    so the pair is N(0, sigma^2 I), mean over i of N(sqrt(epochs) e_i, sigma^2 I), and the sum of the epochs'
+    observations of a bin is its sufficient statistic. Steps may be chosen in view of earlier ones (Chua et
+    al. 2025; Choquette-Choo, Ganesh, Haque, Steinke, Thakurta 2025).
+
+    The bin is one secret for all epochs: ``RandomAllocation`` counted once for each epoch claims a new draw
+    in each, and reports too little loss. Several runs of this mechanism likewise compose only if each draws
+    the bins anew.
+
+    Examples
+    --------
+    >>> training = BallsInBins(noise_multiplier=1, bins=100, epochs=5)
+    >>> redrawn = RandomAllocation(noise_multiplier=1, steps=100)
+    >>> round(training.guarantee().epsilon(1e-5), 2), round(redrawn.guarantee(5).epsilon(1e-5), 2)
+    (6.88, 1.21)
+    """
+
+    kind = "balls-in-bins"
+    scheme = "allocated"
+    adjacency = "add-remove"
+    order = "tied"
+
+    noise_multiplier: float = field(metadata=NOISE)
+    bins: int = field(metadata=wholes(1, MOST_STEPS))
+    epochs: int = field(metadata=wholes(1))
+
+    def curve(self) -> TradeOff:
+        return _one_of(self.bins, ratio(root(Fraction(self.epochs)), self.noise_multiplier))
 
 
 def _one_of(steps: int, mu: float) -> TradeOff:

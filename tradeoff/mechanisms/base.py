@@ -1,4 +1,4 @@
-"""What every mechanism is: a frozen description of noise that hands out a curve, and is not one."""
+"""Base class of mechanisms: frozen descriptions of a release, its curve and its guarantee."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, choice, count, is_masked, number
 from tradeoff.errors import KindError, domain
 
+MOST_RUNS = 10**300  # counts are converted to floats, and Python prints no integer of 4300 digits
+
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
 
 
 class Mechanism(ABC):
-    """Description of one release: noise, sensitivity, how it samples, which neighbours it is stated for.
+    """Description of one release: noise, sensitivity, sampling, and the neighbours it is stated for.
 
-    A mechanism is no curve: it takes no part in the algebra until ``curve()`` is asked, or a ``Plan`` counts
-    it.
+    A mechanism is not a curve. Its privacy guarantee is ``guarantee()``; a ``Plan`` composes several
+    mechanisms.
     """
 
     kind: ClassVar[str]
@@ -58,7 +60,36 @@ class Mechanism(ABC):
 
     @abstractmethod
     def curve(self) -> TradeOff:
-        """Trade-off function of one release, in one order of the pair."""
+        """Return the trade-off function of one run, for one order of the neighbouring pair.
+
+        It is not a guarantee where the two orders differ: use ``guarantee()``.
+        """
+
+    def guarantee(self, n: int = 1) -> TradeOff:
+        """Return the curve of ``n`` runs that is valid for both orders of every neighbouring pair.
+
+        It is symmetric, and equal to ``Plan({self: n}).guarantee()`` for the neighbours that the mechanism is
+        stated for (Dong, Roth, Su 2022, Theorem 3.2, and the hull of the minimum of both orders).
+
+        Parameters
+        ----------
+        n
+            Number of runs, an integer from 0; each draws its noise, and its sample, anew.
+
+        Raises
+        ------
+        DomainError
+            If ``n`` is not an integer from 0 to 10^300.
+
+        Examples
+        --------
+        >>> from tradeoff.mechanisms import SubsampledGaussian
+        >>> step = SubsampledGaussian(noise_multiplier=0.5, sample_rate=0.5)
+        >>> round(step.guarantee()(0.5), 5), round(step.guarantee(100).epsilon(1e-5), 2)
+        (0.15866, 137.16)
+        """
+        runs = factor_of(self) ** count("n", n, 0, MOST_RUNS)
+        return runs.symmetrise(assume="either-order")
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, but those that were left out."""
@@ -71,23 +102,28 @@ class Mechanism(ABC):
 
     def _no_algebra(self, *_: object) -> NoReturn:
         raise KindError(
-            f"{self!r} is a mechanism, and the algebra is of curves: write {self!r}.curve(), "
-            "or count it in a Plan"
+            f"{self!r} is a mechanism, not a curve; use {self!r}.guarantee(), or compose mechanisms in a Plan"
         )
 
     if not TYPE_CHECKING:  # where a checker reads, a mechanism has what it has
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise ask_the_curve(self, name, "curve()")
+            raise missing_attribute(self, name)
 
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _no_algebra
 
 
-def ask_the_curve(described: object, name: str, maker: str) -> AttributeError:
-    """Return the error of an attribute that is none, with a hint where a curve has it."""
-    said = f"{type(described).__name__!r} object has no attribute {name!r}"
-    asked = not name.startswith("_") and hasattr(TradeOff, name)
-    return AttributeError(f"{said}: questions are asked of its curve, .{maker}.{name}" if asked else said)
+def factor_of(mechanism: Mechanism) -> TradeOff:
+    """Return the curve that enters a product: of orders that are free, their envelope."""
+    curve = mechanism.curve()
+    return curve.symmetrise(assume="either-order") if mechanism.order == "free" else curve
+
+
+def missing_attribute(described: object, name: str) -> AttributeError:
+    """Return the error of an attribute that is missing, with a remedy where a curve has it."""
+    text = f"{type(described).__name__!r} object has no attribute {name!r}"
+    on_curves = not name.startswith("_") and hasattr(TradeOff, name)
+    return AttributeError(f"{text}; use .guarantee().{name}" if on_curves else text)
 
 
 def within(
@@ -119,7 +155,7 @@ def numbers(name: str, value: Any, checked: Callable[[str, Any], float]) -> floa
     if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) == 0 or is_masked(value):
         return checked(name, value)
     if len(value) == 0:
-        raise domain(name, value, "the lists of real numbers", "give at least one")
+        raise domain(name, value, "a list of at least one real number")
     return tuple(checked(f"{name}[{k}]", each) for k, each in enumerate(value))
 
 

@@ -67,13 +67,13 @@ class TruncatedSubsampledGaussian(Mechanism):
     most: a sampled step of rate q and half the noise. So the curve is at least the mixture of both, with the
     event published: {f_p: 1-t, f_q(G_(2 mu)): t}, the record absent under the null hypothesis; C_q(G_(2 mu))
     where records are replaced. As in Ganesh 2025, whose accountant takes a Gaussian mixture for the second
-    part, which is less private than this.
+    part, which is less private than this. Every run draws its sample, and those that are cut, anew.
 
     Examples
     --------
     >>> step = TruncatedSubsampledGaussian(1.0, sample_rate=0.01, batch_size=150, dataset_size=10_000)
     >>> free = SubsampledGaussian(1.0, 0.01)
-    >>> 0 < step.curve().epsilon(1e-5) - free.curve().epsilon(1e-5) < 1e-3
+    >>> 0 < step.guarantee().epsilon(1e-5) - free.guarantee().epsilon(1e-5) < 1e-3
     True
     """
 
@@ -139,7 +139,9 @@ class MixtureOfGaussians(Mechanism):
     -----
     Exact: one step of a matrix mechanism on sampled records, given the probabilities that its conditional
     composition theorem leaves (Choquette-Choo, Ganesh, Steinke, Thakurta 2023). For vectors of these norms
-    the line is the worst (their Corollary 4.7): ``docs/gaussian-mixtures.md``.
+    the line is the worst (their Corollary 4.7): ``docs/gaussian-mixtures.md``. Where rounds share a secret,
+    probabilities are those given earlier rounds, as that theorem bounds them: prior ones, composed over the
+    rounds, report too little loss.
 
     Examples
     --------
@@ -203,12 +205,13 @@ class BandedFactorization(Mechanism):
     -----
     Exact: a record meets rounds at least b apart, whose columns share no row: one sampled Gaussian step each
     (Choquette-Choo, Ganesh, McKenna et al. 2023, Theorem 4). ``curve()`` is the whole training, with the
-    record absent under the null hypothesis.
+    record absent under the null hypothesis. Groups may be public and kept; every round draws its sample anew,
+    and a number of runs counts trainings, not epochs.
 
     Examples
     --------
     >>> BandedFactorization(1.0, 0.02, steps=1000, bands=8).curve()
-    subsample(G_{1}, 0.02) (one order)^125
+    subsample(G_{1}, 0.02)^125 (one order)
     """
 
     kind = "banded-factorization"

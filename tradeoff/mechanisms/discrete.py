@@ -221,7 +221,7 @@ class BinomialNoise(Mechanism):
 
     Examples
     --------
-    >>> BinomialNoise(coins=1000).curve().epsilon(1e-6) < 0.31
+    >>> BinomialNoise(coins=1000).guarantee().epsilon(1e-6) < 0.31
     True
     """
 

@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST
+from tradeoff.curves.parameters import MOST, count
+from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, sqrt, whole
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import NOISE, SHARE, Mechanism, ratio, root, wholes, within
 
+# Most participations in a tree: finding the worst steps of so many takes up to a few seconds.
+_MOST_PARTICIPATIONS = 128
+
 # Numbers of last steps tried, even in logarithm: each gives a bound, and all near the best alike.
 _PLACES = 400
 
 
-@dataclass(frozen=True)
+def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise DomainError(f"{name} must be a list of integers, got {shown(value)}")
+    steps = tuple(count(f"{name}[{i}]", each, 1, MOST) for i, each in enumerate(value))
+    if any(first >= second for first, second in pairwise(steps)):
+        raise DomainError(f"{name} must increase, got {shown(value)}")
+    return steps
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise DomainError(f"{name} must be True or False, got {shown(value)}")
+    return value
+
+
+@dataclass(frozen=True, repr=False)
 class TreeAggregation(Mechanism):
-    """All running sums of a stream by a binary tree of noisy sums, each record in one step (DP-FTRL).
+    """All running sums of a stream by a binary tree of noisy sums: DP-FTRL.
 
     Parameters
     ----------
@@ -30,7 +53,18 @@ class TreeAggregation(Mechanism):
         Standard deviation of the noise of a node over the l2-norm of what neighbours change in one step, in
         (0, inf].
     steps
-        Length of the stream, a whole number from 1.
+        Length of the stream, an integer from 1.
+    participations
+        Most steps in which one record takes part, from 1 to 128; for more, ``MatrixMechanism``.
+    separation
+        Least distance of two steps in which one record takes part: 1 allows consecutive steps, and the number
+        of batches of an epoch holds for records that keep their place in every epoch. Where a library counts
+        the steps *between* two participations, add 1.
+    restarts
+        Numbers of steps after which a new tree begins, increasing and below ``steps``: ``[2000, 4000]``.
+    completion
+        Whether a tree that is followed by another is completed by steps without data, so that its last sum
+        has less noise (Honaker 2015). More nodes are released then, so that more is lost.
 
     Raises
     ------
@@ -39,24 +73,111 @@ class TreeAggregation(Mechanism):
 
     Notes
     -----
-    Exact: one step is in at most floor(log2 steps) + 1 complete nodes, the first in as many, hence G_mu with
-    mu^2 that number over the square of the noise multiplier (Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi,
-    Song 2011; Kairouz et al. 2021), also where steps are chosen in view of earlier sums. Steps keep their
-    place: neighbours change what one step adds, to 0 or to something else.
+    Exact: G_mu with mu^2 = S^2/noise_multiplier^2, where S^2 is the largest sum, over the complete nodes of
+    all trees, of the squared number of the record's steps in the node. One participation gives floor(log2
+    steps) + 1 (Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011); several are Kairouz et al. 2021,
+    Appendix D, here maximised over all steps that the separation allows, in integers. It holds also where
+    steps are chosen in view of earlier sums. Steps keep their place: neighbours change what a record adds in
+    its steps, to 0 or to something else.
+
+    Participations are not runs: ``Plan({tree: 6})`` is six trees with one participation each.
 
     Examples
     --------
-    >>> TreeAggregation(noise_multiplier=3, steps=500).curve()
+    >>> TreeAggregation(noise_multiplier=3, steps=500).guarantee()
     G_{1}
+    >>> keyboard = TreeAggregation(noise_multiplier=7, steps=2000, participations=6, separation=313)
+    >>> keyboard.squared_sensitivity, round(keyboard.guarantee().epsilon(1e-10), 3)
+    (79, 8.526)
     """
 
     kind = "tree-aggregation"
 
     noise_multiplier: float = field(metadata=NOISE)
     steps: int = field(metadata=wholes(1, math.inf))
+    participations: int = field(default=1, metadata=wholes(1, _MOST_PARTICIPATIONS))
+    separation: int = field(default=1, metadata=wholes(1, math.inf))
+    restarts: tuple[int, ...] = field(default=(), metadata={"checked": _restart_steps})
+    completion: bool = field(default=False, metadata={"checked": _flag})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.participations > 1:
+            count("steps", self.steps, 1, MOST)
+        if self.restarts and self.restarts[-1] >= self.steps:
+            raise DomainError(
+                f"restarts must be below steps = {self.steps}, got {self.restarts[-1]}; leave it out"
+            )
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """Squared l2-norm of the change of all nodes, for changes of norm 1 in every step of a record."""
+        apart = self.separation if self.participations > 1 else self.steps
+        nodes: list[tuple[int, int]] = []
+        for start, end in pairwise((0, *self.restarts, self.steps)):
+            data = end - start
+            if self.completion and end < self.steps:
+                nodes.append(((data - 1).bit_length(), data))
+            else:
+                levels = reversed(range(data.bit_length()))
+                nodes += [(level, 1 << level) for level in levels if data >> level & 1]
+        return _largest_sum(tuple(nodes), self.participations, apart)
 
     def curve(self) -> TradeOff:
-        return Gaussian(ratio(root(Fraction(self.steps.bit_length())), self.noise_multiplier))
+        return Gaussian(ratio(root(Fraction(self.squared_sensitivity)), self.noise_multiplier))
+
+
+Sums = dict[tuple[int, int], int]  # largest sum by participations and number of later steps not allowed
+
+
+@lru_cache(maxsize=64)
+def _largest_sum(nodes: tuple[tuple[int, int], ...], most: int, apart: int) -> int:
+    """Return the largest sum over nodes of the squared number of steps in which a record takes part.
+
+    ``nodes`` are the roots in order, each with its level and the number of its leaves that hold data. A node
+    of at most ``apart`` leaves holds at most one of the steps, and which one does not matter, so that
+    the first allowed is the best. Larger nodes join the sums of both halves.
+
+    >>> _largest_sum(((2, 4),), 2, 3)  # 4 leaves, participations 0 and 3: 2 + 2 + 4
+    8
+    """
+
+    @cache
+    def within(level: int, data: int, early: int) -> Sums:
+        """Return the sums in a node whose first ``early`` steps are not allowed."""
+        half = 1 << level >> 1
+        if 2 * half <= apart or level == 0 or early >= data:
+            once = {(1, max(early + apart - data, 0)): level + 1} if early < data else {}
+            return {(0, max(early - data, 0)): 0, **once}
+        halves = ((level - 1, min(data, half)), (level - 1, data - half))
+        return {(n, late): total + n * n for (n, late), total in along(halves, early).items()}
+
+    def along(row: tuple[tuple[int, int], ...], early: int) -> Sums:
+        """Return the sums in a row of nodes."""
+        best: Sums = {(0, early): 0}
+        for level, data in row:
+            if data <= 0:
+                continue
+            joined: Sums = {}
+            for (n, between), total in best.items():
+                for (more, late), rest in within(level, data, between).items():
+                    key = n + more, late
+                    if n + more <= most:
+                        joined[key] = max(joined.get(key, 0), total + rest)
+            best = _undominated(joined)
+        return best
+
+    return max(along(nodes, 0).values())
+
+
+def _undominated(sums: Sums) -> Sums:
+    """Drop sums to which another one with as many participations is at least equal, and ends earlier."""
+    best: dict[int, int] = {}
+    kept: Sums = {}
+    for (n, late), total in sorted(sums.items()):
+        if total > best.get(n, -1):
+            best[n] = kept[n, late] = total
+    return kept
 
 
 @dataclass(frozen=True)

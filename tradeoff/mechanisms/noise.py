@@ -61,7 +61,7 @@ class Gaussian(Mechanism):
             object.__setattr__(self, "sensitivity", moves)
         if isinstance(noise, tuple) and len(noise) != len(self._moves):
             raise domain(
-                "sensitivity", self.sensitivity, f"the lists of {len(noise)} numbers, one for each coordinate"
+                "sensitivity", self.sensitivity, f"a list of {len(noise)} numbers, one for each coordinate"
             )
 
     @property
@@ -122,7 +122,7 @@ def check_scale(scale: float, sensitivity: float) -> None:
     """Check the ratio of the sensitivity and the scale of a mechanism with Laplace noise."""
     if ratio(sensitivity, scale) > 1e300:
         raise domain(
-            "scale", scale, f"the scales with sensitivity/scale at most 1e300 (sensitivity = {sensitivity!r})"
+            "scale", scale, f"at least sensitivity/1e300 (sensitivity = {sensitivity!r})"
         )
 
 

@@ -18,14 +18,16 @@ from tradeoff.errors import KindError, PlanError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.mechanisms.base import Adjacency, Mechanism, ask_the_curve
-
-_MOST = 10**300  # counts are floats somewhere, and Python prints no integer of 4300 digits
+from tradeoff.mechanisms.base import MOST_RUNS, Adjacency, Mechanism, factor_of, missing_attribute
 
 
 @dataclass(frozen=True, repr=False)
 class Plan(Displayed):
     """Mechanisms with how often each runs: the product of their curves, valid for every pair of neighbours.
+
+    Every run draws its noise, and its sample, independently of all others. A count is a number of runs, not
+    of participations of a record: a mechanism of many steps, such as ``TreeAggregation`` or ``BallsInBins``,
+    has parameters for those.
 
     Parameters
     ----------
@@ -74,7 +76,7 @@ class Plan(Displayed):
                 f"adjacency = {shown(self.adjacency)} is none of {', '.join(map(repr, get_args(Adjacency)))}"
             )
         given = self.mechanisms.items()
-        counts = {_mechanism(key): count(f"the count of {key!r}", n, 0, _MOST) for key, n in given}
+        counts = {_mechanism(key): count(f"the count of {key!r}", n, 0, MOST_RUNS) for key, n in given}
         for mechanism in counts:
             _fits(mechanism, self.adjacency)
         object.__setattr__(self, "mechanisms", MappingProxyType(counts))
@@ -94,7 +96,7 @@ class Plan(Displayed):
     if not TYPE_CHECKING:  # where a checker reads, a plan has what it has
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise ask_the_curve(self, name, "guarantee()")
+            raise missing_attribute(self, name)
 
     def __matmul__(self, other: Plan) -> Plan:
         """Plan of both, one after the other, for the same neighbours."""
@@ -112,26 +114,22 @@ class Plan(Displayed):
 
     def grid(self) -> Grid:
         rows = [(str(n), repr(mechanism)) for mechanism, n in self.mechanisms.items()]
-        return Grid(rows, ("count", "mechanism"), f"{self.adjacency} neighbours", sides="><")
+        return Grid(rows, ("runs", "mechanism"), f"{self.adjacency} neighbours", sides="><")
 
     def curve(self) -> TradeOff:
-        """Product of all curves in one order of the pair; what may turn freely enters as its own envelope.
+        """Return the composition of all curves for one order of the pair; free mechanisms as their envelope.
 
-        It is T(P, Q) with the record absent under P, for tied mechanisms, and speaks for one order only.
+        For tied mechanisms it is T(P, Q) with the record absent under P. It is not a guarantee where the two
+        orders differ: use ``guarantee()``.
         """
-        return tensor((_factor(mechanism), n) for mechanism, n in self.mechanisms.items() if n)
+        return tensor((factor_of(mechanism), n) for mechanism, n in self.mechanisms.items() if n)
 
     def guarantee(self) -> TradeOff:
-        """Curve valid for every ordered pair of neighbours: the envelope of ``curve()``, taken at the end.
+        """Return the curve that is valid for every ordered pair of neighbours: the envelope of ``curve()``.
 
         It is symmetric: ``curve()`` where that is symmetric, else the hull of the minimum of both orders.
         """
         return self.curve().symmetrise(assume="either-order")
-
-
-def _factor(mechanism: Mechanism) -> TradeOff:
-    curve = mechanism.curve()
-    return curve.symmetrise(assume="either-order") if mechanism.order == "free" else curve
 
 
 def _mechanism(key: Any) -> Mechanism:

@@ -32,7 +32,8 @@ class BestOfRuns(Mechanism):
     Parameters
     ----------
     mechanism
-        One run, hyperparameters drawn anew in it, with a result that has a place in a total order.
+        One run, hyperparameters and samples drawn anew in it, with a result that has a place in a total
+        order.
     mean
         Expected number of runs, in [1, 1e12]; for Poisson numbers, of which 0 is one, in (0, 1e12].
     shape
@@ -64,7 +65,7 @@ class BestOfRuns(Mechanism):
     Examples
     --------
     >>> from tradeoff.mechanisms import Gaussian
-    >>> round(BestOfRuns(Gaussian(10), mean=5).curve().epsilon(1e-6), 3)
+    >>> round(BestOfRuns(Gaussian(10), mean=5).guarantee().epsilon(1e-6), 3)
     0.814
     """
 

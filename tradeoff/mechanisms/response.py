@@ -48,7 +48,7 @@ class RandomizedResponse(Mechanism):
     >>> RandomizedResponse(epsilon=0.3).curve()
     f_{0.3,0}
     >>> many = RandomizedResponse(epsilon=1, categories=10).curve()
-    >>> many.delta(0) < PureDP(epsilon=1).curve().delta(0)
+    >>> many.delta(0) < PureDP(epsilon=1).guarantee().delta(0)
     True
     """
 
@@ -121,7 +121,7 @@ class ApproximateDP(Mechanism):
 
     Examples
     --------
-    >>> ApproximateDP(epsilon=1, delta=0.25).curve().delta(1.0) >= 0.25
+    >>> ApproximateDP(epsilon=1, delta=0.25).guarantee().delta(1.0) >= 0.25
     True
     """
 
@@ -245,7 +245,7 @@ class Staircase(Mechanism):
 
     Examples
     --------
-    >>> Staircase(epsilon=1).curve().delta(0) < PureDP(1).curve().delta(0)
+    >>> Staircase(epsilon=1).guarantee().delta(0) < PureDP(1).guarantee().delta(0)
     True
     """
 

@@ -76,7 +76,7 @@ class Sampled(Mechanism):
         if not poisson and self.group_size > 1:
             return (
                 f"group_size = {self.group_size} is for scheme = 'poisson'; "
-                "for the others take curve().group(group_size)"
+                "for the others use guarantee().group(group_size)"
             )
         return None
 

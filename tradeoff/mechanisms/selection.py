@@ -144,7 +144,8 @@ class AboveThreshold(Selection):
     Notes
     -----
     Dominating: pure DP, however many queries lie below the threshold (Dwork, Roth 2014, Theorem 3.23; of the
-    variants in print several are not private, Lyu, Su, Li 2017). Count it once for every stop.
+    variants in print several are not private, Lyu, Su, Li 2017). Count it once for every stop, after which
+    the noise on the threshold is drawn anew.
 
     Examples
     --------

@@ -38,15 +38,16 @@ class SubsampledGaussian(Sampled):
     p)(j) N(j)), with the records absent under the null hypothesis (Schuchardt et al. 2024, Theorem 3.8);
     replacing them puts N(-j) for N(0) at each j. That vectors on one line are the worst is proved in
     ``docs/gaussian-mixtures.md``. Fixed sizes are bounded by C_p(G_(2/noise_multiplier)) (Dong, Roth, Su
-    2022, Theorem 4.2) and its analogue for several hits.
+    2022, Theorem 4.2) and its analogue for several hits. Every run draws its batch anew: steps that keep a
+    batch, or read the records in one shuffled order, are not runs of it (``docs/sampled-mechanisms.md``).
 
     Examples
     --------
     >>> step = SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000)
     >>> step.curve().symmetric
     False
-    >>> SubsampledGaussian(2, 0.01, scheme="without-replacement").curve()
-    either-order envelope of [subsample(G_{1}, 0.01) (one order)]
+    >>> SubsampledGaussian(2, 0.01, scheme="without-replacement").guarantee()
+    either-order envelope of [subsample(G_{1}, 0.01)]
     """
 
     kind = "subsampled-gaussian"
@@ -96,7 +97,8 @@ class SubsampledLaplace(Sampled):
     Notes
     -----
     Exact for one record added to or removed from Poisson samples, else dominating (Dong, Roth, Su 2022,
-    Theorem 4.2): see ``Subsampled``. In ``curve()`` the record is absent under the null hypothesis.
+    Theorem 4.2): see ``Subsampled``. In ``curve()`` the record is absent under the null hypothesis. Every run
+    draws its batch anew.
 
     Examples
     --------
@@ -160,12 +162,13 @@ class Subsampled(Sampled):
     -----
     Dominating: the least private curve that the curve f of the mechanism allows. Added records: f_p, with the
     record absent under the null hypothesis. Replaced ones: C_p(f) (Dong, Roth, Su 2022, Theorem 4.2). Several
-    hits: the same of the mixture of the groups of f (Balle, Barthe, Gaboardi 2018).
+    hits: the same of the mixture of the groups of f (Balle, Barthe, Gaboardi 2018). Every run draws its batch
+    anew: k releases from one batch are one run, of a mechanism with the curve f^k.
 
     Examples
     --------
     >>> from tradeoff.mechanisms import Gaussian, PureDP
-    >>> round(Subsampled(PureDP(epsilon=1.0), 0.5).curve().epsilon(0), 6)
+    >>> round(Subsampled(PureDP(epsilon=1.0), 0.5).guarantee().epsilon(0), 6)
     0.620115
     >>> Subsampled(Gaussian(1), 0.01, "without-replacement").curve() == SubsampledGaussian(
     ...     2, 0.01, "without-replacement"

@@ -7,7 +7,6 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.hooks import assuming
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
 
@@ -48,8 +47,9 @@ class Assumed(Derived):
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         return assumed(change(self._f), self.parameters[0])
 
-    def __repr__(self) -> str:
-        return f"{self._f!r}{assuming(self.assumptions)}"
+    @property
+    def notation(self) -> str:
+        return self._f.notation
 
 
 def bare(f: TradeOff) -> TradeOff:

@@ -92,8 +92,9 @@ class Mixture(Derived):
             return below, below
         return below, Mixed([(w, settled(high)) for w, (_, high) in zip(self.weights, pairs, strict=True)])
 
-    def __repr__(self) -> str:
-        parts = ", ".join(f"{f!r}: {w:.6g}" for f, w in zip(self.operands, self.weights, strict=True))
+    @property
+    def notation(self) -> str:
+        parts = ", ".join(f"{f.notation}: {w:.6g}" for f, w in zip(self.operands, self.weights, strict=True))
         return f"mixture({{{parts}}})"
 
 

@@ -33,8 +33,9 @@ class Power(Derived):
         base: TradeOff = change(self.operands[0])
         return power(base, change(self.parameters[0]))
 
-    def __repr__(self) -> str:
-        return f"({self.operands[0]!r})^{self.parameters[0]}"
+    @property
+    def notation(self) -> str:
+        return f"({self.operands[0].notation})^{self.parameters[0]}"
 
 
 @form.register

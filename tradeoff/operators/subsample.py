@@ -255,8 +255,9 @@ class Subsampled(Derived):
     def _thin(self, law: LossLaw, p: float) -> LossLaw:
         return Reversed(Thinned(law, p)) if self.flipped else Thinned(law, p)
 
-    def __repr__(self) -> str:
-        return f"{'~' if self.flipped else ''}subsample({self.operands[0]!r}, {written(self.p)}) (one order)"
+    @property
+    def notation(self) -> str:
+        return f"{'~' if self.flipped else ''}subsample({self.operands[0].notation}, {written(self.p)})"
 
 
 def _falling(answer: Callable[..., Pair], curve: TradeOff, at: Bounds, tol: float | None) -> Bounds:

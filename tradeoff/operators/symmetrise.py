@@ -85,8 +85,9 @@ class Envelope(HullOfMinimum):
     def symmetric(self) -> bool:
         return True
 
-    def __repr__(self) -> str:
-        return f"either-order envelope of [{self.operands[0]!r}]"
+    @property
+    def notation(self) -> str:
+        return f"either-order envelope of [{self.operands[0].notation}]"
 
 
 @form.register

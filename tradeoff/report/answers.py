@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import ONE_ORDER
 from tradeoff.display import Displayed, Grid, exactly, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
@@ -35,7 +36,8 @@ class Answers(Displayed):
     epsilon: tuple[Answer, ...] = ()
     delta: tuple[Answer, ...] = ()
     beta: tuple[Answer, ...] = ()
-    assumptions: tuple[str, ...] = ()  # what the curve rests on without proof
+    assumptions: tuple[str, ...] = ()  # unproved statements on which the curve rests
+    one_order: bool = False  # whether the curve is of one order of the neighbouring pair
 
     def __iter__(self) -> Iterator[tuple[str, str, Answer]]:
         """Go through all answers as (what is answered, by what it is asked, answer)."""
@@ -44,7 +46,8 @@ class Answers(Displayed):
                 yield name, question, answer
 
     def grid(self) -> Grid:
-        notes = [f"assumes: {each}" for each in self.assumptions]
+        order = [ONE_ORDER] if self.one_order else []
+        notes = [*order, *(f"assumes: {each}" for each in self.assumptions)]
         return Grid([row(*each) for each in self], COLUMNS, notes=notes)
 
     def as_json(self) -> dict[str, Any]:
@@ -62,7 +65,8 @@ class Answers(Displayed):
             ]
             for name, question in ASKED.items()
         }
-        return {**found, "assumptions": list(self.assumptions)} if self.assumptions else found
+        order = {"one_order": True} if self.one_order else {}
+        return found | order | ({"assumptions": list(self.assumptions)} if self.assumptions else {})
 
 
 Lines = Iterable[tuple[str, str, Answer]]  # what is answered, by what it is asked, and the answer
@@ -129,7 +133,7 @@ def ask(
             step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
             floor = 0.0 if name == "epsilon" else -math.inf
             found[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), floor)
-    return Answers(**found, assumptions=curve.assumptions)
+    return Answers(**found, assumptions=curve.assumptions, one_order=not curve.symmetric)
 
 
 def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:

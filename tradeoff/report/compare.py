@@ -96,6 +96,9 @@ class Comparison(Displayed):
             for name, side in _EXACT.items()
         ]
         rows += [self._numbers(row, len(errors)) for row in self.rows]
+        if not self.curve.symmetric:
+            columns.append("order")
+            rows = [(*row, "one order of the pair") for row in rows]
         if self.curve.assumptions:
             columns.append("assumes")
             rows = [(*row, "; ".join(self.curve.assumptions)) for row in rows]
@@ -133,8 +136,7 @@ class Comparison(Displayed):
 
     def grid(self) -> Grid:
         declined = (f"{method} declined: {why}" for method, why in self.declined.items())
-        notes = [*declined, *(f"assumes: {each}" for each in self.curve.assumptions)]
-        return Grid(self.table(), self.header(), notes=notes)
+        return Grid(self.table(), self.header(), notes=[*declined, *self.curve.caveats])
 
 
 def compare(
@@ -184,7 +186,7 @@ def compare(
     ('under-reports', ['epsilon -0.63 at delta = 0.001', 'beta +0.17 at alpha = 0.19'])
     """
     if not isinstance(curve, TradeOff):
-        raise KindError(f"{shown(curve)} is no curve: compare plan.guarantee(), or mechanism.curve()")
+        raise KindError(f"{shown(curve)} is not a curve; compare the .guarantee() of a mechanism or a plan")
     given = {"delta": delta, "epsilon": epsilon, "alpha": alpha}
     asked: Any = {name: np.atleast_1d(reals(name, at)).ravel().tolist() for name, at in given.items()}
     exact = ask(curve, **asked)

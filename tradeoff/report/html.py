@@ -70,7 +70,7 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
         title=escape(folded(title) or "A privacy guarantee"),
         words="".join(f"<li>{escape(each)}</li>" for each in (*assumptions(plan), *curve.assumptions)),
         reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve)),
-        mechanisms=_table(("count", "mechanism", "parameters"), rows(plan)),
+        mechanisms=_table(("runs", "mechanism", "parameters"), rows(plan)),
         answers=_table(COLUMNS, _answers(answers)),
         proofs=_proofs(plan, answers),
         gdp=_gdp(found),

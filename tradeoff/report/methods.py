@@ -101,10 +101,12 @@ def claim_of(name: str, thing: Any) -> Claim:
             return replace(thing, name=name)
         case limits.BerryEsseen(most_epsilon=most, source=source):
             delta = thing.delta
+            name = _labelled(name, symmetric=thing.of.symmetric)
             return Claim(
                 name, "bound", thing.lower, lambda e: delta(e).upper, most, source, thing.bounds, delta
             )
         case limits.ApproximateCurve():
+            name = _labelled(name, symmetric=thing.of is None or thing.of.symmetric)
             return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)
         case Empirical(estimate=line, band=sides):
             said = claim_of(name, line)
@@ -115,7 +117,15 @@ def claim_of(name: str, thing: Any) -> Claim:
     curve = _curve(thing)
     asked = curve.bounds
     source = getattr(thing, "source", "")
+    name = _labelled(name, symmetric=curve.symmetric)
     return Claim(name, "curve", curve, curve.delta, curve.epsilon, source, asked, asked.delta, curve.tabulate)
+
+
+def _labelled(name: str, *, symmetric: bool) -> str:
+    """Return the name of a line, which states that a curve is of one order of the neighbouring pair."""
+    if symmetric or "one order" in name:
+        return name
+    return f"{name} (one order)" if name else "one order"
 
 
 def _curve(thing: Any) -> TradeOff:
@@ -134,7 +144,7 @@ def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
     if np.any(lower.bounds(at).lower > upper.bounds(at).upper):
         raise DomainError("the first curve of a pair passes above the second; give (lower, upper)")
     return Claim(
-        name,
+        _labelled(name, symmetric=lower.symmetric and upper.symmetric),
         "curve",
         lower,
         lower.delta,

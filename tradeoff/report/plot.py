@@ -11,6 +11,7 @@ import numpy as np
 
 from tradeoff.baselines.result import Baseline
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import assuming
 from tradeoff.display import folded, rounded
 from tradeoff.errors import DomainError, TradeOffError, needed, shown
 from tradeoff.gdp import Reduction
@@ -167,7 +168,9 @@ def _name(item: Any) -> str:
             return typeset(", ".join(f"{n} {each.kind}" for each, n in item.mechanisms.items()))
         case tuple() | Bounds():
             return "between two curves"
-    return typeset(repr(item).split("\n")[0])
+    # ``claim_of`` adds the order behind the name, which is cut to a line.
+    text = item.notation + assuming(item.assumptions) if isinstance(item, TradeOff) else repr(item)
+    return typeset(text.split("\n")[0])
 
 
 def mu_name(found: Reduction) -> str:

@@ -29,7 +29,7 @@ def summary(title: str, plan: Plan) -> dict[str, Any]:
 
 
 def rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Yield the count, the kind and the parameters of each mechanism, as a table has them."""
+    """Yield the number of runs, the kind and the parameters of each mechanism, as a table has them."""
     for each, n in plan.mechanisms.items():
         given = plain(each.parameters()).items()
         yield f"{n:,}", each.kind, ", ".join(f"{name} = {value}" for name, value in given)

@@ -209,6 +209,10 @@ def _parameter(where: str, value: Any, annotation: str, folder: Path) -> Any:
         return inner
     if any(word in annotation for word in ("str", "Adjacency", "Scheme")):
         return text(where, value)
+    if annotation == "bool":
+        if not isinstance(value, bool):
+            raise wrong(where, value, "true or false")
+        return value
     number(where, value)
     return value
 

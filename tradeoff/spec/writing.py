@@ -118,4 +118,4 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         # A TOML basic string escapes as JSON does, and DEL besides.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)
+    return repr(value).lower() if isinstance(value, bool) else repr(value)

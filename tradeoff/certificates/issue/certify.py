@@ -179,8 +179,7 @@ def about_of(curve: TradeOff) -> Description:
 def _checked(curve: TradeOff, question: str, value: object, tol: float | None, method: str | None) -> float:
     if not isinstance(curve, TradeOff):
         raise KindError(
-            f"{shown(curve)} is not a trade-off function; "
-            "a mechanism has one as .curve(), a plan as .guarantee()"
+            f"{shown(curve)} is not a trade-off function; use the .guarantee() of a mechanism or a plan"
         )
     if curve.free_symbols:
         raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
