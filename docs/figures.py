@@ -1,12 +1,16 @@
-"""Draw the figures of the README and of these pages: ``python docs/figures.py``."""
+"""Draw every committed figure of the README, the pages and the gallery: ``python docs/figures.py``."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 import tradeoff as to
+from docs import gallery
 from tradeoff.report.figures import paper
 from tradeoff.report.saving import save
 from tradeoff.report.styles import PAGE
@@ -28,6 +32,7 @@ def composition() -> Figure:
 def main() -> None:
     """Write every figure, with nothing in it that changes from run to run."""
     save(composition(), STATIC / "composition.svg")
+    gallery.main()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Epsilon of DP-SGD over noise, steps and delta, on the workers of a Ray cluster; rows are written as a file.
+"""Epsilon of DP-SGD over noise, steps and delta, on the workers of a Ray cluster, and as a file.
 
 pip install tradeoff[parallel] ray
-python examples/sweep_ray.py sweep.csv                 # two workers on this machine
+python examples/sweep_ray.py                           # two workers on this machine
 RAY_ADDRESS=ray://head:10001 python examples/sweep_ray.py sweep.csv
 """
 
@@ -30,8 +30,9 @@ def main() -> None:
     grid = {"noise_multiplier": [0.8, 1.0], "steps": [100, 300], "delta": [1e-6, 1e-5, 1e-4]}
     with joblib.parallel_config("ray"):
         table = to.sweep(epsilon, grid, n_jobs=-1)
-    table.to_csv(sys.argv[1])
     print(table)
+    if len(sys.argv) > 1:
+        table.to_csv(sys.argv[1])
 
 
 if __name__ == "__main__":

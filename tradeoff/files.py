@@ -23,7 +23,7 @@ from tradeoff.mechanisms import KINDS, Mechanism, Plan
 from tradeoff.report.answers import Answer, Answers
 from tradeoff.spec import QUESTIONS, PlanFile
 from tradeoff.sweeps import Table
-from tradeoff.whole_files import write_whole
+from tradeoff.whole_files import read_text, write_whole
 
 _LARGEST = 2**28  # most letters that are read, so that an endless file is refused
 
@@ -155,8 +155,7 @@ def load(path: str | Path) -> Any:
     """
     place = file_name(path)
     try:
-        with place.open(encoding="utf-8") as file:
-            content = file.read(_LARGEST + 1)
+        content = read_text(place, _LARGEST)
         if len(content) > _LARGEST:
             raise DomainError(f"holds more than {_LARGEST} letters, which is no curve")
         return CODEC.loads(content)

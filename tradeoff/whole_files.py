@@ -1,7 +1,10 @@
-"""Files written whole or not at all: first beside their place, then into it."""
+"""Files read without waiting, and written whole or not at all: first next to their place, then into it."""
 
 from __future__ import annotations
 
+import codecs
+import errno
+import io
 import os
 import stat
 import tempfile
@@ -14,6 +17,29 @@ from typing import Any
 from tradeoff.errors import DomainError, file_name, shown
 
 _WRITABLE = 0o222  # mode bits: the superuser may write any file, also what is meant to stay
+
+
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # Windows has no named pipes that open as files
+
+
+def read_text(path: Path, most: int, *, keep_line_ends: bool = False) -> str:
+    """Read up to ``most + 1`` characters of UTF-8: enough to recognize a longer file, which may be endless.
+
+    ``OSError`` for a pipe without a writer, where opening would wait forever.
+    """
+    utf8 = codecs.getincrementaldecoder("utf-8")()
+    decode = io.IncrementalNewlineDecoder(utf8, translate=not keep_line_ends).decode
+    with io.FileIO(path, opener=lambda name, flags: os.open(name, flags | _AT_ONCE)) as raw:
+        first = raw.read(1)  # None where a writer has written nothing yet
+        if _AT_ONCE and not stat.S_ISREG(mode := os.fstat(raw.fileno()).st_mode):
+            if stat.S_ISFIFO(mode) and first == b"":
+                raise OSError(errno.EPIPE, "it is a pipe without a writer; start the writer first")
+            os.set_blocking(raw.fileno(), True)
+        text = decode(first or b"")
+        with io.BufferedReader(raw) as file:
+            while chunk := file.read(max(most + 1 - len(text), 0)):
+                text += decode(chunk)
+    return text if len(text) > most else text + decode(b"", final=True)
 
 
 def write_whole(path: str | PathLike[str], text: str) -> None:
@@ -61,5 +87,8 @@ def draft(target: Path) -> Iterator[Path]:
 
 
 def _place(target: Path) -> Path:
-    """Return the file that a link leads to, or the path itself."""
-    return Path(os.path.realpath(target))
+    """Return the file that a link leads to, or the path itself; ``OSError`` for a link to itself."""
+    place = Path(os.path.realpath(target))
+    if place.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return place

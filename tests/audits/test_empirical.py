@@ -327,6 +327,9 @@ def test_it_shows_itself_with_bounds_rounded_down(mu):
     audit = to.empirical(quantiles(0.0, 300), quantiles(mu, 300))
     lines = repr(audit).splitlines()[1:]
     for line, least in zip(lines, [*audit.epsilon([1e-5, 1e-3, 0.1]), audit.mu()], strict=True):
+        if least < 0:
+            assert line.endswith(": nothing shown")
+            continue
         printed = line.split("≥")[1].strip()
         assert Fraction(printed) <= Fraction(least)
         assert float(printed) == pytest.approx(least, rel=1e-3)
@@ -380,3 +383,11 @@ def test_the_class_puts_its_scores_in_order_itself():
 def test_a_class_is_no_claim():
     with pytest.raises(KindError):
         to.empirical([0.0], [1.0]).refutes(to.mechanisms.Gaussian)
+
+
+def test_an_audit_that_proves_nothing_says_so():
+    shown = repr(to.audits.empirical([0.0] * 5, [0.0] * 5))
+    assert shown.splitlines()[1:] == [
+        *(f"  ε({delta}): nothing shown" for delta in ("1e-05", "0.001", "0.1")),
+        "  μ ≥ 0",
+    ]

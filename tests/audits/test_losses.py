@@ -75,6 +75,41 @@ def test_bad_losses_are_told(arguments, told):
         from_losses([0.0], [0.0]).delta(np.nan)
 
 
+@pytest.mark.parametrize(("mu", "n"), [(1.0, 100), (0.3, 2000), (0.1, 20_000), (3.0, 20)])
+def test_exchanged_arrays_are_refused(mu, n):
+    under_p, under_q = gaussian(mu, n, np.random.default_rng(9))
+    from_losses(under_p, under_q)
+    with pytest.raises(DomainError, match="swap losses_under_p and losses_under_q"):
+        from_losses(under_q, under_p)
+    with pytest.raises(DomainError, match="not log dP/dQ"):
+        from_losses(-under_p, -under_q)
+    with pytest.raises(DomainError, match=r"losses_under_q must have a mean of e\^-L of at most 1"):
+        from_losses(under_p, under_p)
+
+
+def test_exchanged_arrays_with_large_losses_are_refused_without_warnings():
+    draws = np.random.default_rng(3)
+    mixed = np.where(draws.random(5000) < 0.01, -800.0, 0.3)
+    with pytest.raises(DomainError, match="losses_under_p must have a mean"):
+        from_losses(mixed, mixed)
+    with pytest.raises(DomainError, match="losses_under_p must have a mean"):
+        from_losses([800.0], [800.0])
+
+
+def test_arrays_in_order_are_refused_rarely():
+    # Randomized response at its own loss, where E_P[e^L] = 1 exactly, and a law with infinite losses.
+    draws = np.random.default_rng(10)
+    for n in (1, 3, 10, 100, 1000):
+        for _ in range(100):
+            e = 4 * draws.random()
+            share = 1 / (1 + np.exp(e))
+            from_losses(*(np.where(draws.random(n) < p, e, -e) for p in (share, 1 - share)))
+            from_losses(
+                np.where(draws.random(n) < 0.5, -np.inf, np.log(2)),
+                np.where(draws.random(n) < 0.5, np.inf, -np.log(2)),
+            )
+
+
 def test_no_epsilon_has_no_delta() -> None:
     low, high = to.audits.from_losses([1.0], [1.0]).delta([])
     assert low.shape == high.shape == (0,)

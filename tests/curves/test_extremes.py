@@ -364,13 +364,13 @@ def test_errors_name_value_limit_and_remedy() -> None:
         (lambda: f(10**400), "range of floats"),
         (
             lambda: f("0.5"),
-            "alpha must be an array of real numbers, got '0.5'; give integers, floats or fractions",
+            "alpha must be an array of real numbers, got '0.5'; convert the text to a number first",
         ),
         (lambda: f(True), "must be an array of real numbers, got True"),
         (lambda: f(np.ma.masked_array([0.5], [True])), "masked"),
         (
             lambda: to.baselines.basic_composition(0.1, n=2**63),
-            "n must be an integer from 1 to 9007199254740992",
+            "n must be an integer from 0 to 9007199254740992",
         ),
         (lambda: to.subsample(f, 0.1, scheme=[]), "scheme must be one of 'poisson'"),
         (lambda: to.PiecewiseLinear(0.5, 0.5), "not a list of vertices"),
@@ -484,3 +484,26 @@ def test_losses_next_to_the_largest_float(curve):
     assert np.all(high[1:5] <= 5e-324)
     assert np.all(low[5:] >= 1 - 1e-15)
     assert curve.delta(1e308) == high[3]
+
+
+@pytest.mark.parametrize("tol", [5e-324, 1e-300, 1e300])
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.PureDP(0.3) ** 5,
+        to.Laplace(0.3) ** 5,
+        to.subsample(to.Gaussian(1), 0.1) ** 10,
+        to.from_masses([0.5, 0.5], [0.2, 0.8]) ** 9,
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("question", ["delta", "epsilon", "__call__"])
+def test_extreme_tolerances_are_met_or_refused_without_warnings(curve, question, tol):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            found = getattr(curve.bounds, question)(0.1, tol=tol)
+        except PrecisionError:
+            assert tol < 1
+        else:
+            assert found.lower <= found.upper

@@ -317,3 +317,12 @@ def test_groups_of_the_identity_are_counted(k):
     with pytest.raises(DomainError, match="k must be"):
         to.Identity().group(k)
     assert to.Identity().group(3) == to.Identity().group(0) == to.Identity()
+
+
+def test_vertices_that_are_not_convex_name_the_hull() -> None:
+    alpha, beta = [0, 0.05, 0.1, 0.25, 0.5, 1], [1, 0.93, 0.87, 0.72, 0.43, 0]
+    with pytest.raises(
+        CurveError, match=r"not convex at vertex 3: .*; PiecewiseLinear.hull\(alpha, beta\) is"
+    ):
+        to.PiecewiseLinear(alpha, beta)
+    assert to.PiecewiseLinear.hull(alpha, beta)(0.25) < 0.72

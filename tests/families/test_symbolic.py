@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 
 import tradeoff as to
 from tradeoff import Symbolic
-from tradeoff.errors import CurveError, DomainError, NoClosedForm, SymbolError
+from tradeoff.errors import CurveError, DomainError, NoClosedForm, SymbolError, TradeOffError
 from tradeoff.families import symbolic_numbers, symbolic_solve
 from tradeoff.operators.inverse import Inverse
 
@@ -534,3 +534,54 @@ def test_tails_of_a_formula_are_above_its_mass_at_infinity():
     f = Symbolic(sp.Rational(9, 10) * (1 - ALPHA ** sp.Rational(1, 7)), ALPHA)
     for epsilon in (300.0, 710.0, 800.0):
         assert f.bounds.delta(epsilon).lower >= 0.09999
+
+
+CODE = "__import__('pathlib').Path({!r}).write_text('ran')"
+
+
+@pytest.mark.parametrize(
+    "pass_text",
+    [
+        Symbolic,
+        lambda code: Symbolic(code.encode()),
+        lambda code: Symbolic([code]),
+        lambda code: Symbolic({"key": code}),
+        lambda code: Symbolic(1 - ALPHA, code),
+        lambda code: Symbolic(1 - ALPHA, ALPHA).symbolic(code),
+        lambda code: Symbolic(1 - ALPHA, ALPHA).symbolic((code,)),
+        lambda code: Symbolic(1 - ALPHA, ALPHA).diff(code),
+        lambda code: Symbolic(1 - ALPHA, ALPHA).symbolic_delta(code),
+        lambda code: Symbolic(1 - ALPHA, ALPHA).conjugate(code),
+        lambda code: Symbolic(LOGISTIC, ALPHA).subs({K: code}),
+        lambda code: Symbolic(LOGISTIC, ALPHA).subs({K: [code]}),
+        lambda code: Symbolic(LOGISTIC, ALPHA).subs({code: 1}),
+        lambda code: Symbolic(LOGISTIC, ALPHA).subsample(code),
+        Symbolic(LOGISTIC, ALPHA),
+        to.Gaussian,
+        lambda code: to.Gaussian(MU).symbolic(code),
+        to.Gaussian(MU),
+        lambda code: to.Gaussian(MU).delta(code),
+        lambda code: to.Gaussian(MU).epsilon([code]),
+        lambda code: to.Gaussian(MU).subs({MU: code}),
+        lambda code: to.Gaussian(MU).subs({MU: (code,)}),
+        lambda code: to.Gaussian(MU).subs({MU: {code: code}}),
+        to.Gaussian(MU).bounds.renyi,
+        lambda code: to.Gaussian(MU).bayes_risk(code),
+        lambda code: to.subsample(to.Gaussian(MU), code),
+    ],
+)
+def test_texts_are_refused_and_never_run(pass_text, tmp_path):
+    place = tmp_path / "ran"
+    code = CODE.format(str(place))
+    sp.sympify(code)  # SymPy runs it
+    assert place.read_text() == "ran"
+    place.unlink()
+    with pytest.raises(TradeOffError) as caught:
+        pass_text(code)
+    assert not place.exists()
+    assert "\n" not in str(caught.value)
+
+
+def test_refused_text_names_the_remedy():
+    with pytest.raises(DomainError, match=r"expr must be a SymPy expression, got '1 - alpha'; build it from"):
+        Symbolic("1 - alpha")

@@ -6,6 +6,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -426,3 +427,15 @@ def test_what_is_not_looked_at_is_not_reported(nu, p, q, needed_there):
     """Densities decide beyond losses of 700; some alpha needs so much, by its two atoms, in 60 digits."""
     f = to.Gaussian(nu) @ to.PiecewiseLinear([0, p, 1], [1, 1 - q, 0])
     assert f.gdp(failure=0).mu >= needed_there
+
+
+def test_a_reduction_with_a_symbol_is_printed():
+    mu = sympy.Symbol("mu", positive=True)
+    exact, leaking = to.Gaussian(mu).gdp(failure=0), (to.Gaussian(mu) ** 4).gdp()
+    assert repr(exact).splitlines()[:3] == [
+        "G_{mu} >= G_mu ⊗ f_{0,0}",
+        "mu                   mu",
+        "no mu below          mu",
+    ]
+    assert repr(leaking).splitlines()[1:3] == ["mu                   2*mu", "no mu below          0"]
+    assert "2*mu" in leaking._repr_html_()

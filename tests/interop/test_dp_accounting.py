@@ -443,3 +443,15 @@ def test_samples_of_batches_of_limited_size_are_refused() -> None:
     )
     with pytest.raises(PlanError, match="one number of records"):
         interop.from_event(sampled(batch))
+
+
+def test_builders_and_accountants_are_refused_with_the_way_to_their_event():
+    builder = dp.DpEventBuilder()
+    builder.compose(dp.GaussianDpEvent(2.0), 3)
+    accountant = dp.pld.PLDAccountant()
+    accountant.compose(builder.build())
+    with pytest.raises(PlanError, match=r"event must be a DpEvent, got a DpEventBuilder; give \.build\(\)"):
+        interop.from_event(builder)
+    with pytest.raises(PlanError, match=r"event must be a DpEvent, got a PLDAccountant; give \.ledger"):
+        interop.from_event(accountant)
+    assert interop.from_event(builder.build()) == interop.from_event(accountant.ledger)

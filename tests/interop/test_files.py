@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import threading
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial, reduce
@@ -20,7 +22,9 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import curves, exact_curves, float_curves
 from tradeoff import files, whole_files
-from tradeoff.errors import DomainError
+from tradeoff.certificates.verify.__main__ import main
+from tradeoff.errors import DomainError, TradeOffError
+from tradeoff.exchange import curves as exchange
 from tradeoff.mechanisms import (
     KINDS,
     DiscreteGaussian,
@@ -487,3 +491,136 @@ def test_another_group_gains_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     draft.write_text("x")
     whole_files._hand_over(draft, theirs)
     assert draft.stat().st_mode & 0o777 == 0o604
+
+
+POLYGON = {"kind": "piecewise-linear", "alpha": [0.0, 0.2, 0.4, 1.0], "beta": [0.9, 0.5, 0.25, 0.0]}
+
+
+def _polygon(**changed: object) -> str:
+    return json.dumps({"schema": 1, "tradeoff": POLYGON | changed})
+
+
+def test_convex_floats_in_a_file_are_read_without_arithmetic_in_fractions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alpha = np.linspace(0, 1, 2001)
+    kept = to.PiecewiseLinear(alpha, (1 - np.sqrt(alpha)) ** 2)
+    to.save(kept, tmp_path / "floats.json")
+    (tmp_path / "exact.json").write_text(_polygon(), encoding="utf-8")
+    exact = to.PiecewiseLinear(*(map(Fraction, POLYGON[side]) for side in ("alpha", "beta")))  # type: ignore[arg-type]
+    monkeypatch.setattr(to.PiecewiseLinear, "__init__", None)
+    found = to.load(tmp_path / "floats.json")
+    assert found == kept
+    assert found.complements[0].tolist() == kept.complements[0].tolist()
+    assert to.load(tmp_path / "exact.json") == exact
+    assert to.load(tmp_path / "exact.json").exact
+
+
+CHANGES: list[dict[str, object]] = [
+    {},
+    {"alpha": [0, 0.2, 0.4, 1]},
+    {"alpha": [0.0, "1/3", 0.5, 1.0]},
+    {"alpha": [0.0, 0.2, 0.6, 1.0], "beta": [0.9, 0.7, 0.3, 0.0]},  # three in a line, but for roundings
+    {"alpha": [0.0, 0.25, 0.5, 1.0], "beta": [1.0, 0.75, 0.5, 0.0]},
+    {"alpha": [0.0, 0.0, 0.4, 1.0], "beta": [0.9, 0.5, 0.25, 0.0]},
+    {"beta": [0.9, 0.5, 0.45, 0.0]},
+    {"beta": [0.9, 0.25, 0.0, 0.0]},
+    {"beta": [0.9, 0.25, 0.0, 0.5]},
+    {"beta": [0.9, 0.25, -0.5, 0.0]},
+    {"beta": [1.5, 0.5, 0.25, 0.0]},
+    {"alpha": [0.1, 0.2, 0.4, 1.0]},
+    {"alpha": [0.0, 0.4, 0.2, 1.0]},
+    {"alpha": [0.0, 0.2, 0.4, 1.5]},
+    {"alpha": [0.0, 0.2, 1.0]},
+    {"alpha": [], "beta": []},
+    {"alpha": [0.0], "beta": [0.0]},
+    {"alpha": [0.0], "beta": [0.5]},
+    {"alpha": [True, 0.2, 0.4, 1.0]},
+]
+
+
+@pytest.mark.parametrize("changed", CHANGES, ids=str)
+def test_polygons_in_a_file_are_those_of_the_constructor(
+    changed: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read() -> object:
+        try:
+            return files.CODEC.loads(_polygon(**changed))
+        except DomainError as error:
+            return str(error)
+
+    quick = read()
+    monkeypatch.setattr(exchange, "_convex_multiples", lambda *_: None)
+    assert quick == read()
+
+
+def test_many_vertices_that_are_not_convex_floats_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "MAX_VERTICES", 3)
+    (tmp_path / "curve.json").write_text(_polygon(beta=[0.9, 0.5, "1/4", "0/1"]), encoding="utf-8")
+    assert to.load(tmp_path / "curve.json").exact
+    (tmp_path / "curve.json").write_text(_polygon(beta=[0.9, 0.5, "1/3", 0.0]), encoding="utf-8")
+    with pytest.raises(DomainError, match=r"or at most 3 vertices, got 4; save PiecewiseLinear.hull"):
+        to.load(tmp_path / "curve.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of this kind are POSIX")
+def test_pipes_without_a_writer_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    plan = f'[[mechanism]]\nkind = "custom"\ncurve = "{pipe}"'
+    for read in (lambda: to.load(pipe), lambda: to.spec.load(pipe), lambda: to.spec.loads(plan)):
+        with pytest.raises(TradeOffError, match="cannot be read: it is a pipe without a writer"):
+            read()
+    assert main([str(pipe)]) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of this kind are POSIX")
+@pytest.mark.parametrize("pause", [0.0, 0.05])
+def test_pipes_with_a_writer_are_read_to_their_end(tmp_path: Path, pause: float) -> None:
+    to.save(to.Gaussian(1) ** 3 @ to.PureDP(0.5), tmp_path / "curve.json")
+    reader, writer = os.pipe()
+    content = (tmp_path / "curve.json").read_bytes()
+
+    def write() -> None:
+        with os.fdopen(writer, "wb", buffering=0) as file:
+            for start in range(0, len(content), 50):
+                time.sleep(pause / 10)
+                file.write(content[start : start + 50])
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert to.load(f"/dev/fd/{reader}") == to.load(tmp_path / "curve.json")
+    finally:
+        thread.join()
+        os.close(reader)
+
+
+@pytest.mark.parametrize("text", ["", "a", "é", "漢字 and 𝛼\r\n𝛽\rend\n", "𝛼" * 50, "\r\n" * 20, "\r"])
+@pytest.mark.parametrize("most", [0, 1, 7, 49, 50, 1000])
+@pytest.mark.parametrize("keep", [False, True])
+def test_read_text_reads_the_characters_that_python_reads(
+    text: str, most: int, keep: bool, tmp_path: Path
+) -> None:
+    (path := tmp_path / "text").write_text(text, encoding="utf-8", newline="")
+    with path.open(encoding="utf-8", newline="" if keep else None) as file:
+        whole = file.read()
+    found = whole_files.read_text(path, most, keep_line_ends=keep)
+    assert found[: most + 1] == whole[: most + 1]
+    assert (found == whole) if len(whole) <= most else len(found) > most
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"ab\xe6\xbc", b"a\xffb"])
+def test_read_text_refuses_what_is_not_utf8(content: bytes, tmp_path: Path) -> None:
+    (path := tmp_path / "text").write_bytes(content)
+    with pytest.raises(UnicodeDecodeError):
+        whole_files.read_text(path, 100)
+
+
+def test_a_link_to_itself_is_refused_and_stays(tmp_path: Path) -> None:
+    (link := tmp_path / "link").symlink_to(link)
+    with pytest.raises(DomainError, match="cannot be written"):
+        to.save(to.Gaussian(1), link)
+    assert link.is_symlink()
+    assert [each.name for each in tmp_path.iterdir()] == ["link"]

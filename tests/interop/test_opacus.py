@@ -209,3 +209,11 @@ def test_an_interrupted_step_loses_none_before(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(KeyboardInterrupt):
         accountant.step(noise_multiplier=1.0, sample_rate=0.1)
     assert accountant.history == [(1.0, 0.1, 3)]
+
+
+def test_the_state_of_an_accountant_is_a_history():
+    history = [(1.3, 0.1, 20), (1.1, 0.05, 3)]
+    state = {"history": history, "mechanism": "rdp"}
+    assert interop.from_history(state) == interop.from_history(history)
+    with pytest.raises(DomainError, match="history"):
+        interop.from_history({"mechanism": "rdp"})

@@ -1,7 +1,6 @@
 import math
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -152,7 +151,7 @@ def test_discrete_laplace_with_a_wider_shift():
         (lambda: m.Laplace(scale=1, sensitivity=math.inf), "sensitivity must be in (0, inf), got inf"),
         (
             lambda: m.Laplace(scale=1e-320),
-            "scale must be the scales with sensitivity/scale at most 1e300 (sensitivity = 1.0), got 1e-320",
+            "scale must be at least sensitivity/1e300 (sensitivity = 1.0), got 1e-320",
         ),
         (
             lambda: m.SubsampledGaussian(noise_multiplier=1, sample_rate=1.5),
@@ -223,7 +222,3 @@ def test_ratios_are_rounded_up_by_at_most_one_step(above, below):
 
 
 LITTLE = Fraction(1, 10**30)
-
-
-
-

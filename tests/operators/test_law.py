@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -181,7 +180,7 @@ def test_questions_a_law_has_no_answer_to():
     for odd in (None, 42):
         with pytest.raises(to.errors.KindError, match="rng = "):
             law.sample(3, odd)
-    with pytest.raises(to.errors.DomainError, match="size = "):
+    with pytest.raises(to.errors.DomainError, match="size must be"):
         law.sample(10**30, rng)
     # a mass that no chord tells
     with pytest.raises(to.errors.DomainError, match="known too little"):
@@ -217,8 +216,6 @@ def test_masses_among_subnormals_are_held(mu, t, under):
         m = mpf(mu)
         truth = mp.ncdf(mpf(t) / m + (m / 2 if under == "P" else -m / 2))
     assert low <= truth <= high
-
-
 
 
 def laplace_beyond(t: float) -> mpf:

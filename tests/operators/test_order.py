@@ -202,17 +202,6 @@ def test_powers_and_groups_of_pure_dp_to_the_last_bit(case: tuple[float, int, in
     assert (P(epsilon) ** n @ TV(0.1) >= dp(goal, 0.1)) is truth
 
 
-@given(st.floats(1e-3, 0.5), st.floats(1e-3, 0.5), st.integers(-2, 2))
-def test_failures_multiply_exactly(a: float, b: float, units: int) -> None:
-    product = 1 - (1 - Fraction(a)) * (1 - Fraction(b))
-    delta = moved(float(product), units)
-    try:
-        assert TV(delta).dominates(TV(a), failure=b) is (Fraction(delta) <= product)
-        assert TV(delta).dominates(P(1) @ TV(a), failure=b) is (Fraction(delta) <= product)
-    except Undecided:
-        pytest.fail("masses at infinity decide")
-
-
 # (eps, delta)-DP against fifty digits.
 
 

@@ -142,3 +142,22 @@ def test_a_picture_never_raises(monkeypatch):
 
     monkeypatch.setattr(to.Laplace, "delta_bounds", broken)
     assert to.Laplace(1)._repr_html_() is None
+
+
+@pytest.mark.parametrize(
+    "name", ["<b>x</b>", "<script>alert(1)</script>", "a&lt;b", "x$<i>$", r"\href{javascript:alert(1)}{x}"]
+)
+def test_names_of_symbols_are_escaped(name):
+    symbol = sympy.Symbol(name)
+    for curve in (
+        to.Gaussian(symbol),
+        to.subsample(to.PureDP(symbol), symbol),
+        to.Gaussian(symbol).symbolic(),
+    ):
+        found = curve._repr_latex_()
+        assert not re.search(r"[<>]|\\href|(?<!\\)&", found)
+        assert found.count("$") - found.count(r"\$") == 2
+
+
+def test_names_of_symbols_that_are_latex_stay():
+    assert r"G_{\mu_{0}}" in to.Gaussian(sympy.Symbol(r"\mu_{0}"))._repr_latex_()

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, KindError, MissingExtraError, SizeError, SymbolError
+from tradeoff.report.figures import paper
 from tradeoff.report.heatmap import heatmap
 from tradeoff.report.plot import canvas, figure, mu_name
-from tradeoff.report.styles import CHANCE, COLUMN
+from tradeoff.report.styles import CHANCE, COLUMN, PAGE, fold
 
 EXACT = to.PureDP(0.5) ** 10
 CLT = to.limits.clt(EXACT)
@@ -448,3 +449,57 @@ def test_a_table_is_drawn_one_way(given):
 def test_a_class_is_no_curve():
     with pytest.raises(KindError):
         to.plot(to.mechanisms.Gaussian)
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "50 Laplace, 200 subsampled Gaussian, 10 Gaussian, 5 pure-DP",
+        "a title",
+        "W" * 200,
+        "costs $5 and " * 20,
+        "word " * 199,
+        "漢" * 300,
+    ],
+)
+@pytest.mark.parametrize("width", [COLUMN, 2.0, PAGE])
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_titles_are_not_cut_and_take_no_room_of_the_axes(title, width):
+    with mpl.rc_context({"figure.figsize": [width, width + 0.1]}):
+        plain, made = figure(to.Gaussian(1)), figure(to.Gaussian(1), title=title)
+    for each in (plain, made):
+        each.draw_without_rendering()
+    assert made._suptitle.get_text().replace("\n", "").replace(" ", "") == title.replace(" ", "").replace(
+        "$", r"\$"
+    )
+    assert made.get_figwidth() == width
+    assert made.axes[0].bbox.height == pytest.approx(plain.axes[0].bbox.height, rel=0.02)
+    box = made._suptitle.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= made.bbox.width
+    assert box.y1 <= made.bbox.height
+    assert box.y0 >= made.axes[0].bbox.y1
+
+
+@pytest.mark.parametrize("width", [2.2, COLUMN, PAGE])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["a very long label of many words that goes on and on and on", "x" * 60],
+        [r"$\mathrm{Lap}_{0.5}^{50}$ ⊗ $G_{1}$ ⊗ $f_{0.1, 0}$ and some more words of a label", "short"],
+        ["W" * 40, "W" * 26],
+    ],
+)
+def test_labels_of_a_legend_are_not_cut(labels, width):
+    with paper(width, width + 1) as (made, axes):
+        to.plot(to.Gaussian(1), to.PureDP(1), ax=axes, labels=labels)
+    check_layout(made)
+
+
+def test_fold_keeps_formulas_and_every_word():
+    label = r"one $G_{1} x$ of two"
+    assert fold(label, 100) == label
+    assert fold(label, 6).split("\n") == ["one", r"$G_{1} x$", "of two"]
+    assert fold("abcdefgh ij", 4) == "abcd\nefgh\nij"
+    assert fold(r"costs \$5 and more", 9).split("\n") == [r"costs \$5", "and more"]
+    assert fold("costs $5 and more", 9).split("\n") == ["costs $5", "and more"]

@@ -1,17 +1,25 @@
 """Files made to keep their reader busy end in one sentence."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 import tradeoff as to
-from tradeoff.errors import PlanError
+from tradeoff.errors import DomainError, PlanError
 from tradeoff.spec.limits import LIMITS
 
 ENTRY = '[[mechanism]]\nkind = "laplace"\nscale = 10\n'
 LETTERS = "more than 1,048,576 letters are refused; set TRADEOFF_MAX_LETTERS to allow more"
 DEEP = "is nested too deeply"
 KEY = "a key of 32 parts is refused"
+
+
+def nested(n):
+    """Write a plan of one mechanism that holds n others, one inside another."""
+    head = '{kind = "subsampled", sample_rate = 0.5, mechanism = '
+    return "mechanism = [" + head * n + '{kind = "laplace", scale = 1}' + "}" * n + "]"
+
 
 BOMBS = [
     pytest.param("a = " + "[" * 10**5, DEEP, id="arrays in arrays"),
@@ -45,6 +53,11 @@ BOMBS = [
     ),
     pytest.param(f'title = "{"x" * 2**21}"\n{ENTRY}', LETTERS, id="a title that fills the file"),
     pytest.param("delta = [" + "0," * 10_001 + "]\n" + ENTRY, "more than 10,000 questions", id="questions"),
+    pytest.param(
+        nested(17), "mechanism[1] must nest at most 16 mechanisms", id="one mechanism more than 16 inside"
+    ),
+    pytest.param(nested(300), "mechanism[1] must nest at most 16 mechanisms", id="300 nested mechanisms"),
+    pytest.param(nested(5_000), DEEP, id="5,000 nested mechanisms"),
     pytest.param("mechanism = [" + '{kind="laplace",scale=1},' * 10**5 + "]", LETTERS, id="equal mechanisms"),
 ]
 
@@ -69,6 +82,7 @@ def test_an_endless_file_is_read_no_further_than_needed():
     "content",
     [
         f"{ENTRY}count = {2**63 - 1}",
+        nested(16),
         f'title = "{"x" * 1000}"\n{ENTRY}',
         f'title = "see www.a.b.c.d.example.org, and 1.2.3.4"\n{ENTRY}',
         "delta = [" + "0.5, " * 10_000 + "]\n" + ENTRY,
@@ -107,3 +121,36 @@ def test_a_limit_that_is_no_number_is_not_laid_to_the_file(monkeypatch, tmp_path
     path.write_text(ENTRY, encoding="utf-8")
     with pytest.raises(PlanError, match="TRADEOFF_MAX_LETTERS"):
         to.spec.load(path)
+
+
+@pytest.mark.parametrize("written", ["1e400", "-1e400", "1_0e3_99", "1e-400", "0.003E-999"])
+@pytest.mark.parametrize("key", ["scale", "sensitivity"])
+def test_numbers_outside_the_floats_are_refused(written, key):
+    numbers = {"scale": "10"} | {key: written}
+    entries = "".join(f"{name} = {value}\n" for name, value in numbers.items())
+    with pytest.raises(PlanError, match=f"plan: {written} is outside the range of floats"):
+        to.spec.loads(f'[[mechanism]]\nkind = "laplace"\n{entries}')
+    with pytest.raises(PlanError, match=f"plan: {written} is outside the range of floats"):
+        to.spec.loads(f"delta = [{written}]\n{ENTRY}")
+
+
+@pytest.mark.parametrize("written", ["inf", "+inf"])
+def test_infinite_noise_is_read_where_it_is_written(written):
+    (found,) = to.spec.loads(f'[[mechanism]]\nkind = "laplace"\nscale = {written}').plan.mechanisms
+    assert found == to.mechanisms.Laplace(float("inf"))
+
+
+def test_mechanisms_nested_in_python_and_in_saved_files_are_limited(tmp_path):
+    inner, data = to.mechanisms.Laplace(1), {"kind": "mechanism/laplace", "scale": 1.0}
+    for _ in range(16):
+        inner = to.mechanisms.Subsampled(inner, 0.5)
+    for nest in (lambda: to.mechanisms.Subsampled(inner, 0.5), lambda: to.mechanisms.BestOfRuns(inner, 2)):
+        with pytest.raises(DomainError, match="mechanism must nest at most 16 mechanisms, got 17"):
+            nest()
+    for _ in range(300):
+        data = {"kind": "mechanism/subsampled", "mechanism": data, "sample_rate": 0.5}
+    path = tmp_path / "nested.json"
+    path.write_text(json.dumps({"schema": 1, "tradeoff": data}), encoding="utf-8")
+    with pytest.raises(DomainError, match="nest") as error:
+        to.load(path)
+    assert len(str(error.value)) < 500

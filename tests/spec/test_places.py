@@ -30,7 +30,7 @@ NESTED = '\n[[mechanism]]\nkind = "subsampled"\nsample_rate = 0.1\n[mechanism.me
             "line 8: mechanism[2].scale must be",
         ),
         (NESTED + "scale = -1\n", "line 5: mechanism[1].mechanism.scale must be"),
-        (NESTED + "scale = 1\ncount = 3\n", "line 5: mechanism[1].mechanism.count must be"),
+        (NESTED + "scale = 1\ncount = 3\n", "line 5: mechanism[1].mechanism.count = 3"),
         ("adjacency = 3\n" + LAPLACE, "line 1: adjacency = 3"),
         ("mechanism = 3\n", "line 1: mechanism is not an array"),
         (

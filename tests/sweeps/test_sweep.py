@@ -7,9 +7,11 @@ import sys
 import threading
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sympy
 
 import tradeoff as to
 from tradeoff.curves.tensor import Tensor
@@ -258,7 +260,7 @@ STEP = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=0.01)
         to.maximum(to.Gaussian(1), to.PureDP(1)),
         to.Profile.from_epsilon_delta({1.0: 1e-5}),
         to.Laplace(1).lower,
-        to.Symbolic("1 - sqrt(alpha)"),
+        to.Symbolic(1 - sympy.sqrt(sympy.Symbol("alpha"))),
     ],
     ids=repr,
 )
@@ -304,3 +306,18 @@ def test_what_no_other_process_can_be_handed_is_one_sentence():
 def test_single_floats_are_rounded_to_their_safe_side():
     table = to.sweep(lambda x: {"epsilon": np.float32(x)}, {"x": [0.1234561]})
     assert str(table).split()[-1] == "0.123457"
+
+
+@pytest.mark.parametrize("arguments", [[], ["sweep.csv"]])
+def test_the_example_of_ray_runs_with_and_without_a_file(arguments, tmp_path, monkeypatch, capsys):
+    joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
+    sequential = joblib._parallel_backends.SequentialBackend
+    register = partial(joblib.register_parallel_backend, "ray", sequential)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=lambda **_: None))
+    monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "ray.util.joblib", SimpleNamespace(register_ray=register))
+    monkeypatch.setattr(sys, "argv", ["sweep_ray.py", *arguments])
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / "sweep_ray.py"), run_name="__main__")
+    assert "noise_multiplier" in capsys.readouterr().out
+    assert [each.name for each in tmp_path.iterdir()] == arguments

@@ -231,7 +231,10 @@ class Empirical(Displayed):
     def grid(self) -> Grid:
         n, m = self._sizes
         known = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
-        rows = [(f"  {name} ≥ {decimal(least, '.4g', up=False)}",) for name, least in known.items()]
+        rows = [
+            (f"  {name} ≥ {decimal(least, '.4g', up=False)}" if least >= 0 else f"  {name}: nothing shown",)
+            for name, least in known.items()
+        ]
         head = f"Empirical: {n} null and {m} alternative scores, confidence {exactly(self.confidence)}"
         return Grid(rows, head=head)
 

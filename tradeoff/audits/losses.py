@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,6 +20,9 @@ from tradeoff.intervals.functions import clip, exp, expm1, log, minimum, where
 from tradeoff.intervals.roots import find_root
 from tradeoff.intervals.rounding import Array, down, up
 from tradeoff.limits.approximate import ApproximateCurve
+
+_FALSE_ALARM = 1e-9  # probability that draws in order are refused, that of six standard deviations
+_STAKES = np.geomspace(1e-3, 1.0, 7)  # from many small excesses of e^L over 1 to few large ones
 
 _CLOSE = 1e-14  # width to which a limit is searched, beside means known to a millionth or worse
 
@@ -46,6 +50,14 @@ class LossSample:
                 )
             object.__setattr__(self, name, found)
         object.__setattr__(self, "confidence", sure(self.confidence))
+        for name, exponents, sign in (("under_p", self.under_p, ""), ("under_q", -self.under_q, "-")):
+            if _exceeds_one(exponents):
+                mean = np.mean(np.exp(np.minimum(exponents, np.log(2))))
+                raise DomainError(
+                    f"losses_{name} must have a mean of e^{sign}L of at most 1, got {mean:.4g} "
+                    f"for min(e^{sign}L, 2); swap losses_under_p and losses_under_q if they are exchanged, "
+                    "and give L = log dQ/dP, not log dP/dQ"
+                )
 
     def __repr__(self) -> str:
         sizes = f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
@@ -93,6 +105,19 @@ class LossSample:
         return Bounds(float((1 - Bounds.of(rest)).lower), _limit(high, cost))
 
 
+def _exceeds_one(exponents: Array) -> bool:
+    """Refute E[e^X] <= 1 by independent draws of X, with an error of ``_FALSE_ALARM`` at most.
+
+    The mean over stakes s of prod_i (1 + s (e^x_i - 1)) has expectation 1 at most, so Markov's inequality
+    holds for it ("Estimating means of bounded random variables by betting", Waudby-Smith, Ramdas 2024). At
+    s = 1 it is the likelihood ratio of the draws under Q and under P.
+    """
+    with np.errstate(over="ignore", divide="ignore"):
+        excess = np.expm1(exponents)
+        wealth = max(float(np.sum(np.log1p(stake * excess))) for stake in _STAKES)
+    return wealth > math.log(len(_STAKES) / _FALSE_ALARM)
+
+
 def _limit(mean: float, cost: float) -> float:
     """Return the largest mu with kl(mean, mu) < cost, rounded up: found in floats, then verified."""
     x = min(max(mean, 0.0), 1.0)
@@ -130,7 +155,9 @@ def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: fl
     Raises
     ------
     DomainError
-        If the draws are empty, not one-dimensional, NaN or impossible, or the confidence is outside (0, 1).
+        If the draws are empty, not one-dimensional, NaN or impossible, or the confidence is outside (0, 1);
+        if the draws refute E_P[e^L] <= 1 or E_Q[e^-L] <= 1, as they do with the two arrays exchanged (draws
+        in order are refused with probability 2e-9 at most).
 
     Examples
     --------

@@ -63,8 +63,9 @@ def calibrate(
         Put the number into the file instead of printing the plan; everything else there stays.
     """
     from tradeoff.design.calibration import calibrate as calibrated
-    from tradeoff.spec import load, loads
+    from tradeoff.spec import loads
     from tradeoff.spec.editing import is_whole, replaced
+    from tradeoff.spec.reading import read_plan
 
     given = {"epsilon": epsilon, "delta": delta, "mu": mu, "failure": failure}
     given |= {"alpha": alpha, "beta": beta, "advantage": advantage}
@@ -76,9 +77,10 @@ def calibrate(
         loads(content, name="stdin")  # says what is wrong with it
     else:
         place = check_target(plan, (plan.suffix.lower(),)) if write else plan
-        load(plan)
-        with plan.open(encoding="utf-8", newline="") as file:  # ends of lines stay as they are
-            content = re.sub(r"\r(?!\n)", "\n", file.read())
+        content = re.sub(
+            r"\r(?!\n)", "\n", read_plan(plan, keep_line_ends=True)
+        )  # ends of lines stay as they are
+        loads(content, name=str(plan), folder=plan.parent)
     if tuple(target) not in _TARGETS:
         flags = ", ".join(f"--{name}" for name in target) or "nothing"
         raise DomainError(f"the target is {flags}; give one of {', '.join(_TOLD)}")

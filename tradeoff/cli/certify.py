@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 from tradeoff.cli.questions import UNASKED, Flag, Output, Questions, Source, asked, composed, left_out, read
@@ -11,7 +10,7 @@ from tradeoff.cli.terminal import progress, show
 from tradeoff.display import plain
 from tradeoff.errors import DomainError
 from tradeoff.report.saving import check_target
-from tradeoff.whole_files import write_whole
+from tradeoff.whole_files import read_text, write_whole
 
 _MOST = 2**26  # letters that are read of certificates, some 1500 each, so that an endless file ends
 
@@ -79,11 +78,10 @@ def verify(certificate: Path) -> None:
     from tradeoff.report.proofs import read as certificates
 
     try:
-        stdin = nullcontext(sys.stdin)
-        with stdin if str(certificate) == "-" else certificate.open(encoding="utf-8") as file:
-            text = file.read(_MOST)
+        text = sys.stdin.read(_MOST) if str(certificate) == "-" else read_text(certificate, _MOST)
     except (OSError, UnicodeDecodeError) as error:
-        raise DomainError(f"{certificate}: cannot be read: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise DomainError(f"{certificate}: cannot be read: {why}") from error
     trusted: dict[str, None] = {}
     with progress() as step:
         for each in certificates(text):

@@ -126,7 +126,7 @@ class Engine(ABC, Generic[Effort]):
                 else:
                     found = self._beta(at[which], effort, goal)
                 low[which], high[which] = np.fmax(low[which], found.low), np.fmin(high[which], found.high)
-                with np.errstate(invalid="ignore"):  # of infinite bounds, or an infinite goal
+                with np.errstate(invalid="ignore", over="ignore"):  # of infinite bounds, or an extreme goal
                     own = measure(question, at[which], found.low, found.high)
                     reached = measure(question, at[which], low[which], high[which])
                     missing = np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP)

@@ -96,7 +96,10 @@ def real(
     except OverflowError as error:
         raise domain(name, value, allowed) from error
     except (TypeError, ValueError) as error:
-        raise domain(name, value, "one real number") from error
+        remedy = (
+            "convert the text to a number first, with float(...)" if isinstance(value, str | bytes) else ""
+        )
+        raise domain(name, value, "one real number", remedy) from error
     above = number > low if open_low else number >= low
     below = number < high if open_high else number <= high
     if not (above and below):  # NaN lands here too
@@ -132,6 +135,8 @@ def _floats(value: Any) -> Array:
     if is_masked(value):
         raise TypeError("drop or fill its masked entries first")
     raw = np.asarray(value)
+    if raw.dtype.kind in "OSU" and any(isinstance(each, str | bytes) for each in raw.flat):
+        raise TypeError("convert the text to a number first, with float(...)")
     if raw.dtype.kind not in "iufO":  # integers, floats, and objects such as fractions
         raise TypeError("give integers, floats or fractions")
     if raw.dtype.kind == "O" and not all(_is_number(each) for each in raw.flat):

@@ -104,7 +104,11 @@ def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
     # The upper end of a vertical start is no vertex of the curve; elsewhere a fall is not convex.
     repeated = (alpha == 0) & np.append(np.diff(alpha) == 0, False)
     above = (beta - interpolate(alpha, *hull) > slack) & ~repeated
-    _refuse(above, lambda k: f"not convex at vertex {k}: {at(k)} lies above the chord of its neighbours")
+    remedy = "PiecewiseLinear.hull(alpha, beta) is the greatest convex curve below the vertices"
+    _refuse(
+        above,
+        lambda k: f"not convex at vertex {k}: {at(k)} lies above the chord of its neighbours; {remedy}",
+    )
     return hull
 
 

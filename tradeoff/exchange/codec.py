@@ -27,6 +27,8 @@ _REMEDY = "save the curves, plans and numbers that it holds"
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
+_LONGEST_PLACE = 100  # characters of the place of an entry, so that an error stays a sentence
+
 _QUOTE = "'"  # before a text that looks like a number, or begins so itself
 
 
@@ -147,7 +149,8 @@ class Codec:
         form = self.forms.get(kind) if isinstance(kind, str) else None
         if form is None:
             raise DomainError(f"{where}.kind = {shown(kind)} is none of {', '.join(self.forms)}")
-        found = {name: self.decode(each, f"{where}.{name}") for name, each in data.items() if name != "kind"}
+        inside = f"{where}." if len(where) < _LONGEST_PLACE else f"{where[:_LONGEST_PLACE]}..."
+        found = {name: self.decode(each, inside + name) for name, each in data.items() if name != "kind"}
         names = set(form.names)
         missing = names - found.keys() - set(form.optional)
         for wrong, why in ((found.keys() - names, "unknown"), (missing, "missing")):

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import count, number
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.piecewise_linear import MAX_VERTICES, PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.exchange.codec import Codec, Form, attributes, record
@@ -29,7 +31,7 @@ from tradeoff.families.location_shift import LocationShift, LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
-from tradeoff.intervals.polygon import ONE
+from tradeoff.intervals.polygon import ONE, hull
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture, mixture
@@ -52,13 +54,33 @@ def _polygon_fields(f: PiecewiseLinear) -> dict[str, Any]:
 def _polygon(
     alpha: Any, beta: Any, one_minus_alpha: Any = None, one_minus_beta: Any = None
 ) -> PiecewiseLinear:
-    if one_minus_alpha is None and one_minus_beta is None:
-        return PiecewiseLinear(map(_rational, alpha), map(_rational, beta))
-    sides = [_exactly(v, r) for v, r in ((alpha, one_minus_alpha), (beta, one_minus_beta))]
-    checked = PiecewiseLinear(*sides)  # in fractions, where no violation is forgiven
-    return PiecewiseLinear.of_wholes(
-        *([int(v * ONE) for v in side] for side in zip(*checked.vertices, strict=True))
-    )
+    if exact := one_minus_alpha is None and one_minus_beta is None:
+        x, y = ([_rational(v) for v in side] for side in (alpha, beta))
+    else:
+        x, y = _exactly(alpha, one_minus_alpha), _exactly(beta, one_minus_beta)
+    wholes = _convex_multiples(x, y)
+    if wholes is None:
+        if max(len(x), len(y)) > MAX_VERTICES:  # checked in fractions, ten times slower
+            raise DomainError(
+                f"alpha and beta must be strictly convex floats, or at most {MAX_VERTICES:,} vertices, "
+                f"got {len(x):,}; save PiecewiseLinear.hull(alpha, beta)"
+            )
+        checked = PiecewiseLinear(x, y)  # in fractions, where no violation is forgiven
+        if exact:
+            return checked
+        wholes = tuple([int(v * ONE) for v in side] for side in zip(*checked.vertices, strict=True))
+    if exact:
+        return PiecewiseLinear.of_checked(np.array(x, dtype=object), np.array(y, dtype=object), exact=True)
+    return PiecewiseLinear.of_wholes(*wholes)
+
+
+def _convex_multiples(x: list[Fraction], y: list[Fraction]) -> tuple[list[int], ...] | None:
+    """Return the vertices as multiples of 2^-1074 if they are those of a curve; else None."""
+    if not (len(x) == len(y) > 0 == x[0] == y[-1]) or any(ONE % d for d in {v.denominator for v in (*x, *y)}):
+        return None
+    wholes = tuple([v.numerator * (ONE // v.denominator) for v in side] for side in (x, y))
+    points = list(zip(*wholes, strict=True))
+    return wholes if wholes[0][-1] <= ONE and min(wholes[1]) == 0 and hull(points) == points else None
 
 
 def _exactly(values: Any, rests: Any) -> list[Fraction]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
-from tradeoff.curves.parameters import Number, exact_number, number
+from tradeoff.curves.parameters import Number, exact_number, number, written
 from tradeoff.curves.tensor import LawCurve
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
@@ -155,11 +155,11 @@ class GaussianMixtures(LawCurve):
     @property
     def notation(self) -> str:
         p, q = map(_written, (self.null, self.alternative))
-        return f"GaussianMixtures({p}, {q}, sigma={float(self.sigma):.6g})"
+        return f"GaussianMixtures({p}, {q}, sigma={written(self.sigma)})"
 
 
 def _written(side: Mapping[Fraction, Fraction]) -> str:
-    return "{" + ", ".join(f"{float(a):.6g}: {float(w):.6g}" for a, w in sorted(side.items())) + "}"
+    return "{" + ", ".join(f"{written(a)}: {written(w)}" for a, w in sorted(side.items())) + "}"
 
 
 def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:

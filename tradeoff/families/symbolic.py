@@ -27,8 +27,8 @@ class Symbolic(FormulaHooks):
     Parameters
     ----------
     expr
-        SymPy expression, or what ``sympify`` takes; its other symbols are parameters, declared positive.
-        Texts are run as code: take none from strangers.
+        SymPy expression or number; its other symbols are parameters, declared positive. Texts are refused,
+        since SymPy runs them as code.
     alpha
         Symbol of the type I error; ``Symbol("alpha")`` by default.
     known, form
@@ -62,9 +62,7 @@ class Symbolic(FormulaHooks):
     def __init__(
         self, expr: Any, alpha: Any = None, *, known: TradeOff | None = None, form: Form | None = None
     ) -> None:
-        self.alpha = sympy.Symbol("alpha") if alpha is None else alpha
-        if not isinstance(self.alpha, sympy.Symbol):
-            raise DomainError(f"alpha = {shown(alpha)} is not a SymPy symbol")
+        self.alpha = sympy.Symbol("alpha") if alpha is None else _check_symbol(alpha)
         self.expr = forms.parsed(expr)
         self.known, self._given = known, form
         if known is None and not self.free_symbols:
@@ -73,7 +71,7 @@ class Symbolic(FormulaHooks):
 
     def diff(self, *symbols: Any) -> Any:
         """Return the derivative of f(alpha) as an expression, by alpha unless symbols are given."""
-        return self.expr.diff(*(symbols or (self.alpha,)))
+        return self.expr.diff(*map(forms.convert_number, symbols or (self.alpha,)))
 
     # Formulas.
 
@@ -86,9 +84,9 @@ class Symbolic(FormulaHooks):
             If SymPy finds no closed form, or none that agrees with numbers at random parameters.
         """
         if self.form.profile is not None:
-            return self.form.profile(sympy.sympify(epsilon))
+            return self.form.profile(forms.convert_number(epsilon))
         variable, found = self._solved_profile
-        return found.subs(variable, sympy.sympify(epsilon))
+        return found.subs(variable, forms.convert_number(epsilon))
 
     @cached_property
     def _solved_profile(self) -> tuple[Any, Any]:
@@ -100,7 +98,7 @@ class Symbolic(FormulaHooks):
 
         It is delta(log(-y)) - 1 for y < 0 (Dong, Roth, Su 2022, Proposition 2.12), else y, as f(1) = 0.
         """
-        y = sympy.sympify(y)
+        y = forms.convert_number(y)
         if y.is_nonnegative:
             return y
         below = self.symbolic_delta(sympy.log(-y)) - 1
@@ -191,7 +189,7 @@ class Symbolic(FormulaHooks):
 
     def symbolic(self, alpha: Any = None) -> Symbolic:
         """Return the same formula, in the symbol ``alpha``."""
-        if alpha is None or alpha == self.alpha:
+        if alpha is None or _check_symbol(alpha) == self.alpha:
             return self
         _apart(alpha, self)
         return Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self.known, form=self._given)
@@ -219,6 +217,12 @@ def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
     return found
 
 
+def _check_symbol(alpha: Any) -> Any:
+    if isinstance(alpha, sympy.Symbol):
+        return alpha
+    raise DomainError(f"alpha must be a SymPy symbol, got {shown(alpha)}; give sympy.Symbol('alpha')")
+
+
 def _unknown(what: str) -> NoClosedForm:
     """Return the error of a product that only the engine knows."""
     return NoClosedForm(f"no closed form of the {what} is known; substitute numbers, and the engine composes")
@@ -237,7 +241,7 @@ def _formula(curve: TradeOff, alpha: Any) -> Symbolic | None:
     value = forms.form(curve).value
     if value is None:
         return None
-    alpha = sympy.Symbol("alpha", positive=True) if alpha is None else alpha
+    alpha = sympy.Symbol("alpha", positive=True) if alpha is None else _check_symbol(alpha)
     _apart(alpha, curve)
     return Symbolic(value(alpha), alpha, known=curve)
 

@@ -14,7 +14,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.symbolic_forms import exact, form
+from tradeoff.families.symbolic_forms import convert_number, exact, form
 from tradeoff.families.total_variation import TotalVariation
 
 # The closed form that answers a question, by the name of what is asked at.
@@ -26,7 +26,7 @@ def answer(curve: TradeOff, name: str, at: Any) -> Any:
     found = getattr(form(curve), FIELDS[name])
     if found is None:
         raise unknown(f"{FIELDS[name]} at {name} = {at}", curve)
-    return found(sympy.sympify(at))
+    return found(convert_number(at))
 
 
 def unknown(what: str, curve: TradeOff) -> NoClosedForm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial, singledispatch
-from numbers import Rational
+from numbers import Number, Rational
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,18 @@ def form(curve: TradeOff) -> Form:
     return Form(None, None)
 
 
+def convert_number(value: Any) -> Any:
+    """Return a number as a SymPy object, and a SymPy object unchanged.
+
+    SymPy runs texts as code, also inside lists and tables, so nothing else is converted.
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, sympy.Basic | Number):
+        raise DomainError(f"{shown(value)} is not a number or a SymPy expression; build one from symbols")
+    return sympy.sympify(value, strict=True)
+
+
 def exact(value: Any) -> Any:
     """Return a SymPy expression with every float in it replaced by its binary value."""
     if isinstance(value, float | np.floating):
@@ -59,15 +71,17 @@ def fractions_of(expression: Any) -> dict[Any, Any]:
 
 
 def parsed(value: Any) -> Any:
-    """Return ``value`` as a SymPy expression; raise ``DomainError`` if it is none."""
+    """Return ``value`` as a SymPy expression without running texts as code, or raise ``DomainError``."""
     try:
-        expression = sympy.sympify(value)
+        expression = convert_number(value)
         # Formulas are compiled from their text, and Python prints no integer of more than 4300 digits.
         str(expression)
     except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError) as error:
-        raise DomainError(f"expr = {shown(value)} is not a SymPy expression") from error
+        raise DomainError(
+            f"expr must be a SymPy expression, got {shown(value)}; build it from symbols and numbers"
+        ) from error
     if not isinstance(expression, sympy.Expr) or expression.has(sympy.zoo, sympy.nan):
-        raise DomainError(f"expr = {shown(value)} is not a SymPy expression")
+        raise DomainError(f"expr must be a SymPy expression of real numbers, got {shown(value)}")
     return expression
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import exact_number, is_symbol
+from tradeoff.curves.parameters import exact_number, is_symbol, written
 from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
@@ -96,9 +96,10 @@ class Reduction(Displayed):
         return assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
 
     def grid(self) -> Grid:
+        least, most = self.bounds.lower, self.mu
         rows = [
-            ("mu", decimal(self.mu, ".10g", up=True)),
-            ("no mu below", decimal(self.bounds.lower, ".10g", up=False)),
+            ("mu", written(most) if is_symbol(most) else decimal(most, ".10g", up=True)),
+            ("no mu below", written(least) if is_symbol(least) else decimal(least, ".10g", up=False)),
             ("regret at most", decimal(self.regret, ".6g", up=True)),
             ("mu of the best case", decimal(self.mu_minus, ".6g", up=False)),
             ("tight at alpha", "-" if np.isnan(self.tight_at) else f"{self.tight_at:.6g}"),

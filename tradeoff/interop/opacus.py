@@ -27,7 +27,7 @@ def from_history(history: Iterable[Any]) -> Plan:
     Parameters
     ----------
     history
-        ``accountant.history``, or the ``"history"`` of its ``state_dict()``: triples (noise multiplier,
+        ``accountant.history`` or ``accountant.state_dict()``: triples (noise multiplier,
         sample rate, steps), as every accountant of Opacus keeps them. A fourth number says how many batches,
         each a sample of its own, were added up in one step.
 
@@ -49,6 +49,8 @@ def from_history(history: Iterable[Any]) -> Plan:
 
 
 def _steps(history: Any) -> list[Step]:
+    if isinstance(history, Mapping) and "history" in history:
+        history = history["history"]
     try:
         return [_step(*entry) for entry in history]
     except DomainError:

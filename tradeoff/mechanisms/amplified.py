@@ -81,7 +81,9 @@ class RandomAllocation(Mechanism):
     absent under the null hypothesis. One participation is the pair N(0, I), mean over i of N(mu e_i, I), for
     steps chosen in view of earlier ones too, from below to 1e-3 of epsilon (Feldman, Shenfeld 2026 compute
     the same law). More are one in each of as many blocks, into which the steps are dealt at random: which
-    steps make a block may be public.
+    steps make a block may be public. The dominating law leaves a mass of about 1e-62 at infinity, so its
+    Rényi divergences of orders above 1 are infinite where those of the mechanism are not, and a
+    ``RenyiFilter`` refuses it.
 
     Several epochs are several runs only if every epoch chooses the steps anew. Where a record keeps its step
     in all epochs, the secret is drawn once and runs do not compose: use ``BallsInBins``.

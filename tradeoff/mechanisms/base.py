@@ -14,7 +14,7 @@ import numpy as np
 from tradeoff.balls import sqrt, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, choice, count, is_masked, number
-from tradeoff.errors import KindError, domain
+from tradeoff.errors import DomainError, KindError, domain, shown
 
 MOST_RUNS = 10**300  # counts are converted to floats, and Python prints no integer of 4300 digits
 
@@ -148,6 +148,20 @@ NOISE, SCALE = within(0, open_low=True), within(0, open_low=True, open_high=True
 SIZE = within(0, open_low=True, open_high=True)
 LOSS, SHARE = within(0, open_high=True), within(0, 1)
 NEIGHBOURS = words(*get_args(Adjacency))
+MAX_NESTING = 16  # mechanisms inside one another
+
+
+def inner(name: str, value: Any) -> Mechanism:
+    """Validate a mechanism that another one runs."""
+    if not isinstance(value, Mechanism):
+        raise KindError(f"{name} must be one of tradeoff.mechanisms, got {shown(value)}")
+    part: Any = value
+    depth = 1
+    while isinstance(part := getattr(part, "mechanism", None), Mechanism):
+        depth += 1
+    if depth > MAX_NESTING:
+        raise DomainError(f"{name} must nest at most {MAX_NESTING} mechanisms, got {depth}")
+    return value
 
 
 def numbers(name: str, value: Any, checked: Callable[[str, Any], float]) -> float | tuple[float, ...]:

@@ -121,9 +121,7 @@ class Laplace(Mechanism):
 def check_scale(scale: float, sensitivity: float) -> None:
     """Check the ratio of the sensitivity and the scale of a mechanism with Laplace noise."""
     if ratio(sensitivity, scale) > 1e300:
-        raise domain(
-            "scale", scale, f"at least sensitivity/1e300 (sensitivity = {sensitivity!r})"
-        )
+        raise domain("scale", scale, f"at least sensitivity/1e300 (sensitivity = {sensitivity!r})")
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ import numpy as np
 from tradeoff.conversions.renyi import from_renyi
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
-from tradeoff.errors import DomainError, KindError, shown
+from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import Adjacency, Mechanism, within
+from tradeoff.mechanisms.base import Adjacency, Mechanism, inner, within
 from tradeoff.operators.corners import both_orders
 
 # Orders of the divergences: a factor of 1.4 apart.
@@ -45,7 +45,7 @@ class BestOfRuns(Mechanism):
     DomainError
         If a parameter is out of range.
     KindError
-        If ``mechanism`` is none.
+        If ``mechanism`` is not one of ``tradeoff.mechanisms``.
 
     Notes
     -----
@@ -71,13 +71,11 @@ class BestOfRuns(Mechanism):
 
     kind = "best-of-runs"
 
-    mechanism: Mechanism
+    mechanism: Mechanism = field(metadata={"checked": inner})
     mean: float
     shape: float = field(default=1.0, metadata=within(-1, open_low=True))
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Mechanism):
-            raise KindError(f"mechanism = {shown(self.mechanism)} is none of tradeoff.mechanisms; give one")
         super().__post_init__()
         least = 0 if self.shape == math.inf else 1
         mean = number("mean", self.mean, least, _MOST_RUNS, open_low=not least)

@@ -5,11 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import DomainError, KindError, shown
+from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.families.laplace import Laplace
-from tradeoff.mechanisms.base import NEIGHBOURS, NOISE, SHARE, SIZE, Adjacency, Mechanism, ratio, wholes
+from tradeoff.mechanisms.base import (
+    NEIGHBOURS,
+    NOISE,
+    SHARE,
+    SIZE,
+    Adjacency,
+    Mechanism,
+    inner,
+    ratio,
+    wholes,
+)
 from tradeoff.mechanisms.noise import check_scale
 from tradeoff.mechanisms.sampled import SCHEMES, Sampled, Scheme, leaking
 
@@ -156,7 +166,7 @@ class Subsampled(Sampled):
         If a parameter is out of range, scheme and adjacency do not go together, or the mechanism is stated
         for one number of records and the samples are Poisson's.
     KindError
-        If ``mechanism`` is none.
+        If ``mechanism`` is not one of ``tradeoff.mechanisms``.
 
     Notes
     -----
@@ -178,7 +188,7 @@ class Subsampled(Sampled):
 
     kind = "subsampled"
 
-    mechanism: Mechanism
+    mechanism: Mechanism = field(metadata={"checked": inner})
     sample_rate: float = field(metadata=SHARE)
     scheme: Scheme = field(default="poisson", metadata=SCHEMES)
     adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
@@ -186,8 +196,6 @@ class Subsampled(Sampled):
     group_size: int = field(default=1, metadata=wholes(1))
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Mechanism):
-            raise KindError(f"mechanism = {shown(self.mechanism)} is none of tradeoff.mechanisms; give one")
         super().__post_init__()
         if self.mechanism.adjacency not in (None, self.adjacency):
             raise DomainError(

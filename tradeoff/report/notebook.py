@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.derived import Derived
+from tradeoff.curves.parameters import written as parameter
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor
 from tradeoff.families.bounded_range import BoundedRange
@@ -85,9 +86,11 @@ def _number(value: Any, *, bracket: bool = True) -> str:
     if getattr(value, "free_symbols", ()):
         import sympy
 
-        written = str(sympy.latex(value))
+        names = {s: _text(s.name) for s in value.free_symbols if _UNSAFE_NAME.search(s.name)}
+        written = str(sympy.latex(value, symbol_names=names))
         return _inside(written) if value.is_Add and bracket else written
-    digits, _, power = f"{float(value):.6g}".partition("e")
+    text = f"{float(value):.6g}" if hasattr(value, "xreplace") else parameter(value)
+    digits, _, power = text.lower().partition("e")
     if not power:
         return digits.replace("inf", r"\infty")
     return ("" if digits == "1" else rf"{digits} \cdot ") + f"10^{{{int(power)}}}"
@@ -96,12 +99,16 @@ def _number(value: Any, *, bracket: bool = True) -> str:
 def _text(words: str) -> str:
     r"""Return words as \text{...}; signs with a meaning stand outside, where all know them."""
     inner = re.sub(
-        r"[\\{}_^$&#%~]", lambda sign: rf"}}{_SIGNS.get(sign[0], chr(92) + sign[0])}\text{{", words
+        r"[\\{}_^$&#%~<>]", lambda sign: rf"}}{_SIGNS.get(sign[0], chr(92) + sign[0])}\text{{", words
     )
     return rf"\text{{{inner}}}"
 
 
-_SIGNS = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim "}  # which a backslash does not make plain
+# Signs that a backslash does not make plain.
+_SIGNS = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", "<": r"\lt ", ">": r"\gt "}
+
+# Names of symbols that SymPy writes as they are, and that a page would read as HTML or as a link.
+_UNSAFE_NAME = re.compile(r"[<>&$#%~]|\\(href|html|class|style|css|require)")
 
 
 def _inside(*parts: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,12 +19,25 @@ from tradeoff.limits import ApproximateCurve, BerryEsseen
 from tradeoff.mechanisms import Plan
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.series import Kind, Scale, Series, View, drawn, led_by_exact, positive, span, view_of
-from tradeoff.report.styles import BAND, CHANCE, EXACT, dashed, number, place_legend, readable, typeset, unset
+from tradeoff.report.styles import (
+    BAND,
+    CHANCE,
+    EXACT,
+    add_title,
+    dashed,
+    number,
+    place_legend,
+    readable,
+    typeset,
+    unset,
+)
 from tradeoff.sweeps import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from tradeoff.report.canvas import PaperFigure
 
 Look = dict[str, Any]  # keywords of a matplotlib line
 
@@ -248,9 +260,10 @@ def _set_axes(axes: Axes, view: View, ylim: tuple[float, float]) -> None:
 
 def figure(curve: TradeOff, *, title: str = "") -> Figure:
     """Draw one curve on a figure of its own, for writing to a file: no window and no pyplot state."""
-    made: Figure = canvas()()
-    axes = plot(curve, ax=made.subplots())
-    axes.set_title(textwrap.fill(folded(title), 54).replace("$", r"\$"))
+    made: PaperFigure = canvas()()
+    plot(curve, ax=made.subplots())
+    with module("matplotlib").rc_context(made.style):
+        add_title(made, folded(title))
     return made
 
 

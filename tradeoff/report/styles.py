@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from tradeoff.display import exactly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLUMN, PAGE = 3.4, 7.0  # width of one column and of the text block of a two-column paper, in inches
 
@@ -90,6 +92,8 @@ def number(value: float) -> str:
 
 
 _FEW, _SHORT, _LINE = 5, 26, 44  # entries and letters of a legend inside the axes, letters of a line below
+_WIDEST = 120  # characters of a line of a title, in the widest figures
+_WORDS = re.compile(r"(?:(?<!\\)\$.*?(?<!\\)\$|\S)+")  # formulas with spaces are one
 _FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")  # not letters that are seen
 
 
@@ -120,6 +124,36 @@ def _formula(found: re.Match[str]) -> str:
     return f"${raised}$" if letters is None else rf"$\mathrm{{{letters}}}_{{{index}}}{raised}$"
 
 
+def add_title(figure: Figure, title: str) -> None:
+    """Put a title above all axes in lines that fit the width, and make the figure as much higher."""
+    from matplotlib import rcParams
+
+    text, best = figure.suptitle("", fontsize=rcParams["axes.titlesize"]), [""]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
+        for columns in range(min(len(title), _WIDEST), 0, -1):
+            lines = [line.replace("$", r"\$") for line in textwrap.wrap(title, columns)]
+            if best != [""] and len(lines) > len(best):
+                break
+            text.set_text("\n".join(lines))
+            if text.get_window_extent().width <= 0.97 * figure.bbox.width:
+                best = lines  # the narrowest of as few lines
+        text.set_text("\n".join(best))
+        figure.set_figheight(figure.get_figheight() + text.get_window_extent().height / figure.dpi)
+
+
+def fold(label: str, columns: int) -> str:
+    """Break a label into lines of so many characters that are seen, at spaces outside its formulas."""
+    lines = [""]
+    for word in _WORDS.findall(label):
+        longer = f"{lines[-1]} {word}".lstrip()
+        if len(_FORMULA_SIGNS.sub("", longer)) <= columns:
+            lines[-1] = longer
+        else:
+            lines += [word] if "$" in word else textwrap.wrap(word, columns)
+    return "\n".join(filter(None, lines))
+
+
 def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | None = None) -> None:
     """Put the legend where the plot is empty, if anywhere; many or long names go below it, wrapped."""
     handles, labels = axes.get_legend_handles_labels()
@@ -129,12 +163,19 @@ def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | Non
         return
     from matplotlib.transforms import ScaledTranslation
 
-    wrapped = [label if "$" in label else textwrap.fill(label, _LINE) for label in labels]
-    columns = 2 if longest <= _SHORT else 1
     if axes.figure.get_layout_engine() is None:  # nothing would make room below
+        wrapped = [fold(label, _LINE) for label in labels]
         axes.legend(handles, wrapped, loc=inside or "best", fontsize="small")
         return
     size = axes.xaxis.label.get_fontproperties().get_size_in_points()
     below = axes.transAxes + ScaledTranslation(0, -4 * size / 72, axes.figure.dpi_scale_trans)
-    legend = axes.legend(handles, wrapped, fontsize="small", loc="upper center", ncols=columns)
+    place = axes.get_subplotspec()
+    room = 0.9 * axes.figure.bbox.width / (place.get_gridspec().ncols if place else 1)
+    for columns, line in ((2, _SHORT), *((1, line) for line in range(_LINE, 0, -4))):
+        if columns == 2 and longest > _SHORT:
+            continue
+        wrapped = [fold(label, line) for label in labels]
+        legend = axes.legend(handles, wrapped, fontsize="small", loc="upper center", ncols=columns)
+        if legend.get_window_extent().width <= room:
+            break
     legend.set_bbox_to_anchor((0.5, 0), transform=below)

@@ -10,6 +10,7 @@ from tradeoff.errors import DomainError, PlanError
 from tradeoff.exchange import CURVES
 from tradeoff.spec.entries import text, wrong
 from tradeoff.spec.limits import limit, within
+from tradeoff.whole_files import read_text
 
 
 def written(curve: TradeOff) -> str:
@@ -41,9 +42,10 @@ def read(where: str, value: Any, folder: Path) -> TradeOff:
 
 def _content(where: str, path: Path) -> str:
     try:
-        with path.open(encoding="utf-8") as file:
-            content = file.read(limit("letters") + 1)
+        content = read_text(path, limit("letters"))
     except (OSError, ValueError) as error:
-        raise PlanError(f"{where}: {path} cannot be read: {error}") from error
+        raise PlanError(
+            f"{where}: {path} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
     within("letters", len(content), f"letters of {path}")
     return content

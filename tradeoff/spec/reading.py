@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from tradeoff.curves.parameters import count
 from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, PlanError, file_name, shown
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
+from tradeoff.mechanisms.base import MAX_NESTING
 from tradeoff.spec import curves
-from tradeoff.spec.entries import known, number, numbers, table, text, wrong
+from tradeoff.spec.entries import known, number, numbers, shortened, table, text, wrong
 from tradeoff.spec.limits import limit, readable, within
 from tradeoff.spec.places import from_one, located, table_name
+from tradeoff.whole_files import read_text
 
 # What can be asked, and the range it is asked in.
 QUESTIONS: dict[str, tuple[float, float]] = {
@@ -89,14 +92,17 @@ def load(path: str | Path) -> PlanFile:
     Lap_{0.1}
     """
     place = file_name(path)
+    return loads(read_plan(place), name=str(path), folder=place.parent)
+
+
+def read_plan(path: Path, *, keep_line_ends: bool = False) -> str:
+    """Read the text of a plan file, or its beginning if it is too long; else ``PlanError``."""
     try:
-        with place.open(encoding="utf-8") as file:
-            content = file.read(limit("letters") + 1)  # enough to refuse an endless file
+        return read_text(path, limit("letters"), keep_line_ends=keep_line_ends)
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeError as error:
         raise PlanError(f"{path}: is not UTF-8 text, so it is no TOML file") from error
-    return loads(content, name=str(path), folder=place.parent)
 
 
 def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> PlanFile:
@@ -128,13 +134,24 @@ def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> Plan
 
 def _parsed(content: str) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(content)
+        return tomllib.loads(content, parse_float=_float)
+    except PlanError:
+        raise
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"is not valid TOML: {error}") from error
     except RecursionError:
         raise PlanError("is nested too deeply; a plan holds tables and numbers in arrays") from None
     except ValueError as error:  # int() refuses thousands of digits, which it would read in quadratic time
         raise PlanError("holds an integer of thousands of digits; a count has at most 19") from error
+
+
+def _float(text: str) -> float:
+    """Read a float; 1e400 is not infinite noise, nor 1e-400 a rate of 0, unless the file says inf or 0."""
+    value = float(text)
+    mantissa = text.lower().partition("e")[0]
+    if (math.isinf(value) and "inf" not in text) or (value == 0 and any(c in "123456789" for c in mantissa)):
+        raise PlanError(f"{shortened(text)} is outside the range of floats; write inf or 0 if that is meant")
+    return value
 
 
 def _plan_file(content: Mapping[str, Any], folder: Path) -> PlanFile:
@@ -172,6 +189,9 @@ def step(where: str, entry: Mapping[str, Any], neighbours: str) -> tuple[Mechani
 
 
 def _mechanism(where: str, entry: Mapping[str, Any], folder: Path) -> tuple[Mechanism, int]:
+    first, _, parts = where.partition(".")
+    if parts.count("mechanism") > MAX_NESTING:
+        raise PlanError(f"{first} must nest at most {MAX_NESTING} mechanisms")
     if "kind" not in entry:
         raise PlanError(f"{where}.kind is missing; allowed: {', '.join(KINDS)}")
     kind = KINDS[text(f"{where}.kind", entry["kind"], KINDS)]

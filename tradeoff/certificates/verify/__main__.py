@@ -8,6 +8,9 @@ from pathlib import Path
 from tradeoff.certificates.certificate import Certificate
 from tradeoff.certificates.verify import verify
 from tradeoff.errors import TradeOffError
+from tradeoff.whole_files import read_text
+
+_LARGEST = 2**26  # characters that are read, some 1500 a certificate, so that an endless file ends
 
 
 def main(names: list[str]) -> int:
@@ -17,10 +20,10 @@ def main(names: list[str]) -> int:
         return 2
     try:
         for name in names:
-            for each in Certificate.listed(Path(name).read_text(encoding="utf-8")):
+            for each in Certificate.listed(read_text(Path(name), _LARGEST)):
                 print(verify(each))  # noqa: T201 - the answer
     except (TradeOffError, OSError, UnicodeDecodeError) as error:
-        print(f"{name}: refused: {error}", file=sys.stderr)  # noqa: T201 - the answer
+        print(f"{name}: refused: {getattr(error, 'strerror', None) or error}", file=sys.stderr)  # noqa: T201 - the answer
         return 1
     return 0
 

@@ -74,6 +74,9 @@ def _parts(event: Any, reader: Reader) -> Parts:
             pending.extend((part, n) for part in reversed(listed("events", parts)))
         else:
             if name not in RULES:
+                for method, kind in ((".ledger", "accountant"), (".build()", "builder of events")):
+                    if hasattr(each, method.strip(".()")):
+                        raise PlanError(f"event must be a DpEvent, got a {name}; give {method} of the {kind}")
                 raise PlanError(
                     f"{shown(each)} is no event that can be accounted for; known are ComposedDpEvent, "
                     f"SelfComposedDpEvent, {', '.join(RULES)}"

@@ -1,0 +1,62 @@
+"""The committed figures are those that ``docs/gallery.py`` draws: the same texts, the same lines."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+
+from tradeoff.report.saving import save
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "gallery.py"
+REDRAW = "run python docs/figures.py"
+CLOSE = 2.0  # points that a line may lie off: releases of matplotlib differ a little in layout
+SPEC = importlib.util.spec_from_file_location("gallery", SCRIPT)
+GALLERY = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(GALLERY)
+
+
+def read_texts(path):
+    """Return the texts of a figure in order, which matplotlib writes as comments."""
+    return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def read_lines(path):
+    """Return the vertices of every line and area of a figure, in points; glyphs of texts are left out."""
+    root = ET.parse(path).getroot()
+    for parent in [*root.iter()]:
+        for child in [*parent]:
+            if child.tag.endswith("defs") or child.get("id", "").startswith("text_"):
+                parent.remove(child)
+    shapes = [
+        [float(x) for x in re.findall(r"-?[\d.]+", each.get("d"))] for each in root.iter() if each.get("d")
+    ]
+    return [np.reshape(shape, (-1, 2)) for shape in shapes if len(shape) % 2 == 0 and shape]
+
+
+def measure_distance(one, two):
+    """Return how far the points of one line are at most from another line, which is made dense."""
+    steps = np.linspace(0, 1, 50)[:, None, None]
+    dense = two[:-1] + steps * np.diff(two, axis=0) if len(two) > 1 else two
+    return float(np.max(cKDTree(dense.reshape(-1, 2)).query(one)[0]))
+
+
+@pytest.mark.parametrize("name", GALLERY.GALLERY)
+def test_committed_figures_are_what_the_script_draws(name, tmp_path):
+    committed, drawn = GALLERY.FOLDER / f"{name}.svg", tmp_path / f"{name}.svg"
+    save(GALLERY.GALLERY[name](), drawn)
+    assert read_texts(committed) == read_texts(drawn), REDRAW
+    old, new = read_lines(committed), read_lines(drawn)
+    assert len(old) == len(new), REDRAW
+    for one, two in zip(old, new, strict=True):
+        assert measure_distance(one, two) < CLOSE, REDRAW
+        assert measure_distance(two, one) < CLOSE, REDRAW
+
+
+def test_committed_figures_are_those_of_the_gallery():
+    assert {each.stem for each in GALLERY.FOLDER.iterdir()} == set(GALLERY.GALLERY)
