@@ -71,11 +71,8 @@ def written(value: Any) -> str:
     """Return a parameter as it is printed: six digits, or the formula in the notation of papers."""
     if not hasattr(value, "xreplace"):
         return format(float(value), ".6g")
-    return (
-        str(value.xreplace({x: x.n(6) for x in value.atoms() if x.is_Float}))
-        .replace("**", "^")
-        .replace(" ", "")
-    )
+    rounded = value.xreplace({x: x.n(6) for x in value.atoms() if x.is_Float})
+    return str(rounded).replace("**", "^").replace(" ", "")
 
 
 def real(
@@ -117,7 +114,9 @@ def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf
 def exact_number(name: str, value: Any, low: float, high: float, **ends: bool) -> Fraction:
     """Return a checked number of an exact polygon: a fraction, or the binary value of a float."""
     checked = number(name, value, low, high, **ends)
-    return Fraction(value) if isinstance(value, Rational) else Fraction(checked)
+    if isinstance(value, Rational):  # NumPy's integers are, too
+        return Fraction(int(value.numerator), int(value.denominator))
+    return Fraction(checked)
 
 
 def reals(name: str, value: Any) -> Array:
