@@ -12,11 +12,11 @@ import tradeoff as to
 from tests.composition.laws import Truth, atomic, pairs
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.composition.contour.line import chernoff_epsilon, chernoff_near
+from tradeoff.composition.contour.engine import ContourLines
+from tradeoff.composition.contour.line import chernoff_epsilon
 from tradeoff.composition.planner import Composition
 from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
-from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.discrete import binomial_law
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
@@ -27,14 +27,14 @@ from tradeoff.loss.law import LossLaw
 def test_a_gaussian_power(mu: float, z: float, n: int) -> None:
     """The bound is above delta, by the factor of a Gaussian tail; turned round it bounds epsilon."""
     laws, counts = [GaussianLaw(mu / math.sqrt(n))], [n]
-    cumulant = Cumulant([(laws[0].sketch(), n)])
+    lines = ContourLines(laws, counts)
     x = mu * z
     truth = oracle.gaussian_delta(x, mu)
-    bound = chernoff_near(laws, counts, cumulant, x).psi(x)
+    bound = float(lines.ceiling(np.array([x]), np.zeros(1))[0])
     assert truth <= bound
     assert bound <= 1e6 * truth or bound < 1e-290
     if float(truth) > 1e-290:
-        assert chernoff_epsilon(laws, counts, cumulant, float(truth)) >= x * (1 - 1e-12)
+        assert chernoff_epsilon(laws, counts, lines.cumulant, float(truth)) >= x * (1 - 1e-12)
 
 
 FOUND: list[tuple[list[LossLaw], list[int], float]] = [
@@ -104,3 +104,33 @@ def test_tails_below_all_floats_ask_for_no_lattice(epsilon: float) -> None:
 
         moment = mp.quad(weighed, [-20, 0, 10, 20, 40, 60, 80, 120])
         assert 1000 * mp.log(moment) - (c - 1) * epsilon < -745
+
+
+ATOMS: list[tuple[to.TradeOff, int, mp.mpf]] = [
+    (to.Laplace(1) ** 10, 10, mp.mpf(2) ** -10),
+    (to.Laplace(0.25) ** 40, 10, mp.mpf(2) ** -40),
+    (to.Laplace(0.5) ** 4 @ to.PureDP(1) ** 3, 5, mp.mpf(2) ** -4 * (mp.e / (1 + mp.e)) ** 3),
+]
+
+
+@pytest.mark.parametrize("share", [1e-200, 1e-30, 1e-16])
+@pytest.mark.parametrize(("f", "top", "mass"), ATOMS, ids=[repr(f) for f, *_ in ATOMS])
+def test_epsilon_near_the_supremum_is_that_of_its_atom(
+    f: to.TradeOff, top: int, mass: mp.mpf, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above all other losses delta(x) = q (1 - e^(x - top)); no engine is asked."""
+    monkeypatch.setattr(Composition, "choices", None)
+    delta = float(mass) * share
+    found = f.bounds.epsilon(delta)
+    with mp.workdps(60):
+        truth = top + mp.log1p(-mp.mpf(delta) / mass)
+        assert found.lower <= truth <= found.upper
+    assert found.width <= 1e-13
+
+
+def test_epsilon_of_a_product_whose_atom_is_not_at_its_supremum() -> None:
+    """The atom of a Laplace law next to a Gaussian bounds nothing wrong."""
+    f = to.Laplace(1) ** 3 @ to.Gaussian(0.01)
+    found = f.bounds.epsilon(1e-6)
+    assert found.width < 1e-6
+    assert 3 < found.lower < 3.05

@@ -1,5 +1,8 @@
 """The profile of an envelope is the larger of its orders', where one of them is not asked, too."""
 
+from functools import reduce
+from operator import matmul
+
 import mpmath
 import numpy as np
 import pytest
@@ -80,8 +83,8 @@ def test_one_beta_of_an_envelope_takes_few_lines(alpha, monkeypatch):
 )
 def test_a_ceiling_is_above_the_profile(order):
     for f in (order, ~order):
-        assert np.all(f.ceiling(LOSSES) >= f.bounds.delta(LOSSES).lower)
-        assert np.all(f.ceiling(LOSSES)[3:6] < 1)
+        assert np.all(f.ceiling(LOSSES, np.zeros(len(LOSSES))) >= f.bounds.delta(LOSSES).lower)
+        assert np.all(f.ceiling(LOSSES, np.zeros(len(LOSSES)))[3:6] < 1)
 
 
 @pytest.mark.parametrize("rest", [2.0**-10, 2.0**-30, 2.0**-50])
@@ -120,3 +123,22 @@ def test_the_other_order_of_a_sampled_minimum_is_its_inverse(alpha, rate):
     assert found.width <= 1e-10
     assert order.bounds(found.upper).lower <= alpha
     assert order.bounds(found.lower).upper >= alpha
+
+
+def test_order_that_does_not_decide_is_not_refined_to_the_tolerance():
+    """One order alone does not reach the tolerance; the larger epsilon of both does."""
+    order = to.subsample(to.Gaussian(1), 1e-5) ** 10**6
+    with pytest.raises(PrecisionError):
+        (~order).bounds.epsilon(1e-5, tol=1e-8)
+    envelope = order.symmetrise(assume="either-order").bounds.epsilon(1e-5, tol=1e-8)
+    assert envelope.width <= 1e-8
+    assert envelope == order.bounds.epsilon(1e-5)
+
+
+def test_order_bounded_below_the_answer_takes_no_quadrature(monkeypatch):
+    """Its losses sum to less than the epsilon of the other order, so delta is 0 there."""
+    order = reduce(matmul, (to.subsample(to.Gaussian(1 / s), 0.02) for s in np.linspace(0.6, 0.9, 30)))
+    expected = order.bounds.epsilon(1e-9)
+    assert (~order).sup_loss < expected.lower
+    monkeypatch.setattr(contour, "try_chernoff", None)
+    assert order.symmetrise(assume="either-order").bounds.epsilon(1e-9) == expected

@@ -30,13 +30,15 @@ from tradeoff.composition.question import (
 )
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, expm1, log1p, minimum
+from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.law import LossLaw, lost_mass
 
 if TYPE_CHECKING:
     from tradeoff.composition.exact import ExactEngine
     from tradeoff.composition.lattice.engine import LatticeEngine
+
+_ROUNDING = 64 * UNIT  # relative width of an epsilon at which no engine brings its bounds closer
 
 _LOWEST = -745.0  # below it e^epsilon is no float, and delta is 1 as far as floats tell
 
@@ -83,6 +85,23 @@ class Composition:
         """
         ends = [count * law.enclosure[1] for law, count in zip(self.laws, self.counts, strict=True)]
         return math.fsum(ends) + 4 * UNIT * math.fsum(map(abs, ends))
+
+    @cached_property
+    def _last_atom(self) -> tuple[float, float] | None:
+        """Return the loss of the product's last known atom and the log of its mass under Q, from below.
+
+        Each term errs by 3 units of what it adds, its count and product by two more, and a sum by one.
+        """
+        losses, logs = [], []
+        for law, n in zip(self.laws, self.counts, strict=True):
+            if not len(law.atoms.loss) or law.atoms.slack[-1] >= 1:
+                return None
+            at, log_p, slack = (float(each[-1]) for each in law.atoms)
+            low = at - float(law.loss_error[-1])
+            losses.append(n * (low - 8 * UNIT * abs(at)))
+            logs.append(n * (low + log_p + math.log1p(-slack) - 8 * UNIT * (abs(at) + abs(log_p) + 1)))
+        loss, log_q = (math.fsum(each) - 4 * UNIT * math.fsum(map(abs, each)) for each in (losses, logs))
+        return loss, log_q
 
     @cached_property
     def tables(self) -> LatticeEngine:
@@ -206,19 +225,26 @@ class Composition:
             return known, ~over & (at > _LOWEST)
         low = np.where(at < leak.lower, np.inf, log1p(-Bounds.of(at)).lower)  # as e^eps >= 1 - delta
         high = np.where((self.q_plus == 0) & (at >= 0), self.supremum, np.inf)
-        return (low, high), at > leak.upper
+        if self._last_atom is not None:
+            # An atom of Q-mass q at a loss l leaves delta(x) >= q (1 - e^(x - l)).
+            loss, log_q = self._last_atom
+            share = clip(exp(log(Bounds.of(np.maximum(at, TINY))) - log_q), 0.0, 1.0)
+            low = np.maximum(low, (loss + log1p(-share)).lower)
+        settled = np.isfinite(high) & (high - low <= _ROUNDING * (1 + np.abs(high)))
+        return (low, high), (at > leak.upper) & ~settled
 
     def expected(self, alpha: float) -> list[tuple[float, float]]:
         """Estimate the loss whose test has size alpha, and the spread of losses, as the first engine does."""
         first, _ = next(self.choices(query_options().method), (None, ""))
         return [] if first is None else [(first.loss_at_alpha(alpha), first.cumulant.spread)]
 
-    def ceiling(self, epsilon: Array) -> Array:
-        """Bound delta(epsilon) from above by Chernoff's bound, where a transform is known."""
-        if self.spent or not self.contour.possible:
-            return np.ones(len(epsilon))
-        found: Array = np.minimum((self._leak + self.contour.forward.ceiling(epsilon)).upper, 1.0)
-        return found
+    def ceiling(self, epsilon: Array, level: Array) -> Array:
+        """Bound delta(epsilon) from above by the supremum of losses, or Chernoff's bound if it may help."""
+        (_, high), waiting = self._known("delta", epsilon)
+        if waiting.any() and not self.spent and self.contour.possible:
+            chernoff = self.contour.forward.ceiling(epsilon[waiting], level[waiting] - self._leak.upper)
+            high[waiting] = np.minimum((self._leak + chernoff).upper, 1.0)
+        return high
 
     @property
     def _leak(self) -> Bounds:

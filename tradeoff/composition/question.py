@@ -153,17 +153,17 @@ FEW_ROUNDS = 4
 # their number.
 MOST_ATOMIC_ROUNDS = 2**20
 
-# Terms summed for one line, in all or a distinct factor if that is more: about 0.3 s.
-LINE_TERMS, LINE_TERMS_EACH = 2e7, 2e5
+# Terms summed for one line, in all or for each distinct factor if that is more: at most about 0.3 s, or 10 ms
+# a factor, a third of the time that a lattice takes.
+LINE_TERMS, LINE_TERMS_EACH = 2e7, 3e6
 
 PATIENT_TERMS = 1e9  # the same when a tolerance is asked
 
 # Relative width left by a Gaussian added where the product does not decay; ten times less takes three times
 # the terms.
-SMOOTHING = 2e-6
+SMOOTHING = 2e-7
 
 NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, some twenty times
-SMOOTHED = 4  # how much cheaper lines with an added Gaussian are: their nodes are many
 LOOKING = 64  # how much cheaper lines with an added Gaussian are while the place of an answer is looked for
 LATTICE_WORK = 2**20  # lattice points times distinct factors: well below a second
 LATTICE_LEAST = 2**16  # lattice points that even very many distinct factors get

@@ -71,8 +71,8 @@ class Hooks(ABC):
         """Estimate losses about which f(alpha), a supremum over losses, is reached, each with its spread."""
         return []
 
-    def ceiling(self, epsilon: Array) -> Array:
-        """Bound delta(epsilon) from above at little cost: who takes the largest of several asks less."""
+    def ceiling(self, epsilon: Array, level: Array) -> Array:
+        """Bound delta(epsilon) from above, as closely as it takes to compare it with ``level``."""
         return np.ones(len(epsilon))
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:

@@ -241,8 +241,10 @@ class Tensor(TradeOff):
     def expected(self, alpha: float) -> list[tuple[float, float]]:
         return [] if self._leak is not None else self._sides[0].expected(alpha)
 
-    def ceiling(self, epsilon: Array) -> Array:
-        return super().ceiling(epsilon) if self._leak is not None else self._sides[0].ceiling(epsilon)
+    def ceiling(self, epsilon: Array, level: Array) -> Array:
+        if self._leak is not None:
+            return super().ceiling(epsilon, level)
+        return self._sides[0].ceiling(epsilon, level)
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
         """Return kept g(alpha/kept) for g (x) f_{0,1-kept}, where g and kept are exact."""

@@ -220,7 +220,11 @@ def _finished(f: TradeOff, failure: float, found: Least) -> Reduction:
     ]
     lower, upper, finer = zip(*(regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(best_mu(side, failure, float(mu.upper)) for side in _above(f, level, finer))
-    lost_at_most = Bounds(max(lower), min(max(upper), 1.0))
+    most = min(max(upper), 1.0)
+    if isinstance(f, Gaussian) and mu.upper < np.inf:
+        # delta_g - delta_f <= failure + mu - mu_f times the largest normal density, over 1 + e^eps >= 2.
+        most = min(most, (Bounds.of(failure / 2) + (Bounds.of(mu.upper) - f.least) * 0.2).upper)
+    lost_at_most = Bounds(max(lower), most)
     return Reduction(f, failure, mu, lost_at_most, max(best, best_case(f)), tight, reason)
 
 

@@ -33,7 +33,7 @@ class CutLaw(AtomicLaw):
         return -np.inf, np.inf
 
 
-@lru_cache(maxsize=16)  # a law is asked for by every question
+@lru_cache(maxsize=128)  # every question of a plan needs all its laws; each has at most 2 MiB
 def skellam_law(variance: float, shift: int) -> CutLaw:
     """Return the law of log p(x - shift)/p(x), p(x) = e^-v I_|x|(v) with v the variance."""
     reach = _reach(variance)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tradeoff.composition.question import measure
+from tradeoff.curves.asking import certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -96,13 +99,7 @@ class HullOfMinimum(_Pooled):
     _choose, _bound, _largest = staticmethod(max), staticmethod(maximum_of), False
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        first, *others = self.operands
-        low, high = first.bounds.delta(epsilon, tol=tol)
-        for f in others:
-            if (seen := f.ceiling(epsilon) > low).any():
-                found = f.bounds.delta(epsilon[seen], tol=tol)
-                low[seen], high[seen] = maximum_of(Bounds(low[seen], high[seen]), found)
-        return low, high
+        return self._largest_answer("delta", epsilon, tol, lambda f, high: f.ceiling(epsilon, high) > high)
 
     def expected(self, alpha: float) -> list[tuple[float, float]]:
         """Take the farthest loss, mostly of the least private; all of them where they differ in sign."""
@@ -113,14 +110,36 @@ class HullOfMinimum(_Pooled):
         return [max(found, key=lambda place: abs(place[0]))]
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        def may_exceed(f: TradeOff, high: Array) -> NDArray[np.bool_]:
+            """Whether epsilon_f(delta) may be above ``high``: it is not where delta_f(high) <= delta."""
+            known = np.isfinite(high)
+            return ~known | (f.ceiling(np.where(known, high, 0.0), delta) > delta)
+
+        return self._largest_answer("epsilon", delta, tol, may_exceed)
+
+    def _largest_answer(
+        self,
+        question: Literal["delta", "epsilon"],
+        at: Array,
+        tol: float | None,
+        may_exceed: Callable[[TradeOff, Array], NDArray[np.bool_]],
+    ) -> Pair:
+        """Bound the largest answer of the operands; only those that decide it are refined to ``tol``.
+
+        An operand whose answer is at most the upper bound so far changes no bound.
+        """
+        answer = certified_delta if question == "delta" else certified_epsilon
         first, *others = self.operands
-        low, high = first.bounds.epsilon(delta, tol=tol)
+        low, high = answer(first, at, tol, refuse=False)
         for f in others:
-            # Where delta_f(low) <= delta, epsilon_f(delta) <= low: what the first says is the largest.
-            known = np.isfinite(low)
-            if (seen := ~known | (f.ceiling(np.where(known, low, 0.0)) > delta)).any():
-                found = f.bounds.epsilon(delta[seen], tol=tol)
-                low[seen], high[seen] = maximum_of(Bounds(low[seen], high[seen]), found)
+            if not len(seen := np.flatnonzero(may_exceed(f, high))):
+                continue
+            below, above = answer(f, at[seen], None, refuse=False)
+            width = measure(question, at[seen], np.maximum(low[seen], below), above)
+            wide = np.flatnonzero((above > high[seen]) & ~(width <= (np.inf if tol is None else tol)))
+            if len(wide):
+                below[wide], above[wide] = answer(f, at[seen[wide]], tol, refuse=False)
+            low[seen], high[seen] = np.maximum(low[seen], below), np.maximum(high[seen], above)
         return low, high
 
     @property

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tradeoff.composition.cache import Cache, alike, anchors
 from tradeoff.composition.conjugate import Enclosure, Kind
-from tradeoff.composition.contour.line import Chernoff, ContourLine, chernoff_epsilon, chernoff_near
+from tradeoff.composition.contour.line import Chernoff, ContourLine, chernoff_epsilon, log_kappa, try_chernoff
 from tradeoff.composition.contour.place import Placement, brief, least_tau, place_line, smoothed
 from tradeoff.composition.contour.product import evaluate_line
 from tradeoff.composition.engine import APART, Engine, Place
@@ -24,14 +24,13 @@ from tradeoff.composition.question import (
     LOOKING,
     NODE_TERMS,
     PATIENT_TERMS,
-    SMOOTHED,
     SMOOTHING,
     Question,
     query_options,
 )
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
 from tradeoff.loss.law import LossLaw, Transformed, lost_mass
@@ -50,9 +49,11 @@ _HALF = math.log(0.7)
 
 _POLES = (0.0, 1.0)  # where the integrand of delta has poles
 
-# Deviations from one of Chernoff's points to the next, which loses a tenth of its bound between; and how many
-# are kept.
-_BESIDE, _POINTS = 0.5, 256
+# Chernoff's tilts c: c - 1 of the first one in units of 1/spread, and over that of the one before; how many
+# points are kept. Between, a bound at z deviations loses at most e^(z^2/256).
+_FIRST_TILT, _NEXT_TILT, _POINTS = 0.25, 2**0.25, 256
+
+_CERTAIN = 0.5  # how far below a level the logarithm of a bound is to be expected
 
 _NEARLY = 1 - 1e-9  # saddles of the middle strip stay away from its end, where they are of losses beyond 1e9
 _WIDE = 1.0  # bounds on epsilon farther apart than this are set beside Chernoff's
@@ -102,7 +103,8 @@ class ContourLines:
         )
 
         self.briefly: Cache[Placement] = Cache(_PLACES)
-        self.points: Cache[Chernoff] = Cache(_POINTS)  # by the loss that they are best for
+        self.points: Cache[Chernoff] = Cache(_POINTS)
+        self.estimates: Cache[float] = Cache(_POINTS)  # of log psi(0) at a tilt
 
     @property
     def leak(self) -> Bounds:
@@ -173,18 +175,30 @@ class ContourLines:
         about = partial(LineEnclosure, kind=kind, aim=aim, scale=line.scale, leak=float(lost.lower))
         return about(line, lost, room=math.inf if finer else 1.0, final=not blurry)
 
-    def ceiling(self, x: Array) -> Array:
-        """Bound psi from above by Chernoff's bounds about losses of a lattice."""
+    def ceiling(self, x: Array, level: Array) -> Array:
+        """Bound psi from above by Chernoff's bound at the least tilt that shows it to be below ``level``.
+
+        Quadratures are shorter at lesser tilts. Where none is expected to show it, the best tilt is taken.
+        """
         found = np.ones(len(x))
         if self.too_far:
             return found
         x = np.minimum(x, _FARTHEST)  # psi falls
-        spread = np.full(len(x), self.cumulant.spread)
-        for about, which in alike(anchors(x, spread, _BESIDE)):
-            make = partial(chernoff_near, *self.factors, self.cumulant, about)
-            point = self.points.of((about, *query_options().choices[1:]), make)
-            found[which] = [point.psi(each) for each in x[which].tolist()]
+        goal = np.log(np.maximum(level, TINY)) - _CERTAIN
+        tilts, least = np.ones(len(x)), np.full(len(x), math.inf)
+        waiting, c = np.arange(len(x)), 1 + _FIRST_TILT / max(self.cumulant.spread, 1e-300)
+        while len(waiting) and c - 1 < self.cumulant.steepest:
+            expected = self.estimates.of(c, partial(self._estimate, c)) - (c - 1) * x[waiting]
+            falls = expected < least[waiting]  # it is convex in c
+            tilts[waiting[falls]], least[waiting] = c, np.fmin(expected, least[waiting])
+            waiting, c = waiting[falls & (expected > goal[waiting])], 1 + _NEXT_TILT * (c - 1)
+        for c, mine in alike(tilts):
+            point = self.points.of((c, *query_options().choices[1:]), partial(try_chernoff, *self.factors, c))
+            found[mine] = [point.psi(each) for each in x[mine].tolist()]
         return found
+
+    def _estimate(self, c: float) -> float:
+        return self.cumulant.value(c) + log_kappa(c)
 
     def _line(self, placed: Callable[[], Placement]) -> PlacedLine:
         place = placed()
@@ -237,7 +251,7 @@ class ContourEngine(Engine[Cost]):
         return made
 
     def first(self, question: Question, tol: float | None) -> Cost:
-        usual = Cost(self.terms, SMOOTHING, 1 / SMOOTHED)
+        usual = Cost(self.terms, SMOOTHING)
         if tol is None:
             return usual
         terms, share = (PATIENT_TERMS, 1.0) if self.patient else (usual.terms, usual.share)
@@ -287,7 +301,8 @@ class ContourEngine(Engine[Cost]):
             return high
         if question == "delta":
             mine = np.flatnonzero((high >= 1) & (at > 0))
-            high[mine] = np.minimum((lines.leak + lines.ceiling(at[mine])).upper, 1.0)
+            least = np.full(len(mine), TINY)
+            high[mine] = np.minimum((lines.leak + lines.ceiling(at[mine], least)).upper, 1.0)
         elif question == "epsilon":
             for k in np.flatnonzero(~(high - low < _WIDE)):
                 left = float((at[k] - lines.leak).lower)

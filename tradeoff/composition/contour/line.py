@@ -25,9 +25,6 @@ from tradeoff.loss.law import Transformed
 
 DEEP = 8.5  # frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all
 
-# Points looked at for Chernoff's bound, each nearer to c = 1 by this share: from 1e3 to 20.
-_NEARER, _LESS = 24, 0.85
-
 DIGITS = 42.0  # quadratures err by e^-DIGITS, over all rounds together
 Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
@@ -70,34 +67,20 @@ def chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Ch
     return Chernoff(c, math.fsum(terms) + 4 * UNIT * math.fsum(map(abs, terms)))
 
 
-def chernoff_near(
-    laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, x: float
-) -> Chernoff:
-    """Return the point whose bound on psi is least about x, nearer to 1 where a quadrature is lost to it."""
-    c = tilt_for_epsilon(cumulant, x)
-    best = _known(laws, counts, c)
-    for _ in range(_NEARER):
-        c = 1 + _LESS * (c - 1)
-        point = _known(laws, counts, c)
-        if best.psi(x) < 1 and point.psi(x) >= best.psi(x):
-            break
-        best = min(best, point, key=lambda each: each.psi(x))
-    return best
+def try_chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
+    """Return the same, or an infinite bound where a quadrature is too large."""
+    try:
+        return chernoff(laws, counts, c)
+    except SizeError:
+        return Chernoff(c, math.inf)
 
 
 def chernoff_epsilon(
     laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, psi: float
 ) -> float:
     """Bound the loss x with psi(x) = ``psi`` from above."""
-    point = _known(laws, counts, tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
+    point = try_chernoff(laws, counts, tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
     return _rounded_up(point.log_m, log_kappa(point.c), -math.log(psi)) / (point.c - 1)
-
-
-def _known(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
-    try:
-        return chernoff(laws, counts, c)
-    except SizeError:  # a quadrature too large
-        return Chernoff(c, math.inf)
 
 
 def _rounded_up(*terms: float) -> float:
@@ -261,7 +244,8 @@ class ContourLine:
         # e^(i turn (y + y')) = e^(i turn y) e^(i turn y'): both phases err by what is charged for their sum.
         size = len(values) // len(known.error)
         within, between = (turn * (known.step * np.arange(n, dtype=float)) for n in (_BLOCK, size))
-        rows = np.dot(values, _unit(within)).reshape(-1, size)
+        # Not by BLAS, which starts threads for so few numbers; the error charged holds for any order of sums.
+        rows = np.einsum("ij,j->i", values, _unit(within)).reshape(-1, size)
         parts = (_unit(_BLOCK * between) * rows).real
         return np.asarray(np.sum(np.add.reduceat(parts, np.arange(0, size, _BLOCK), axis=1), axis=1))
 
