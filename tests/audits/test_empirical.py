@@ -136,6 +136,7 @@ def drawn(claim, sizes, draws):
     return draws.normal(0, 1, sizes[0]), draws.normal(claim.mu, 1, sizes[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "claim",
     [
@@ -160,7 +161,7 @@ def test_what_is_true_is_refuted_and_exceeded_rarely(claim):
     assert np.all(failed <= 19)
 
 
-@pytest.mark.parametrize("sizes", [(2, 3), (4, 1)])
+@pytest.mark.parametrize("sizes", [pytest.param((2, 3), marks=pytest.mark.slow), (4, 1)])
 def test_p_values_are_valid_exactly(sizes):
     """Every outcome of a pair of three atoms: P(p-value <= x) <= x at every x, with exact probabilities."""
     p, q = (
@@ -242,6 +243,7 @@ def test_a_threshold_fixed_beforehand_is_sharper():
     assert one.epsilon(1e-5) > every.epsilon(1e-5)
 
 
+@pytest.mark.slow
 def test_claims_of_every_kind_are_tested():
     audit = to.empirical(quantiles(0, 2000), quantiles(1, 2000))
     plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=4): 4})

@@ -228,6 +228,7 @@ def test_it_shows_itself_with_bounds_rounded_down():
     assert "ε(0.0001) ≥ 0.6729" in audit._repr_html_()
 
 
+@pytest.mark.slow
 def test_claims_of_one_order_count_for_both():
     step = to.subsample(to.Gaussian(1.0), 0.2)
     audit = one_run(80, 100, 100)

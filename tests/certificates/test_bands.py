@@ -33,6 +33,7 @@ CURVES: dict[str, to.TradeOff] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize(
     ("method", "source", "question", "value"),
@@ -69,7 +70,7 @@ def thinned(side: int) -> list[Any]:
     return [mean, *sizes, expected(lambda x: (x - mean) ** 3, corner)]
 
 
-@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("side", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_moments_hold_those_of_50_digits(side: int) -> None:
     mean, variance, third, fourth, cube = thinned(side)
     law = {"kind": "thinned", "p": 0.125, "base": {"kind": "gaussian", "mu": 0.75}}
@@ -111,6 +112,7 @@ def test_a_constant_loss_is_no_summand() -> None:
             assert abs(found - (1 + 7 * inner) / 8) < 1e-15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("q", "n"), [("1/2", 10), ("1/2", 300), ("1/10", 40), ("1/10", 500)])
 @pytest.mark.parametrize("others", [0, 3])
 def test_expansions_hold_binomial_sums(q: str, n: int, others: int) -> None:
@@ -156,6 +158,7 @@ def refused(certificate: Certificate) -> str:
     return caught.value.term
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", BANDS)
 def test_what_is_changed_is_refused(method: str) -> None:
     band = BANDS[method]

@@ -52,6 +52,7 @@ CURVES: dict[str, to.TradeOff] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CURVES)
 def test_certificates_hold_and_contain_independent_truth(name: str) -> None:
     known = GOLDEN[name]["f"]["delta"]
@@ -64,6 +65,7 @@ def test_certificates_hold_and_contain_independent_truth(name: str) -> None:
         assert certificate.upper - certificate.lower <= 2e-4 * certificate.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["sgm p=.01 s=1 n=1000", "laplace .1 n=100", "discrete Gaussian n=50", "sgm p=.3 s=2 n=2"]
 )
@@ -83,6 +85,7 @@ THOUSAND, ONE_STEP = thinned(0.01, 1.0) ** 1000, thinned(0.01, 1.0)
 TWO_KINDS = thinned(0.02, 0.8) ** 200 @ to.Laplace(0.05) ** 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("f", "question", "value"),
     [
@@ -162,6 +165,7 @@ def test_what_delta_lacks_of_one_is_proved_where_it_is_faint() -> None:
     to.verify(certificate)
 
 
+@pytest.mark.slow
 def test_a_claim_of_one_side_is_proved_however_near_the_truth_it_is() -> None:
     certificate = to.certify(to.Gaussian(5.0) @ to.PureDP(1.0), "epsilon", 1.4296886250768923e-231)
     assert [claim.lower for claim in certificate.claims] == [0.0]
@@ -176,6 +180,7 @@ def test_epsilon_is_enclosed_by_two_claims(delta: float) -> None:
     assert certificate.upper - certificate.lower <= 1e-8
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(
     p=st.floats(1e-4, 0.9),
@@ -193,7 +198,9 @@ def test_every_thinned_gaussian_verifies(p: float, sigma: float, n: int, log_del
         to.verify(certificate)
 
 
-@pytest.mark.parametrize("method", ["closed-form", "exact", "contour", "lattice"])
+@pytest.mark.parametrize(
+    "method", ["closed-form", "exact", pytest.param("contour", marks=pytest.mark.slow), "lattice"]
+)
 def test_methods_agree(method: str) -> None:
     curve = (
         to.Gaussian(0.8)
@@ -220,6 +227,7 @@ def test_what_is_no_object_is_no_certificate(text: str) -> None:
         Certificate.from_json(text)
 
 
+@pytest.mark.slow
 def test_a_certificate_survives_json_and_verifies_in_another_process(tmp_path: Path) -> None:
     certificate = to.certify(CURVES["sgm p=.3 s=2 n=2"], "epsilon", 1e-5)
     assert Certificate.from_json(certificate.to_json()) == certificate
@@ -233,6 +241,7 @@ def test_a_certificate_survives_json_and_verifies_in_another_process(tmp_path: P
     assert int(found.stdout) == len(to.verify(certificate).checks)
 
 
+@pytest.mark.slow
 def test_tables_say_what_is_claimed_how_it_was_proved_and_what_is_trusted() -> None:
     certificate = to.certify(CURVES["sgm p=.01 s=1 n=1000"], "epsilon", 1e-5)
     for word in ("curve", "bounds", "method", "factor", "claim", "delta of f"):
@@ -241,7 +250,10 @@ def test_tables_say_what_is_claimed_how_it_was_proved_and_what_is_trusted() -> N
         assert word in repr(to.verify(certificate))
 
 
-@pytest.mark.parametrize("name", ["sgm p=.01 s=1 n=1000", "laplace .1 n=100", "sgm p=.3 s=2 n=2"])
+@pytest.mark.parametrize(
+    "name",
+    ["sgm p=.01 s=1 n=1000", "laplace .1 n=100", pytest.param("sgm p=.3 s=2 n=2", marks=pytest.mark.slow)],
+)
 def test_what_is_proved_is_narrower_than_what_is_claimed(name: str) -> None:
     """A claim holds the balls found, which hold the truth."""
     certificate = to.certify(CURVES[name], "delta", 0.5)
@@ -494,8 +506,10 @@ MANY = to.Laplace(0.00574) ** 2**60
         (MANY, "epsilon", 4e-4),  # the saddle point is next to 1
         (MANY, "delta", 2e13),
         (MANY @ to.TotalVariation(3e-8), "delta", 1e13),  # what is lost is all that is claimed
-        (MANY @ to.TotalVariation(3e-8) @ to.Gaussian(50.0), "delta", 1e16),  # Chernoff's bound is enough
-        (thinned(1.4e-4, 0.54) ** 2**60, "delta", 1e7),
+        pytest.param(
+            MANY @ to.TotalVariation(3e-8) @ to.Gaussian(50.0), "delta", 1e16, marks=pytest.mark.slow
+        ),  # Chernoff's bound is enough
+        pytest.param(thinned(1.4e-4, 0.54) ** 2**60, "delta", 1e7, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -517,6 +531,7 @@ def test_certificates_of_other_platforms_verify(path: Path) -> None:
     assert json.loads(certificate.to_json()) == json.loads(text)
 
 
+@pytest.mark.slow
 def test_a_file_is_verified_by_a_process_that_loads_nothing_that_answers(tmp_path: Path) -> None:
     rooms = ("composition", "curves", "families", "intervals", "loss", "operators")
     path = tmp_path / "certificate.json"

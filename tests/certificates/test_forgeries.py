@@ -108,6 +108,7 @@ def test_what_is_forged_is_refused(name: str) -> None:
         to.verify(FORGED[name])
 
 
+@pytest.mark.slow
 def test_a_leak_is_found_beside_a_faint_atom() -> None:
     found = made("exact", 10**5, leaking(9e-7), 0.0, 0.08606, 0.08607)
     assert found.lower <= -math.expm1(1e5 * math.log1p(-9e-7)) <= found.upper

@@ -62,6 +62,7 @@ def asked(curve: to.TradeOff, question: Any, value: float) -> to.Bounds[float]:
     return curve.bounds(value) if question == "beta" else getattr(curve.bounds, question)(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "value"), ASKED)
 @pytest.mark.parametrize("name", CURVES)
 def test_answers_of_operators_verify_from_their_text(name: str, question: Any, value: float) -> None:
@@ -105,6 +106,7 @@ def made_and_true(name: str, f: Any, g: Any) -> tuple[to.TradeOff, to.TradeOff]:
     }[name]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["maximum", "minimum", "group", "thinned", "turned"])
 @settings(max_examples=12, deadline=None)
 @given(one=POLYGONS, two=POLYGONS, at=st.sampled_from([0.0, 0.125, 0.3, 0.5, 0.875, 0.999, -0.5, 1.25]))
@@ -193,6 +195,7 @@ def test_no_rule_can_be_changed(of: tuple[str, Any, float]) -> None:
     assert refused(replace(certificate, lower=certificate.lower + width / 2)) in bound
 
 
+@pytest.mark.slow
 def test_parameters_of_rules_are_checked() -> None:
     neighbours, named, sampled = certified(*NEIGHBOURS), certified(*NAMED), certified(*SAMPLED)
     for k in (0, -1, 1.5, "2", True, 10**18):
@@ -273,6 +276,7 @@ def test_parts_in_parts_without_end_are_refused_in_a_sentence() -> None:
         Certificate.from_json(deep)
 
 
+@pytest.mark.slow
 def test_tails_keep_the_safe_side() -> None:
     curve = CURVES["the better of two"]
     certificate = to.certify(curve, "delta", 4.0)
@@ -281,6 +285,7 @@ def test_tails_keep_the_safe_side() -> None:
     assert certificate.upper <= upper * (1 + 1e-3)
 
 
+@pytest.mark.slow
 def test_a_width_that_is_not_reached_is_said() -> None:
     certificate = to.certify(CURVES["the better of two"], "epsilon", 1e-4, tol=1e-3)
     assert certificate.upper - certificate.lower <= 1e-3
@@ -288,6 +293,7 @@ def test_a_width_that_is_not_reached_is_said() -> None:
         to.certify(CURVES["the better of two"], "beta", 0.3, tol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_has_no_rule_is_refused_in_a_sentence() -> None:
     with pytest.raises(NoClosedForm, match="certify"):
         to.certify(to.maximum(to.Gaussian(1), to.Laplace(1)) ** 3, "delta", 0.5)
@@ -298,7 +304,7 @@ def test_what_has_no_rule_is_refused_in_a_sentence() -> None:
         to.certify(STEPS.symmetrise(assume="either-order").group(40), "delta", 0.5)
 
 
-@pytest.mark.parametrize("epsilon", [1e300, -1e300, 650.0, -650.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(1e300, marks=pytest.mark.slow), -1e300, 650.0, -650.0])
 def test_far_ends_are_certified_in_silence(epsilon: float) -> None:
     curve = to.maximum(to.Gaussian(1.0), to.PureDP(1.0) ** 3)
     certificate = to.certify(curve, "delta", epsilon)
@@ -308,7 +314,15 @@ def test_far_ends_are_certified_in_silence(epsilon: float) -> None:
     assert found.lower <= certificate.upper
 
 
-@pytest.mark.parametrize("delta", [1e-300, 1e-5, 0.5, 0.999])
+@pytest.mark.parametrize(
+    "delta",
+    [
+        pytest.param(1e-300, marks=pytest.mark.slow),
+        pytest.param(1e-5, marks=pytest.mark.slow),
+        pytest.param(0.5, marks=pytest.mark.slow),
+        pytest.param(0.999, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(
     "curve",
     [
@@ -351,6 +365,7 @@ def test_a_level_that_the_other_order_reaches_at_nothing_is_not_asked() -> None:
 _MEANS = [-40.0, -3.0, -1e-3, 0.0, 2e-3, 0.7, 5.0, 31.0]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(_MEANS), min_size=3, max_size=6, unique=True).map(sorted),
     st.lists(st.floats(-60, 60), min_size=6, max_size=6),

@@ -33,6 +33,7 @@ def certified(name: str, failure: float) -> Certificate:
     return to.certify(CURVES[name], "mu", failure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [1e-3, 1e-10])
 @pytest.mark.parametrize("name", CURVES)
 def test_mu_verifies_from_its_text(name: str, failure: float) -> None:
@@ -65,7 +66,7 @@ def _numbers(claim: dict[str, Any]) -> list[tuple[str, float]]:
     return [("lower", claim["upper"] + width), ("upper", claim["lower"] - width), ("at", claim["at"] + 0.25)]
 
 
-@pytest.mark.parametrize("name", ["a few atoms", "steps"])
+@pytest.mark.parametrize("name", ["a few atoms", pytest.param("steps", marks=pytest.mark.slow)])
 def test_every_number_of_a_certificate_of_mu_counts(name: str) -> None:
     certificate = certified(name, 1e-5)
     content = json.loads(certificate.to_json())
@@ -88,6 +89,7 @@ def test_bounds_that_do_not_follow_are_refused(field: str, shares: tuple[float, 
             to.verify(forged.sealed())
 
 
+@pytest.mark.slow
 def test_claims_left_out_leave_no_bound() -> None:
     """Without x = 0, without an end, or with one order alone, nothing bounds mu from above."""
     certificate = certified("steps", 1e-5)
@@ -104,6 +106,7 @@ def test_claims_left_out_leave_no_bound() -> None:
         assert to.verify(replace(forged, upper=math.inf).sealed()).checks
 
 
+@pytest.mark.slow
 def test_a_claim_beyond_all_losses_is_proved_as_such() -> None:
     certificate = to.certify(to.Laplace(0.5) ** 20, "mu", 1e-10)
     last = max(claim.at for claim in certificate.claims)

@@ -103,7 +103,7 @@ def test_every_question_is_certified_thinned_as_well(name: str, question: Any, v
         assert low <= certificate.upper
 
 
-@pytest.mark.parametrize("shift", [0.5, -0.5])
+@pytest.mark.parametrize("shift", [0.5, pytest.param(-0.5, marks=pytest.mark.slow)])
 def test_rounds_of_gumbel_noise_hold_the_sum_of_exponentials(shift: float) -> None:
     """L = theta - (e^theta - 1) E, E exponential under P, and e^theta E so under Q."""
     n, x, theta = 2, 0.4, MP.mpf("0.5")

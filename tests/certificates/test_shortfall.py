@@ -69,6 +69,7 @@ def test_what_leaks_is_short_of_what_does_not_where_that_ends() -> None:
     assert high <= 1.001 * low
 
 
+@pytest.mark.slow
 def test_the_regret_of_a_reduction_and_its_order_are_proved() -> None:
     """The curve reported touches to a part in 1e11, and is below nevertheless."""
     f = to.Laplace(1.0)
@@ -84,6 +85,7 @@ def test_whole_curves_are_proved_to_lie_on_either_side(f: to.TradeOff) -> None:
     assert bounds(f, f.lower) == bounds(f.upper, f) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_polygons_of_few_corners_are_proved_and_their_gap_is_seen() -> None:
     f = to.Gaussian(1.0)
     lower, upper = f.tabulate(LEVELS)
@@ -93,11 +95,13 @@ def test_polygons_of_few_corners_are_proved_and_their_gap_is_seen() -> None:
     assert bounds(lower, upper)[0] > 0
 
 
+@pytest.mark.slow
 def test_a_polygon_below_many_rounds_is_proved_by_integrals() -> None:
     made = certified(STEPS, STEPS.tabulate(LEVELS).lower)
     assert (made.upper, made.parts[0].method) == (0.0, "contour")
 
 
+@pytest.mark.slow
 def test_an_end_of_the_other_order_of_thinned_noise_is_proved() -> None:
     """No loss is above -log(1 - p): delta is nothing there, which no integral need tell."""
     f = to.subsample(to.Gaussian(1.0), 0.1).inverse()
@@ -133,6 +137,7 @@ def exact_shortfall(f: to.PiecewiseLinear, g: to.PiecewiseLinear) -> Fraction:
 POLYGONS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=4).map(polygon)
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(f=POLYGONS, g=POLYGONS)
 def test_truth_in_fractions_is_held(f: to.PiecewiseLinear, g: to.PiecewiseLinear) -> None:
@@ -163,7 +168,7 @@ CERTIFICATES = functools.cache(
 NAMED = {"claim", "delta lower", "delta upper", "lower bound", "upper bound"}
 
 
-@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("which", [pytest.param(0, marks=pytest.mark.slow), 1, 2])
 def test_no_number_can_be_changed(which: int) -> None:
     certificate = CERTIFICATES()[which]
     assert refused(replace(certificate, lower=1e-9)) == "lower bound"
@@ -188,6 +193,7 @@ def claimed(part: Certificate, claims: tuple[Claim, ...]) -> Certificate:
     return replace(part, claims=claims, lower=low, upper=high)
 
 
+@pytest.mark.slow
 def test_claims_left_out_leave_no_bound() -> None:
     certificate = CERTIFICATES()[0]
     f, g = certificate.parts

@@ -29,6 +29,7 @@ def certified(run, plan):
     return target
 
 
+@pytest.mark.slow
 def test_each_question_and_order_has_a_certificate_that_proves_the_guarantee(run, certified):
     found = [Certificate.from_json(json.dumps(each)) for each in json.loads(certified.read_text("utf-8"))]
     assert [each.question for each in found] == ["epsilon"] * 2 + ["beta"] * 2
@@ -54,6 +55,7 @@ def test_one_question_of_a_symmetric_plan_is_one_certificate(run, write, monkeyp
     assert run("verify", "-")[0] == 0
 
 
+@pytest.mark.slow
 def test_mu_of_both_orders_is_one_certificate(run, plan):
     target = plan.with_name("mu.json")
     out = run("certify", plan, "--delta", "1e-5", "--mu", "--failure", "1e-5", "-o", target)[1]

@@ -21,7 +21,12 @@ def gaussian_mu(epsilon, delta):
 
 
 @pytest.mark.parametrize(
-    ("target", "mu"), [(TARGET, gaussian_mu(1.0, 1e-6)), ({"mu": 1.0, "failure": 0.0}, 1.0)], ids=str
+    ("target", "mu"),
+    [
+        (TARGET, gaussian_mu(1.0, 1e-6)),
+        pytest.param({"mu": 1.0, "failure": 0.0}, 1.0, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_two_gaussians(target, mu):
     """As sum n_i/s_i^2 = mu^2, s_i goes as w_i^(-1/4), and the cost is (sum n_i w_i^(1/2))^2/mu^2."""
@@ -32,6 +37,7 @@ def test_two_gaussians(target, mu):
     assert found.residual < 1e-5
 
 
+@pytest.mark.slow
 def test_two_laplace_mechanisms_by_brute_force():
     found = to.allocate([to.Part(Laplace, 20, 10.0), to.Part(Laplace, 20, 1.0)], TARGET)
     best = found.scales[1] / found.scales[0]
@@ -48,6 +54,7 @@ def test_two_laplace_mechanisms_by_brute_force():
         assert curve.bounds.epsilon(1e-6).lower > 1.0
 
 
+@pytest.mark.slow
 def test_the_target_is_met_and_no_comparison_is_cheaper():
     sgd = {"sample_rate": 0.01}
     parts = [

@@ -73,6 +73,7 @@ def test_pure_losses_are_those_of_fractions(epsilon):
     assert size.value <= 8 * mpmath.mpf(epsilon) < size.bounds.upper
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_the_last_that_fit():
     def last(mu, n):
         return to.calibrate(lambda k: to.Gaussian(mu) ** k, {"mu": mu * math.sqrt(n + 0.5)}, integer=True)
@@ -92,6 +93,7 @@ def test_whole_numbers_are_the_last_that_fit():
     assert few.value == 100
 
 
+@pytest.mark.slow
 def test_sampled_training():
     """Another accountant's calibration of 1000 steps gives sigma = 1.5626656."""
 
@@ -111,6 +113,7 @@ def test_sampled_training():
     assert max(each.evaluations for each in (sigma, rate, steps)) <= 14
 
 
+@pytest.mark.slow
 def test_both_orders_of_a_curve_are_asked():
     def one_order(sigma):
         return to.subsample(to.Gaussian(1 / sigma), 0.01) ** 100
@@ -137,6 +140,7 @@ def test_a_curve_is_met_in_the_certified_order():
     assert found.evaluations <= 12
 
 
+@pytest.mark.slow
 def test_steps_are_counted_against_a_curve():
     goal = to.Gaussian(0.8) @ to.TotalVariation(1e-6)
     step = to.subsample(to.Gaussian(1.0), 0.01)
@@ -159,7 +163,7 @@ LAPLACES, COINS = (lambda s: to.Laplace(1 / s) ** 2), (lambda x: to.PureDP(x) **
     ("build", "goal", "root"),
     [
         (lambda s: to.Gaussian(1 / s), to.approximate_dp(1.0, 1e-5), 3.7306316341),
-        (LAPLACES, to.PureDP(1.0), 2),
+        pytest.param(LAPLACES, to.PureDP(1.0), 2, marks=pytest.mark.slow),
         (COINS, to.PureDP(1.0), 0.1),
         (COINS, to.Laplace(1.0), 0.1),
         (COINS, to.approximate_dp(1.0, 1e-5), 0.1006289945),
@@ -232,6 +236,7 @@ def test_refused_keywords(given):
         to.calibrate(noise, {"mu": 1}, **given)
 
 
+@pytest.mark.slow
 def test_what_is_no_guarantee_is_refused():
     with pytest.raises(KindError, match="is not a trade-off function"):
         to.calibrate(lambda s: s, {"mu": 1})
@@ -247,6 +252,7 @@ def test_integer_is_a_truth_value(integer):
         to.calibrate(to.Gaussian, {"advantage": 0.2}, integer=integer)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_for_a_gaussian_up_to_the_total_variation():
     found = to.calibrate(to.PureDP, {"mu": 0, "failure": 0.999999}, tol=1e-4)
     assert found.bounds.lower <= float(2 * mpmath.atanh(0.999999)) <= found.bounds.upper
@@ -319,6 +325,7 @@ def test_an_order_that_bounds_leave_open_is_decided_by_mu():
     assert found.bounds == to.calibrate(steps, {"mu": 1.0}).bounds
 
 
+@pytest.mark.slow
 def test_a_risk_is_known_as_closely_as_the_advantage_it_is():
     def build(s):
         return to.Laplace(1 / s) ** 3

@@ -89,6 +89,7 @@ def test_works_and_pages_named_on_a_page_are_there(page):
         assert (DOCS / target).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(DOCS.glob("tutorial-*.md")), ids=lambda page: page.name)
 def test_tutorials_run(page, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")

@@ -26,6 +26,7 @@ def holds(found: to.Bounds[float], truth: mpmath.mpf) -> bool:
     return bool(found.lower <= truth <= found.upper)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [3, 5, 7, 10])
 def test_a_wave_turns_wherever_the_quadrature_sees_it_turn(turns: int) -> None:
     f = to.from_densities(bell, lambda x: bell(x) * (1 + np.sin(turns * x) / 2))
@@ -38,6 +39,7 @@ def test_a_wave_turns_wherever_the_quadrature_sees_it_turn(turns: int) -> None:
         assert holds(f.bounds.delta(0.0), truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("periods", [32, 64, 100, 128])
 def test_a_wave_whose_ends_and_middles_are_zeros(periods: int) -> None:
     f = to.from_densities(np.ones_like, lambda x: 1 + np.sin(2 * np.pi * periods * x) / 2, support=(0.0, 1.0))
@@ -45,6 +47,7 @@ def test_a_wave_whose_ends_and_middles_are_zeros(periods: int) -> None:
     assert f.sup_loss >= math.log(1.5)
 
 
+@pytest.mark.slow
 def test_waves_too_many_to_tell_are_refused() -> None:
     with pytest.raises(DomainError, match=r"turns \d+ times"):
         to.from_densities(np.ones_like, lambda x: 1 + np.sin(1024 * np.pi * x) / 2, support=(0.0, 1.0))
@@ -199,7 +202,13 @@ def test_supports_of_the_least_normal_floats() -> None:
 
 
 @pytest.mark.parametrize(
-    "law", [scipy.stats.t(3), scipy.stats.lognorm(1), scipy.stats.invgamma(2), scipy.stats.pareto(3)]
+    "law",
+    [
+        pytest.param(scipy.stats.t(3), marks=pytest.mark.slow),
+        scipy.stats.lognorm(1),
+        scipy.stats.invgamma(2),
+        scipy.stats.pareto(3),
+    ],
 )
 def test_densities_that_are_subnormal_far_out(law: Any) -> None:
     low, high = map(float, law.support())
@@ -221,6 +230,7 @@ def test_two_tails_of_which_the_lighter_ends_last_are_refused() -> None:
         to.from_densities(lambda x: (x < 1) * 1.0, bump, support=(0.0, np.inf))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e25, 1e100, 1e147])
 def test_laws_of_large_scales(scale: float) -> None:
     """Of subnormal densities no float tells the logarithm: its steps are no turns."""
@@ -251,6 +261,7 @@ def test_poles_that_are_guarded_next_to_0(p: Density, support: tuple[float, floa
         assert holds(f.bounds.delta(0.0), x ** mpmath.mpf(a) - x)
 
 
+@pytest.mark.slow
 def test_densities_whose_masses_are_no_floats_are_refused_in_silence() -> None:
     with pytest.raises(DomainError, match="too rough"):
         to.from_densities(

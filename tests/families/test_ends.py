@@ -81,6 +81,7 @@ def test_densities_that_vanish_or_have_no_bound_at_an_end(a, loc, flipped):
             assert found.lower <= power_law(a, epsilon, flipped=flipped) <= found.upper
 
 
+@pytest.mark.slow
 def test_losses_without_bound_at_an_end_are_not_taken_for_bounded():
     curve = to.from_scipy(st.beta(1, 2), st.uniform())  # L = -log 2(1 - x): delta = e^-eps/4
     assert curve.sup_loss == math.inf

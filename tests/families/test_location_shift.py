@@ -311,6 +311,7 @@ def test_orders_of_a_gumbel_product_differ():
     assert max(first.width, second.width) < 1e-3
 
 
+@pytest.mark.slow
 @given(
     theta=some.floats(1e-4, 30),
     epsilon=some.floats(-3, 3),
@@ -330,6 +331,7 @@ def test_panels_end_where_a_step_is_below_floats():
     assert LocationShift(st.gennorm(1.7), 8.0).bounds.delta(0.1).width < 1e-9
 
 
+@pytest.mark.slow
 @given(theta=some.floats(0.01, 5), more=some.floats(1.01, 2))
 def test_privacy_falls_with_the_shift(theta, more):
     f, g = LocationShift(st.hypsecant(), theta), LocationShift(st.hypsecant(), theta * more)
@@ -423,7 +425,7 @@ class _Foreign(st.rv_continuous):
         return st.logistic.isf(q)
 
 
-@pytest.mark.parametrize("shift", [0.8, -0.8])
+@pytest.mark.parametrize("shift", [0.8, pytest.param(-0.8, marks=pytest.mark.slow)])
 def test_a_foreign_law_holds_the_known_one(shift):
     foreign = LocationShift(_Foreign(name="foreign")(), shift, assume_log_concave=True)
     known = LocationShift(st.logistic(), shift)
@@ -516,6 +518,7 @@ class Unsearchable(st.rv_continuous):
         raise ValueError("The function value at x=nan is NaN; solver cannot continue.")
 
 
+@pytest.mark.slow
 def test_quantiles_that_scipy_does_not_find_are_asked_for():
     with pytest.raises(
         DomainError, match=r"finds no quantiles of .*: The function value.*; give its law a _ppf"

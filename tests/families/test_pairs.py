@@ -96,6 +96,7 @@ def _truth(p, q, epsilon, reach):
     return mpmath.fsum(max(piece, 0) for piece in pieces)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_profile_holds_the_truth(name):
     make, p, q, reach = CASES[name]
@@ -109,7 +110,7 @@ def test_profile_holds_the_truth(name):
     assert np.array_equal(low, [f.bounds.delta(e).lower for e in LOSSES])
 
 
-@pytest.mark.parametrize("name", ["t", "other order", "both bounded"])
+@pytest.mark.parametrize("name", [pytest.param("t", marks=pytest.mark.slow), "other order", "both bounded"])
 def test_curve_and_profile_are_dual(name):
     f = CASES[name][0]()
     beta, delta = f.bounds(ALPHAS), f.bounds.delta(LOSSES)
@@ -198,6 +199,7 @@ def test_cauchy_is_the_poisson_kernel():
     assert f.symmetric
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [st.t(2), st.cauchy(scale=3), st.beta(2, 4), st.gamma(3)])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_smaller_shifts_lose_less(law, sign):
@@ -273,6 +275,7 @@ def test_assumptions_say_what_is_not_proved():
     assert word.assumptions == (word**2 @ to.Gaussian(1)).assumptions == (~word).assumptions
 
 
+@pytest.mark.slow
 def test_disjoint_equal_and_far_laws():
     box = lambda a: lambda x: 1.0 * ((x >= a) & (x <= a + 1))  # noqa: E731 - three boxes
     assert to.from_densities(box(0), box(2)).delta(3.0) == 1
@@ -339,6 +342,7 @@ class Bells:
         return bell(x, 1.0, self.width)
 
 
+@pytest.mark.slow
 def test_functions_that_read_what_changes_are_told_apart_and_not_asked_on():
     bells = Bells(2.0)
     wide = to.from_densities(bells.null, bells.shifted)

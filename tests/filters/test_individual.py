@@ -98,6 +98,7 @@ def test_steps_for_other_neighbours_are_refused():
     assert table.steps == 1
 
 
+@pytest.mark.slow
 def test_the_guarantee_rests_on_what_its_steps_do():
     table, step = to.filters.IndividualGDPFilter(1, 2), to.from_scipy(stats.t(5), stats.t(5, loc=0.1))
     assert step.assumptions

@@ -211,6 +211,7 @@ def test_export_holds_every_entry(spent):
     assert ledger.to_json() == json.dumps([asdict(entry) for entry in entries], indent=2)
 
 
+@pytest.mark.slow
 def test_export_holds_a_few_entries_at_a_time(path):
     filter_ = GDPFilter(1)
     entries = [Entry.following(None, None, filter_)]
@@ -230,7 +231,7 @@ def test_export_holds_a_few_entries_at_a_time(path):
 # Concurrency and crashes.
 
 
-@pytest.mark.parametrize("links", [1, 2])
+@pytest.mark.parametrize("links", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_sixteen_processes_under_kill_9(links):
     command = [sys.executable, str(FIRE), "--kills", "20", "--seed", "1", "--links", str(links)]
     done = subprocess.run(
@@ -296,7 +297,7 @@ def struck(act, calls, moment, *, torn=False):
 CALLS = ("open", "pread", "ftruncate", "pwrite", "fsync", "close", "link", "unlink")
 
 
-@pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.parametrize("torn", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_grant_that_is_killed_at_any_moment_is_there_or_not(spent, torn):
     whole, before, told = spent.read_bytes(), Ledger(spent).entries(), set()
     for moment in itertools.count():
@@ -332,6 +333,7 @@ def test_whatever_a_killed_process_left_behind_the_seal_is_nothing(spent):
         assert len(lines(spent)) == 5
 
 
+@pytest.mark.slow
 def test_creation_that_is_killed_leaves_a_whole_ledger_or_none(tmp_path):
     made = set()
     for moment in itertools.count():
@@ -369,7 +371,9 @@ def test_who_looks_while_a_ledger_is_made_sees_all_of_it_or_none(path):
     assert {each for each in seen if "No such file" not in each} == {"0 of 0"}
 
 
-@pytest.mark.parametrize("name", ["pwrite", "fsync", "ftruncate", "pread", "open"])
+@pytest.mark.parametrize(
+    "name", ["pwrite", "fsync", pytest.param("ftruncate", marks=pytest.mark.slow), "pread", "open"]
+)
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
 def test_a_disk_that_fails_grants_nothing_and_is_not_called_corrupt(spent, monkeypatch, name, code):
     real, before, failures = getattr(os, name), Ledger(spent).entries(), 0
@@ -505,6 +509,7 @@ def test_two_links_are_one_budget(spent, tmp_path):
     assert {Ledger(next(names)).verify() for _ in range(3)} == {Ledger(spent).head}
 
 
+@pytest.mark.slow
 def test_a_file_that_was_killed_under_one_name_goes_on_under_another(spent, tmp_path):
     whole, other = spent.read_bytes(), tmp_path / "other"
     for moment in itertools.count():
@@ -764,6 +769,7 @@ def test_another_libm_verifies_the_same_ledger(path, monkeypatch):
     assert ledger.verify() == ledger.head
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_found(spent):
     whole = spent.read_bytes()
     rng = random.Random(0)
@@ -773,6 +779,7 @@ def test_every_flipped_bit_is_found(spent):
             Ledger(spent).verify()
 
 
+@pytest.mark.slow
 def test_every_cut_is_found(spent):
     whole = spent.read_bytes()
     for size in (*range(0, len(whole), 3), *range(len(whole) - 80, len(whole))):
@@ -782,6 +789,7 @@ def test_every_cut_is_found(spent):
                 act()
 
 
+@pytest.mark.slow
 def test_what_a_spend_builds_upon_is_free_of_flips(spent):
     whole, last = spent.read_bytes(), lines(spent)[-1]
     for at in (*range(WIDTH), *range(len(whole) - len(last) - 68, len(whole))):
@@ -795,6 +803,7 @@ def test_what_a_spend_builds_upon_is_free_of_flips(spent):
 # Trouble with the file.
 
 
+@pytest.mark.slow
 def test_a_full_disk_grants_nothing(spent):
     script = f"""
 import resource, sys

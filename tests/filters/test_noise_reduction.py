@@ -69,6 +69,7 @@ def test_brownian_releases_have_the_covariance_of_brownian_motion():
         assert stats.kstest(drawn / math.sqrt(time), "norm").pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_brownian_times_chosen_in_view_of_releases_leave_independent_increments():
     rng = np.random.default_rng(2)
     increments = []

@@ -107,6 +107,7 @@ def test_equal_parts_of_a_residue_filters_delta_fit(delta, parts):
     assert budget.would_exceed(to.TotalVariation(delta / parts))
 
 
+@pytest.mark.slow
 def test_a_step_may_give_up_all_of_delta_at_once():
     budget = ResidueFilter(2, delta=1e-6, step_delta=1e-6)
     budget.spend(to.mechanisms.SubsampledGaussian(noise_multiplier=1, sample_rate=0.01))

@@ -95,6 +95,7 @@ def test_the_gdp_filter_grants_what_fits_and_only_that(mu, shares):
     assert exact <= Fraction(budget.spent) ** 2
 
 
+@pytest.mark.slow
 @given(log_uniform(1e-300, 1e150), st.lists(st.floats(0.0, 0.7), max_size=5))
 def test_what_remains_can_be_spent(mu, shares):
     budget = to.filters.GDPFilter(mu)

@@ -61,7 +61,9 @@ def binds(f, left, r):
     return np.max(gaps) > 1e-11
 
 
-@pytest.mark.parametrize(("epsilon", "naive", "residue"), [(0.1, 63, 98), (0.2, 15, 23)])
+@pytest.mark.parametrize(
+    ("epsilon", "naive", "residue"), [pytest.param(0.1, 63, 98, marks=pytest.mark.slow), (0.2, 15, 23)]
+)
 def test_counts_of_randomised_response_under_1_gdp(epsilon, naive, residue):
     step = to.mechanisms.RandomizedResponse(epsilon=epsilon)
     for budget, count in ((to.filters.GDPFilter(1), naive), (to.filters.ResidueFilter(1), residue)):
@@ -122,6 +124,7 @@ def test_what_randomised_response_leaves_is_enough_and_all(share, r):
         )  # the largest r' is within 1e-10
 
 
+@pytest.mark.slow
 @few
 @given(exact_curves, log_uniform(0.3, 4.0))
 def test_what_a_polygon_leaves_is_enough_and_all(curve, r):
@@ -136,7 +139,12 @@ def test_what_a_polygon_leaves_is_enough_and_all(curve, r):
 
 
 @pytest.mark.parametrize(
-    ("curve", "r"), [(to.Laplace(0.5), 1.0), (to.Laplace(1.5), 3.0), (to.PureDP(0.2) ** 5, 1.0)]
+    ("curve", "r"),
+    [
+        (to.Laplace(0.5), 1.0),
+        pytest.param(to.Laplace(1.5), 3.0, marks=pytest.mark.slow),
+        (to.PureDP(0.2) ** 5, 1.0),
+    ],
 )
 def test_what_a_curve_leaves_is_enough_and_all(curve, r):
     """Against the composition engine, up to its own width."""
@@ -169,6 +177,7 @@ def test_mixtures_of_responses_lie_below_their_curve(curve):
     assert abs(np.sum(mixture.weight) - 1) < 1e-12
 
 
+@pytest.mark.slow
 def test_it_is_never_worse_than_the_naive_charge():
     for step in (
         to.Laplace(0.4),
@@ -215,7 +224,11 @@ def test_small_losses_and_extreme_budgets_are_ordinary(scale):
 
 
 @pytest.mark.parametrize(
-    "step", [to.subsample(to.Gaussian(1.0), 0.01), to.mechanisms.DiscreteGaussian(sigma=3)]
+    "step",
+    [
+        to.subsample(to.Gaussian(1.0), 0.01),
+        pytest.param(to.mechanisms.DiscreteGaussian(sigma=3), marks=pytest.mark.slow),
+    ],
 )
 def test_unbounded_losses_cost_less_once_a_sliver_of_mass_is_given_up(step):
     budget = to.filters.ResidueFilter(2, delta=1e-6, step_delta=1e-8)
@@ -267,7 +280,7 @@ def reversed_(answers):
     return 0.4 if answers and not answers[-1] else 0.1
 
 
-@pytest.mark.parametrize("rule", [greedy, reversed_])
+@pytest.mark.parametrize("rule", [greedy, pytest.param(reversed_, marks=pytest.mark.slow)])
 def test_the_worst_adaptive_analyst_stays_within_the_claim(rule):
     """Enumerated, not sampled: seven responses chosen by the answers, then what is left in one Gaussian."""
     found = leaves(to.filters.ResidueFilter(1), rule, 7)
@@ -279,7 +292,7 @@ def test_the_worst_adaptive_analyst_stays_within_the_claim(rule):
     assert np.all(total >= claim - 0.01)  # and it comes close, so the test could fail
 
 
-@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("after", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_approximate_filters_hold_against_an_adaptive_analyst(after):
     """Enumerated over hundreds of paths that meet again: 0.1 after one answer and 0.05 after the other."""
     start = to.filters.ApproximateDPFilter(1, 0.05)
@@ -300,6 +313,7 @@ def test_approximate_filters_hold_against_an_adaptive_analyst(after):
     assert 1e-5 < total <= 0.05
 
 
+@pytest.mark.slow
 def test_shares_never_leave_the_budget_in_long_runs():
     budget = to.filters.ResidueFilter(1)
     spent = [budget.spent.mu]

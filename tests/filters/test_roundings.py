@@ -140,6 +140,7 @@ def test_the_converted_rho_holds_with_its_slack(epsilon, delta, part):
         assert rho + 2 * mpmath.sqrt(-rho * mpmath.log(rest)) <= epsilon * (1 + mpmath.mpf(2) ** -100)
 
 
+@pytest.mark.slow
 @given(log_uniform(1e-6, 50.0), log_uniform(1e-3, 16.0))
 def test_what_a_response_leaves_of_any_budget_is_proved(r, ratio):
     epsilon = min(ratio * r, 20.0)
@@ -166,6 +167,7 @@ def test_the_densities_decide_beyond_the_reach(r, gap, loss):
         assert root <= found <= root * (1 + mpmath.mpf(1e-12))
 
 
+@pytest.mark.slow
 def test_mixtures_of_many_responses_are_rounded_down():
     rng = np.random.default_rng(5)
     loss = np.append(0.0, np.sort(rng.uniform(1e-3, 8.0, 1999)))

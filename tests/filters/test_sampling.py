@@ -30,6 +30,7 @@ def fits(draws, weight):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", [Fraction(1, 10), 1, 4, Fraction(50, 3), 0.3])
 def test_discrete_gaussian_has_its_law(variance):
     rng = np.random.default_rng(1)
@@ -39,7 +40,16 @@ def test_discrete_gaussian_has_its_law(variance):
     )
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 3), 1, 4, Fraction(7, 2), 0.6])
+@pytest.mark.parametrize(
+    "scale",
+    [
+        pytest.param(Fraction(1, 3), marks=pytest.mark.slow),
+        1,
+        4,
+        Fraction(7, 2),
+        pytest.param(0.6, marks=pytest.mark.slow),
+    ],
+)
 def test_discrete_laplace_has_its_law(scale):
     rng = np.random.default_rng(2)
     assert fits([discrete_laplace(scale, rng) for _ in range(MANY)], lambda x: math.exp(-x / float(scale)))
@@ -84,6 +94,7 @@ def test_extreme_parameters_end(value):
         assert drawn == [0] * 5 if value < 1 else all(abs(x) < 800 * value for x in drawn) and any(drawn)
 
 
+@pytest.mark.slow
 def test_a_release_takes_the_law_of_its_mechanism():
     rng = np.random.default_rng(5)
     noisy = [exact_release(1000, DiscreteGaussian(sigma=1.5), rng) - 1000 for _ in range(MANY)]

@@ -256,6 +256,7 @@ def test_sessions_refuse_copies_in_one_sentence():
             copied(BrownianMechanism(5.0, rng=1))
 
 
+@pytest.mark.slow
 def test_costs_of_many_different_steps_are_not_all_kept():
     budget, concentrated, order, residue = (
         to.filters.GDPFilter(10),

@@ -154,6 +154,7 @@ def odometers():
     ]
 
 
+@pytest.mark.slow
 def test_odometers_hold_at_every_time_at_once():
     """Simulated, with steps that grow after crossings of the middle: how often a run passes its bound."""
     rng, runs, each = np.random.default_rng(3), 20_000, odometers()

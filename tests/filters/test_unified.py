@@ -68,6 +68,7 @@ def test_states_return_whole(budget):
     assert found.spent == budget.spent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_an_adversary_who_adapts_times_and_stops_stays_below_the_claim(epsilon):
     rng, budget = np.random.default_rng(7), UnifiedFilter(1.2)

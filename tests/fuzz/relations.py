@@ -329,4 +329,4 @@ RELATIONS: dict[Relation, int] = {
     files_keep: 4,
     plans_compose: 2,
 }
-"""How often each is drawn: the dear ones seldom."""
+"""How often each is drawn: the slow ones seldom."""

@@ -120,6 +120,7 @@ def test_rounds_beyond_floats_are_refused() -> None:
         to.limits.dp_sgd_clt(0.01, 1.0, 10**400)
 
 
+@pytest.mark.slow
 def test_questions_that_are_no_floats_are_asked_on_both_sides():
     band = to.limits.berry_esseen(to.PureDP(0.1) ** 400)
     for at in np.linspace(0.06, 0.9, 4).tolist():

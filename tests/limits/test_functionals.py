@@ -103,6 +103,7 @@ def test_kl_of_pure_dp_is_eps_tanh():
     assert to.limits.kl(to.PureDP(1.0)).upper == pytest.approx(math.tanh(0.5), rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "mu"), [(0.005, 1.25), (0.3, 0.5), (0.01, 5.0), (0.3, 8.0)])
 @pytest.mark.parametrize("flipped", [False, True])
 def test_a_subsampled_gaussian_against_its_own_integrals(p, mu, flipped):
@@ -226,6 +227,7 @@ def test_moments_of_laplace_where_one_atom_is_nothing(e):
     assert found.cumulant4 == pytest.approx(117 - 3 * 3**2, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_losses_of_1e200_are_compared_in_silence():
     table = to.compare(to.Laplace(1e200) ** 10, delta=1e-5)
     assert "declined: rho is beyond the floats" in str(table)

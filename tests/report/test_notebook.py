@@ -56,6 +56,7 @@ FORMULAS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_kernel_shows_each():
     missing = "nbclient and nbformat, of the extra [test], are not installed"
     nbclient, nbformat = (pytest.importorskip(name, reason=missing) for name in ("nbclient", "nbformat"))

@@ -51,17 +51,18 @@ def certify(
     content = read(plan)
     given = asked(content, questions)
 
+    from tradeoff.curves.hooks import NOT_EXACT
     from tradeoff.display import Grid
     from tradeoff.report.answers import COLUMNS, row
     from tradeoff.report.proofs import certified, written
 
     with progress() as step:
         step("certifying")
-        composed(content.plan)  # which is refused where it is too large
+        curve = composed(content.plan)  # which is refused where it is too large
         found = list(certified(content.plan, tol, failure=failures, **given))
     write_whole(target, written(found))
     notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
-    notes += [f"Certificates written to {target}"]
+    notes += [NOT_EXACT] * (not curve.exact) + [f"Certificates written to {target}"]
     rows = [row(name, question, answer) for name, question, answer, _ in found]
     show(Grid(rows, COLUMNS, content.title, notes, "<>>"))
 

@@ -15,6 +15,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import is_masked
 from tradeoff.errors import DomainError, TradeOffError, counted, shown
 
@@ -101,7 +102,7 @@ class Codec:
 
     Floats are JSON numbers, written so that they read back to the last bit; infinities are the texts "inf"
     and "-inf", fractions texts such as "1/3", other texts themselves; tables are what a form writes, with
-    its name as "kind".
+    its name as "kind". A curve that is not exact has ``"exact": false`` next to its entries.
     """
 
     forms: Mapping[str, Form]
@@ -121,7 +122,9 @@ class Codec:
                 return [self.encode(each) for each in value]
         for kind, form in self.forms.items():
             if type(value) is form.type:
-                return {"kind": kind} | {name: self.encode(each) for name, each in form.fields(value).items()}
+                entries = {name: self.encode(each) for name, each in form.fields(value).items()}
+                bound = isinstance(value, TradeOff) and not value.exact
+                return {"kind": kind} | entries | ({"exact": False} if bound else {})
         remedy = _REMEDY
         if isinstance(value, TradeOff):
             below = "of a curve save .lower, which is below it and does"
@@ -152,13 +155,17 @@ class Codec:
         inside = f"{where}." if len(where) < _LONGEST_PLACE else f"{where[:_LONGEST_PLACE]}..."
         found = {name: self.decode(each, inside + name) for name, each in data.items() if name != "kind"}
         names = set(form.names)
+        bound = None if "exact" in names else found.pop("exact", None)
+        if bound is not None and bound is not False:
+            raise DomainError(f"{where}.exact must be false or left out, got {shown(bound)}")
         missing = names - found.keys() - set(form.optional)
         for wrong, why in ((found.keys() - names, "unknown"), (missing, "missing")):
             if wrong:
                 has = ", ".join(form.names) or "no entries"
                 raise DomainError(f"{where}.{min(wrong)} is {why}; a {kind} has {has}")
         try:
-            return form.make(**found)
+            made = form.make(**found)
+            return limited(made, BOUND) if bound is False and isinstance(made, TradeOff) else made
         except (TradeOffError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
             raise DomainError(f"{where}: is no {kind}: {error}") from error
 

@@ -31,6 +31,7 @@ from tradeoff.families.location_shift import LocationShift, LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
+from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.polygon import ONE, hull
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
@@ -45,7 +46,7 @@ def _polygon_fields(f: PiecewiseLinear) -> dict[str, Any]:
     if f.assumptions:
         raise DomainError(f"{f!r} rests on assumptions, which no file holds; keep it where it was made")
     sides = {"alpha": f.alpha.tolist(), "beta": f.beta.tolist()}
-    if f.exact:
+    if f.is_rational:
         return sides
     rest, power = f.complements
     return sides | {"one_minus_alpha": rest.tolist(), "one_minus_beta": power.tolist()}
@@ -70,7 +71,9 @@ def _polygon(
             return checked
         wholes = tuple([int(v * ONE) for v in side] for side in zip(*checked.vertices, strict=True))
     if exact:
-        return PiecewiseLinear.of_checked(np.array(x, dtype=object), np.array(y, dtype=object), exact=True)
+        return PiecewiseLinear.of_checked(
+            np.array(x, dtype=object), np.array(y, dtype=object), is_rational=True
+        )
     return PiecewiseLinear.of_wholes(*wholes)
 
 
@@ -192,6 +195,7 @@ CURVES = Codec(
         ),
         "discrete-gaussian-curve": attributes(DiscreteGaussianCurve, sigma="sigma", shift="shift"),
         "bounded-range": attributes(BoundedRange, epsilon="epsilon_0"),
+        "zero-concentrated": record(ZeroConcentrated),
         "allocated-curve": record(AllocatedCurve),
         "shuffled-curve": record(ShuffledCurve),
         "skellam-curve": attributes(SkellamCurve, variance="variance", shift="shift"),

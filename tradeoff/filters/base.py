@@ -10,6 +10,7 @@ from inspect import signature
 from typing import Any, ClassVar, Self
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError, shown
 from tradeoff.filters.costs import REMEMBERED
@@ -286,11 +287,11 @@ def _arguments(family: type[Filter]) -> tuple[str, ...]:
 
 
 def _assuming(guarantee: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
-    """Return the method whose curve carries what the filter's steps assume."""
+    """Return the method whose curve is a bound, with the assumptions of the steps of the filter."""
 
     @wraps(guarantee)
     def carried(self: Filter) -> TradeOff:
-        return assumed(guarantee(self), self.assumptions)
+        return limited(assumed(guarantee(self), self.assumptions), BOUND)
 
     return carried
 

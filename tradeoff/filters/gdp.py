@@ -52,7 +52,7 @@ class GDPFilter(Filter):
     >>> for _ in range(100):
     ...     budget.spend(Gaussian(0.1))
     >>> budget.would_exceed(Gaussian(0.001)), budget.guarantee()
-    (True, G_{1})
+    (True, G_{1} (not exact))
     """
 
     kind = "gdp"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count, number, workers
 from tradeoff.errors import DomainError, KindError, PlanError, domain, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
@@ -158,7 +159,7 @@ class IndividualGDPFilter(Shared):
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction, for each record: G_mu, with mu widened by the slack of the sums."""
-        return assumed(Gaussian(widened_mu(self.mu)), self.assumptions)
+        return limited(assumed(Gaussian(widened_mu(self.mu)), self.assumptions), BOUND)
 
     def _checked(self, step: Any) -> tuple[Array, TradeOff | None]:
         """Return the mu of each record, and the curve they were read off, if any."""

@@ -89,7 +89,7 @@ class RhoFilter(Filter):
     >>> for _ in range(100):
     ...     budget.spend(Gaussian(0.1))
     >>> budget.would_exceed(Gaussian(0.001)), round(budget.guarantee().epsilon(1e-5), 3)
-    (True, 4.729)
+    (True, 4.728)
     """
 
     kind = "rho-zcdp"

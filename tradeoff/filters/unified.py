@@ -55,7 +55,7 @@ class UnifiedFilter(_Sessions, GDPFilter):
     (G_{0.25}, G_{0.5}, G_{0.707107})
     >>> budget.spend(Gaussian(0.5))
     >>> budget.would_exceed(Gaussian(0.001)), budget.guarantee()
-    (True, G_{1})
+    (True, G_{1} (not exact))
     """
 
     kind = "unified"

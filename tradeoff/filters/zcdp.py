@@ -113,7 +113,7 @@ class PureDPFilter(Filter):
     >>> for _ in range(10):
     ...     budget.spend(Laplace(0.1))
     >>> budget.would_exceed(Laplace(0.001)), budget.guarantee()
-    (True, f_{1,0})
+    (True, f_{1,0} (not exact))
     """
 
     kind = "pure-dp"

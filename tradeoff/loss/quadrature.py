@@ -232,7 +232,8 @@ class Level:
             else:
                 s, co = np.sin(half), np.cos(half)
                 square, sine = s * s, s * co
-                parts = [np.matvec(square, -2 * w) + 1j * np.matvec(sine, 2 * w) for w in weights]
+                columns = [2 * w[..., None] for w in weights]
+                parts = [(1j * (sine @ w) - square @ w)[..., 0] for w in columns]
             for whole, part in zip(found, parts, strict=True):
                 whole[:, here] = part
         return found

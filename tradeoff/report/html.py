@@ -14,6 +14,7 @@ from string import Template
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import NOT_EXACT
 from tradeoff.display import exactly, folded, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
@@ -45,6 +46,8 @@ _SCHEMES = {
     "shuffled": "Each record is answered for on its own, and the answers are shuffled",
 }
 
+_SIDES = "The truth lies between the two bounds; rounding is inside them."  # of an exact curve
+
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)  # what the policy of the page must name
 
 
@@ -69,6 +72,7 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
     return Template(PAGE).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
         words="".join(f"<li>{escape(each)}</li>" for each in (*assumptions(plan), *curve.assumptions)),
+        sides=_SIDES if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
         reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve)),
         mechanisms=_table(("runs", "mechanism", "parameters"), rows(plan)),
         answers=_table(COLUMNS, _answers(answers)),
