@@ -20,7 +20,7 @@ from scipy.optimize import NoConvergence, anderson
 from scipy.special import logsumexp, ndtri
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count, number
+from tradeoff.curves.parameters import MAX_COUNT, count, number
 from tradeoff.curves.tensor import tensor
 from tradeoff.design.part import Part, Release, listed
 from tradeoff.design.sensitivities import STEP, Integral, integral
@@ -112,7 +112,7 @@ class _Problem:
         distinct = list(rounds)
         self.which = np.array([distinct.index(kind) for kind in kinds])
         self.parts = [parts[kinds.index(kind)] for kind in distinct]
-        self.rounds = [count("the count of alike parts", n, 1, MOST) for n in rounds.values()]
+        self.rounds = [count("the count of alike parts", n, 1, MAX_COUNT) for n in rounds.values()]
         self.counts = np.array(self.rounds, dtype=float)
         self.log_weights = np.log([part.weight for part in self.parts])
 

@@ -14,10 +14,8 @@ import numpy as np
 from tradeoff.balls import sqrt, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, PAIR, limited
-from tradeoff.curves.parameters import MOST, choice, count, is_masked, number
+from tradeoff.curves.parameters import MAX_COUNT, MOST, choice, count, is_masked, number
 from tradeoff.errors import DomainError, KindError, domain, shown
-
-MOST_RUNS = 10**300  # counts are converted to floats, and Python prints no integer of 4300 digits
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
@@ -91,7 +89,7 @@ class Mechanism(ABC):
         Raises
         ------
         DomainError
-            If ``n`` is not an integer from 0 to 10^300.
+            If ``n`` is not an integer from 0 to 10^12.
 
         Examples
         --------
@@ -102,7 +100,7 @@ class Mechanism(ABC):
         """
         from tradeoff.mechanisms.plan import Plan
 
-        return Plan({self: count("n", n, 0, MOST_RUNS)}, self.adjacency or "add-remove").guarantee()
+        return Plan({self: count("n", n, 0, MAX_COUNT)}, self.adjacency or "add-remove").guarantee()
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, but those that were left out."""

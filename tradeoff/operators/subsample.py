@@ -14,7 +14,15 @@ from tradeoff.curves.asking import certified_beta, certified_delta, certified_ep
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, limited, pure
-from tradeoff.curves.parameters import Parameter, choice, is_symbol, real, symbols_of, written
+from tradeoff.curves.parameters import (
+    MIN_PROBABILITY,
+    Parameter,
+    choice,
+    is_symbol,
+    real,
+    symbols_of,
+    written,
+)
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
@@ -30,10 +38,6 @@ from tradeoff.loss.thinning import base_bounds, thinned_bounds
 Scheme = Literal["poisson", "without-replacement"]
 
 _FARTHEST = 1.5e3  # nats of loss up to which cells tell more than whole curves: of a Gaussian of mu = 28
-
-# Rate below which engines take the law of this one below the curve, and no loss at all above it: cells divide
-# p by p + (1 - p) e^-L, and below 1e-308 floats lose their digits.
-_RAREST = 1e-300
 
 
 def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:
@@ -228,14 +232,16 @@ class Subsampled(Derived):
     def laws(self) -> tuple[LossLaw, LossLaw]:
         low, high = self.operands[0].laws()
         least, most = self.rate
-        if least < _RAREST:  # f_p falls with p
-            return self._thin(low, max(most, _RAREST)), Identity().loss_law()
+        # Below that rate engines take the law of this one below the curve, and no loss at all above it: cells
+        # divide p by p + (1 - p) e^-L, and floats below 1e-308 lose their digits.
+        if least < MIN_PROBABILITY:  # f_p falls with p
+            return self._thin(low, max(most, MIN_PROBABILITY)), Identity().loss_law()
         below = self._thin(low, most)
         return below, below if high is low and least == most else self._thin(high, least)
 
     def cells_law(self) -> LossLaw | None:
         least, most = self.rate
-        law = self.operands[0].cells_law() if _RAREST <= least == most else None
+        law = self.operands[0].cells_law() if MIN_PROBABILITY <= least == most else None
         return None if law is None else self._thin(law, most)
 
     def folded_laws(self) -> tuple[LossLaw, LossLaw] | None:
@@ -250,8 +256,8 @@ class Subsampled(Derived):
         if high is not low or low.span[1] > _FARTHEST:
             return None
         least, most = self.rate
-        law = folded(low, max(most, _RAREST), base.bounds.delta(0.0))
-        if least < _RAREST:
+        law = folded(low, max(most, MIN_PROBABILITY), base.bounds.delta(0.0))
+        if least < MIN_PROBABILITY:
             return law, Identity().loss_law()
         return law, law if least == most else folded(low, least, base.bounds.delta(0.0))
 
