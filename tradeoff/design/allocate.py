@@ -26,7 +26,7 @@ from tradeoff.design.part import Part, Release, listed
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.design.target import read_target
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, shown
+from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, domain, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, decimal
@@ -126,7 +126,7 @@ class _Problem:
                 return number("the cost", own, 0, open_low=True, open_high=True)
             squares = float(np.exp(logsumexp(self.log_savings(x))))
         if not 0 < squares < math.inf:
-            raise DomainError(f"the cost = {squares!r} is no float; multiply all weights by one number")
+            raise domain("the cost", squares, "(0, inf)", "multiply all weights by one number")
         return squares
 
     def log_savings(self, x: Array) -> Array:
