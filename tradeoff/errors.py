@@ -125,9 +125,10 @@ def called(name: str, function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:
-    """Build the one-sentence domain error: value, limit, remedy."""
+    """Build the error of a value outside its domain, ``allowed`` completing "must be"."""
     tail = f"; {remedy}" if remedy else ""
-    return DomainError(f"{name} = {shown(value)} is outside {allowed}{tail}")
+    allowed = f"in {allowed}" if allowed[0] in "[(" else allowed
+    return DomainError(f"{name} must be {allowed}, got {shown(value)}{tail}")
 
 
 def file_name(path: Any) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.audits import OneRun, Refutation
 from tradeoff.baselines import Baseline
-from tradeoff.curves.parameters import beside, count, reals
+from tradeoff.curves.parameters import count, reals
 from tradeoff.design.allocate import Allocation
 from tradeoff.design.calibration import Calibration
 from tradeoff.design.sensitivities import Sensitivities
@@ -59,7 +59,7 @@ def _bounds(lower: Any, upper: Any) -> Bounds:
         raise DomainError(f"lower = {shown(lower)} is not at or below upper = {shown(upper)}")
     if not low.ndim:
         return Bounds(lower, upper)
-    return Bounds(beside(lower, low)[0], beside(upper, high)[1])  # fractions in arrays go outward
+    return Bounds(low, high)
 
 
 def _mechanism(kind: type[Mechanism]) -> Form:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from fractions import Fraction
 from itertools import product
 from math import comb
@@ -314,7 +314,7 @@ def test_one_useless_score_proves_nothing():
         (([1.0], [[1.0]]), "alternative_scores"),
         (([1.0, np.nan], [1.0]), r"null_scores\[1\] is NaN"),
         ((["a"], [1.0]), "null_scores"),
-        (([1.0], [1.0], 1.0), r"confidence = 1.0 is outside \(0, 1\)"),
+        (([1.0], [1.0], 1.0), r"confidence must be in \(0, 1\), got 1.0"),
         (([1.0], [1.0], 0.0), "confidence"),
         (([1.0], [1.0], np.nan), "confidence"),
     ],
@@ -339,8 +339,12 @@ def test_it_shows_itself_with_bounds_rounded_down(mu):
 
 def test_bad_questions_are_told():
     audit = to.empirical([0.0], [1.0])
-    for ask in (lambda: audit.epsilon(2.0), lambda: audit.delta(np.nan), lambda: audit.mu(1.0)):
-        with pytest.raises(DomainError, match="outside"):
+    for ask, message in (
+        (lambda: audit.epsilon(2.0), "delta must be in [0, 1], got 2.0"),
+        (lambda: audit.delta(np.nan), "epsilon must be in [-inf, inf], got nan"),
+        (lambda: audit.mu(1.0), "failure must be in [0, 1), got 1.0"),
+    ):
+        with pytest.raises(DomainError, match=re.escape(message)):
             ask()
     with pytest.raises(DomainError, match="thresholds"):
         to.empirical([0.0], [1.0], thresholds=[])
@@ -362,15 +366,6 @@ def test_a_band_of_few_thresholds_holds_the_tests_between_them():
     for alpha in (0.01, 0.05, 0.3, 0.6, 0.95):
         assert lower(alpha) <= to.Gaussian(1.0)(alpha)
     assert upper(0.05) >= to.Gaussian(1.0)(0.05)
-
-
-def test_questions_that_are_no_floats_are_asked_above():
-    draws = np.random.default_rng(6)
-    audit = to.empirical(draws.normal(0, 1, 5_000), draws.normal(12, 1, 5_000))
-    for at in np.linspace(0.05, 0.9997, 40).tolist():
-        between = (Fraction(at) + Fraction(math.nextafter(at, 2.0))) / 2
-        for question in (audit.epsilon, audit.delta):
-            assert question(between) <= min(question(at), question(math.nextafter(at, 2.0)))
 
 
 def test_the_class_puts_its_scores_in_order_itself():

@@ -148,7 +148,9 @@ def test_a_plan_comes_through_a_pipe(run, monkeypatch, command):
     assert (found["tradeoff"], found["plan"]["file"]) == (version("tradeoff"), "-")
     assert found["plan"]["mechanism"] == [{"kind": "gaussian", "noise_multiplier": 2.0, "count": 4}]
     monkeypatch.setattr(sys, "stdin", io.StringIO(PLAN.replace("= 2", "= -2")))
-    assert "stdin: line 7: mechanism[1].noise_multiplier = -2" in refused(run(command, "-"))
+    assert "stdin: line 7: mechanism[1].noise_multiplier must be in (0, inf], got -2" in refused(
+        run(command, "-")
+    )
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))
     assert "stdin cannot be read" in refused(run(command, "-"))
 
@@ -231,8 +233,8 @@ def test_a_failure_while_drawing_leaves_the_old_plot(run, plan, tmp_path, monkey
         (["--epsilon", "nan"], "--epsilon[1] = nan"),
         (["--delta", "small"], "small"),
         (["--delta"], "--delta"),
-        (["--tol", "0"], "tol = 0"),
-        (["--tol", "-1"], "tol = -1"),
+        (["--tol", "0"], "tol must be in (0, inf], got 0.0"),
+        (["--tol", "-1"], "tol must be in (0, inf], got -1.0"),
         (["--tol", "wide"], "wide"),
         (["--gamma", "1"], "--gamma"),
         (["another.toml"], "another.toml"),
@@ -253,7 +255,7 @@ def test_unknown_commands(run):
 def test_bad_plans(run, write):
     assert "missing.toml: cannot be read" in refused(run("compose", "missing.toml"))
     path = write('[[mechanism]]\nkind = "laplace"\nscale = -1\n')
-    assert f"{path}: line 3: mechanism[1].scale = -1 is outside (0, inf]" in refused(run("compose", path))
+    assert f"{path}: line 3: mechanism[1].scale must be in (0, inf], got -1" in refused(run("compose", path))
     path.write_text("title = [\n", encoding="utf-8")
     assert "is not valid TOML" in refused(run("compose", path))
 

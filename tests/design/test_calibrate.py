@@ -1,5 +1,4 @@
 import math
-from fractions import Fraction
 from typing import NamedTuple
 
 import mpmath
@@ -206,20 +205,24 @@ def test_answers_that_are_missing_make_wide_bounds():
     ("build", "target", "says"),
     [
         (noise, {"epsilon": 0, "delta": 0}, "at no number tried"),
-        (noise, {"epsilon": 1, "delta": 0}, "infinite; allow more loss"),
+        (noise, {"epsilon": 1, "delta": 0}, r"infinite; mu must be in \[0, 10000\], got .*; allow more loss"),
         (noise, {"beta": 0, "alpha": 0.5}, "at every number tried"),
         (lambda s: to.Gaussian(1 / s) @ to.TotalVariation(1e-3), {"epsilon": 1, "delta": 1e-4}, "infinite"),
         (lambda _: to.Gaussian(1), {"mu": 2}, "does build use its number"),
         (lambda x: x / 0, {"mu": 1}, r"build\(1.0\) raised ZeroDivisionError"),
-        (lambda q: to.subsample(to.PureDP(1), q), {"advantage": 0.9}, "every number tried.*outside"),
-        (noise, {"epsilon": math.nan, "delta": 0.1}, "epsilon = nan is outside"),
-        (noise, {"epsilon": -1, "delta": 0.1}, "epsilon = -1 is outside"),
+        (
+            lambda q: to.subsample(to.PureDP(1), q),
+            {"advantage": 0.9},
+            r"every number tried.*p must be in \[0, 1\]",
+        ),
+        (noise, {"epsilon": math.nan, "delta": 0.1}, "epsilon must be"),
+        (noise, {"epsilon": -1, "delta": 0.1}, "epsilon must be"),
         (noise, {"epsilon": 1}, "target = .* is none of those known"),
         (noise, {"epsilon": 1, "delta": 0.1, "mu": 1}, "is none of those known"),
         (noise, None, "is none of those known"),
-        (noise, {"mu": 1, "failure": 1}, "failure = 1 is outside"),
+        (noise, {"mu": 1, "failure": 1}, "failure must be"),
         (noise, {"beta": 0.6, "alpha": 0.5}, "no curve is above 1 - alpha"),
-        (noise, {"bayes_risk": 0.3, "prior": 0.2}, "bayes_risk = 0.3 is outside"),
+        (noise, {"bayes_risk": 0.3, "prior": 0.2}, "bayes_risk must be"),
     ],
 )
 def test_what_cannot_be_met_is_said_in_one_sentence(build, target, says):
@@ -258,15 +261,6 @@ def test_nothing_is_left_for_a_gaussian_up_to_the_total_variation():
     assert found.bounds.lower <= float(2 * mpmath.atanh(0.999999)) <= found.bounds.upper
 
 
-def test_targets_in_fractions_are_strict():
-    """Identity has beta = 1/4 - 1e-20 at alpha = 3/4 + 1e-20."""
-    little = Fraction(1, 10**20)
-    with pytest.raises(DomainError):
-        to.calibrate(to.Gaussian, {"beta": Fraction(1, 4), "alpha": Fraction(3, 4) + little})
-    found = to.calibrate(to.Gaussian, {"mu": 1 - little})
-    assert found.value < 1
-
-
 def test_a_class_is_no_mechanism_and_an_end_without_an_answer_is_named():
     with pytest.raises(KindError, match=r"is the class Gaussian; return one"):
         to.calibrate(lambda _: Gaussian, {"mu": 1})
@@ -299,14 +293,6 @@ def test_what_heeds_no_width_is_asked_once_a_number(monkeypatch):
     found = to.calibrate(to.Gaussian, {"mu": 1.0})
     assert found.value <= 0.9
     assert len(asked) == found.evaluations
-
-
-def test_targets_in_fractions_are_exact_at_their_ends():
-    third = Fraction(1, 3)
-    target = read_target({"bayes_risk": third + Fraction(1, 10**17), "prior": 1 - third})
-    assert target.met(target.ask(to.Identity(), None)) is None
-    for given in ({"bayes_risk": third, "prior": third}, {"beta": 1 - third, "alpha": third}):
-        assert read_target(given).met(Bounds(0.0, 0.3)) is False
 
 
 def test_what_builds_is_called():

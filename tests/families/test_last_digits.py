@@ -110,12 +110,6 @@ def test_a_power_of_a_small_leak_keeps_it(delta, n):
         assert holds(g.bounds.delta(0.0), truth)
 
 
-def test_leaks_near_one_are_ordered_by_what_they_keep():
-    most, least = to.TotalVariation(0.5) ** 59, to.TotalVariation(0.5) ** 60
-    assert most >= least
-    assert not least >= most
-
-
 def test_without_privacy_no_loss_is_finite():
     f = to.subsample(to.TotalVariation(1), 0.25)
     assert holds(f.bounds.epsilon(0.25), arb(0.75).log())
@@ -169,10 +163,6 @@ def test_the_steepest_polygons_have_a_loss(first):
     truth = (arb(0.75) / arb(first)).log()
     assert holds(f.bounds.epsilon(0.0), truth)
     assert f.epsilon(0.0) < math.inf
-
-
-def test_a_sum_of_losses_beyond_all_floats_is_infinite():
-    assert (to.Laplace(1.5e308) @ to.PureDP(1e308)).sup_loss == math.inf
 
 
 def test_a_curve_that_loses_almost_everything_has_a_profile_symmetrisation():

@@ -381,7 +381,7 @@ def test_bounded_losses_have_a_supremum():
         (st.truncnorm(2, 1), "support"),
         (st.t(-1), "support|turn|law"),
         (st.exponnorm(1.0), "assume_log_concave"),
-        (st.gennorm(0.5), r"beta = 0.5 is outside \[1, 100\]"),
+        (st.gennorm(0.5), r"beta must be in \[1, 100\], got 0.5"),
         (st.poisson(3), "continuous"),
         (st.norm, "frozen"),
         (3, "frozen"),
@@ -538,23 +538,6 @@ def test_losses_that_rise_steeply_where_a_density_is_nothing(shift: float, z: fl
         found = LocationShift(st.gumbel_r(), -shift).bounds.delta(epsilon)
         assert found.lower <= true <= found.upper
         assert found.upper - found.lower <= 1e-8 * true
-
-
-def test_group_of_a_shift_that_is_no_float_loses_nothing(tmp_path):
-    for shift, k in ((0.1, 7), (0.3, 11), (1.1, 58)):
-        whole = k * Fraction(shift)
-        f = LocationShift(st.logistic(), shift).group(k)
-        assert f.least_sup_loss <= whole <= f.sup_loss
-        assert f.bounds.epsilon(0).upper >= whole
-        to.save(f, tmp_path / "f.json")
-        assert f == LocationShift(st.logistic(), whole) == to.load(tmp_path / "f.json")
-
-
-def test_shifts_that_are_fractions_are_not_rounded_down():
-    for third in (Fraction(1, 3), Fraction(2, 3), Fraction(1, 10)):
-        assert LocationShift(st.norm(), third).mu >= third
-        assert LocationShift(st.logistic(), third).sup_loss >= third
-    assert LocationShift(st.beta(2, 1), Fraction(1, 10**400)).mass_at_infinity.upper > 0
 
 
 def test_cells_next_to_the_greatest_loss_of_a_rounded_shift():

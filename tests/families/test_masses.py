@@ -111,8 +111,8 @@ def test_many_outcomes_are_exact():
         ([1 + 2e-9], [1.0], "add to"),
         ([F(1, 2), F(1, 3)], [1, 0], "add to"),
         ([], [], "add to"),
-        ([np.nan, 1], [1, 0], r"p\[0\] = nan"),
-        ([-0.1, 1.1], [1, 0], r"p\[0\] = -0\.1"),
+        ([np.nan, 1], [1, 0], r"p\[0\] must be in .* got nan"),
+        ([-0.1, 1.1], [1, 0], r"p\[0\] must be in .*, got -0\.1"),
         ([1, 0], {"a": 1}, "mapping"),
         ([1], [1, 0], "1 masses"),
         ("ab", [1, 0], "no list"),
@@ -317,7 +317,7 @@ def test_vertices_that_floats_do_not_tell_apart_become_one():
 
 @pytest.mark.parametrize("k", [-5, 1.5, "x", True])
 def test_groups_of_the_identity_are_counted(k):
-    with pytest.raises(DomainError, match="k = "):
+    with pytest.raises(DomainError, match="k must be"):
         to.Identity().group(k)
     assert to.Identity().group(3) == to.Identity().group(0) == to.Identity()
 

@@ -361,7 +361,8 @@ def test_both_orders_of_a_peers_distribution_are_kept_apart() -> None:
         for epsilon in (0.0, 0.1, 0.5):
             theirs = vars(pld)[pmf].get_delta_for_epsilon(epsilon)
             assert found.delta(epsilon) == pytest.approx(theirs, rel=1e-9)
-            assert theirs >= order.bounds.delta(epsilon).lower
+            # Their sum of floats is 8 units below the truth, 0.1 (2 Phi(1/2) - 1), at epsilon = 0.
+            assert theirs * (1 + 1e-14) >= order.bounds.delta(epsilon).lower
     assert orders.remove.epsilon(1e-5) > orders.add.epsilon(1e-5)
 
 

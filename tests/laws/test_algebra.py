@@ -380,7 +380,7 @@ class TestGroup:
 
     @given(gaussians, st.integers(1, 5), epsilons)
     def test_gaussians_multiply(self, f: to.Gaussian, k: int, epsilon: float) -> None:
-        assert f.group(k) == to.Gaussian.of_square((k * Fraction(f.mu)) ** 2)
+        assert f.group(k) == to.Gaussian.from_weight((k * Fraction(f.mu)) ** 2)
         assert Fraction(f.group(k).mu) >= k * Fraction(f.mu)
         assert f.group(k).delta(epsilon) >= f.bounds.delta(epsilon).lower
 

@@ -85,7 +85,7 @@ RARE = to.mixture({to.PureDP(0.1): 0.999, to.PureDP(20.0): 0.001}) ** 10
         to.PureDP(370.0),
         to.PureDP(410.0) ** 7,
         to.Gaussian(1e-90),
-        to.Gaussian(1e90),
+        to.Gaussian(1e4),
         HEAVY,
         RARE,
         ~RARE,
@@ -110,7 +110,7 @@ def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
         to.PureDP(700.0) ** 2,
         to.PureDP(1e-150) ** 10,
         to.subsample(to.Gaussian(38.0), 1e-3),
-        to.subsample(to.Gaussian(1e10), 1e-9) ** 3,
+        to.subsample(to.Gaussian(1e4), 1e-9) ** 3,
     ],
     ids=repr,
 )

@@ -59,7 +59,7 @@ def test_other_neighbours_are_refused():
         (lambda: m.Custom(m.Laplace(1)), KindError, r"write Laplace\(...\).guarantee\(\)"),
         (lambda: m.Custom(3), KindError, "3 is not a trade-off function"),
         (lambda: m.Custom(to.Gaussian(1), other_order="f"), KindError, "is not a trade-off function"),
-        (lambda: m.Custom(to.Gaussian(1), adjacency="zero-out"), DomainError, "adjacency = 'zero-out'"),
+        (lambda: m.Custom(to.Gaussian(1), adjacency="zero-out"), DomainError, "adjacency must be"),
         (lambda: m.Custom(to.Gaussian(sympy.Symbol("mu"))), SymbolError, "free symbols mu"),
     ],
 )

@@ -1,7 +1,6 @@
 import math
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -137,35 +136,56 @@ def test_discrete_laplace_with_a_wider_shift():
 @pytest.mark.parametrize(
     ("build", "named"),
     [
-        (lambda: m.Gaussian(noise_multiplier=0), "noise_multiplier = 0 is outside (0, inf]"),
-        (lambda: m.Gaussian(noise_multiplier=-1), "noise_multiplier = -1 is outside (0, inf]"),
-        (lambda: m.Gaussian(noise_multiplier=math.nan), "noise_multiplier = nan"),
-        (lambda: m.Gaussian(noise_multiplier="2"), "noise_multiplier = '2'"),
-        (lambda: m.Gaussian(noise_multiplier=True), "noise_multiplier = True"),
-        (lambda: m.Gaussian(noise_multiplier=None), "noise_multiplier = None"),
-        (lambda: m.Gaussian(noise_multiplier=10**400), "noise_multiplier = 1"),
-        (lambda: m.Laplace(scale=0), "scale = 0"),
-        (lambda: m.Laplace(scale=1, sensitivity=0), "sensitivity = 0"),
-        (lambda: m.Laplace(scale=1, sensitivity=math.inf), "sensitivity = inf"),
-        (lambda: m.Laplace(scale=1e-320), "scale = 1e-320"),
+        (lambda: m.Gaussian(noise_multiplier=0), "noise_multiplier must be in (0, inf], got 0"),
+        (lambda: m.Gaussian(noise_multiplier=-1), "noise_multiplier must be in (0, inf], got -1"),
+        (lambda: m.Gaussian(noise_multiplier=math.nan), "noise_multiplier must be in (0, inf], got nan"),
+        (lambda: m.Gaussian(noise_multiplier="2"), "noise_multiplier must be one real number, got '2'"),
+        (lambda: m.Gaussian(noise_multiplier=True), "noise_multiplier must be one real number, got True"),
+        (lambda: m.Gaussian(noise_multiplier=None), "noise_multiplier must be one real number, got None"),
+        (
+            lambda: m.Gaussian(noise_multiplier=10**400),
+            "noise_multiplier must be in (0, inf], got 10000000000000000000000000000000000000000000000000000",
+        ),
+        (lambda: m.Laplace(scale=0), "scale must be in (0, inf], got 0"),
+        (lambda: m.Laplace(scale=1, sensitivity=0), "sensitivity must be in (0, inf), got 0"),
+        (lambda: m.Laplace(scale=1, sensitivity=math.inf), "sensitivity must be in (0, inf), got inf"),
+        (
+            lambda: m.Laplace(scale=1e-320),
+            "scale must be at least sensitivity/1e300 (sensitivity = 1.0), got 1e-320",
+        ),
         (
             lambda: m.SubsampledGaussian(noise_multiplier=1, sample_rate=1.5),
-            "sample_rate = 1.5 is outside [0, 1]",
+            "sample_rate must be in [0, 1], got 1.5",
         ),
         (
             lambda: m.SubsampledGaussian(noise_multiplier=1, sample_rate=-0.1),
-            "sample_rate = -0.1 is outside [0, 1]",
+            "sample_rate must be in [0, 1], got -0.1",
         ),
-        (lambda: m.SubsampledLaplace(scale=1, sample_rate=math.nan), "sample_rate = nan"),
-        (lambda: m.RandomizedResponse(epsilon=-1), "epsilon = -1"),
-        (lambda: m.RandomizedResponse(epsilon=1, categories=1), "categories = 1"),
-        (lambda: m.RandomizedResponse(epsilon=1, categories=2.5), "categories = 2.5"),
-        (lambda: m.PureDP(epsilon=math.inf), "epsilon = inf"),
-        (lambda: m.ApproximateDP(epsilon=1, delta=2), "delta = 2"),
-        (lambda: m.DiscreteGaussian(sigma=0), "sigma = 0"),
-        (lambda: m.DiscreteGaussian(sigma=1, sensitivity=0), "sensitivity = 0"),
-        (lambda: m.DiscreteLaplace(scale=-1), "scale = -1"),
-        (lambda: m.DiscreteLaplace(scale=1, sensitivity=1.5), "sensitivity = 1.5"),
+        (
+            lambda: m.SubsampledLaplace(scale=1, sample_rate=math.nan),
+            "sample_rate must be in [0, 1], got nan",
+        ),
+        (lambda: m.RandomizedResponse(epsilon=-1), "epsilon must be in [0, 700], got -1"),
+        (
+            lambda: m.RandomizedResponse(epsilon=1, categories=1),
+            "categories must be an integer from 2 to 9007199254740992, got 1",
+        ),
+        (
+            lambda: m.RandomizedResponse(epsilon=1, categories=2.5),
+            "categories must be an integer from 2 to 9007199254740992, got 2.5",
+        ),
+        (lambda: m.PureDP(epsilon=math.inf), "epsilon must be in [0, inf), got inf"),
+        (lambda: m.ApproximateDP(epsilon=1, delta=2), "delta must be in [0, 1], got 2"),
+        (lambda: m.DiscreteGaussian(sigma=0), "sigma must be in (0, inf), got 0"),
+        (
+            lambda: m.DiscreteGaussian(sigma=1, sensitivity=0),
+            "sensitivity must be an integer from 1 to 9007199254740992, got 0",
+        ),
+        (lambda: m.DiscreteLaplace(scale=-1), "scale must be in [1e-300, inf), got -1"),
+        (
+            lambda: m.DiscreteLaplace(scale=1, sensitivity=1.5),
+            "sensitivity must be an integer from 1 to 9007199254740992, got 1.5",
+        ),
     ],
 )
 def test_bad_parameters_are_named_with_their_value(build, named):
@@ -202,32 +222,3 @@ def test_ratios_are_rounded_up_by_at_most_one_step(above, below):
 
 
 LITTLE = Fraction(1, 10**30)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "field", "given", "side"),
-    [
-        (m.Gaussian, "noise_multiplier", 1 - LITTLE, -1),
-        (m.Laplace, "scale", 1 - LITTLE, -1),
-        (m.DiscreteLaplace, "scale", 4 - LITTLE, -1),
-        (m.RandomizedResponse, "epsilon", 1 + LITTLE, 1),
-        (m.ExponentialMechanism, "epsilon", 1 + LITTLE, 1),
-        (partial(m.TruncatedLaplace, scale=1), "bound", 2 + LITTLE, -1),
-        (partial(m.BoundedLaplace, scale=1), "width", 2 + LITTLE, 1),
-        (partial(m.Staircase, 1.0), "gamma", Fraction(1, 4) + LITTLE, 1),
-        (partial(m.Staircase, 1.0), "gamma", Fraction(3, 4) - LITTLE, -1),
-        (partial(m.BestOfRuns, m.Laplace(1.0)), "mean", 2 + LITTLE, 1),
-    ],
-)
-def test_fractions_are_rounded_to_where_more_is_lost(mechanism, field, given, side):
-    kept = getattr(mechanism(**{field: given}), field)
-    assert (Fraction(kept) - given) * side > 0
-
-
-def test_rates_noise_and_moves_in_fractions():
-    step = m.SubsampledGaussian(noise_multiplier=1 - LITTLE, sample_rate=Fraction(1, 2) + LITTLE)
-    assert (step.noise_multiplier, step.sample_rate) == (math.nextafter(1, 0), math.nextafter(0.5, 1))
-    mixed = m.MixtureOfGaussians(1, [Fraction(1, 3)], [1]).curve()
-    assert Fraction(mixed.mu) >= Fraction(1, 3)
-    moved = m.Gaussian(noise_multiplier=[1 - LITTLE, 2], sensitivity=[1 + LITTLE, 2])
-    assert moved.noise_multiplier[0] < 1 < moved.sensitivity[0]

@@ -249,31 +249,61 @@ def test_banded_noise_is_fewer_steps():
             "adjacency = 'add-remove' does not go with scheme = 'without-replacement'",
         ),
         (lambda: m.SubsampledGaussian(1, 0.1, "with-replacement"), "batch_size is missing"),
-        (lambda: m.SubsampledGaussian(1, 0.1, batch_size=3), "batch_size = 3 says nothing about"),
-        (lambda: m.SubsampledGaussian(1, 0.1, "shuffle"), "scheme = 'shuffle' is not one of 'poisson'"),
-        (lambda: m.SubsampledGaussian(1, 0.1, adjacency="zero-out"), "adjacency = 'zero-out' is not one of"),
-        (lambda: m.SubsampledGaussian(1, 0.1, group_size=0), "group_size = 0"),
+        (
+            lambda: m.SubsampledGaussian(1, 0.1, batch_size=3),
+            "batch_size = 3 says nothing about scheme = 'poisson'; leave it out",
+        ),
+        (lambda: m.SubsampledGaussian(1, 0.1, "shuffle"), "scheme must be one of 'poisson'"),
+        (
+            lambda: m.SubsampledGaussian(1, 0.1, adjacency="zero-out"),
+            "adjacency must be one of 'add-remove', 'replace-one', got 'zero-out'",
+        ),
+        (
+            lambda: m.SubsampledGaussian(1, 0.1, group_size=0),
+            "group_size must be an integer from 1 to 9007199254740992, got 0",
+        ),
         (
             lambda: m.SubsampledLaplace(1, 0.1, 1, "without-replacement", group_size=2),
             "group_size = 2 is for",
         ),
         (lambda: m.SubsampledGaussian(1, 0.5, group_size=5000).curve(), "5000 draws of chance 0.5 hit in"),
-        (lambda: m.SubsampledGaussian(1, 0.1, "with-replacement", batch_size=1.5), "batch_size = 1.5"),
+        (
+            lambda: m.SubsampledGaussian(1, 0.1, "with-replacement", batch_size=1.5),
+            "batch_size must be an integer from 1 to 9007199254740992, got 1.5",
+        ),
         (
             lambda: m.Subsampled(m.SubsampledGaussian(1, 0.1), 0.1, "without-replacement"),
             "mechanism = SubsampledGaussian(noise_multiplier=1.0, sample_rate=0.1) is stated for add-remove",
         ),
-        (lambda: m.TruncatedSubsampledGaussian(1, 0.1, 0, 5), "batch_size = 0"),
-        (lambda: m.TruncatedSubsampledGaussian(1, 0.1, 3, 10**11), "dataset_size = 100000000000 is above"),
+        (
+            lambda: m.TruncatedSubsampledGaussian(1, 0.1, 0, 5),
+            "batch_size must be an integer from 1 to 10000000000, got 0",
+        ),
+        (
+            lambda: m.TruncatedSubsampledGaussian(1, 0.1, 3, 10**11),
+            "dataset_size must be an integer from 1 to 10000000000, got 100000000000",
+        ),
         (lambda: m.MixtureOfGaussians(1, [0, 1], [1]), "sensitivities has 2 entries and probabilities 1"),
-        (lambda: m.MixtureOfGaussians(1, [0, 1], [0.5, 0.4]), "probabilities = (0.5, 0.4) add to 0.9"),
-        (lambda: m.MixtureOfGaussians(1, [0, -1], [0.5, 0.5]), "sensitivities[1] = -1"),
-        (lambda: m.MixtureOfGaussians(1, 3, [0.5, 0.5]), "sensitivities = 3 is no list"),
-        (lambda: m.BandedFactorization(1, 0.1, 10, 0), "bands = 0"),
-        (lambda: m.RandomAllocation(1, 10, 11), "participations = 11 is above steps = 10"),
-        (lambda: m.RandomAllocation(1, 0), "steps = 0"),
-        (lambda: m.ShuffledRandomizers(-1, 10), "epsilon = -1"),
-        (lambda: m.ShuffledRandomizers(1, 0), "records = 0"),
+        (
+            lambda: m.MixtureOfGaussians(1, [0, 1], [0.5, 0.4]),
+            "probabilities = (0.5, 0.4) add to 0.9; give numbers that add to 1",
+        ),
+        (
+            lambda: m.MixtureOfGaussians(1, [0, -1], [0.5, 0.5]),
+            "sensitivities[1] must be in [0, inf), got -1",
+        ),
+        (lambda: m.MixtureOfGaussians(1, 3, [0.5, 0.5]), "sensitivities = 3 is no list of numbers; give one"),
+        (
+            lambda: m.BandedFactorization(1, 0.1, 10, 0),
+            "bands must be an integer from 1 to 9007199254740992, got 0",
+        ),
+        (
+            lambda: m.RandomAllocation(1, 10, 11),
+            "participations = 11 is above steps = 10; give at most so many",
+        ),
+        (lambda: m.RandomAllocation(1, 0), "steps must be an integer from 1 to 1000000, got 0"),
+        (lambda: m.ShuffledRandomizers(-1, 10), "epsilon must be in [0, 700], got -1"),
+        (lambda: m.ShuffledRandomizers(1, 0), "records must be an integer from 1 to 1000000000, got 0"),
     ],
 )
 def test_refusals(build, said):
@@ -344,7 +374,7 @@ def test_what_is_written_reads_back(mechanism):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('scheme = "shuffle"', "scheme = 'shuffle' is not one of"),
+        ('scheme = "shuffle"', "scheme must be one of"),
         ("scheme = 3", "mechanism[1].scheme = 3 (an integer)"),
         ('group_size = "2"', 'mechanism[1].group_size = "2" (a string)'),
     ],

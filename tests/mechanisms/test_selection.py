@@ -224,9 +224,9 @@ def test_extremes(make):
     assert make(1e-300).curve().epsilon(0) == pytest.approx(1e-300 * (3 if make is m.RepeatAndSelect else 1))
     assert make(1000).curve().epsilon(0) >= 1000
     if make is m.ExponentialMechanism:
-        assert (make(0.1).curve() ** (10**21)).epsilon(1e-6) <= 1.0000001e20
+        assert (make(0.1).curve() ** (10**12)).epsilon(1e-6) <= 1.0000001e11
     for bad in (-1, math.inf, math.nan, "1", None):
-        with pytest.raises(DomainError, match="epsilon = ") as error:
+        with pytest.raises(DomainError, match="epsilon must be") as error:
             make(bad)
         assert "\n" not in str(error.value)
 
@@ -234,12 +234,18 @@ def test_extremes(make):
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (lambda: m.ReportNoisyMax(1, noise="normal"), "noise = 'normal' is not one of 'gumbel', 'laplace'"),
-        (lambda: m.ReportNoisyMax(1, noise=3), "noise = 3 is not one of"),
-        (lambda: m.RepeatAndSelect(1, shape=-1), r"shape = -1 is outside \(-1, inf\)"),
-        (lambda: m.RepeatAndSelect(1e308, shape=3), "epsilon = inf is outside"),
-        (lambda: m.BestOfRuns(m.Gaussian(1), mean=0.5), r"mean = 0.5 is outside \[1, "),
-        (lambda: m.BestOfRuns(m.Gaussian(1), mean=2, shape=-1), "shape = -1 is outside"),
+        (
+            lambda: m.ReportNoisyMax(1, noise="normal"),
+            "noise must be one of 'gumbel', 'laplace', 'exponential', got 'normal'",
+        ),
+        (
+            lambda: m.ReportNoisyMax(1, noise=3),
+            "noise must be one of 'gumbel', 'laplace', 'exponential', got 3",
+        ),
+        (lambda: m.RepeatAndSelect(1, shape=-1), r"shape must be in \(\-1, inf\), got \-1"),
+        (lambda: m.RepeatAndSelect(1e308, shape=3), r"\(2 \+ shape\) epsilon must be in \[0, inf\), got inf"),
+        (lambda: m.BestOfRuns(m.Gaussian(1), mean=0.5), r"mean must be in \[1, 1e\+12\], got 0\.5"),
+        (lambda: m.BestOfRuns(m.Gaussian(1), mean=2, shape=-1), r"shape must be in \(-1, inf\], got -1"),
     ],
 )
 def test_bad_parameters(build, said):

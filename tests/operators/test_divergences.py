@@ -19,7 +19,7 @@ from tests.strategies import factors, log_uniform
 from tradeoff.errors import DomainError, PrecisionError, SymbolError
 from tradeoff.families.discrete import DiscreteLaplaceCurve
 
-ORDERS = (1e-300, 1e-3, 0.3, 0.5, 0.9, 1.0, 1 + 1e-9, 1.01, 1.5, 2.0, 7.3, 64.0, 1024.0, 1e300, math.inf)
+ORDERS = (1e-300, 1e-3, 0.3, 0.5, 0.9, 1.0, 1 + 1e-9, 1.01, 1.5, 2.0, 7.3, 64.0, 1024.0, 1e6, math.inf)
 
 
 def binomial(mu: float, p: float, n: int) -> mpmath.mpf:
@@ -192,7 +192,7 @@ EXTREME = {
     "rare": to.subsample(to.Gaussian(1.0), 1e-300),
     "often": ~to.subsample(to.Gaussian(1.0), 1 - 2**-53),
     "loud": ~to.subsample(to.Gaussian(1e3), 0.01),
-    "open": to.subsample(to.Gaussian(1e200), 0.01),
+    "open": to.subsample(to.Gaussian(1e4), 0.01),
     "told": to.subsample(to.Gaussian(math.inf), 0.01),
     "quiet": ~to.subsample(to.Gaussian(1e-200), 0.5),
     "leaking": to.approximate_dp(1.0, 0.1),

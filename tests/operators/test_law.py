@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -164,13 +163,6 @@ def test_mass_far_below_of_laplace_noise(epsilon, t):
     assert high - low <= 1e-3
 
 
-def test_cumulants_of_gaussians_are_exact_or_refused():
-    assert to.Gaussian(1e5).law.cumulants() == (-5e9, 1e10)
-    assert to.Gaussian(1e100).law.variance() == 1e200
-    with pytest.raises(to.errors.DomainError, match="no mean and variance that floats hold"):
-        to.Gaussian(1e200).law.cumulants()
-
-
 def test_samples_of_a_density_are_spread():
     drawn = to.Gaussian(1).law.sample(100_000, np.random.default_rng(1))
     assert len(np.unique(drawn)) > 99_000
@@ -183,15 +175,15 @@ def test_samples_of_a_density_are_spread():
 
 def test_questions_a_law_has_no_answer_to():
     law, rng = to.Gaussian(1).law, np.random.default_rng(1)
-    with pytest.raises(to.errors.DomainError, match="under = 'R'"):
+    with pytest.raises(to.errors.DomainError, match="under must be one of 'P', 'Q', got 'R'"):
         law.quantile(0.5, under="R")
     for rest in (0.0, 1.0, 2.0, math.nan, "x"):
-        with pytest.raises(to.errors.DomainError, match="rest = "):
+        with pytest.raises(to.errors.DomainError, match="rest must be"):
             law.left_above(rest)
     for odd in (None, 42):
         with pytest.raises(to.errors.KindError, match="rng = "):
             law.sample(3, odd)
-    with pytest.raises(to.errors.DomainError, match="size = "):
+    with pytest.raises(to.errors.DomainError, match="size must be"):
         law.sample(10**30, rng)
     # a mass that no chord tells
     with pytest.raises(to.errors.DomainError, match="known too little"):
@@ -228,25 +220,6 @@ def test_masses_among_subnormals_are_held(mu, t, under):
         m = mpf(mu)
         truth = mp.ncdf(mpf(t) / m + (m / 2 if under == "P" else -m / 2))
     assert low <= truth <= high
-
-
-@pytest.mark.parametrize("epsilon", [1e8, 1e17])
-def test_quantiles_of_laws_far_from_0_are_found(epsilon):
-    """P(L <= -eps + 2 x) = 1 - e^-x/2 of Laplace noise."""
-    assert to.Laplace(epsilon).law.quantile(0.9) == pytest.approx(2 * math.log(5) - epsilon, rel=1e-11)
-    assert to.PureDP(epsilon).law.quantile(0.9) == pytest.approx(-epsilon, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "rate", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(10**20 - 1, 10**20)]
-)
-def test_masses_at_infinity_are_never_below(rate: Fraction) -> None:
-    law = to.TotalVariation(rate).law
-    assert Fraction(law.mass_at_infinity) >= rate
-    assert Fraction(law.mass_at_minus_infinity) >= rate
-    assert Fraction(to.subsample(to.TotalVariation(0.3), 0.7).law.mass_at_infinity) >= Fraction(
-        0.3
-    ) * Fraction(0.7)
 
 
 def laplace_beyond(t: float) -> mpf:

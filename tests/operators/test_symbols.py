@@ -83,7 +83,7 @@ def test_a_symbolic_rate(f: to.TradeOff, scheme: Any) -> None:
         )
         np.testing.assert_allclose(found.lower, wanted.lower, rtol=1e-6, atol=1e-9)
         assert np.all((found.lower <= wanted.upper) & (wanted.lower <= found.upper))
-    with pytest.raises(DomainError, match="outside"):
+    with pytest.raises(DomainError, match="p must be in"):
         to.subsample(f, p, scheme="without-replacement").subs({p: 2})
 
 
@@ -232,7 +232,7 @@ def test_rates_put_in_are_checked_and_printed() -> None:
     )
     assert sampled.subs({"p": 0}) == to.Identity()
     for p in (2, -1):
-        with pytest.raises(DomainError, match="p = "):
+        with pytest.raises(DomainError, match="p must be in"):
             sampled.subs({"p": p})
 
 

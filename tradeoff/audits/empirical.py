@@ -91,7 +91,7 @@ class Empirical(Displayed):
 
         As for curves, it is negative where delta exceeds what is proved of delta(0).
         """
-        flat, shape = flattened("delta", delta, 0.0, 1.0, up=True)  # a lower bound falls as questions rise
+        flat, shape = flattened("delta", delta, 0.0, 1.0)  # a lower bound falls as questions rise
         alpha, beta = self._corners
         steepest = [np.max(np.min(((1 - Bounds.of(d) - beta) / alpha).lower, axis=1)) for d in flat]
         least = (1 - Bounds.of(flat)).lower  # of every curve
@@ -99,7 +99,7 @@ class Empirical(Displayed):
 
     def delta(self, epsilon: Number | Numbers) -> Any:
         """Return a lower bound on delta(epsilon), epsilon in nats, at the confidence for all at once."""
-        flat, shape = flattened("epsilon", epsilon, -np.inf, np.inf, up=True)
+        flat, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
         alpha, beta = self._corners
         gains = [np.min((1 - Bounds.of(beta) - exp(e) * alpha).lower, axis=1) for e in flat]
         least = np.maximum((-expm1(flat)).lower, 0.0)  # of every curve
@@ -107,7 +107,7 @@ class Empirical(Displayed):
 
     def mu(self, failure: float = 0.0) -> float:
         """Return a lower bound on every mu with f >= G_mu (x) f_{0,failure}, at the confidence."""
-        kept = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True, up=True))
+        kept = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True))
         alpha, beta = (np.minimum((Bounds.of(side) / kept).upper, 1.0) for side in self._corners)
         with np.errstate(invalid="ignore"):
             each = -ndtri(alpha) - ndtri(beta) - 2 * _ROUNDED

@@ -12,7 +12,7 @@ from scipy.special import rel_entr
 from tradeoff.audits.empirical import empirical, ordered
 from tradeoff.audits.rates import sure
 from tradeoff.audits.refutation import allowance
-from tradeoff.curves.parameters import Number, Numbers, beside, reals
+from tradeoff.curves.parameters import Number, Numbers, reals
 from tradeoff.display import exactly
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
@@ -84,16 +84,10 @@ class LossSample:
         given = reals("epsilon", epsilon)
         if np.isnan(given).any():
             raise DomainError("epsilon is NaN; give losses in nats")
-        floats = (side.ravel().tolist() for side in beside(epsilon, given))
-        found = [self._between(*each) for each in zip(*floats, strict=True)]
+        found = [self._delta(each) for each in given.ravel().tolist()]
         lower, upper = np.reshape([tuple(each) for each in found], (-1, 2)).T
         lower, upper = lower.reshape(given.shape), upper.reshape(given.shape)
         return Bounds(lower, upper) if given.ndim else Bounds(float(lower), float(upper))
-
-    def _between(self, early: float, late: float) -> Bounds[float]:
-        """Bound delta somewhere between two floats, one if they are: it falls."""
-        found = self._delta(late)
-        return found if early == late else Bounds(found.lower, self._delta(early).upper)
 
     def _delta(self, epsilon: float) -> Bounds[float]:
         if epsilon > 0:

@@ -69,7 +69,7 @@ class OneRun(Displayed):
             ("canaries", canaries),
             ("guesses", guesses),
             ("correct", count("correct", self.correct, 0, guesses)),
-            ("delta", number("delta", self.delta, 0, 1, up=True)),
+            ("delta", number("delta", self.delta, 0, 1)),
             ("confidence", sure(self.confidence)),
         ):
             object.__setattr__(self, name, value)
@@ -130,8 +130,8 @@ class OneRun(Displayed):
         best guesser with at most 30 canaries no sum of 0.875 or less was too small; for more canaries this is
         not proved.
         """
-        epsilon = number("epsilon", epsilon, 0, up=True)
-        delta = self.delta if delta is None else number("delta", delta, 0, 1, up=True)
+        epsilon = number("epsilon", epsilon, 0)
+        delta = self.delta if delta is None else number("delta", delta, 0, 1)
         if self.correct == 0 or epsilon > _STEEPEST:
             return 1.0
         mean, far = self.guesses * float(expit(-epsilon)), math.sqrt(_FAR * self.guesses) + 1

@@ -24,7 +24,7 @@ _SHARE = 8
 
 def sure(confidence: object) -> float:
     """Return a checked confidence, a fraction rounded up."""
-    return number("confidence", confidence, 0, 1, open_low=True, open_high=True, up=True)
+    return number("confidence", confidence, 0, 1, open_low=True, open_high=True)
 
 
 def tail(count: ArrayLike, trials: int, rate: ArrayLike) -> Array:

@@ -108,7 +108,7 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     >>> exact_gaussian(0.9, 1e-5)
     scale 4.1067 for (0.9, 1e-05)-DP by exact Gaussian calibration
     """
-    e, d = number("epsilon", epsilon, 0, down=True), probability("delta", delta)
+    e, d = number("epsilon", epsilon, 0), probability("delta", delta)
     size = _sensitivity(sensitivity)
     mu = _largest_mu(e, d)
     return Calibration(
@@ -193,8 +193,8 @@ def _over(size: float, scale: float) -> float:
 
 
 def _loss(value: Any) -> float:
-    return number("epsilon", value, 0, open_low=True, down=True)
+    return number("epsilon", value, 0, open_low=True)
 
 
 def _sensitivity(value: Any) -> float:
-    return number("sensitivity", value, 0, open_low=True, up=True)
+    return number("sensitivity", value, 0, open_low=True)

@@ -123,7 +123,7 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     (4.77457, 1e-06)-DP by optimal composition
     """
     n, target = rounds(n), probability("at_delta", at_delta)
-    e, d = number("epsilon", epsilon, 0, up=True), number("delta", delta, 0, 1, open_high=False, up=True)
+    e, d = number("epsilon", epsilon, 0), number("delta", delta, 0, 1, open_high=False)
     found = (approximate_dp(e, d) ** n).epsilon(target)
     name, source = "optimal composition", "Kairouz, Oh, Viswanath 2015, Theorem 3.3"
     return Baseline(max(float(found), 0.0), target, name, source, (_ADAPTIVE, "equal epsilon and delta"))

@@ -50,7 +50,7 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     >>> to.baselines.zcdp_route(0.5, 1e-5)
     (4.72839, 1e-05)-DP by zCDP, optimal conversion
     """
-    rho, target = number("rho", rho, 0, up=True), probability("delta", delta)
+    rho, target = number("rho", rho, 0), probability("delta", delta)
     choice("conversion", conversion, get_args(Conversion))
     simple = (rho + 2 * sqrt(-rho * log(target))).upper
     if conversion == "bun-steinke" or rho == 0:

@@ -97,4 +97,4 @@ def rounds(n: Any, low: int = 0) -> int:
 
 def probability(name: str, value: Any) -> float:
     """Return a probability strictly between 0 and 1, where its logarithm is wanted; rounded down."""
-    return number(name, value, 0, 1, open_low=True, down=True)
+    return number(name, value, 0, 1, open_low=True)

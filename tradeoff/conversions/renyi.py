@@ -84,9 +84,7 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
     >>> round(to.conversions.from_zcdp(0.5)(0.1), 3), round(to.Gaussian(1)(0.1), 3)
     (0.516, 0.611)
     """
-    return _from_zcdp(
-        *(number(name, value, 0, _LARGEST, up=True) for name, value in (("rho", rho), ("xi", xi)))
-    )
+    return _from_zcdp(*(number(name, value, 0, _LARGEST) for name, value in (("rho", rho), ("xi", xi))))
 
 
 @lru_cache(maxsize=64)
@@ -169,8 +167,7 @@ def _checked(divergences: object) -> dict[float, float]:
             f"divergences = {shown(divergences)} is no mapping of orders to bounds; write {{2: 0.1}}"
         )
     pairs = [  # D_a rises with the order a
-        (number("order", a, 1, down=True), number("divergence", d, 0, up=True))
-        for a, d in divergences.items()
+        (number("order", a, 1), number("divergence", d, 0)) for a, d in divergences.items()
     ]
     return {a: d for a, d in sorted(pairs, reverse=True) if d < math.inf}
 

@@ -21,10 +21,10 @@ from tradeoff.composition.question import (
     listening,
     query_options,
 )
-from tradeoff.curves.parameters import Number, Numbers, beside, count, is_symbol, number, reals, workers
+from tradeoff.curves.parameters import MAX_ORDER, Number, Numbers, count, is_symbol, number, reals, workers
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, held
-from tradeoff.intervals.functions import clip, log, log1p, maximum, minimum
+from tradeoff.intervals.functions import clip, log, log1p, minimum
 from tradeoff.intervals.rounding import TINY, Array
 
 if TYPE_CHECKING:
@@ -116,12 +116,10 @@ class Certified:
         from tradeoff.operators.divergence import renyi
 
         self._curve.require_numbers()
-        low, high = beside(order, np.asarray(number("order", order, 0, open_low=True)))
-        found = renyi(self._curve, float(high))
-        if low == high:
-            return found
-        # It rises with the order, from 0.
-        return Bounds(renyi(self._curve, float(low)).lower if low > 0 else 0.0, found.upper)
+        checked = number("order", order, 0, np.inf, open_low=True)
+        if MAX_ORDER < checked < np.inf:
+            raise domain("order", order, f"in (0, {MAX_ORDER:g}] or infinite")
+        return renyi(self._curve, checked)
 
     def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
         """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""
@@ -147,12 +145,7 @@ class Certified:
         p = reals("prior", prior)
         if not np.all((p >= 0) & (p <= 1)):
             raise domain("prior", prior, "[0, 1]", "give the probability of the null hypothesis")
-        below, above = (np.clip(each, 0.0, 1.0) for each in beside(prior, p))
-        if (below == above).all():
-            return self._risk(p, tol)
-        one, two = self._risk(below, tol), self._risk(above, tol)
-        # It is concave, with slopes from -1 to 1.
-        return held(minimum(one, two).lower, (maximum(one, two) + (above - Bounds.of(below))).upper)
+        return self._risk(p, tol)
 
     def _risk(self, p: Array, tol: float | None) -> Bounds:
         less = np.minimum(p, 1 - p)  # to the last bit
@@ -184,34 +177,18 @@ def ask(
     flat, (first, last) = array.ravel(), _SPANS[name]
     wrong = np.flatnonzero(~((flat >= first) & (flat <= last)))
     if len(wrong):
-        listed = ", ".join(
-            f"{name}[{i}] = {flat[i]}" if array.ndim else f"{name} = {flat[i]}" for i in wrong[:5]
-        )
-        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        raise DomainError(f"{listed}{more} outside [{first:g}, {last:g}]")
+        place = f"{name}[{wrong[0]}]" if array.ndim else name
+        raise domain(place, float(flat[wrong[0]]), f"[{first:g}, {last:g}]")
     if method is not None:
         curve = _seen_by(method, curve)
     fraction: Any = _exactly(curve, name, value) if method is None else None
     if fraction is not None:
         return Bounds(fraction, fraction)
     with answering(limits):
-        lower, upper = _enclosing(curve, name, value, flat, tol)
+        lower, upper = _CERTIFIED[name](curve, flat, tol)
     if array.ndim == 0:
         return Bounds(float(lower[0]), float(upper[0]))
     return Bounds(*(_labelled(side.reshape(array.shape), value, _ANSWERS[name]) for side in (lower, upper)))
-
-
-def _enclosing(curve: TradeOff, name: At, value: Any, found: Array, tol: float | None) -> Pair:
-    """Ask at the floats beside what is no float, as every answer falls."""
-    low, high = (np.clip(each, *_SPANS[name]) for each in beside(value, found))
-    if (low == high).all():
-        return _CERTIFIED[name](curve, found, tol)
-    lower, upper = _CERTIFIED[name](curve, np.append(high, low), tol)
-    below, above = lower[: len(found)], upper[len(found) :]
-    scale = {"alpha": np.minimum(above, np.maximum(1 - found - below, 0.0)), "epsilon": above}
-    judged = (low == high) | ((name == "epsilon") & (above < _NORMAL))  # before, or as narrow as can be
-    own = np.where(judged, np.inf, scale.get(name, np.ones(len(found))))
-    return _reached(name, found, below, above, tol, own)
 
 
 def _limits(how: How) -> QueryOptions:

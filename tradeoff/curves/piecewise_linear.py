@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, gathered, limited
-from tradeoff.curves.parameters import Number, count, number, ratio_of
+from tradeoff.curves.parameters import Number, count, exact_number
 from tradeoff.curves.vertices import canonical, chained, checked, interpolate, lowest, masses, read, scattered
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -266,8 +267,7 @@ class PiecewiseLinear(TradeOff):
             Number >= 0; a ``Fraction`` or integer keeps the answer exact for an exact curve; else the answer
             is the float at or above it.
         """
-        checked, known = number("ratio", ratio, 0, open_high=True, down=True), ratio_of(ratio)
-        slope = Fraction(checked) if known is None else known
+        slope = exact_number("ratio", ratio, 0, math.inf, open_high=True)
         gain = max(1 - b - slope * a for a, b in self.vertices)
         return gain if self.is_rational and isinstance(ratio, Rational) else float(rational(gain).upper)
 

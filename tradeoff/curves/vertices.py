@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import is_masked, ratio_of, reals
+from tradeoff.curves.parameters import is_masked, reals
 from tradeoff.errors import CurveError, DomainError, shown
 from tradeoff.intervals.polygon import lower_hull
 
@@ -31,7 +32,7 @@ _PLAIN = float | int | np.integer | np.float32 | np.float16
 def entries(values: list[Any], name: str, *, exact: bool) -> Any:
     """Return coordinates as an array: of fractions, or of floats."""
     if exact:
-        return np.array([ratio_of(v) for v in values], dtype=object)
+        return np.array([Fraction(v) for v in values], dtype=object)
     try:
         array = reals(name, values)
     except DomainError as error:
@@ -51,7 +52,9 @@ def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
     given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
     every = [v for values in given.values() for v in values]
     rounded = not all(isinstance(v, Rational) for v in every)
-    exact = not all(isinstance(v, _PLAIN) for v in every) and all(ratio_of(v) is not None for v in every)
+    exact = any(type(v) is Fraction for v in every) and all(
+        isinstance(v, Rational) or math.isfinite(v) for v in every
+    )
     x, y = (entries(v, name, exact=exact) for name, v in given.items())
     return x, y, exact, rounded or not exact
 

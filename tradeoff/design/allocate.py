@@ -20,13 +20,13 @@ from scipy.optimize import NoConvergence, anderson
 from scipy.special import logsumexp, ndtri
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count, number
+from tradeoff.curves.parameters import MAX_COUNT, count, number
 from tradeoff.curves.tensor import tensor
 from tradeoff.design.part import Part, Release, listed
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.design.target import read_target
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, shown
+from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, domain, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, decimal
@@ -101,10 +101,10 @@ class _Problem:
     def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
         self.target, self.own, self.asked, self.slope = read_target(given), cost, 0, -1.0
         self.name = next((name for name in ("epsilon", "mu") if name in given), "")
-        if not self.name or not number(self.name, given[self.name], down=True) > 0:
+        if not self.name or not number(self.name, given[self.name]) > 0:
             allowed = "{'epsilon': ..., 'delta': ...} nor {'mu': ..., 'failure': ...}"
             raise DomainError(f"target = {shown(given)} is neither {allowed}, of a loss above 0")
-        self.delta, self.failure = (number(at, given.get(at, 0), down=True) for at in ("delta", "failure"))
+        self.delta, self.failure = (number(at, given.get(at, 0)) for at in ("delta", "failure"))
         kinds: list[Any] = [(_told(p.build), p.weight) if cost is None else i for i, p in enumerate(parts)]
         rounds: dict[Any, int] = {}
         for kind, part in zip(kinds, parts, strict=True):  # in whole numbers: floats would lose rounds
@@ -112,7 +112,7 @@ class _Problem:
         distinct = list(rounds)
         self.which = np.array([distinct.index(kind) for kind in kinds])
         self.parts = [parts[kinds.index(kind)] for kind in distinct]
-        self.rounds = [count("the count of alike parts", n, 1, MOST) for n in rounds.values()]
+        self.rounds = [count("the count of alike parts", n, 1, MAX_COUNT) for n in rounds.values()]
         self.counts = np.array(self.rounds, dtype=float)
         self.log_weights = np.log([part.weight for part in self.parts])
 
@@ -126,7 +126,7 @@ class _Problem:
                 return number("the cost", own, 0, open_low=True, open_high=True)
             squares = float(np.exp(logsumexp(self.log_savings(x))))
         if not 0 < squares < math.inf:
-            raise DomainError(f"the cost = {squares!r} is no float; multiply all weights by one number")
+            raise domain("the cost", squares, "(0, inf)", "multiply all weights by one number")
         return squares
 
     def log_savings(self, x: Array) -> Array:

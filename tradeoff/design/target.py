@@ -72,8 +72,8 @@ def read_target(given: Mapping[str, Any]) -> Target:
 
 
 def _epsilon(epsilon: Any, delta: Any) -> Target:
-    e = number("epsilon", epsilon, 0, math.inf, open_high=True, down=True)
-    d = number("delta", delta, 0, 1, open_high=True, down=True)
+    e = number("epsilon", epsilon, 0, math.inf, open_high=True)
+    d = number("delta", delta, 0, 1, open_high=True)
     if e == 0:  # epsilon(delta) <= 0 iff delta(0) <= delta, and that has a logarithm
         return Target("delta at epsilon = 0", d, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
     asked = f"epsilon at delta = {exactly(d)}"
@@ -81,8 +81,8 @@ def _epsilon(epsilon: Any, delta: Any) -> Target:
 
 
 def _mu(mu: Any, failure: Any = 0.0) -> Target:
-    m = number("mu", mu, 0, math.inf, open_high=True, down=True)
-    q = number("failure", failure, 0, 1, open_high=True, down=True)
+    m = number("mu", mu, 0, math.inf, open_high=True)
+    q = number("failure", failure, 0, 1, open_high=True)
     if m == 0:  # f >= f_{0,q}, which is to say that its total variation is at most q
         return Target("delta at epsilon = 0", q, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
 
@@ -95,8 +95,8 @@ def _mu(mu: Any, failure: Any = 0.0) -> Target:
 
 
 def _beta(beta: Any, alpha: Any) -> Target:
-    a = number("alpha", alpha, 0, 1, open_low=True, open_high=True, up=True)
-    b = number("beta", beta, 0, 1, up=True)
+    a = number("alpha", alpha, 0, 1, open_low=True, open_high=True)
+    b = number("beta", beta, 0, 1)
     if b > math.nextafter(1 - a, 1.0):  # both are rounded
         raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {exactly(a)}")
     start, asked = float(ndtri(a)), f"beta at alpha = {exactly(a)}"
@@ -104,7 +104,7 @@ def _beta(beta: Any, alpha: Any) -> Target:
 
 
 def _advantage(advantage: Any) -> Target:
-    v = number("advantage", advantage, 0, 1, down=True)
+    v = number("advantage", advantage, 0, 1)
     return Target("advantage", v, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
 
 
@@ -139,7 +139,7 @@ def _curve(curve: Any) -> Target:
 def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
     p = number("prior", prior, 0, 1, open_low=True, open_high=True)
     blind = min(p, 1 - p)
-    r = number("bayes_risk", bayes_risk, 0, math.nextafter(blind, 1.0), up=True)  # both are rounded
+    r = number("bayes_risk", bayes_risk, 0, math.nextafter(blind, 1.0))  # both are rounded
 
     def size(risk: float) -> float:
         return _mu_of_distance(1 - risk / blind)

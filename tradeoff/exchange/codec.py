@@ -16,7 +16,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import is_masked, ratio_of
+from tradeoff.curves.parameters import is_masked
 from tradeoff.errors import DomainError, TradeOffError, counted, shown
 
 SCHEMA = 1  # version of the outermost form; it grows where an older reader would misread a file
@@ -202,8 +202,7 @@ def _unwrapped(value: Any) -> Any:
         return value.item()
     if not isinstance(value, np.floating):
         return value
-    known, near = ratio_of(value), float(value)
-    return near if known is None or near == known else known
+    return float(value)
 
 
 def _written(value: Fraction) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.parameters import count, kept
+from tradeoff.curves.parameters import count, number
 from tradeoff.curves.piecewise_linear import MAX_VERTICES, PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, shown
@@ -118,28 +118,14 @@ def _mixture(curves: Any, weights: Any) -> TradeOff:
 def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
     if not isinstance(flipped, bool):
         raise DomainError(f"flipped = {shown(flipped)} is neither true nor false")
-    found = one_order(operand(curve), kept("rate", rate, 0, 1))
+    found = one_order(operand(curve), number("rate", rate, 0, 1))
     return found.inverse() if flipped else found
-
-
-def _leak(f: TotalVariation) -> dict[str, Any]:
-    kept = f.kept_0 if f.is_rational else None
-    if kept is None:
-        raise DomainError(f"{f!r} is a product too long for its digits; save its factors, or .lower")
-    return {"kept": kept} if kept != 1 - Fraction(f.delta_0) else {"delta": f.delta_0}
 
 
 def _either(what: str, **given: Any) -> None:
     """Refuse what has not one of the numbers, or more."""
     if sum(number is not None for number in given.values()) != 1:
         raise DomainError(f"{what} has either {' or '.join(given)}")
-
-
-def _leaking(delta: Any = None, kept: Any = None) -> TradeOff:
-    _either("a total variation", delta=delta, kept=kept)
-    return (
-        TotalVariation(delta) if kept is None else TotalVariation.keeping(_rational(kept), is_rational=True)
-    )
 
 
 def _gaussian_fields(f: Gaussian) -> dict[str, Any]:
@@ -149,17 +135,7 @@ def _gaussian_fields(f: Gaussian) -> dict[str, Any]:
 def _gaussian(mu: Any = None, square: Any = None) -> Gaussian:
     """Return the curve, of mu or of mu^2 where that is the square of no float."""
     _either("a Gaussian", mu=mu, square=square)
-    return Gaussian(mu) if square is None else Gaussian.of_square(_rational(square))
-
-
-def _laplace_fields(f: Laplace) -> dict[str, Any]:
-    return {"epsilon": f.epsilon_0} if f.shift is None else {"shift": f.shift}
-
-
-def _laplace(epsilon: Any = None, shift: Any = None) -> Laplace:
-    """Return the curve, of epsilon or of the exact one where it is no float."""
-    _either("a Laplace curve", epsilon=epsilon, shift=shift)
-    return Laplace(epsilon) if shift is None else Laplace.of_shift(_rational(shift))
+    return Gaussian(mu) if square is None else Gaussian.from_weight(_rational(square))
 
 
 def _shift_fields(f: LogConcaveShift) -> dict[str, Any]:
@@ -212,9 +188,11 @@ CURVES = Codec(
     {
         "identity": attributes(Identity),
         "gaussian": Form(Gaussian, _gaussian_fields, _gaussian, ("mu", "square"), ("mu", "square")),
-        "laplace": Form(Laplace, _laplace_fields, _laplace, ("epsilon", "shift"), ("epsilon", "shift")),
+        "laplace": attributes(Laplace, epsilon="epsilon_0"),
         "pure-dp": attributes(PureDP, epsilon="epsilon_0"),
-        "total-variation": Form(TotalVariation, _leak, _leaking, ("delta", "kept"), ("delta", "kept")),
+        "total-variation": Form(
+            TotalVariation, lambda f: {"delta": f.delta_0}, TotalVariation, ("delta",), ("delta",)
+        ),
         "discrete-gaussian-curve": attributes(DiscreteGaussianCurve, sigma="sigma", shift="shift"),
         "bounded-range": attributes(BoundedRange, epsilon="epsilon_0"),
         "zero-concentrated": record(ZeroConcentrated),

@@ -1,19 +1,17 @@
-"""Bounded range: what holds of every pair whose losses lie in an interval of length epsilon."""
+"""Bounded range: the curve of every pair whose losses lie in an interval of length epsilon."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradeoff.curves.parameters import Number, number, written
-from tradeoff.families._symmetric import SymmetricFamily
-from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, expm1, minimum
-from tradeoff.intervals.rounding import Array
+from tradeoff.balls import Balls, choose, expm1, maximum, to_balls
+from tradeoff.curves.parameters import MAX_LOSS, Number, number, written
+from tradeoff.families._closed_form import ClosedForm
 from tradeoff.loss.laplace import BoundedRangeLaw
 
 
 @dataclass(frozen=True, repr=False)
-class BoundedRange(SymmetricFamily):
+class BoundedRange(ClosedForm):
     """Curve (1 - alpha)/(1 + (e^eps - 1) alpha), that of the logistic law and its shift by eps > 0, in nats.
 
     Losses in [t - eps, t], 0 <= t <= eps, leave at least the generalised randomised response f_t with the
@@ -30,20 +28,18 @@ class BoundedRange(SymmetricFamily):
     epsilon_0: float
 
     def __init__(self, epsilon: Number) -> None:
-        checked = number("epsilon", epsilon, 0, open_low=True, open_high=True, up=True)
-        object.__setattr__(self, "epsilon_0", checked)
+        object.__setattr__(self, "epsilon_0", number("epsilon", epsilon, 0, MAX_LOSS, open_low=True))
 
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        kept = 1 - Bounds.of(alpha)
-        return tuple(clip(kept / (kept + exp(self.epsilon_0) * alpha), 0.0, 1.0))
+    def beta(self, alpha: Balls) -> Balls:
+        return (1 - alpha) / (1 + expm1(to_balls(self.epsilon_0)) * alpha)
 
-    def _tail(self, epsilon: Array) -> Pair:
-        gap = -expm1(minimum((Bounds.of(epsilon) - self.epsilon_0) / 2, 0.0))
-        return tuple(clip(gap**2 / -expm1(-self.epsilon_0), 0.0, 1.0))
+    def profile(self, x: Balls) -> Balls:
+        e = to_balls(self.epsilon_0)
+        inside = expm1((x - e) / 2) ** 2 / -expm1(-e)
+        return choose(x - e, maximum(choose(x + e, 0 * x, inside), -expm1(x)), 0 * x)
 
-    @property
-    def sup_loss(self) -> float:
-        return self.epsilon_0
+    def largest_loss(self) -> Balls:
+        return to_balls(self.epsilon_0)
 
     def loss_law(self) -> BoundedRangeLaw:
         return BoundedRangeLaw(self.epsilon_0)

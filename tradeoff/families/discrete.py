@@ -37,7 +37,7 @@ class IntegerNoise(LawCurve):
 
     def __post_init__(self) -> None:
         size = getattr(self, self.size)
-        size = number(self.size, size, 0, open_low=True, open_high=self.open_high, down=True)
+        size = number(self.size, size, 0, open_low=True, open_high=self.open_high)
         object.__setattr__(self, self.size, size)
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
@@ -180,7 +180,7 @@ class ShuffledCurve(FinitelyMany):
     symmetric = True
 
     def __post_init__(self) -> None:
-        checked = real("epsilon_0", self.epsilon_0, 0, 700, open_low=True, up=True)
+        checked = real("epsilon_0", self.epsilon_0, 0, 700, open_low=True)
         object.__setattr__(self, "epsilon_0", checked)
         object.__setattr__(self, "records", count("records", self.records, 1, MOST_RECORDS))
 
@@ -214,7 +214,7 @@ class AllocatedCurve(LawCurve):
     symmetric = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", real("mu", self.mu, 0, STEEPEST, open_low=True, up=True))
+        object.__setattr__(self, "mu", real("mu", self.mu, 0, STEEPEST, open_low=True))
         object.__setattr__(self, "steps", count("steps", self.steps, 2, MOST_STEPS))
 
     @property

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import ratio_of
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.quadrature import applied, gauss_legendre
@@ -215,9 +214,6 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
         raise DomainError(f"{generator.name}: parameters must be single numbers, not arrays") from error
     except OverflowError as error:
         raise DomainError(f"{generator.name}: a parameter is beyond the floats") from error
-    for name, value in values.items():
-        if np.isfinite(found[name]) and ratio_of(value) != found[name]:
-            raise DomainError(f"{generator.name}: {name} = {shown(value)} is no float; give one")
     if not (np.isfinite(found["loc"]) and 0 < found["scale"] < np.inf):
         given = f"loc = {found['loc']}, scale = {found['scale']}"
         raise DomainError(f"{generator.name}: {given} is outside the reals and (0, inf)")

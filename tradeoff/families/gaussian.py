@@ -6,34 +6,44 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from tradeoff.balls import Balls, exp, normal_isf, normal_sf, sqrt, to_balls, to_bounds, upper_float
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, written
-from tradeoff.errors import DomainError, domain
-from tradeoff.families._symmetric import SymmetricFamily
+from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
+from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.identity import Identity
 from tradeoff.families.later import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.normal import hockey_stick, shifted_tail
-from tradeoff.intervals.roots import FARTHEST, bracket_sides
-from tradeoff.intervals.rounding import TINY, UNIT, Array, square_root
+from tradeoff.intervals.rounding import Array
 from tradeoff.loss.gaussian import GaussianLaw
 
-_BLUNT = 1e6  # a shift from which on f(alpha) is below all floats for every alpha > 0 that is one
-_UNRESOLVED = 1e15  # a shift from which on neighbouring floats epsilon have delta near 1 and near 0
+_MANY = 256  # points from which on NumPy's formulas, with their stated error, answer in place of balls
+
+
+def gaussian_beta(alpha: Balls, mu: Balls) -> Balls:
+    """Return Phi(Phi^-1(1 - alpha) - mu)."""
+    return normal_sf(mu - normal_isf(alpha))
+
+
+def gaussian_profile(x: Balls, mu: Balls) -> Balls:
+    """Return Phi(-x/mu + mu/2) - e^x Phi(-x/mu - mu/2) (Dong, Roth, Su 2022, Corollary 2.13)."""
+    a = x / mu - mu / 2
+    return normal_sf(a) - exp(x) * normal_sf(a + mu)
 
 
 @dataclass(frozen=True, repr=False)
-class Gaussian(SymmetricFamily):
+class Gaussian(ClosedForm):
     """Testing N(0,1) against N(mu,1): G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu).
 
     Parameters
     ----------
     mu
-        Shift in standard deviations, in [0, inf], or a SymPy expression. Privacy falls as mu grows.
+        Shift in standard deviations, in [0, 1e4] or infinite, or a SymPy expression. Privacy falls as mu
+        grows.
 
     Notes
     -----
@@ -55,106 +65,86 @@ class Gaussian(SymmetricFamily):
     """Exact mu^2 of a product or a group where it is that of no float; ``mu`` is its root, rounded up."""
 
     def __init__(self, mu: Parameter) -> None:
-        object.__setattr__(self, "mu", real("mu", mu, 0, up=True))
+        object.__setattr__(self, "mu", real("mu", mu, 0))
+        if not is_symbol(mu) and MAX_LOSS < self.mu < math.inf:
+            real("mu", mu, 0, MAX_LOSS)
 
     @property
     def weight(self) -> Fraction:
-        """mu^2, exactly, of a finite number."""
+        """Exact mu^2, which adds under products."""
         return Fraction(self.mu) ** 2 if self.square is None else self.square
 
     @property
     def least(self) -> float:
-        """The largest float that is at most the exact mu."""
+        """Largest float at or below the exact mu."""
         return float(self.mu) if self.square is None else math.nextafter(self.mu, 0.0)
-
-    @property
-    def nearest(self) -> float:
-        """The float next to the exact mu, a unit away at most, as what is computed from it allows for."""
-        return float(self.mu) if self.square is None else square_root(self.square) or float(self.mu)
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
-        """Return the product of powers: mu^2 adds, in fractions: nothing underflows, no order matters."""
+        """Return the product of powers: mu^2 adds exactly, so that no order of factors matters."""
         if any(f.free_symbols for f, _ in members):
             return cls(sympy.sqrt(sum(n * f.mu * f.mu for f, n in members)))
         if any(np.isinf(f.mu) for f, _ in members):
             return cls(np.inf)
-        return cls.of_square(sum((n * f.weight for f, n in members), Fraction(0)))
+        return cls.from_weight(sum((n * f.weight for f, n in members), Fraction(0)))
 
     @classmethod
-    def of_square(cls, square: Fraction) -> Gaussian:
+    def from_weight(cls, square: Fraction) -> Gaussian:
         """Return the curve of an exact mu^2 >= 0."""
-        if square < 0:
-            raise domain("square", square, "[0, inf)")
-        mu = square_root(square)
-        if mu < np.inf and Fraction(mu) ** 2 < square:
-            mu = math.nextafter(mu, np.inf)
-        if mu == np.inf:
-            raise DomainError("the mu of a product is above all floats; compose fewer, or smaller ones")
-        found = cls(mu)
-        if Fraction(mu) ** 2 > square:
-            object.__setattr__(found, "square", square)
-        return found
+        curve = cls(upper_float(sqrt(to_balls(square))))
+        if Fraction(curve.mu) ** 2 != square:
+            object.__setattr__(curve, "square", square)
+        return curve
+
+    def _shift(self) -> Balls:
+        return to_balls(self.mu) if self.square is None else sqrt(to_balls(self.square))
+
+    def beta(self, alpha: Balls) -> Balls:
+        return gaussian_beta(alpha, self._shift())
+
+    def profile(self, x: Balls) -> Balls:
+        return gaussian_profile(x, self._shift())
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if np.isinf(self.mu):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
-            return tuple(1 - Bounds.of(alpha))
-        # Beyond ``_BLUNT`` both are 0 but for rounding, and f falls with mu.
-        low, high = shifted_tail(alpha, min(self.nearest, _BLUNT))
-        return np.where(alpha == 0, 1.0, low), high
+            return Identity().beta_bounds(alpha, tol)
+        if len(alpha) > _MANY and self.square is None:
+            return shifted_tail(alpha, self.mu)
+        return super().beta_bounds(alpha, tol)
 
-    def _tail(self, epsilon: Array) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if np.isinf(self.mu):
             return np.ones_like(epsilon), np.ones_like(epsilon)
         if self.mu == 0:
-            return np.zeros_like(epsilon), np.zeros_like(epsilon)
-        # Dong, Roth, Su 2022, Corollary 2.13.
-        if self.mu < _BLUNT:
-            return hockey_stick(epsilon, self.nearest)
-        # delta <= Phi(-a) with a = eps/mu - mu/2, and 1 - delta <= Phi(a) + phi(a)/mu: no float tells them
-        # from 0 beyond 40.
-        above, below = epsilon / self.mu, self.mu / 2
-        low, high = np.where(above < below, 1 - UNIT, 0.0), np.where(above < below, 1.0, TINY)
-        near = np.abs(above - below) - 8 * UNIT * (above + below) < 40  # each is rounded once, and so is a
-        known = hockey_stick(epsilon[near], self.nearest) if self.mu < _UNRESOLVED else (0.0, 1.0)
-        low[near], high[near] = known
-        return low, high
+            return Identity().delta_bounds(epsilon, tol)
+        if len(epsilon) > _MANY and self.square is None and (epsilon >= 0).all():
+            return hockey_stick(epsilon, self.mu)
+        return super().delta_bounds(epsilon, tol)
 
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        # mu^2 is above mu^2/2 - mu Phi^-1(delta), where the loss of a large mu is.
-        farthest = max(FARTHEST, self.mu * self.mu)
-        return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta, farthest=farthest)
+    def infinite_mass(self) -> Balls:
+        return to_balls(float(np.isinf(self.mu)))
 
     @property
-    def q_plus(self) -> float:
-        return float(np.isinf(self.mu))
-
-    @property
-    def sup_loss(self) -> float:
-        return np.inf if self.mu > 0 else 0.0
-
-    @property
-    def least_sup_loss(self) -> float:
-        return self.sup_loss if np.isfinite(self.mu) else -np.inf  # all its losses are infinite
+    def _loss_bounds(self) -> Bounds[float]:
+        if np.isinf(self.mu):  # all its losses are infinite
+            return Bounds(-np.inf, np.inf)
+        return Bounds(np.inf, np.inf) if self.mu > 0 else Bounds(0.0, 0.0)
 
     def loss_law(self) -> GaussianLaw:
-        return GaussianLaw(self.nearest, self.square)
+        return GaussianLaw(float(self.mu), self.square)
 
-    def group(self, k: int) -> TradeOff:
+    def group(self, k: Any) -> TradeOff:
         if not (k := k if is_symbol(k) else count("k", k)):
             return Identity()
         if is_symbol(k) or self.free_symbols:
             return Gaussian(k * self.mu)
-        if np.isinf(self.mu):
-            return self
-        return self.of_square(k * k * self.weight)
+        return self if np.isinf(self.mu) else self.from_weight(k * k * self.weight)
 
     def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Renyi divergence of the given order, order mu^2/2, in nats."""
-        shift = Bounds(self.least, float(self.mu))
-        return Bounds.of(order) * shift * shift / 2
+        """Bound the Rényi divergence of the given order, order mu^2/2, in nats."""
+        return to_bounds(to_balls(order) * to_balls(self.weight) / 2)
 
     @property
     def notation(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
-from tradeoff.curves.parameters import Number, kept, number, ratio_of, written
+from tradeoff.curves.parameters import Number, exact_number, number, written
 from tradeoff.curves.tensor import LawCurve
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
@@ -69,11 +69,11 @@ class GaussianMixtures(LawCurve):
 
     def __new__(cls, null: Weights, alternative: Weights, sigma: Number = 1.0) -> TradeOff:  # type: ignore[misc]  # the simplest curve of the pair, which may be of another family
         """Return the simplest curve."""
-        scale = number("sigma", sigma, 0, open_low=True, down=True)
+        scale = number("sigma", sigma, 0, open_low=True)
         p, q = _checked("null", null), _checked("alternative", alternative)
         if p == q or scale == math.inf:
             return Identity()
-        exact = ratio_of(sigma) or Fraction(scale)
+        exact = Fraction(scale)
         means = {*p, *q}
         if max(means) - min(means) > _WIDEST * exact:
             far = f"sigma = {shown(sigma)} and means from {float(min(means)):g} to {float(max(means)):g}"
@@ -168,8 +168,8 @@ def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:
         raise KindError(f"{name} = {shown(given)} is no mapping; write {{mean: weight}}")
     weights: dict[Fraction, Fraction] = {}
     for mean, weight in given.items():
-        at = Fraction(kept(f"mean of {name}", mean, open_low=True, open_high=True))
-        held = Fraction(kept(f"weight of {name}", weight, 0.0, 2.0))
+        at = exact_number(f"mean of {name}", mean, -math.inf, math.inf, open_low=True, open_high=True)
+        held = exact_number(f"weight of {name}", weight, 0.0, 2.0)
         weights[at] = weights.get(at, Fraction(0)) + held
     total = sum(weights.values(), Fraction(0))
     if abs(total - 1) > _UNNORMALISED:

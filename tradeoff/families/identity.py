@@ -1,19 +1,17 @@
-"""The identity: an output that says nothing."""
+"""The identity: an output that is independent of the data."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
+from tradeoff.balls import Balls, expm1, maximum, to_balls
 from tradeoff.curves.parameters import count, is_symbol
-from tradeoff.families._symmetric import SymmetricFamily
-from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import Array
+from tradeoff.families._closed_form import ClosedForm
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.loss.discrete import AtomicLaw
 
 
-class Identity(SymmetricFamily):
+class Identity(ClosedForm):
     """Perfect privacy Id(alpha) = 1 - alpha: the unit of the tensor product and the top of the order.
 
     Notes
@@ -27,26 +25,20 @@ class Identity(SymmetricFamily):
     0.75
     """
 
-    sup_loss = 0.0
-
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return tuple(1 - Bounds.of(alpha))
-
-    def _tail(self, epsilon: Array) -> Pair:
-        return np.zeros_like(epsilon), np.zeros_like(epsilon)
-
-    def exact_beta(self, alpha: Fraction) -> Fraction:
+    def beta(self, alpha: Balls) -> Balls:
         return 1 - alpha
 
-    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
-        return Fraction(0) if epsilon >= 0 else None
+    def profile(self, x: Balls) -> Balls:
+        return maximum(-expm1(x), 0)
+
+    def largest_loss(self) -> Balls:
+        return to_balls(0.0)
 
     def loss_law(self) -> AtomicLaw:
         return AtomicLaw(np.zeros(1), np.zeros(1), slack=np.zeros(1))
 
     def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Renyi divergence of any order: 0."""
-        del order
+        """Return the Rényi divergence of any order: 0."""
         return Bounds(0.0, 0.0)
 
     def group(self, k: int) -> Identity:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
-import numpy as np
-
+from tradeoff.balls import Balls, choose, exp, expm1, log, maximum, minimum, to_balls, to_bounds, upper_float
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, written
-from tradeoff.errors import domain
-from tradeoff.families._symmetric import SymmetricFamily, grown, numeric
+from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
+from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.identity import Identity
-from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, meet, minimum, rational, where
-from tradeoff.intervals.remainder import raised
-from tradeoff.intervals.rounding import Array, around
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.loss.laplace import LaplaceLaw
 
 
+def laplace_beta(alpha: Balls, shift: Balls) -> Balls:
+    """Return 1 - e^shift alpha, then e^-shift/(4 alpha), then e^-shift (1 - alpha)."""
+    ratio = exp(shift) * alpha
+    return choose(
+        alpha - 0.5, choose(ratio - 0.5, 1 - ratio, 0.25 / maximum(ratio, 0.25)), exp(-shift) * (1 - alpha)
+    )
+
+
+def laplace_profile(x: Balls, shift: Balls) -> Balls:
+    """Return 1 - e^((x - shift)/2) for |x| <= shift."""
+    return maximum(-expm1(minimum(x - shift, 0) / 2), -expm1(x))
+
+
 @dataclass(frozen=True, repr=False)
-class Laplace(SymmetricFamily):
+class Laplace(ClosedForm):
     """Testing Lap(0,1) against Lap(epsilon,1): the Laplace mechanism with sensitivity/scale = epsilon.
 
     f(alpha) is 1 - e^eps alpha below e^-eps/2, e^-eps/(4 alpha) up to 1/2, and e^-eps (1 - alpha) above.
@@ -29,7 +37,7 @@ class Laplace(SymmetricFamily):
     Parameters
     ----------
     epsilon
-        Shift over scale, in nats, in [0, inf), or a SymPy expression.
+        Shift over scale, in nats, in [0, 1e4], or a SymPy expression.
 
     Notes
     -----
@@ -45,81 +53,55 @@ class Laplace(SymmetricFamily):
     epsilon_0: Value
     parameter = "epsilon_0"
     shift: Fraction | None = field(default=None, init=False)
-    """Exact epsilon of a group where it is no float; ``epsilon_0`` is the float above."""
+    """Exact epsilon of a group where it is no float; ``epsilon_0`` is rounded up."""
 
     def __init__(self, epsilon: Parameter) -> None:
-        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True, up=True))
+        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
 
     @classmethod
-    def of_shift(cls, shift: Fraction) -> Laplace:
+    def from_shift(cls, shift: Fraction) -> Laplace:
         """Return the curve of an exact epsilon >= 0."""
-        if shift < 0:
-            raise domain("shift", shift, "[0, inf)")
-        found = cls(float(rational(shift).upper))
-        if Fraction(found.epsilon_0) > shift:
-            object.__setattr__(found, "shift", shift)
-        return found
+        curve = cls(upper_float(to_balls(shift)))
+        if Fraction(curve.epsilon_0) != shift:
+            object.__setattr__(curve, "shift", shift)
+        return curve
 
     @property
     def theta(self) -> Fraction:
-        """Shift over scale of a curve in numbers, exactly."""
-        return Fraction(self.sup_loss) if self.shift is None else self.shift
+        """Exact epsilon."""
+        return Fraction(self.epsilon_0) if self.shift is None else self.shift
 
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        high, low, exponent = grown(self.epsilon_0)
-        with np.errstate(over="ignore"):
-            scaled = np.ldexp(alpha, exponent)
-        # ``low`` is the rounding of ``high``, at most one unit.
-        mantissa = held(*around(high, 1)) if low else Bounds.of(high)
-        share = mantissa * held(np.minimum(scaled, np.finfo(float).max), scaled)  # e^eps alpha
-        # The same hyperbola beyond all floats.
-        far = exp(-self.epsilon_0 - log(4 * Bounds.of(np.where(alpha > 0, alpha, 1.0))))
-        steep, middle = 1 - share, meet(0.25 / share, far)
-        flat = exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
-        kink = held(steep.lower, middle.upper)  # 1 - x <= 1/(4x): both are held where floats do not tell them
-        inner = where(share.upper <= 0.5, steep, where(share.lower < 0.5, kink, middle))
-        low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
-        return low, (high if self.shift is None else Laplace(self.least_sup_loss).beta_bounds(alpha, tol)[1])
+    def beta(self, alpha: Balls) -> Balls:
+        return laplace_beta(alpha, to_balls(self.theta))
 
-    def _tail(self, epsilon: Array) -> Pair:
-        # delta(eps') = 1 - e^((eps' - eps)/2) for eps' <= eps.
-        gap = minimum(Bounds.of(epsilon) - held(self.least_sup_loss, self.epsilon_0), 0.0)
-        return tuple(clip(-expm1(gap / 2), 0.0, 1.0))
+    def profile(self, x: Balls) -> Balls:
+        return laplace_profile(x, to_balls(self.theta))
 
-    @property
-    def sup_loss(self) -> float:
-        return numeric(self, self.epsilon_0)
-
-    @property
-    def least_sup_loss(self) -> float:
-        return self.sup_loss if self.shift is None else math.nextafter(self.sup_loss, 0.0)
+    def largest_loss(self) -> Balls:
+        return to_balls(self.theta)
 
     def loss_law(self) -> LaplaceLaw:
         return LaplaceLaw(self.epsilon_0)
 
-    def group(self, k: int) -> TradeOff:
+    def group(self, k: Any) -> TradeOff:
         # The limit of f_{eps/m,0}^(o km) is closed under groups.
-        if not is_symbol(k) and count("k", k) == 0:
-            return Identity()
         if is_symbol(k) or self.free_symbols:
             return Laplace(k * self.epsilon_0)
-        return self.of_shift(k * self.theta)
+        k = count("k", k)
+        return self.from_shift(k * self.theta) if k else Identity()
 
     def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Renyi divergence of order a >= 1, in nats (Mironov 2017, Proposition 6).
+        """Bound the Rényi divergence of order a >= 1, in nats (Mironov 2017, Proposition 6).
 
-        With k = a - 1 it is log[a e^(k eps) + k e^(-a eps)]/(2a-1))/k; the bracket is 1 + [a A(k eps) + k
-        A(-a eps)]/(2a-1), A(x) = e^x - 1 - x, and e^(k eps) [1 + k (e^(-(2a-1) eps) - 1)/(2a-1)].
+        With k = a - 1 it is log[(a e^(k eps) + k e^(-a eps))/(2a - 1)]/k, and eps + e^-eps - 1 at a = 1.
         """
         if order < 1:
             return super().renyi_bounds(order)
-        a, e, nothing = Bounds.of(order), Bounds(self.least_sup_loss, self.sup_loss), Bounds(0.0, 0.0)
+        a, e = to_balls(order), to_balls(self.theta)
         k = a - 1
         if order == 1:
-            return raised(nothing, -e)
-        near = log1p((a * raised(nothing, k * e) + k * raised(nothing, -a * e)) / (2 * a - 1)) / k
-        far = e + log1p(k / (2 * a - 1) * expm1(-(2 * a - 1) * e)) / k
-        return meet(near, far)
+            return to_bounds(e + expm1(-e))
+        return to_bounds(log((a * exp(k * e) + k * exp(-a * e)) / (2 * a - 1)) / k)
 
     @property
     def notation(self) -> str:

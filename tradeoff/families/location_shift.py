@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, Number, count, ratio_of, real
+from tradeoff.curves.parameters import MOST, Number, count, number, real
 from tradeoff.errors import DomainError
 from tradeoff.families.densities import LinePair
 from tradeoff.families.frozen import Arguments, Frozen, identify, looked_at, told
@@ -149,13 +149,8 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     cauchy + 1 (assumes 1 thing: see .assumptions)
     """
     name, arguments = identify(distribution)
-    ends = {"open_low": True, "open_high": True}
-    below, above = (real("shift", shift, -np.inf, np.inf, up=up, down=not up, **ends) for up in (False, True))
-    moved = above if isinstance(above, float) and above > 0 else below  # away from 0 where it has no ratio
-    if isinstance(moved, float) is False:
-        raise DomainError(f"shift = {shift!r} is symbolic; a shifted law of scipy.stats takes numbers")
-    known = ratio_of(shift)
-    values, exact = dict(arguments), Fraction(moved) if known is None else known
+    moved = number("shift", shift, -math.inf, math.inf, open_low=True, open_high=True)
+    values, exact = dict(arguments), Fraction(moved)
     if exact == 0:
         return Identity()
     closed = _CLOSED.get("laplace" if name == "gennorm" and values["beta"] == 1 else name)
@@ -163,8 +158,7 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
         return closed(float(rational(abs(exact) / Fraction(values["scale"])).upper))
     if name in _SHAPES or name == "gennorm":
         return LogConcaveShift(name, arguments, exact)
-    farther = math.copysign(float(rational(abs(exact)).upper), exact)
-    return _by_tails(distribution, farther, allowed=assume_log_concave)
+    return _by_tails(distribution, moved, allowed=assume_log_concave)
 
 
 def _by_tails(distribution: Any, shift: float, *, allowed: bool) -> TradeOff:

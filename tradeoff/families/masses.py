@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import Number, is_masked, kept
+from tradeoff.curves.parameters import Number, exact_number, is_masked
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.errors import DomainError, SizeError, shown
 
@@ -94,7 +94,10 @@ def _listed(name: str, masses: Any) -> list[Any]:
 def _wholes(name: str, labels: list[Any], masses: Iterable[Any]) -> list[int]:
     """Return the masses as integers, multiples of what makes them add to 1."""
     given = list(masses)
-    exact = (kept(f"{name}[{k!r}]", x, 0.0, open_high=True) for k, x in zip(labels, given, strict=True))
+    exact = (
+        exact_number(f"{name}[{k!r}]", x, 0.0, math.inf, open_high=True)
+        for k, x in zip(labels, given, strict=True)
+    )
     parts = [mass.as_integer_ratio() for mass in exact]
     scale = 1
     for below in {below for _, below in parts}:

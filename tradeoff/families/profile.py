@@ -70,8 +70,8 @@ class Profile:
         True
         """
         pairs = _pairs(guarantees, epsilons)
-        epsilon = [number("epsilon", e, 0, 700, up=True) for e, _ in pairs]
-        delta = [number("delta", d, 0, 1, up=True) for _, d in pairs]
+        epsilon = [number("epsilon", e, 0, 700) for e, _ in pairs]
+        delta = [number("delta", d, 0, 1) for _, d in pairs]
         given = list(zip(epsilon, delta, strict=True))
         for k, (e, d) in enumerate(given):
             if all(e <= other and d <= least for other, least in given):
@@ -111,7 +111,7 @@ def _sampled(delta: Callable[[float], Any]) -> list[tuple[float, float]]:
     """Ask a function where its chords in e^eps would leave too much of it."""
 
     def ask(epsilon: float) -> float:
-        return number(f"delta({epsilon:g})", called("delta", delta, epsilon), 0, 1, up=True)
+        return number(f"delta({epsilon:g})", called("delta", delta, epsilon), 0, 1)
 
     at = [0.0, *(2.0**k for k in range(-6, 10)), 700.0]
     known = {e: ask(e) for e in at}

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from tradeoff.curves.parameters import Parameter, Value, real, written
+from tradeoff.balls import Balls, exp, expm1, log, maximum, to_balls, to_bounds
+from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, real, written
 from tradeoff.errors import SizeError
-from tradeoff.families._symmetric import SymmetricFamily, grown, numeric
-from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, minimum
-from tradeoff.intervals.rounding import Array, around, exact_product
+from tradeoff.families._closed_form import ClosedForm
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.loss.discrete import AtomicLaw, binomial_law
 
 
 @dataclass(frozen=True, repr=False)
-class PureDP(SymmetricFamily):
+class PureDP(ClosedForm):
     """Least private curve of epsilon-DP: f_{eps,0}(alpha) = max{1 - e^eps alpha, e^-eps (1 - alpha)}.
 
     Parameters
     ----------
     epsilon
-        Loss in nats, in [0, inf), or a SymPy expression.
+        Loss in nats, in [0, 1e4], or a SymPy expression.
 
     Notes
     -----
@@ -39,29 +36,20 @@ class PureDP(SymmetricFamily):
     parameter = "epsilon_0"
 
     def __init__(self, epsilon: Parameter) -> None:
-        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True, up=True))
+        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
 
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        flat = exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
-        return tuple(clip(maximum(self._steep(alpha), flat), 0.0, 1.0))
+    def beta(self, alpha: Balls) -> Balls:
+        top = exp(to_balls(self.epsilon_0))
+        return maximum(1 - top * alpha, (1 - alpha) / top)
 
-    def _steep(self, alpha: Array) -> Bounds:
-        """Bound 1 - e^eps alpha above -7, from twice the digits of a float: next to the kink it is small."""
-        high, low, exponent = grown(self.epsilon_0)
-        with np.errstate(over="ignore"):
-            share = np.minimum(np.ldexp(alpha, exponent), 8.0)
-        product, rest = exact_product(high, share)
-        # ``low``, what 160 digits leave beside ``high``, is rounded once.
-        return 1 - Bounds.of(product) - rest - held(*around(low, 2)) * share
+    def profile(self, x: Balls) -> Balls:
+        """Return (e^eps - e^x)/(1 + e^eps) for |x| <= eps, from the corner at alpha = 1/(1 + e^eps)."""
+        e = to_balls(self.epsilon_0)
+        corner = -expm1(x - e) / (1 + exp(-e))
+        return maximum(maximum(corner, -expm1(x)), 0)
 
-    def _tail(self, epsilon: Array) -> Pair:
-        # delta(eps') = (1 - e^(eps' - eps))/(1 + e^-eps) for eps' <= eps.
-        gap = minimum(Bounds.of(epsilon) - self.epsilon_0, 0.0)
-        return tuple(clip(-expm1(gap) / (1 + exp(-self.epsilon_0)), 0.0, 1.0))
-
-    @property
-    def sup_loss(self) -> float:
-        return numeric(self, self.epsilon_0)
+    def largest_loss(self) -> Balls:
+        return to_balls(self.epsilon_0)
 
     def loss_law(self) -> AtomicLaw:
         return binomial_law(self.epsilon_0, 1)
@@ -74,18 +62,12 @@ class PureDP(SymmetricFamily):
             return None
 
     def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Renyi divergence log[p^a q^(1-a) + q^a p^(1-a)]/(a-1) with p/q = e^eps, in nats.
-
-        The sum is 1 + 2 sinh(k eps/2) sinh(a eps/2)/cosh(eps/2), k = a - 1, where it is near 1; elsewhere
-        (e^(k eps) + e^(-a eps))/(1 + e^-eps).
-        """
-        a, e = Bounds.of(order), Bounds.of(self.epsilon_0)
-        k, cosh = a - 1, exp(e / 2) + exp(-e / 2)
+        """Bound the Rényi divergence log[p^a q^(1-a) + q^a p^(1-a)]/(a - 1) with p/q = e^eps, in nats."""
+        a, e = to_balls(order), to_balls(self.epsilon_0)
+        p, q = 1 / (1 + exp(-e)), 1 / (1 + exp(e))
         if order == 1:
-            return e * (-expm1(-e) / (1 + exp(-e)))
-        near = log1p((expm1(k * e / 2) - expm1(-k * e / 2)) * (expm1(a * e / 2) - expm1(-a * e / 2)) / cosh)
-        far = maximum(k, -a) * e + log1p(exp(-maximum(2 * a - 1, 1 - 2 * a) * e)) - log1p(exp(-e))
-        return meet(near, far) / k
+            return to_bounds(e * (p - q))
+        return to_bounds(log(p * exp((a - 1) * e) + q * exp((1 - a) * e)) / (a - 1))
 
     @property
     def notation(self) -> str:

@@ -15,7 +15,7 @@ from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import is_symbol, written
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, SymbolError, shown
-from tradeoff.families._symmetric import SymmetricFamily
+from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.symbolic_forms import exact
 from tradeoff.families.symbolic_values import floats_beside
@@ -48,7 +48,7 @@ def put_in(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
         return curve.subs(values)
     if isinstance(curve, Derived):
         return curve.replaced(lambda part: _inside(part, values))
-    where = curve.parameter if isinstance(curve, SymmetricFamily) else ""
+    where = curve.parameter if isinstance(curve, ClosedForm) else ""
     if not where:
         raise SymbolError(f"{curve!r} cannot substitute its symbols; substitute in the curves it is made of")
     return _family(type(curve), getattr(curve, where), values)
@@ -61,7 +61,7 @@ def _family(make: Callable[[Any], TradeOff], formula: Any, values: Mapping[Any, 
     found = _put(formula, values)
     square = found**2 if make is Gaussian and getattr(found, "is_positive", False) else None
     if square is not None and square.is_Rational:
-        return Gaussian.of_square(Fraction(int(square.p), int(square.q)))
+        return Gaussian.from_weight(Fraction(int(square.p), int(square.q)))
     value = _number(found)
     # No leak is larger than 1, which a ball may pass.
     return make(1.0 if make is TotalVariation and value == math.nextafter(1.0, 2.0) else value)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache, partial, singledispatch
-from numbers import Number
+from numbers import Number, Rational
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import is_constant, ratio_of
 from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
@@ -42,15 +42,6 @@ def form(curve: TradeOff) -> Form:
     return Form(None, None)
 
 
-def constants() -> dict[str, Any]:
-    """Return mpmath's constants that SymPy has, by their names there."""
-    import mpmath
-
-    known = {"pi": sympy.pi, "e": sympy.E, "phi": sympy.GoldenRatio, "degree": sympy.pi / 180}
-    known |= {"ln2": sympy.log(2), "ln10": sympy.log(10), "euler": sympy.EulerGamma, "catalan": sympy.Catalan}
-    return {getattr(mpmath, name).name: value for name, value in known.items()}
-
-
 def convert_number(value: Any) -> Any:
     """Return a number as a SymPy object, and a SymPy object unchanged.
 
@@ -58,31 +49,25 @@ def convert_number(value: Any) -> Any:
     """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if not (isinstance(value, sympy.Basic | Number) or hasattr(value, "_sympy_")):
+    if not isinstance(value, sympy.Basic | Number):
         raise DomainError(f"{shown(value)} is not a number or a SymPy expression; build one from symbols")
     return sympy.sympify(value, strict=True)
 
 
 def exact(value: Any) -> Any:
-    """Return a SymPy expression with every float in it replaced by the rational number it is."""
-    value = constants().get(value.name) if is_constant(value) else value  # of others floats are all there is
-    known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
-    try:
-        expression = convert_number(value) if known is None else sympy.Rational(*known.as_integer_ratio())
-    except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError):
-        expression = None
-    if not isinstance(expression, sympy.Expr):
-        raise DomainError(f"{shown(value)} is no number, and no formula; give one")
-    floats = fractions_of(expression)
-    if any(number.is_finite for number in expression.atoms(sympy.Float) - floats.keys()):
-        raise DomainError(f"{shown(value)} has more digits than are kept as a fraction; give one nearer to 1")
-    return expression.xreplace(floats)
+    """Return a SymPy expression with every float in it replaced by its binary value."""
+    if isinstance(value, float | np.floating):
+        value = Fraction(float(value))
+    if isinstance(value, Rational):
+        return sympy.Rational(int(value.numerator), int(value.denominator))
+    if not isinstance(value, sympy.Expr):
+        raise DomainError(f"{shown(value)} is not a number or a formula")
+    return value.xreplace(fractions_of(value))
 
 
 def fractions_of(expression: Any) -> dict[Any, Any]:
-    """Return the floats in an expression with the fractions they are, but for those of hours of digits."""
-    known = {number: ratio_of(number) for number in expression.atoms(sympy.Float)}
-    return {x: sympy.Rational(*ratio.as_integer_ratio()) for x, ratio in known.items() if ratio is not None}
+    """Return the floats in an expression with their binary values."""
+    return {x: sympy.Rational(*float(x).as_integer_ratio()) for x in expression.atoms(sympy.Float)}
 
 
 def parsed(value: Any) -> Any:
@@ -102,12 +87,12 @@ def parsed(value: Any) -> Any:
 
 def lost(curve: TotalVariation) -> Any:
     """Return delta of f_{0,delta}, by what is kept where that is a number: no float need hold it."""
-    return exact(curve.delta_0) if curve.kept_0 is None else 1 - sympy.Rational(curve.kept_0)
+    return exact(curve.delta_0)
 
 
 def is_rounded(curve: TradeOff | None) -> bool:
     """Whether the curve is an f_{0,delta} whose delta is right to 300 digits only."""
-    return isinstance(curve, TotalVariation) and not curve.is_rational
+    return isinstance(curve, TotalVariation) and curve.product_weight is not None
 
 
 def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:

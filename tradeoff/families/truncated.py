@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 
-import numpy as np
-
-from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import kept
-from tradeoff.families._symmetric import SymmetricFamily
-from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.laplace import Laplace
-from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.functions import clip, exp, expm1, minimum, rational, where
-from tradeoff.intervals.normal import shifted_tail
-from tradeoff.intervals.rounding import Array
-
-_FAR = 40.0  # deviations beyond which a normal law has less mass than any float
+from tradeoff.balls import Balls, choose, exp, expm1, maximum, minimum, normal_sf, to_balls
+from tradeoff.curves.parameters import MAX_SCALE, MIN_SCALE, number
+from tradeoff.families._closed_form import ClosedForm
+from tradeoff.families.gaussian import gaussian_beta, gaussian_profile
+from tradeoff.families.laplace import laplace_beta, laplace_profile
 
 
 @dataclass(frozen=True, repr=False)
-class Truncated(SymmetricFamily):
+class Truncated(ClosedForm):
     """Testing X against X + shift in (0, 2 cut], X normal or Laplace, both given |X| <= cut.
 
     Scale (the deviation of a normal law), shift and cut are positive, in one unit. The loss still increases
@@ -43,83 +32,46 @@ class Truncated(SymmetricFamily):
     normal: bool
 
     def __post_init__(self) -> None:
-        for name in ("scale", "cut", "shift"):
-            last = name == "shift"  # which loses more where it is larger; less cut, more; a scale has no side
-            high = float(rational(2 * Fraction(self.cut)).upper) if last else math.inf
-            ends = {"open_low": True, "open_high": not last, "up": last, "down": name == "cut"}
-            object.__setattr__(self, name, kept(name, getattr(self, name), 0, high, **ends))
+        for name, most in (("scale", MAX_SCALE), ("cut", MAX_SCALE), ("shift", 2 * self.cut)):
+            object.__setattr__(self, name, number(name, getattr(self, name), MIN_SCALE, most))
 
-    @cached_property
-    def _uncut(self) -> tuple[TradeOff, TradeOff]:
-        """Return the curve without truncation for the shift over the scale, rounded down and up."""
-        less, more = rational(Fraction(self.shift) / Fraction(self.scale))
-        return (Gaussian(less), Gaussian(more)) if self.normal else (Laplace(less), Laplace(more))
+    def _tail(self, x: Balls) -> Balls:
+        """Return the probability, without truncation, of more than x."""
+        z = x / self.scale
+        return normal_sf(z) if self.normal else choose(z, 1 - exp(z) / 2, exp(-z) / 2)
 
-    def _beyond(self, x: Fraction) -> Bounds:
-        """Bound the probability, without truncation, of more than x."""
-        z = rational(abs(x) / Fraction(self.scale))
-        tail = normal_tail(z) if self.normal else exp(-z) / 2
-        return tail if x >= 0 else 1 - tail
+    def _masses(self) -> tuple[Balls, Balls]:
+        """Return the mass of a tail that is cut off, and what is left."""
+        cut_off = self._tail(to_balls(self.cut))
+        return cut_off, 1 - 2 * cut_off
 
-    @cached_property
-    def _cut_off(self) -> Bounds:
-        return self._beyond(Fraction(self.cut))
+    def beta(self, alpha: Balls) -> Balls:
+        cut_off, left = self._masses()
+        base, ratio = (gaussian_beta if self.normal else laplace_beta), to_balls(self.shift) / self.scale
+        return minimum(maximum(base(left * alpha + cut_off, ratio) - cut_off, 0) / left, 1 - alpha)
 
-    @cached_property
-    def _left(self) -> Bounds:
-        return 1 - 2 * self._cut_off
+    def profile(self, x: Balls) -> Balls:
+        cut_off, left = self._masses()
+        base, ratio = (
+            (gaussian_profile if self.normal else laplace_profile),
+            to_balls(self.shift) / self.scale,
+        )
+        inner = (base(x, ratio) + cut_off * expm1(x)) / left
+        end, lost = self.largest_loss(), self.infinite_mass()
+        return choose(x + end, exp(x) * lost - expm1(x), choose(x - end, inner, lost + 0 * x))
 
-    @cached_property
-    def mass_at_infinity(self) -> Bounds[float]:
-        apart = self._beyond(Fraction(self.cut) - Fraction(self.shift)) - self._cut_off
-        return clip(apart / self._left, 0.0, 1.0)
+    def infinite_mass(self) -> Balls:
+        cut_off, left = self._masses()
+        return (self._tail(to_balls(self.cut) - self.shift) - cut_off) / left
 
-    @cached_property
-    def _end(self) -> Bounds:
-        """Bound the loss at the end of the common support, the greatest finite one."""
-        cut, shift, scale = map(Fraction, (self.cut, self.shift, self.scale))
+    def largest_loss(self) -> Balls:
+        """Return the loss at the end of the common support."""
+        cut, shift = to_balls(self.cut), to_balls(self.shift)
         if self.normal:
-            return rational((2 * cut - shift) * shift / scale**2 / 2)
-        return rational(min(2 * cut - shift, shift) / scale)
-
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        place = clip(self._left * alpha + self._cut_off, 0.0, 1.0)
-        less, more = self._uncut
-        low, _ = more.beta_bounds(place.upper, tol)
-        _, high = less.beta_bounds(place.lower, tol)
-        beta = clip((held(low, high) - self._cut_off) / self._left, 0.0, 1.0)
-        return tuple(minimum(beta, 1 - Bounds.of(alpha)))
-
-    def _tail(self, epsilon: Array) -> Pair:
-        less, more = self._uncut
-        whole = held(less.delta_bounds(epsilon, None)[0], more.delta_bounds(epsilon, None)[1])
-        inner = (whole + self._cut_off * expm1(epsilon)) / self._left
-        inner = where(epsilon >= self._end.upper, self.mass_at_infinity, inner)
-        lower = np.where(epsilon > self._end.lower, 0.0, inner.lower)  # at the end to a rounding
-        least = self.mass_at_infinity
-        return np.maximum(lower, least.lower), np.clip(inner.upper, least.upper, 1.0)
-
-    @property
-    def q_plus(self) -> float:
-        return float(self.mass_at_infinity.upper)
-
-    @property
-    def sup_loss(self) -> float:
-        return float(self._end.upper)
-
-    @property
-    def least_sup_loss(self) -> float:
-        return float(self._end.lower)
+            return (2 * cut - shift) * shift / to_balls(self.scale) ** 2 / 2
+        return minimum(2 * cut - shift, shift) / self.scale
 
     @property
     def notation(self) -> str:
         name = "N" if self.normal else "Lap"
-        scale, cut, shift = map(float, (self.scale, self.cut, self.shift))
-        return f"{name}({scale:.6g}) on [-{cut:.6g}, {cut:.6g}] + {shift:.6g}"
-
-
-def normal_tail(z: Bounds) -> Bounds:
-    """Bound Phi(-z), z >= 0, as the error of a test of level 1/2 between normal laws z apart."""
-    half = np.array([0.5])
-    low = float(shifted_tail(half, z.upper)[0][0]) if z.upper < _FAR else 0.0
-    return held(low, float(shifted_tail(half, min(z.lower, _FAR))[1][0]))
+        return f"{name}({self.scale:.6g}) on [-{self.cut:.6g}, {self.cut:.6g}] + {self.shift:.6g}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, NOT_EXACT, limited
-from tradeoff.curves.parameters import is_symbol, kept, written
+from tradeoff.curves.parameters import exact_number, is_symbol, written
 from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
@@ -192,7 +192,7 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
 
 def _exact(failure: Any) -> Fraction:
     """Return a checked probability as it is."""
-    return Fraction(kept("failure", failure, 0, 1, down=True))
+    return exact_number("failure", failure, 0, 1)
 
 
 def _checked(h: TradeOff, failure: float) -> list[Side]:

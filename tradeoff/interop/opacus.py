@@ -62,7 +62,7 @@ def _steps(history: Any) -> list[Step]:
 
 
 def _step(sigma: Any, rate: Any, steps: Any, batches: Any = 1) -> Step:
-    noise, share = number("noise_multiplier", sigma, 0, down=True), number("sample_rate", rate, 0, 1, up=True)
+    noise, share = number("noise_multiplier", sigma, 0), number("sample_rate", rate, 0, 1)
     checked = noise, share, count("steps", steps)
     return checked if (k := count("batches", batches, 1)) == 1 else (*checked, k)
 

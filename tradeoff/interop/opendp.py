@@ -101,7 +101,7 @@ def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOf
     """
     ask = profile.delta if hasattr(profile, "delta") else profile
     asked = reals("epsilons", [*epsilons] if np.iterable(epsilons) else epsilons).ravel().tolist()
-    found = {e: number("delta", called("profile", ask, e), 0, 1, up=True) for e in asked}
+    found = {e: number("delta", called("profile", ask, e), 0, 1) for e in asked}
     return Profile.from_epsilon_delta({e: d for e, d in found.items() if d == 0 or d >= _LEAST})
 
 
@@ -151,7 +151,7 @@ def privacy_profile(curve: TradeOff) -> Callable[[float], float]:
     0.126937
     """
     both = _both(curve)
-    return lambda epsilon: float(both.delta(number("epsilon", epsilon, 0, down=True)))
+    return lambda epsilon: float(both.delta(number("epsilon", epsilon, 0)))
 
 
 def _groups(curve: TradeOff) -> Callable[[Any], TradeOff]:

@@ -98,14 +98,14 @@ class BerryEsseen:
 
     def lower(self, alpha: ArrayLike) -> Any:
         """Bound f(alpha) from below by G_mu(alpha + gamma) - gamma or 0, for alpha in [0, 1]."""
-        flat, shape = flattened("alpha", alpha, 0.0, 1.0, up=True)
+        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
         # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
         [(below, _), *others] = self.pairs
         return shaped(self.guarantee.bounds(flat).lower if others else below.bounds(flat)[0], shape)
 
     def upper(self, alpha: ArrayLike) -> Any:
         """Bound f(alpha) from above by G_mu(alpha - gamma) + gamma or 1 - alpha, for alpha in [0, 1]."""
-        flat, shape = flattened("alpha", alpha, 0.0, 1.0, up=False)
+        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
         return shaped(np.min([above.bounds(flat)[1] for _, above in self.pairs], axis=0), shape)
 
     def bounds(self, alpha: ArrayLike) -> Bounds:
@@ -114,13 +114,12 @@ class BerryEsseen:
 
     def delta(self, epsilon: ArrayLike) -> Bounds:
         """Bound delta(epsilon), epsilon in nats: above by sup_alpha 1 - lower(alpha) - e^epsilon alpha."""
-        late, shape = flattened("epsilon", epsilon, -np.inf, np.inf, up=True)
-        early, _ = flattened("epsilon", epsilon, -np.inf, np.inf, up=False)
-        low, high = (self._delta(np.clip(x, -_FARTHEST, _FARTHEST), k) for k, x in enumerate((late, early)))
+        x, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
+        low, high = (self._delta(np.clip(x, -_FARTHEST, _FARTHEST), side) for side in (0, 1))
         # Beyond what e^epsilon holds delta falls from 1 to Q(L = inf), which the curve bounds.
         least, most = self.of.mass_at_infinity
-        low = np.where(late > _FARTHEST, least, np.where(late == -np.inf, 1.0, low))
-        high = np.where(early == np.inf, min(most, 1.0), np.where(early < -_FARTHEST, 1.0, high))
+        low = np.where(x > _FARTHEST, least, np.where(x == -np.inf, 1.0, low))
+        high = np.where(x == np.inf, min(most, 1.0), np.where(x < -_FARTHEST, 1.0, high))
         return Bounds(shaped(low, shape), shaped(high, shape))
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
@@ -133,7 +132,7 @@ class BerryEsseen:
 
     def _epsilon(self, delta: ArrayLike, side: int) -> Any:
         """Return where one side of delta is still above a level (the lower one), or no longer above it."""
-        level, shape = flattened("delta", delta, 0.0, 1.0, up=not side)
+        level, shape = flattened("delta", delta, 0.0, 1.0)
         found = bracket_root(
             lambda x: self._delta(np.clip(x, -_FARTHEST, _FARTHEST), side), level, farthest=2 * _FARTHEST
         )[side]

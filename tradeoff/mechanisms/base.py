@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -12,13 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 
+from tradeoff.balls import sqrt, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, PAIR, limited
-from tradeoff.curves.parameters import MOST, choice, count, is_masked, kept, number
+from tradeoff.curves.parameters import MAX_COUNT, MOST, choice, count, is_masked, number
 from tradeoff.errors import DomainError, KindError, domain, shown
-from tradeoff.intervals.functions import rational
-
-MOST_RUNS = 10**300  # counts are converted to floats, and Python prints no integer of 4300 digits
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
@@ -92,7 +89,7 @@ class Mechanism(ABC):
         Raises
         ------
         DomainError
-            If ``n`` is not an integer from 0 to 10^300.
+            If ``n`` is not an integer from 0 to 10^12.
 
         Examples
         --------
@@ -103,7 +100,7 @@ class Mechanism(ABC):
         """
         from tradeoff.mechanisms.plan import Plan
 
-        return Plan({self: count("n", n, 0, MOST_RUNS)}, self.adjacency or "add-remove").guarantee()
+        return Plan({self: count("n", n, 0, MAX_COUNT)}, self.adjacency or "add-remove").guarantee()
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, but those that were left out."""
@@ -151,14 +148,10 @@ def missing_attribute(described: object, name: str) -> AttributeError:
 
 
 def within(
-    low: float, high: float = np.inf, *, noise: bool = False, open_low: bool = False, open_high: bool = False
+    low: float, high: float = np.inf, *, open_low: bool = False, open_high: bool = False
 ) -> dict[str, Any]:
-    """Return the metadata of a field that holds a number of the range.
-
-    Fractions are rounded to where more is lost: of ``noise``, and of room for it, down, of all else up.
-    """
-    ends: dict[str, Any] = {"open_low": open_low, "open_high": open_high, "up": not noise, "down": noise}
-    return {"checked": partial(number, low=low, high=high, **ends)}
+    """Return the metadata of a field that holds a number of the range."""
+    return {"checked": partial(number, low=low, high=high, open_low=open_low, open_high=open_high)}
 
 
 def wholes(low: int, high: float = MOST) -> dict[str, Any]:
@@ -172,11 +165,9 @@ def words(*allowed: str) -> dict[str, Any]:
 
 
 # Ranges of most fields: (0, inf], (0, inf), (0, inf), [0, inf) and [0, 1].
-NOISE, SCALE = within(0, noise=True, open_low=True), within(0, noise=True, open_low=True, open_high=True)
+NOISE, SCALE = within(0, open_low=True), within(0, open_low=True, open_high=True)
 SIZE = within(0, open_low=True, open_high=True)
 LOSS, SHARE = within(0, open_high=True), within(0, 1)
-# A scale as it is: with more noise losses are less, and what shows for certain is more.
-BARE_SCALE = {"checked": partial(kept, low=0.0, open_low=True, open_high=True)}
 NEIGHBOURS = words(*get_args(Adjacency))
 MAX_NESTING = 16  # mechanisms inside one another
 
@@ -199,7 +190,7 @@ def numbers(name: str, value: Any, checked: Callable[[str, Any], float]) -> floa
     if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) == 0 or is_masked(value):
         return checked(name, value)
     if len(value) == 0:
-        raise domain(name, value, "the lists of real numbers", "give at least one")
+        raise domain(name, value, "a list of at least one real number")
     return tuple(checked(f"{name}[{k}]", each) for k, each in enumerate(value))
 
 
@@ -209,9 +200,7 @@ def ratio(above: float, below: float) -> float:
     >>> ratio(1, 8), ratio(1, 3) > 1 / 3
     (0.125, True)
     """
-    if math.isinf(below) or math.isinf(above):
-        return 0.0 if math.isinf(below) else math.inf
-    return float(rational(Fraction(above) / Fraction(below)).upper)
+    return upper_float(to_balls(above) / to_balls(below))
 
 
 def root(square: Fraction) -> float:
@@ -220,21 +209,13 @@ def root(square: Fraction) -> float:
     >>> root(Fraction(9)), root(Fraction(2)) ** 2 > 2
     (3.0, True)
     """
-    found = math.sqrt(square)
-    while Fraction(found) ** 2 < square:
-        found = math.nextafter(found, math.inf)
-    return found
+    return upper_float(sqrt(to_balls(square)))
 
 
 def norm(values: Sequence[float]) -> float:
     """Return the root of the sum of squares, rounded up; of one number, that number.
 
-    >>> norm([3.0, 4.0]), norm([1e-200]), norm([1e200, 1e200]) > 1e200
-    (5.0, 1e-200, True)
+    >>> norm([3.0, 4.0]), norm([1e200, 1e200]) > 1e200
+    (5.0, True)
     """
-    most = max(values)
-    if len(values) == 1 or most in {0.0, math.inf}:
-        return most
-    squares = (Fraction(value) ** 2 for value in values)
-    size = Fraction(most)
-    return float(rational(Fraction(root(sum(squares, Fraction(0)) / size**2)) * size).upper)
+    return upper_float(sqrt(sum(to_balls(values) ** 2)))

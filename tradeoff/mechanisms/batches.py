@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import kept
+from tradeoff.curves.parameters import number
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
@@ -157,7 +157,7 @@ class MixtureOfGaussians(Mechanism):
     sigma: float = field(metadata=NOISE)
     sensitivities: tuple[float, ...] = field(metadata={"checked": partial(_each, checked=LOSS["checked"])})
     probabilities: tuple[float, ...] = field(
-        metadata={"checked": partial(_each, checked=partial(kept, low=0.0, high=1.0))}
+        metadata={"checked": partial(_each, checked=partial(number, low=0.0, high=1.0))}
     )
 
     def __post_init__(self) -> None:

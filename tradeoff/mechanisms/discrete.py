@@ -89,7 +89,7 @@ class DiscreteLaplace(Mechanism):
 
     kind = "discrete-laplace"
 
-    scale: float = field(metadata=within(1e-300, noise=True, open_high=True))
+    scale: float = field(metadata=within(1e-300, open_high=True))
     sensitivity: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:

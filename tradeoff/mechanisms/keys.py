@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from tradeoff.balls import exp, normal_sf, to_balls, to_bounds
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.families.truncated import normal_tail
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, rational
-from tradeoff.mechanisms.base import BARE_SCALE, NEIGHBOURS, SIZE, Adjacency, Mechanism, wholes, words
+from tradeoff.mechanisms.base import NEIGHBOURS, SCALE, SIZE, Adjacency, Mechanism, wholes, words
 from tradeoff.mechanisms.discrete import DiscreteLaplace
 from tradeoff.mechanisms.noise import Gaussian, Laplace
 
@@ -62,7 +61,7 @@ class ThresholdedKeys(Mechanism):
     exact = False
 
     # With more noise losses are less, and keys of one record alone are shown more often.
-    scale: float = field(metadata=BARE_SCALE)
+    scale: float = field(metadata=SCALE)
     threshold: float
     noise: str = field(default="laplace", metadata=words("laplace", "gaussian", "geometric"))
     keys: int = field(default=1, metadata=wholes(1))
@@ -73,7 +72,7 @@ class ThresholdedKeys(Mechanism):
         super().__post_init__()
         if self.noise == "geometric":
             count("contribution", self.contribution, 1, MOST)
-        threshold = number("threshold", self.threshold, self.contribution, open_low=True, down=True)
+        threshold = number("threshold", self.threshold, self.contribution, open_low=True)
         object.__setattr__(self, "threshold", threshold)
         self._noisy()
 
@@ -95,9 +94,12 @@ class ThresholdedKeys(Mechanism):
         """Bound the probability that a key of one record alone is shown."""
         if math.isinf(self.threshold):
             return Bounds(0.0, 0.0)
-        gap, scale = Fraction(self.threshold) - Fraction(self.contribution), Fraction(self.scale)
+        gap, scale = to_balls(self.threshold) - self.contribution, to_balls(self.scale)
         if self.noise == "gaussian":
-            return normal_tail(rational(gap / scale))
-        if self.noise == "geometric":
-            return exp(-rational(math.ceil(gap) / scale)) / (1 + exp(-rational(1 / scale)))
-        return exp(-rational(gap / scale)) / 2
+            shown = normal_sf(gap / scale)
+        elif self.noise == "geometric":
+            steps = math.ceil(Fraction(self.threshold) - Fraction(self.contribution))
+            shown = exp(-steps / scale) / (1 + exp(-1 / scale))
+        else:
+            shown = exp(-gap / scale) / 2
+        return to_bounds(shown)

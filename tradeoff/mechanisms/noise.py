@@ -14,7 +14,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
-from tradeoff.mechanisms.base import BARE_SCALE, LOSS, NOISE, SCALE, SIZE, Mechanism, norm, numbers, ratio
+from tradeoff.mechanisms.base import LOSS, NOISE, SCALE, SIZE, Mechanism, norm, numbers, ratio
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +61,7 @@ class Gaussian(Mechanism):
             object.__setattr__(self, "sensitivity", moves)
         if isinstance(noise, tuple) and len(noise) != len(self._moves):
             raise domain(
-                "sensitivity", self.sensitivity, f"the lists of {len(noise)} numbers, one for each coordinate"
+                "sensitivity", self.sensitivity, f"a list of {len(noise)} numbers, one for each coordinate"
             )
 
     @property
@@ -121,9 +121,7 @@ class Laplace(Mechanism):
 def check_scale(scale: float, sensitivity: float) -> None:
     """Check the ratio of the sensitivity and the scale of a mechanism with Laplace noise."""
     if ratio(sensitivity, scale) > 1e300:
-        raise domain(
-            "scale", scale, f"the scales with sensitivity/scale at most 1e300 (sensitivity = {sensitivity!r})"
-        )
+        raise domain("scale", scale, f"at least sensitivity/1e300 (sensitivity = {sensitivity!r})")
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,7 @@ class TruncatedLaplace(Mechanism):
     normal: ClassVar[bool] = False
 
     # With more noise losses are less, and masses at the ends more.
-    scale: float = field(metadata=BARE_SCALE)
+    scale: float = field(metadata=SCALE)
     bound: float = field(metadata=SCALE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from tradeoff.conversions import from_zcdp
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import MAX_COUNT, count
 from tradeoff.curves.tensor import tensor
 from tradeoff.display import Displayed, Grid
 from tradeoff.errors import KindError, PlanError, shown
@@ -21,7 +21,7 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
-from tradeoff.mechanisms.base import MOST_RUNS, Adjacency, Mechanism, factor_of, missing_attribute
+from tradeoff.mechanisms.base import Adjacency, Mechanism, factor_of, missing_attribute
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Selection
 from tradeoff.operators.corners import both_orders
 from tradeoff.operators.pointwise import maximum
@@ -84,7 +84,7 @@ class Plan(Displayed):
                 f"adjacency = {shown(self.adjacency)} is none of {', '.join(map(repr, get_args(Adjacency)))}"
             )
         given = self.mechanisms.items()
-        counts = {_mechanism(key): count(f"the count of {key!r}", n, 0, MOST_RUNS) for key, n in given}
+        counts = {_mechanism(key): count(f"the count of {key!r}", n, 0, MAX_COUNT) for key, n in given}
         for mechanism in counts:
             _fits(mechanism, self.adjacency)
         object.__setattr__(self, "mechanisms", MappingProxyType(counts))

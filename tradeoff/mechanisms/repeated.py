@@ -79,7 +79,7 @@ class BestOfRuns(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         least = 0 if self.shape == math.inf else 1
-        mean = number("mean", self.mean, least, _MOST_RUNS, open_low=not least, up=True)
+        mean = number("mean", self.mean, least, _MOST_RUNS, open_low=not least)
         object.__setattr__(self, "mean", mean)
 
     @property

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, number
+from tradeoff.curves.parameters import count
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
@@ -140,12 +140,6 @@ class ApproximateDP(Mechanism):
         return approximate_dp(self.epsilon, self.delta)
 
 
-def _towards_half(name: str, value: Any) -> float:
-    """Return a share as a float, a fraction rounded to where more is lost."""
-    near = number(name, value, 0, 1)
-    return number(name, value, 0, 1, up=near < 0.5, down=near > 0.5)
-
-
 @dataclass(frozen=True)
 class SubsetSelection(Mechanism):
     """A random subset of all answers, e^eps times as likely if it holds the true one.
@@ -265,7 +259,7 @@ class Staircase(Mechanism):
     kind = "staircase"
 
     epsilon: float = field(metadata=within(0, _MOST_LOSS))
-    gamma: float | None = field(default=None, metadata={"checked": _towards_half})
+    gamma: float | None = field(default=None, metadata={"checked": SHARE["checked"]})
 
     def curve(self) -> TradeOff:
         if self.gamma == 0.5:
@@ -287,5 +281,5 @@ def three_losses(epsilon: float, p: Any, rest: Any) -> TradeOff:
     """
     if epsilon < _LEAST_LOSS:
         return PureDPCurve(epsilon) if epsilon else Identity()
-    low, high = sorted(near if (near := float(x)) <= x else math.nextafter(near, 0.0) for x in (p, rest))
+    low, high = sorted(float(x) if float(x) <= x else math.nextafter(float(x), 0.0) for x in (p, rest))
     return PiecewiseLinear([0.0, low, high, 1.0], [1.0, high, low, 0.0])

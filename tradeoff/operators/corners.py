@@ -21,7 +21,6 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import Undecided
 from tradeoff.families.identity import Identity
-from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.functions import exp, log_quotient, rational
@@ -53,8 +52,6 @@ def top(f: TradeOff) -> Span:
     if isinstance(f, Mixture) or (isinstance(f, HullOfMinimum) and f.mass_at_infinity.upper == 0):
         low, high = zip(*map(top, f.operands), strict=True)
         return max(low), max(high)
-    if isinstance(f, Laplace):
-        return f.theta, f.theta
     return _real(f.least_sup_loss), _real(f.sup_loss)
 
 
@@ -81,8 +78,8 @@ def lost(f: TradeOff) -> Span:
 
 def _parameter(f: TradeOff) -> Fraction | None:
     """Return Q(L = inf) where it is made of the curve's parameters."""
-    if isinstance(f, TotalVariation) and f.kept_0 is not None:
-        return 1 - f.kept_0 if f.is_rational else None
+    if isinstance(f, TotalVariation):
+        return Fraction(f.delta_0) if f.product_weight is None else None
     return 1 - f.vertices[0][1] if isinstance(f, PiecewiseLinear) else None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import joint, limited, pure
-from tradeoff.curves.parameters import Number, is_symbol, kept
+from tradeoff.curves.parameters import Number, exact_number, is_symbol
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip
@@ -133,4 +133,4 @@ def _weight(value: Any) -> Fraction:
     if is_symbol(value):
         told = f"weight = {value!r} is symbolic"
         raise SymbolError(f"{told}, and the law of a mixture asks for numbers; give them")
-    return Fraction(kept("weight", value, 0, 1 + _MISSED))
+    return exact_number("weight", value, 0, 1 + _MISSED)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from numbers import Rational
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,7 +14,15 @@ from tradeoff.curves.asking import certified_beta, certified_delta, certified_ep
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, limited, pure
-from tradeoff.curves.parameters import Parameter, choice, is_symbol, kept, ratio_of, real, symbols_of, written
+from tradeoff.curves.parameters import (
+    MIN_PROBABILITY,
+    Parameter,
+    choice,
+    is_symbol,
+    real,
+    symbols_of,
+    written,
+)
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
@@ -31,12 +38,6 @@ from tradeoff.loss.thinning import base_bounds, thinned_bounds
 Scheme = Literal["poisson", "without-replacement"]
 
 _FARTHEST = 1.5e3  # nats of loss up to which cells tell more than whole curves: of a Gaussian of mu = 28
-_DEEPEST = 4  # samples of samples that are kept apart: each doubles the points of a question
-_LONGEST = 10_000  # binary digits of a product of rates: certificates write 4000 decimal ones
-
-# Rate below which engines take the law of this one below the curve, and no loss at all above it: cells divide
-# p by p + (1 - p) e^-L, and below 1e-308 floats lose their digits.
-_RAREST = 1e-300
 
 
 def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:
@@ -81,18 +82,13 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
 
 
 def _rate(f: TradeOff, p: Any) -> Any:
-    """Return a checked rate: a fraction for curves in fractions, else the float at or above it."""
-    rate = real("p", p, 0, 1, up=True)
-    return (
-        ratio_of(p) if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(p, Rational) else rate
-    )
+    """Return a checked rate: a fraction for curves in fractions, else a float."""
+    rate = real("p", p, 0, 1)
+    return p if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(p, Fraction) else rate
 
 
 def one_order(f: TradeOff, rate: Any) -> TradeOff:
-    """Return one order of the sample; of a sample, one at the product of rates if a float holds it.
-
-    So it is too of many nested ones: two laws bound what is sampled at a fraction that is no float.
-    """
+    """Return one order of the sample; of a sample, one at the product of the rates."""
     return limited(_one_order(pure(f), rate), f.tightness)
 
 
@@ -106,10 +102,7 @@ def _one_order(f: TradeOff, rate: Any) -> TradeOff:
     if rate == 1:
         return f @ Identity()
     if isinstance(f, Subsampled) and not f.flipped and not symbols_of(rate, f.p):
-        both = kept("p", Fraction(f.p) * Fraction(rate), 0, 1)
-        many = f.depth >= _DEEPEST and Fraction(both).denominator.bit_length() < _LONGEST
-        if many or isinstance(both, float):
-            return Subsampled(f.operands[0], both)
+        return Subsampled(f.operands[0], Fraction(f.p) * Fraction(rate))
     return Subsampled(f, rate)
 
 
@@ -239,14 +232,16 @@ class Subsampled(Derived):
     def laws(self) -> tuple[LossLaw, LossLaw]:
         low, high = self.operands[0].laws()
         least, most = self.rate
-        if least < _RAREST:  # f_p falls with p
-            return self._thin(low, max(most, _RAREST)), Identity().loss_law()
+        # Below that rate engines take the law of this one below the curve, and no loss at all above it: cells
+        # divide p by p + (1 - p) e^-L, and floats below 1e-308 lose their digits.
+        if least < MIN_PROBABILITY:  # f_p falls with p
+            return self._thin(low, max(most, MIN_PROBABILITY)), Identity().loss_law()
         below = self._thin(low, most)
         return below, below if high is low and least == most else self._thin(high, least)
 
     def cells_law(self) -> LossLaw | None:
         least, most = self.rate
-        law = self.operands[0].cells_law() if _RAREST <= least == most else None
+        law = self.operands[0].cells_law() if MIN_PROBABILITY <= least == most else None
         return None if law is None else self._thin(law, most)
 
     def folded_laws(self) -> tuple[LossLaw, LossLaw] | None:
@@ -261,8 +256,8 @@ class Subsampled(Derived):
         if high is not low or low.span[1] > _FARTHEST:
             return None
         least, most = self.rate
-        law = folded(low, max(most, _RAREST), base.bounds.delta(0.0))
-        if least < _RAREST:
+        law = folded(low, max(most, MIN_PROBABILITY), base.bounds.delta(0.0))
+        if least < MIN_PROBABILITY:
             return law, Identity().loss_law()
         return law, law if least == most else folded(low, least, base.bounds.delta(0.0))
 

@@ -101,18 +101,18 @@ def _per_record(reader: Reader) -> int:
 
 
 def _gaussian(reader: Reader, noise_multiplier: Any) -> Part:
-    sigma = number("noise_multiplier", noise_multiplier, 0, down=True)
+    sigma = number("noise_multiplier", noise_multiplier, 0)
     return mechanisms.Gaussian(float((Bounds.of(sigma) / _per_record(reader)).lower)) if sigma else _OPEN
 
 
 def _laplace(reader: Reader, noise_multiplier: Any) -> Part:
-    scale = number("noise_multiplier", noise_multiplier, 0, down=True)
+    scale = number("noise_multiplier", noise_multiplier, 0)
     return mechanisms.Laplace(scale, float(_per_record(reader))) if scale else _OPEN
 
 
 def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) -> Part:
     """Read e^(-a |x|): at a = 0 it is the pmf of no law, and the peer takes it for no privacy."""
-    a = number("noise_parameter", noise_parameter, 0, open_high=True, up=True)
+    a = number("noise_parameter", noise_parameter, 0, open_high=True)
     shift = count("sensitivity", sensitivity) * _per_record(reader)
     if not a:
         return _OPEN if shift else None
@@ -123,8 +123,8 @@ def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension:
     """Read whole shifts: of all dimensions the worst has as many as there are units in the squared norm."""
     # The event states the sensitivity of the function, whatever the relation; the discrete Laplace bounds the
     # norm of one record.
-    sigma = number("sigma", sigma, 0, open_low=True, down=True)
-    most = Fraction(number("sensitivity", sensitivity, 0, open_high=True, up=True))
+    sigma = number("sigma", sigma, 0, open_low=True)
+    most = Fraction(number("sensitivity", sensitivity, 0, open_high=True))
     if most < 1:
         return None
     square = math.floor(most * most)
@@ -139,7 +139,7 @@ def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension:
 
 def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any) -> Part:
     """With probability 1 - p the truth, else one of k at random; a special record answers at random."""
-    p, k = number("noise_parameter", noise_parameter, 0, 1, down=True), count("num_buckets", num_buckets, 1)
+    p, k = number("noise_parameter", noise_parameter, 0, 1), count("num_buckets", num_buckets, 1)
     _only(reader, "RandomizedResponseDpEvent", "REPLACE_ONE", "REPLACE_SPECIAL")
     if k == 1 or p == 1:
         return None
@@ -154,13 +154,13 @@ def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any)
 
 
 def _zcdp(_reader: Reader, rho: Any, xi: Any) -> Part:
-    each = (number(name, value, 0, open_high=True, up=True) for name, value in (("rho", rho), ("xi", xi)))
+    each = (number(name, value, 0, open_high=True) for name, value in (("rho", rho), ("xi", xi)))
     return Concentrated(*each)
 
 
 def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
     """Sample once for all that is inside: subsample(f @ g), not subsample(f) @ subsample(g)."""
-    p, inner = number("sampling_probability", sampling_probability, 0, 1, up=True), reader.plan(event)
+    p, inner = number("sampling_probability", sampling_probability, 0, 1), reader.plan(event)
     if any(mechanism.sized for mechanism in inner.mechanisms):
         raise PlanError(
             "a sampled batch of limited size is stated for one number of records: no sample has it"
@@ -220,7 +220,7 @@ def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: An
 def _tree(reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
     """Return one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
     _only(reader, "SingleEpochTreeAggregationDpEvent", "REPLACE_SPECIAL")
-    sigma = number("noise_multiplier", noise_multiplier, 0, down=True)
+    sigma = number("noise_multiplier", noise_multiplier, 0)
     every = listed("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
     depth = max((count("step_counts", n) for n in every), default=0).bit_length()
     if depth == 0:
@@ -240,7 +240,7 @@ def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
 
 def _mixture(reader: Reader, standard_deviation: Any, sensitivities: Any, sampling_probs: Any) -> Part:
     _only(reader, "MixtureOfGaussiansDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
-    sigma = number("standard_deviation", standard_deviation, 0, down=True)
+    sigma = number("standard_deviation", standard_deviation, 0)
     if not sigma:
         return _OPEN
     return mechanisms.MixtureOfGaussians(
@@ -259,7 +259,7 @@ def _truncated(
 ) -> Part:
     _only(reader, "TruncatedSubsampledGaussianDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_ONE")
     adjacency: Adjacency = "replace-one" if reader.relation == "REPLACE_ONE" else "add-remove"
-    if not number("noise_multiplier", noise_multiplier, 0, down=True):
+    if not number("noise_multiplier", noise_multiplier, 0):
         return _OPEN
     return mechanisms.TruncatedSubsampledGaussian(
         noise_multiplier=noise_multiplier,
@@ -280,7 +280,7 @@ RULES: dict[str, Callable[..., Part]] = {
     "DiscreteGaussianDpEvent": _discrete_gaussian,
     "RandomizedResponseDpEvent": _randomized_response,
     "EpsilonDeltaDpEvent": lambda _, epsilon, delta: (
-        _OPEN if number("epsilon", epsilon, 0, up=True) == math.inf else ApproximateDP(epsilon, delta)
+        _OPEN if number("epsilon", epsilon, 0) == math.inf else ApproximateDP(epsilon, delta)
     ),
     "ZCDpEvent": _zcdp,
     "ExponentialMechanismDpEvent": lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),

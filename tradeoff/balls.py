@@ -1,0 +1,138 @@
+"""Balls: real numbers with their error, in NumPy arrays; the one file that knows python-flint.
+
+A ball is a midpoint and a radius, and every operation returns a ball that contains the exact result, rounding
+included (Johansson 2017). An array of balls is an object array, so that a formula over it reads like a
+formula over floats: ``normal_sf(x / mu) - exp(x)``. Floats only choose where to evaluate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from tradeoff.intervals.bounds import Bounds
+
+Floats: TypeAlias = NDArray[np.float64]
+Balls: TypeAlias = Any
+"""A ball, or an object array of balls: python-flint has no types."""
+
+PRECISION = 192
+"""Bits carried: 53 of the answer, and what the cancellations of the working range may cost."""
+
+ctx.prec = PRECISION
+
+_ZERO = arb(0)
+_ROOT2, _HALF = arb(2).sqrt(), arb(1) / 2
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Carry so many bits inside; every ball holds the truth at any precision."""
+    before, ctx.prec = ctx.prec, bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
+def to_balls(values: Any) -> Balls:
+    """Return exact balls of floats, integers or fractions, an array of their shape."""
+    return _to_ball(np.asarray(values, dtype=object))
+
+
+def to_ball(value: Any) -> Balls:
+    """Return a ball of one number; a fraction is rounded outward."""
+    if isinstance(value, arb):
+        return value
+    if hasattr(value, "numerator") and not isinstance(value, float | np.floating):
+        return arb(int(value.numerator)) / int(value.denominator)
+    return arb(float(value))
+
+
+def to_floats(balls: Balls) -> tuple[Floats, Floats]:
+    """Return the largest floats at or below each ball, and the least at or above; NaN if nothing is known."""
+    return np.asarray(_lower(balls), dtype=float), np.asarray(_upper(balls), dtype=float)
+
+
+def to_bounds(ball: Balls) -> Bounds[float]:
+    """Return the floats around one ball."""
+    return Bounds(lower_float(ball), upper_float(ball))
+
+
+def lower_float(ball: Balls) -> float:
+    """Return the largest float at or below every number of the ball."""
+    end = ball.lower()
+    near = float(end)
+    return near if not end < near else float(np.nextafter(near, -np.inf))
+
+
+def upper_float(ball: Balls) -> float:
+    """Return the least float at or above every number of the ball."""
+    end = ball.upper()
+    near = float(end)
+    return near if not end > near else float(np.nextafter(near, np.inf))
+
+
+def union(lower: Any, upper: Any) -> Balls:
+    """Return balls that contain both ends, and so everything between."""
+    return _union(to_balls(lower), to_balls(upper))
+
+
+def rounded_fraction(ball: Balls) -> Fraction:
+    """Return a number within 2^-150 of a ball, relative, that adds exactly; ``widened`` returns the ball."""
+    with precision(160):
+        mantissa, exponent = (+ball.mid()).mid().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def widened(value: Fraction) -> Balls:
+    """Return a ball around a sum of positive rounded fractions that contains the sum of the exact numbers."""
+    return to_ball(value) * arb(1, 2.0**-150)
+
+
+def _elementwise(function: Callable[..., Balls], arguments: int = 1) -> Callable[..., Balls]:
+    vectorised: Callable[..., Balls] = np.frompyfunc(function, arguments, 1)
+    return vectorised
+
+
+_to_ball = _elementwise(to_ball)
+_lower, _upper = _elementwise(lower_float), _elementwise(upper_float)
+_union = _elementwise(arb.union, 2)
+exp, expm1, log, log1p, sqrt = map(_elementwise, (arb.exp, arb.expm1, arb.log, arb.log1p, arb.sqrt))
+maximum, minimum = _elementwise(lambda x, y: arb(x).max(y), 2), _elementwise(lambda x, y: arb(x).min(y), 2)
+middle = _elementwise(lambda x: float(x.mid()))
+
+
+@_elementwise
+def normal_sf(x: Balls) -> Balls:
+    """Upper tail 1 - Phi(x) of the standard normal law."""
+    return (x / _ROOT2).erfc() / 2
+
+
+@_elementwise
+def normal_isf(p: Balls) -> Balls:
+    """Inverse of ``normal_sf``, from the nearer end."""
+    return _ROOT2 * (2 * p).erfcinv() if p < _HALF else -_ROOT2 * (2 * (1 - p)).erfcinv()
+
+
+def clip_probability(p: Balls) -> Balls:
+    """Intersect balls with [0, 1], which holds the truth."""
+    return maximum(minimum(p, arb(1)), arb(0))
+
+
+def choose(gap: Balls, first: Balls, second: Balls) -> Balls:
+    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, and both where that is open."""
+    return _choose(gap, first, second)
+
+
+def _chosen(gap: Balls, first: Balls, second: Balls) -> Balls:
+    return arb(first) if gap < 0 else arb(second) if gap >= 0 else arb(first).union(second)
+
+
+_choose = _elementwise(_chosen, 3)

@@ -1,0 +1,91 @@
+"""Closed forms in balls: a family writes its formula, and every question is answered from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tradeoff.balls import PRECISION, Balls, precision, to_balls, to_bounds, to_floats
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import symbols_of
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.rounding import Array
+
+_WIDTH, _MAX_PRECISION = 2.0**-50, 3072  # relative width of an answer, and the bits that may be spent on it
+
+
+class ClosedForm(TradeOff):
+    """Family with formulas for f and its profile, in arrays of balls (``tradeoff.balls``).
+
+    A subclass gives ``beta`` and ``profile``; where some losses are infinite ``infinite_mass``, and where
+    all finite losses are bounded ``largest_loss``.
+    """
+
+    symmetric = True
+
+    parameter: ClassVar[str] = ""
+    """Name of the parameter that may be a symbol; none in most."""
+
+    def beta(self, alpha: Balls) -> Balls:
+        """Return f(alpha), 0 <= alpha <= 1."""
+        raise NotImplementedError
+
+    def profile(self, x: Balls) -> Balls:
+        """Return delta(x) for finite losses x of either sign."""
+        raise NotImplementedError
+
+    def infinite_mass(self) -> Balls:
+        """Return Q(L = inf) = 1 - f(0)."""
+        return to_balls(0.0)
+
+    def largest_loss(self) -> Balls | None:
+        """Return the supremum of the finite losses; None where there is none."""
+        return None
+
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        return enclose(self.beta, alpha)
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        return enclose(self.profile, epsilon)
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return symbols_of(getattr(self, self.parameter, None))
+
+    @property
+    def mass_at_infinity(self) -> Bounds[float]:
+        self.require_numbers()
+        return to_bounds(self.infinite_mass())
+
+    @property
+    def q_plus(self) -> float:
+        return self.mass_at_infinity.upper
+
+    @property
+    def sup_loss(self) -> float:
+        return self._loss_bounds.upper
+
+    @property
+    def least_sup_loss(self) -> float:
+        return self._loss_bounds.lower
+
+    @property
+    def _loss_bounds(self) -> Bounds[float]:
+        self.require_numbers()
+        largest = self.largest_loss()
+        return Bounds(np.inf, np.inf) if largest is None else to_bounds(largest)
+
+
+def enclose(formula: Callable[[Balls], Balls], at: Array) -> Pair:
+    """Bound a formula with values in [0, 1], with more bits where cancellation left few."""
+    lower, upper = np.zeros(len(at)), np.ones(len(at))
+    wide, bits = np.arange(len(at)), PRECISION
+    while len(wide) and bits <= _MAX_PRECISION:
+        with precision(bits):
+            low, high = to_floats(formula(to_balls(at[wide])))
+        lower[wide], upper[wide] = np.fmax(low, 0.0), np.fmin(high, 1.0)
+        wide = wide[~(upper[wide] - lower[wide] <= _WIDTH * upper[wide])]
+        bits *= 4
+    return lower, upper
