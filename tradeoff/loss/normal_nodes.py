@@ -113,8 +113,8 @@ def line_rule(part: Component, c: float, y: float, digits: float) -> Trapezoid:
     spare = math.sqrt(2 * digits) + 1.5
     low, high = _ends(part, powers, spare)
     first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-    # Log-weights turn by at most 1 in a stride: their derivatives lie between mu low - x and mu high - x.
-    stride = max(1, int(1 / (h * (mu * (high - low) + spare + h))))
+    # Log-weights turn by at most 1 in a stride: slopes anywhere bound their derivatives.
+    stride = max(1, int(1 / (h * (mu * (high - slopes(part, powers)[0]) + spare + h))))
     _within((last - first) / stride, part.base)
     looked = np.append(np.arange(first, last, stride, dtype=float), float(last))
     if stride > 1:
