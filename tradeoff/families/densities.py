@@ -146,7 +146,7 @@ def from_densities(
                 "or two laws of scipy.stats to from_scipy"
             )
         sides.append(_Checked(density, name))
-    laws = [Density(side, side.name, ends, cuts=places or (), least_log=-690.0) for side in sides]
+    laws = [Density(side, side.name, ends, cuts=places or (), least_log=-700.0) for side in sides]
     found = find_pieces(*laws, places)
     trust = f"p and q are right to a share of {TRUST:g}, and smooth where the quadrature found them to be."
     names = (str(getattr(each, "__name__", type(each).__name__)) for each in (p, q))

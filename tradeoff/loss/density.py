@@ -25,7 +25,7 @@ _CUT = 0.382  # where a panel is cut: a simple share would hide waves of that pe
 _MOVED = 8 * UNIT  # relative rounding of a node, in the quadrature and in (x - loc)/scale
 _OVERFLOW = 709.0  # log-density above which it is not a float
 _ROUNDED = 16 * UNIT  # relative error of an exponential, in units of its argument
-_UNDERFLOW = -690.0  # log-density below which it may have lost digits, and is not resolved further
+_UNDERFLOW = -700.0  # log-density below which it may have lost digits, and is not resolved further
 _LEAST = 1e-300  # least mass of a tail in which a law is looked at
 _MAX_PANELS = 100_000
 _STEPS = 4.0 ** np.arange(-500.0, 250.0)  # first edges of panels around 0
@@ -112,16 +112,15 @@ class Density:
         )
         low, high = np.clip(x, self.edges[0], self.edges[-1]), np.clip(y, self.edges[0], self.edges[-1])
         apart = last > first
-        parts = self._part(first, low, np.where(apart, self.edges[first + 1], high))
-        parts += np.where(apart, self._part(last, self.edges[last], high), 0.0)
+        middle = np.where(apart, self.edges[first + 1], high), np.where(apart, self.edges[last], high)
+        parts = np.sum(self._part(np.array([first, last]), np.array([low, middle[1]]), np.array([middle[0], high])), 1)
         from_left, from_right = self._left[0, last], self._right[0, first + 1]
-        use_left = from_left < from_right
-        middle = np.where(
-            use_left,
+        between = np.where(
+            from_left < from_right,
             self._left[:, last] - self._left[:, first + 1],
             self._right[:, first + 1] - self._right[:, last],
         )
-        mass, error = parts + np.where(last > first + 1, middle, 0.0)
+        mass, error = parts + np.where(last > first + 1, between, 0.0)
         error += np.where(last > first + 1, 2 * len(self.mass) * UNIT * np.minimum(from_left, from_right), 0.0)
         error = np.where(high > low, error * (1 + 8 * UNIT) + TINY, 0.0)
         return Bounds(np.maximum(mass - error, 0.0), np.where(high > low, mass + error, 0.0))
@@ -188,17 +187,15 @@ class Density:
 
     def _part(self, panel: Index, start: Array, stop: Array) -> Array:
         """Return masses and errors of parts of panels; of extrapolated ones all or nothing."""
-        whole = (start == self.edges[panel]) & (stop == self.edges[panel + 1])
-        outer = np.maximum(np.abs(self.edges[panel]), np.abs(self.edges[panel + 1]))
-        known = (outer <= REACH) & (outer > CLOSEST) & ~whole
-        heaviest = np.argmax(self.mass)  # evaluated instead
-        place = (self.edges[heaviest] + self.edges[heaviest + 1]) / 2
-        low, high = np.where(known, start, place), np.where(known, stop, place)
-        with np.errstate(invalid="ignore"):
-            mass, rounding = self._integrate(low, high)
-            share = np.minimum(mass / self.mass[panel], 1.0)
-            error = np.nan_to_num(share, nan=1.0) * self.error[panel] + np.where(np.isinf(rounding), 0.0, rounding)
-        return np.where(known, [mass, error], [self.mass[panel], self.error[panel]]) * (stop > start)
+        low, high = self.edges[panel], self.edges[panel + 1]
+        outer = np.maximum(np.abs(low), np.abs(high))
+        inside = (stop > start) & ((start > low) | (stop < high)) & (outer <= REACH) & (outer > CLOSEST)
+        found = np.array([self.mass[panel], self.error[panel]]) * (stop > start)
+        if inside.any():
+            mass, rounding = self._integrate(start[inside], stop[inside])
+            share = np.minimum(mass / np.maximum(found[0, inside], TINY), 1.0)
+            found[:, inside] = mass, share * found[1, inside] + np.where(np.isinf(rounding), 0.0, rounding)
+        return found
 
 
 def _extrapolate(start: Array, mass: Array, low: float, high: float) -> float:

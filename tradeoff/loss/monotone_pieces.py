@@ -56,15 +56,15 @@ def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bound
         if not any(x[k] < low and high < x[k + 1] for low, high in strips):
             strips.append(_change(p, q, x[k], x[k + 1], kinds[k]))
     strips.sort()
-    lost, pieces, turns = [Bounds(0.0, 0.0), Bounds(0.0, 0.0)], [], list(breaks or ())
+    lost, unknown, pieces, turns = [Bounds(0.0, 0.0)] * 2, [0.0, 0.0], [], list(breaks or ())
     for low, high in strips:
         for i, side in enumerate((p, q)):  # a rounded end may lie outside its float: twice
-            lost[i] += Bounds(0.0, 2 * float(side.bound_mass(*np.array([[low], [high]])).upper[0]))
+            unknown[i] += 2 * float(_mass_between(side, low, high).upper)
     ends = [-np.inf, *(end for strip in strips for end in strip), np.inf]
     for low, high in zip(ends[::2], ends[1::2], strict=True):
         inner = x[(x > low) & (x < high)]
-        kind = int(np.bincount(_kinds(p, q, inner), minlength=4).argmax()) if len(inner) else -1
-        if kind == 3:
+        kind = int(np.bincount(_kinds(p, q, inner), minlength=4).argmax()) if len(inner) else 0
+        if kind == 3 and np.isfinite(log_ratio(p, q, inner)[0]).any():
             found = _turns(p, q, inner)
             if found and breaks is not None:
                 raise DomainError(
@@ -72,12 +72,14 @@ def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bound
                     "add the break, or leave breaks out"
                 )
             turns += found
-            pieces += [_piece(p, q, *ends, inner) for ends in pairwise([low, *found, high])]
+            pieces += [_piece(p, q, *part, inner) for part in pairwise([low, *found, high])]
             continue
         for i, side in enumerate((p, q)):
-            whole = kind == i + 1 and not _fades((q, p)[i], low, high)
-            mass = side.bound_mass(*np.array([[low], [high]]))
-            lost[i] += Bounds(float(mass.lower[0]) if whole else 0.0, float(mass.upper[0]))
+            mass = _mass_between(side, low, high)
+            if kind == i + 1 and not _fades((q, p)[i], low, high):
+                lost[i] += mass
+            else:
+                unknown[i] += float(mass.upper)
     if len(pieces) > _MAX_PIECES:
         raise DomainError(
             f"log(q/p) turns {len(pieces)} times, more than {_MAX_PIECES}; give smooth densities, or their breaks"
@@ -85,7 +87,7 @@ def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bound
     if bounded:
         least, most = min(min(piece.low[1:-1]) for piece in pieces), max(max(piece.high[1:-1]) for piece in pieces)
         pieces = [Piece(each.x, np.maximum(each.low, least), np.minimum(each.high, most)) for each in pieces]
-    return Found(RealLineLaw(p, q, tuple(pieces), (lost[0], lost[1])), tuple(sorted(turns)), len(x))
+    return Found(RealLineLaw(p, q, tuple(pieces), (lost[0], lost[1]), (unknown[0], unknown[1])), tuple(sorted(turns)), len(x))
 
 
 def _strips(p: Density, q: Density, breaks: Sequence[float]) -> list[tuple[float, float]]:
@@ -123,6 +125,11 @@ def _change(p: Density, q: Density, low: float, high: float, kind: int) -> tuple
     return low, high
 
 
+def _mass_between(side: Density, low: float, high: float) -> Bounds:
+    mass = side.bound_mass(np.array([low]), np.array([high]))
+    return Bounds(float(mass.lower[0]), float(mass.upper[0]))
+
+
 def _fades(side: Density, low: float, high: float) -> bool:
     """Whether a density that is 0 in floats between two points is next to nothing beside them."""
     if high <= side.support[0] or low >= side.support[1]:
@@ -134,7 +141,7 @@ def _fades(side: Density, low: float, high: float) -> bool:
 def _turns(p: Density, q: Density, x: Array) -> list[float]:
     """Return where L turns by more than 4 errors."""
     loss, margin = log_ratio(p, q, x)
-    error = (2 / MARGIN) * margin
+    x, loss, error = x[np.isfinite(loss)], loss[np.isfinite(loss)], (2 / MARGIN * margin)[np.isfinite(loss)]
     low, high = (loss - error).tolist(), (loss + error).tolist()
     places, way, top, bottom = [], 0, 0, 0
     for k in range(1, len(x)):
@@ -168,6 +175,8 @@ def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
     inner = inner[(inner > low) & (inner < high)]
     loss, margin = log_ratio(p, q, inner)
     seen = np.isfinite(loss)
+    if not seen.any():
+        return Piece(np.array([low, low, high]), np.full(3, -np.inf), np.full(3, np.inf))
     inner, loss, margin = inner[seen], loss[seen], margin[seen]
     ends = [(low, *_at_end(p, q, low, 1.0)), (high, *_at_end(p, q, high, -1.0))]
     if loss[-1] < loss[0]:

@@ -39,32 +39,34 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RealLineLaw:
-    """Law of L on its pieces; ``lost`` are the masses of P where q = 0, and of Q where p = 0.
+    """Law of L on its pieces.
 
-    Their upper bounds include mass at which the loss is not known.
+    ``lost`` are the masses of P where q = 0, and of Q where p = 0; ``unknown`` bounds those of P and Q at which
+    the loss may be any.
     """
 
     first: Density
     second: Density
     pieces: tuple[Piece, ...]
     lost: tuple[Bounds, Bounds]
+    unknown: tuple[float, float]
 
     def reversed(self) -> RealLineLaw:
         """Return the law of the other order of the pair."""
         pieces = tuple(piece.reversed() for piece in self.pieces)
-        return RealLineLaw(self.second, self.first, pieces, self.lost[::-1])
+        return RealLineLaw(self.second, self.first, pieces, self.lost[::-1], self.unknown[::-1])
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         """Bound Q(L = inf)."""
-        return clip(self.lost[1], 0.0, 1.0)
+        return clip(self.lost[1] + Bounds(0.0, self.unknown[1]), 0.0, 1.0)
 
     @property
     def sup_loss(self) -> Bounds[float]:
         """Bound the greatest finite loss."""
         low = max((float(np.max(piece.low)) for piece in self.pieces), default=-np.inf)
         high = max((float(piece.high[-1]) for piece in self.pieces), default=-np.inf)
-        return Bounds(low, np.inf if self.lost[1].upper > self.lost[1].lower else max(low, high))
+        return Bounds(low, np.inf if self.unknown[1] > 0 else max(low, high))
 
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
         """Bound delta(eps) for eps >= 0.
@@ -79,10 +81,14 @@ class RealLineLaw:
         for piece in self.pieces:
             outer, inner, top = self._threshold(piece, losses)
             end = np.full(2 * n, piece.x[-1])
-            low, high = np.minimum(inner, end), np.maximum(inner, end)
-            p, q = p + self.first.bound_mass(low, high), q + self.second.bound_mass(low, high)
-            gap = self.second.bound_mass(np.minimum(outer, inner), np.maximum(outer, inner))
-            missed = missed + gap * -expm1(losses - Bounds.of(np.maximum(top, losses)))
+            near = np.where(inner == end, piece.x[-2], inner)  # the last point at which L is known
+            places = np.array([[inner, end], [outer, near], [np.where(inner == end, near, end), end]])
+            whole = self.first.bound_mass(*_ordered(places[0]))
+            each = self.second.bound_mass(*_ordered(places))
+            p, q = p + whole, q + Bounds(each.lower[0], each.upper[0])
+            for k, most in ((1, top), (2, np.full(2 * n, piece.high[-1]))):
+                share = -expm1(losses - Bounds.of(np.maximum(most, losses)))
+                missed = missed + Bounds(each.lower[k], each.upper[k]) * share
         value = Bounds(q.lower[:n], q.upper[:n]) - exp(epsilon) * Bounds(p.lower[:n], p.upper[:n])
         certain = (Bounds(q.lower[n:], q.lower[n:]) * (1 - np.exp(-_CERTAIN))).lower
         gained = Bounds(np.maximum.reduce([value.lower, certain, np.zeros(n)]), np.maximum(value.upper, 0.0))
@@ -111,15 +117,20 @@ class RealLineLaw:
 
             ends = np.minimum(good[search], x[bad[search]]), np.maximum(good[search], x[bad[search]])
             root = elementwise.find_root(height, ends, args=(goal, upper))
-            for place, value in zip(root.bracket, root.f_bracket, strict=True):
-                good[search] = np.where(upper == (value < 0), place, good[search])
+            for place, value in zip((*root.bracket, root.x), (*root.f_bracket, root.f_x), strict=True):
+                good[search] = np.where(np.where(upper, value <= 0, value >= 0), place, good[search])
         # A density may have rounded its argument: both points move outward by that.
         way = (1.0 if x[0] < x[last] else -1.0) * np.append(-np.ones(len(loss)), np.ones(len(loss)))
         moved = good + np.where(inside, way * _MOVED * np.abs(np.where(inside, good, 0.0)), 0.0)
         outer, inner = np.split(np.clip(moved, min(x[0], x[last]), max(x[0], x[last])), 2)
         value, margin = log_ratio(self.first, self.second, np.clip(inner, -REACH, REACH))
-        ends = np.where(inner == x[0], piece.high[0], piece.high[last])
+        ends = np.where(inner == x[0], piece.high[0], piece.high[last - 1])
         return outer, inner, np.where((inner == x[0]) | (inner == x[last]), ends, value + margin)
+
+
+def _ordered(places: Array) -> tuple[Array, Array]:
+    """Return the smaller and the larger of the last but one axis."""
+    return np.min(places, axis=-2), np.max(places, axis=-2)
 
 
 def log_ratio(p: Density, q: Density, x: Array) -> tuple[Array, Array]:
