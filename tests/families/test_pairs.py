@@ -7,12 +7,12 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.stats as st
+from tradeoff.loss.line import TRUST, LineLaw, Piece
 
 import tradeoff as to
 from tradeoff.errors import DomainError
 from tradeoff.families.densities import LinePair
 from tradeoff.loss.density import Density
-from tradeoff.loss.line import TRUST, LineLaw, Piece
 
 LOSSES = np.array([-6.0, -1.0, -0.3, 0.0, 0.2, 0.7, 1.0, 2.5, 12.0])
 ALPHAS = np.array([0.0, 1e-8, 0.01, 0.3, 0.8, 0.999, 1.0])

@@ -15,7 +15,6 @@ from hypothesis import strategies as some
 
 import tradeoff as to
 from tradeoff.errors import DomainError
-from tradeoff.families.scipy_laws import ScipyLaw
 
 COUNTS = some.lists(some.integers(0, 9), min_size=1, max_size=5).filter(any)
 EVEN = to.from_masses([1], [1])

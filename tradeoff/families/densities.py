@@ -32,7 +32,13 @@ class RealLinePair(TradeOff):
     symmetric: bool = False
 
     def __init__(
-        self, law: RealLineLaw, name: str, key: Hashable, assumptions: tuple[str, ...], *, symmetric: bool = False
+        self,
+        law: RealLineLaw,
+        name: str,
+        key: Hashable,
+        assumptions: tuple[str, ...],
+        *,
+        symmetric: bool = False,
     ) -> None:
         self._law, self.name, self.key = law, name, key
         self.assumptions, self.symmetric = assumptions, symmetric
@@ -50,7 +56,9 @@ class RealLinePair(TradeOff):
         lower = np.where(np.abs(epsilon) > _FARTHEST, 0.0, lower)
         # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) of the other order.
         below = np.minimum(epsilon, 0.0)
-        low, most = where(epsilon >= 0, Bounds(lower, upper), exp(below) * Bounds(lower, upper) - expm1(below))
+        low, most = where(
+            epsilon >= 0, Bounds(lower, upper), exp(below) * Bounds(lower, upper) - expm1(below)
+        )
         lost, far = self.mass_at_infinity, epsilon >= self.sup_loss
         return np.maximum(low, lost.lower), np.where(far, np.minimum(most, lost.upper), most)
 
@@ -85,7 +93,10 @@ class RealLinePair(TradeOff):
         return self._origin or other
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RealLinePair) and (self.key, self.assumptions) == (other.key, other.assumptions)
+        return isinstance(other, RealLinePair) and (self.key, self.assumptions) == (
+            other.key,
+            other.assumptions,
+        )
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -147,7 +158,7 @@ def from_densities(
             )
         sides.append(_Checked(density, name))
     laws = [Density(side, side.name, ends, cuts=places or (), least_log=-700.0) for side in sides]
-    found = find_pieces(*laws, places)
+    found = find_pieces(laws[0], laws[1], places)
     trust = f"p and q are right to a share of {TRUST:g}, and smooth where the quadrature found them to be."
     names = (str(getattr(each, "__name__", type(each).__name__)) for each in (p, q))
     key = (p, laws[0].mass.tobytes(), q, laws[1].mass.tobytes(), tuple(places or ()), ends)
@@ -197,7 +208,7 @@ def describe_pieces(found: Found, breaks: Sequence[float] | None, loc: float = 0
     places = ", ".join(f"{loc + x:.6g}" for x in found.turns) or "none"
     how = "found among" if breaks is None else "given, and checked at"
     return (
-        f"log(q/p) turns only at these points: {places}; they were {how} {found.count} points, and beyond "
+        f"log(q/p) turns only at these points: {places}; they were {how} {found.looked} points, and beyond "
         f"{REACH:.2g} and within {CLOSEST:.2g} of 0 densities go on as in the octaves before."
     )
 
@@ -214,6 +225,7 @@ def _check_support(support: Any) -> tuple[float, float]:
     found = reals("support", support)
     if found.shape != (2,) or not found[0] < found[1] or found[0] >= REACH or found[1] <= -REACH:
         raise DomainError(
-            f"support must be two numbers, the smaller first, with a point within {REACH:.2g}, got {shown(support)}"
+            f"support must be two increasing numbers with a point within {REACH:.2g} between, "
+            f"got {shown(support)}"
         )
     return float(found[0]), float(found[1])

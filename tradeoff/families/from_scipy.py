@@ -86,7 +86,9 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
             loc, first, second = start, first.at(0.0), second.at(stop - start)
     laws = first.density, second.density
     found = find_pieces(*laws, places)
-    words = dict.fromkeys((first.trust, second.trust, *describe_totals(laws), describe_pieces(found, breaks, loc)))
+    words = dict.fromkeys(
+        (first.trust, second.trust, *describe_totals(laws), describe_pieces(found, breaks, loc))
+    )
     key = first.key, second.key, tuple(places or ())
     return RealLinePair(found.law, f"T({ScipyLaw(p)}, {ScipyLaw(q)})", key, tuple(words))
 
@@ -97,7 +99,11 @@ def _known(p: ScipyLaw, q: ScipyLaw) -> TradeOff | None:
         return Identity()
     shift = q.values["loc"] - p.values["loc"]
     exact = Fraction(shift) == Fraction(q.values["loc"]) - Fraction(p.values["loc"])
-    if (p.name, p.values) != (q.name, {**q.values, "loc": p.values["loc"]}) or not exact or p.name not in KNOWN:
+    if (
+        (p.name, p.values) != (q.name, {**q.values, "loc": p.values["loc"]})
+        or not exact
+        or p.name not in KNOWN
+    ):
         return None
     return LocationShift(p.distribution, shift)
 

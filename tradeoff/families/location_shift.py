@@ -1,4 +1,4 @@
-"""Shifts of one law: f = T(X, X + theta), in closed form, in analysis, or by quadrature of SciPy's density."""
+"""Shifts of one law: f = T(X, X + theta), in closed form or by quadrature of the density."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ from tradeoff.loss.monotone_pieces import find_pieces
 from tradeoff.loss.panels import Shape
 from tradeoff.loss.shifted import ShiftLaw
 
-_SHIFTS = (1e-290, 500.0)  # shifts in scales for which losses of analysed laws have digits, and e^loss is a float
+_SHIFTS = (
+    1e-290,
+    500.0,
+)  # shifts in scales for which losses of analysed laws have digits, and e^loss is a float
 _MAX_SHIFT = 1e9  # shifts in scales of all other laws
 
 _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # whose other order is the other's shift
@@ -59,7 +62,7 @@ def _never(_: Mapping[str, float]) -> bool:
 
 
 class _Known(NamedTuple):
-    """Proved facts about a law: the shapes for which L is monotone but for ``turns``, or both orders agree."""
+    """The shapes of a law for which L is monotone but for ``turns``, and for which both orders agree."""
 
     holds: Callable[[Mapping[str, float]], bool] = _always
     symmetric: Callable[[Mapping[str, float]], bool] = _never
@@ -108,9 +111,9 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     distribution
         Frozen distribution of ``scipy.stats``, of any location and scale. norm, laplace and uniform are
         Gaussian, Laplace and TotalVariation, their parameter rounded up; logistic, hypsecant, gumbel_r and
-        gumbel_l are proved; of expon, halfnorm, truncexpon, semicircular, truncnorm, triang, gennorm with
-        beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy SciPy's densities are integrated, which
-        ``assumptions`` of the curve state.
+        gumbel_l are proved. Of expon, halfnorm, truncexpon, semicircular, truncnorm, triang, gennorm with
+        beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy the densities of SciPy are integrated;
+        ``assumptions`` of the curve state that.
     shift
         Real number in the unit of the distribution, of 1e-290 to 500 scales for proved laws, of up to 1e9 for
         others. A negative shift is the other order.
@@ -182,7 +185,7 @@ class LogConcaveShift(TradeOff):
         self.name, self.arguments, self.shift = name, arguments, shift
         self.scale = dict(arguments)["scale"]
         theta = abs(shift) / Fraction(self.scale)
-        self.theta = number("shift/scale", float(min(theta, MOST)), *_SHIFTS)
+        self.theta = number("shift/scale", float(min(theta, Fraction(MOST))), *_SHIFTS)
         self._exact_theta = self.theta == theta  # else it is rounded, once
 
     @cached_property

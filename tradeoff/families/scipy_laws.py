@@ -114,12 +114,17 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
         )
     generator = distribution.dist
     shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
-    values = {**_PLAIN, **dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False))}
+    values: dict[str, Any] = {
+        **_PLAIN,
+        **dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False)),
+    }
     values.update(distribution.kwds)
     try:
         found = {name: float(value) for name, value in values.items()}
     except (TypeError, ValueError, OverflowError) as error:
-        raise DomainError(f"parameters of {generator.name} must be single numbers, got {shown(values)}") from error
+        raise DomainError(
+            f"parameters of {generator.name} must be single numbers, got {shown(values)}"
+        ) from error
     number(f"loc of {generator.name}", found["loc"], open_low=True, open_high=True)
     number(f"scale of {generator.name}", found["scale"], 0, open_low=True, open_high=True)
     same: Any = getattr(scipy.stats, generator.name, None)

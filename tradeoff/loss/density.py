@@ -86,9 +86,9 @@ class Density:
         self.total, off = float(np.sum(mass)), float(np.sum(error))
         if not (abs(self.total - 1) <= _NORMALISED + off and off <= _MAX_ERROR):
             raise DomainError(
-                f"the density of {name} must integrate to 1 within {_NORMALISED:g}, got {self.total:.10g} with "
-                f"error {off:.2g}; divide it by its integral, give its support or breaks next to its peaks, or "
-                "place poles and narrow peaks at 0"
+                f"the density of {name} must integrate to 1 within {_NORMALISED:g}, got {self.total:.10g} "
+                f"with error {off:.2g}; divide it by its integral, give its support or breaks next to its "
+                "peaks, or place poles and narrow peaks at 0"
             )
         self.total = self.total if abs(self.total - 1) > off else 1.0
         self._log_total = float(np.log(self.total))
@@ -105,15 +105,16 @@ class Density:
         return np.where(inside & (value >= self._least_log), value, -np.inf)
 
     def bound_mass(self, x: Array, y: Array) -> Bounds:
-        """Bound P(x < X < y), x <= y; the error is relative to that mass, and rounding to the smaller tail."""
-        first, last = (
-            np.clip(np.searchsorted(self.edges, at, side) - 1, 0, len(self.mass) - 1)
-            for at, side in ((x, "right"), (y, "left"))
-        )
+        """Bound P(x < X < y), x <= y, with an error relative to it but for rounding of the smaller tail."""
+        most = len(self.mass) - 1
+        first = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, most)
+        last = np.clip(np.searchsorted(self.edges, y, side="left") - 1, 0, most)
         low, high = np.clip(x, self.edges[0], self.edges[-1]), np.clip(y, self.edges[0], self.edges[-1])
         apart = last > first
         middle = np.where(apart, self.edges[first + 1], high), np.where(apart, self.edges[last], high)
-        parts = np.sum(self._part(np.array([first, last]), np.array([low, middle[1]]), np.array([middle[0], high])), 1)
+        parts = np.sum(
+            self._part(np.array([first, last]), np.array([low, middle[1]]), np.array([middle[0], high])), 1
+        )
         from_left, from_right = self._left[0, last], self._right[0, first + 1]
         between = np.where(
             from_left < from_right,
@@ -121,7 +122,9 @@ class Density:
             self._right[:, first + 1] - self._right[:, last],
         )
         mass, error = parts + np.where(last > first + 1, between, 0.0)
-        error += np.where(last > first + 1, 2 * len(self.mass) * UNIT * np.minimum(from_left, from_right), 0.0)
+        error += np.where(
+            last > first + 1, 2 * len(self.mass) * UNIT * np.minimum(from_left, from_right), 0.0
+        )
         error = np.where(high > low, error * (1 + 8 * UNIT) + TINY, 0.0)
         return Bounds(np.maximum(mass - error, 0.0), np.where(high > low, mass + error, 0.0))
 
@@ -136,7 +139,7 @@ class Density:
     def _first_edges(self, centres: Sequence[tuple[float, float]]) -> Array:
         low, high = max(self.support[0], -REACH), min(self.support[1], REACH)
         around = [centre + scale * sign * _FEW_STEPS for centre, scale in centres for sign in (-1.0, 1.0)]
-        even = np.linspace(low, high, 33) if high - low < REACH else []
+        even = np.linspace(low, high, 33) if high - low < REACH else np.zeros(0)
         places = np.concatenate([-_STEPS, _STEPS, self.cuts, [low, high], even, *around])
         return np.unique(places[(places >= low) & (places <= high)])
 
@@ -146,7 +149,7 @@ class Density:
         keep = ~((start < CLOSEST) & (stop > -CLOSEST))
         start, stop = start[keep], stop[keep]
         mass, rounding = self._integrate(start, stop)
-        accepted, count = [], 0
+        accepted = []
         for depth in range(2000):
             middle = start + _CUT * (stop - start)
             (left, left_off), (right, right_off) = (
@@ -155,21 +158,30 @@ class Density:
             )
             difference = np.abs(left + right - mass)
             tolerance = _AGREED * 2.0 ** max(depth - _DEPTH, 0)
-            done = (difference <= np.maximum(tolerance * (left + right), rounding))
+            done = difference <= np.maximum(tolerance * (left + right), rounding)
             done |= (middle <= start) | (middle >= stop)
-            accepted.append(np.array([start, stop, left + right, difference + np.where(np.isinf(rounding), 0.0, rounding) + TINY])[:, done])
-            count += np.count_nonzero(done)
+            accepted.append(
+                np.array(
+                    [
+                        start,
+                        stop,
+                        left + right,
+                        difference + np.where(np.isinf(rounding), 0.0, rounding) + TINY,
+                    ]
+                )[:, done]
+            )
             more = ~done
             if not more.any():
                 break
-            if count + np.count_nonzero(more) > _MAX_PANELS:
+            if np.count_nonzero(more) + sum(panels.shape[1] for panels in accepted) > _MAX_PANELS:
                 raise DomainError(
-                    f"the density of {self.name} must be smooth between its breaks: its integral needs more than "
+                    f"the density of {self.name} must be smooth between its breaks, but needs more than "
                     f"{_MAX_PANELS} panels; give the breaks, or place its narrow parts near 0"
                 )
             start, stop = np.append(start[more], middle[more]), np.append(middle[more], stop[more])
             mass, rounding = np.append(left[more], right[more]), np.append(left_off[more], right_off[more])
-        return tuple(np.concatenate(accepted, axis=1))  # type: ignore[return-value]
+        begins, ends, masses, errors = np.concatenate(accepted, axis=1)
+        return begins, ends, masses, errors
 
     def _integrate(self, start: Array, stop: Array) -> tuple[Array, Array]:
         """Return integrals over panels, and the rounding of nodes and of exponentials."""
@@ -177,12 +189,16 @@ class Density:
         log = np.asarray(self._log_density(x.ravel())).reshape(x.shape) - self._log_total
         if not (log < _OVERFLOW).all():
             at = x[~(log < _OVERFLOW)][0]
-            raise DomainError(f"the density of {self.name} must be finite, but is not at {at:.6g}; place poles at 0")
+            raise DomainError(
+                f"the density of {self.name} must be finite, but is not at {at:.6g}; place poles at 0"
+            )
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             value = np.exp(log)
             rounding = _ROUNDED * np.nan_to_num(np.abs(log) * value)
         moved = _MOVED * np.maximum(np.abs(start), np.abs(stop)) * np.ptp(value, axis=1)
-        rounding = np.where(np.max(log, axis=1) < _UNDERFLOW, np.inf, moved + applied(rounding, _weights()) * half)
+        rounding = np.where(
+            np.max(log, axis=1) < _UNDERFLOW, np.inf, moved + applied(rounding, _weights()) * half
+        )
         return applied(value, _weights()) * half, rounding
 
     def _part(self, panel: Index, start: Array, stop: Array) -> Array:
@@ -214,7 +230,9 @@ def _extrapolate(start: Array, mass: Array, low: float, high: float) -> float:
 
 def _nodes(start: Array, stop: Array) -> Array:
     """Return the nodes of panels, the outermost next to the ends: a density may jump there."""
-    x = (start + stop)[:, None] / 2 + (stop - start)[:, None] / 2 * np.cos(np.pi * np.arange(_DEGREE + 1) / _DEGREE)
+    x = (start + stop)[:, None] / 2 + (stop - start)[:, None] / 2 * np.cos(
+        np.pi * np.arange(_DEGREE + 1) / _DEGREE
+    )
     low, high = np.nextafter(start, np.inf), np.nextafter(stop, -np.inf)
     return np.where((low <= high)[:, None], np.clip(x, low[:, None], np.maximum(low, high)[:, None]), x)
 
@@ -225,4 +243,6 @@ def _weights() -> Array:
     k = np.arange(_DEGREE + 1)
     moments = np.where(k % 2, 0.0, 2 / (1.0 - np.where(k % 2, 0, k) ** 2))
     nodes = np.cos(np.pi * k / _DEGREE)
-    return np.linalg.solve(np.polynomial.chebyshev.chebvander(nodes, _DEGREE).T, moments)
+    return np.asarray(
+        np.linalg.solve(np.polynomial.chebyshev.chebvander(nodes, _DEGREE).T, moments), dtype=float
+    )

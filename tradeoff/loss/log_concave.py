@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
-from scipy.special import gammaincc, gammainccinv, gammaln
 
-from tradeoff.intervals.rounding import TINY, UNIT, Array, around
+from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.loss.panels import LEAST, Shape, walk
 
 # Distance of the first panel from a kink, over the shift: less mass lies between than any slack says.
@@ -46,45 +43,8 @@ def _log_quotient_slope(x: Array, t: float) -> Array:
     return np.asarray(-2 * np.expm1(-2 * t) * np.exp(t - a - b) / fall)
 
 
-class _Even(Shape):
-    """A density symmetric about 0: L(x) is odd about theta/2, and f = f^-1."""
-
-    tail_units, tail_floor = 64.0, 0.0
-    """What ``upper_tail`` errs by beside what its logarithm does: in units of itself, and at all."""
-
-    def upper_tail(self, x: Array) -> Array:
-        """Return P(X > x) for x >= 0."""
-        raise NotImplementedError
-
-    def upper_quantile(self, tail: Array) -> Array:
-        """Return x >= 0 with P(X > x) = tail, roughly."""
-        raise NotImplementedError
-
-    def beta(self, alpha: Array) -> tuple[Array, Array]:
-        # Trust only the tail, not its inverse: the residual of the quantile, over the hazard rate, is its
-        # error.
-        near = np.minimum(alpha, 1 - alpha)
-        inside = near > 0
-        x = np.where(inside, self.upper_quantile(np.where(inside, near, 0.25)), 0.0)
-        tail, density = self.upper_tail(x), np.exp(self.log_p(x))
-        # Tails and densities err by the stiffness for each unit of their logarithm.
-        ulps = self.tail_units + 2 * self.stiffness * (1 + np.minimum(-self.log_p(x), LEAST))
-        residual = np.abs(tail - near) + ulps * UNIT * near + self.tail_floor
-        error = residual / np.where(density > 0, density, 1.0)
-        y = np.where(alpha <= 0.5, x, -x) - self.theta
-        far = self.upper_tail(np.abs(y))
-        ulps = self.tail_units + 2 * self.stiffness * (1 + np.minimum(-self.log_p(y), LEAST))
-        rounding = UNIT * far * ulps + self.tail_floor
-        width = 2 * np.exp(self.log_p(y)) * (error + 2 * UNIT * (np.abs(x) + self.theta)) + rounding
-        value = np.where(y < 0, far, 1 - far)
-        # A difference from 1, and a sum.
-        low, high = np.maximum(value - width, 0.0) * (1 - 4 * UNIT), (value + width) * (1 + 4 * UNIT) + TINY
-        edge = alpha == 0
-        return np.where(edge, 1 - 4 * UNIT, np.where(alpha == 1, 0.0, low)), np.where(edge, 1.0, high)
-
-
-class _Cosh(_Even):
-    """Density in proportion to cosh(x/scale)^-scale: |L| < theta."""
+class _Cosh(Shape):
+    """Density in proportion to cosh(x/scale)^-scale: |L| < theta, and L is odd about theta/2."""
 
     scale: float
     log_scale: float
@@ -136,11 +96,12 @@ class HyperbolicSecant(_Cosh):
         x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
         return x, _placed(x, self.theta)
 
-    def upper_tail(self, x: Array) -> Array:
-        return 2 / np.pi * np.arctan(np.exp(-x))
-
-    def upper_quantile(self, tail: Array) -> Array:
-        return -np.log(np.tan(np.pi / 2 * tail))
+    def beta(self, alpha: Array) -> tuple[Array, Array]:
+        # P(X > x) = 2/pi atan e^-x; tan next to pi/2 is the inverse of tan next to 0, which does not cancel.
+        near = np.tan(np.pi / 2 * np.minimum(alpha, 1 - alpha))
+        with np.errstate(divide="ignore"):
+            quotient = np.where(alpha < 0.5, 1 / near, near)
+        return around(2 / np.pi * np.arctan(np.exp(-self.theta) * quotient), 32 + 4 * self.theta)
 
 
 class Gumbel(Shape):

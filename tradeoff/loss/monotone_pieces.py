@@ -11,12 +11,14 @@ import numpy as np
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.density import CLOSEST, REACH, Density
+from tradeoff.loss.density import CLOSEST, Density
 from tradeoff.loss.real_line import MARGIN, Piece, RealLineLaw, log_ratio
 
 _FAN = 64  # parts into which the floats between two points are cut at once, to find where L turns
 _NEAR = 8 * UNIT  # relative distance from an end at which its neighbours lie
-_STEADY = 1.5  # most that L changes up to an end at which it is known, in changes between the two points before
+_STEADY = (
+    1.5  # most that L changes up to an end at which it is known, in changes between the two points before
+)
 _FADED = -600.0  # log-density from which on a density may go on below the least float
 _MAX_PIECES = 1000
 
@@ -26,7 +28,7 @@ class Found(NamedTuple):
 
     law: RealLineLaw
     turns: tuple[float, ...]
-    count: int
+    looked: int
 
 
 def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bounded: bool = False) -> Found:
@@ -46,16 +48,7 @@ def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bound
     DomainError
         If L turns between the breaks, or more than a thousand times.
     """
-    strips = _strips(p, q, breaks or ())
-    x = np.union1d(p.points, q.points)
-    x = np.union1d(x, [y for low, high in strips for y in (*_beside(low, -1.0), *_beside(high, 1.0))])
-    for low, high in strips:
-        x = x[(x < low) | (x > high)]
-    kinds = _kinds(p, q, x)
-    for k in np.flatnonzero(np.diff(kinds)):
-        if not any(x[k] < low and high < x[k + 1] for low, high in strips):
-            strips.append(_change(p, q, x[k], x[k + 1], kinds[k]))
-    strips.sort()
+    strips, x = _scan(p, q, breaks or ())
     lost, unknown, pieces, turns = [Bounds(0.0, 0.0)] * 2, [0.0, 0.0], [], list(breaks or ())
     for low, high in strips:
         for i, side in enumerate((p, q)):  # a rounded end may lie outside its float: twice
@@ -82,12 +75,36 @@ def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bound
                 unknown[i] += float(mass.upper)
     if len(pieces) > _MAX_PIECES:
         raise DomainError(
-            f"log(q/p) turns {len(pieces)} times, more than {_MAX_PIECES}; give smooth densities, or their breaks"
+            f"log(q/p) must turn at most {_MAX_PIECES} times, but turns {len(pieces)} times; "
+            "give smooth densities, or their breaks"
         )
     if bounded:
-        least, most = min(min(piece.low[1:-1]) for piece in pieces), max(max(piece.high[1:-1]) for piece in pieces)
-        pieces = [Piece(each.x, np.maximum(each.low, least), np.minimum(each.high, most)) for each in pieces]
-    return Found(RealLineLaw(p, q, tuple(pieces), (lost[0], lost[1]), (unknown[0], unknown[1])), tuple(sorted(turns)), len(x))
+        pieces = _bounded(pieces)
+    return Found(
+        RealLineLaw(p, q, tuple(pieces), (lost[0], lost[1]), (unknown[0], unknown[1])),
+        tuple(sorted(turns)),
+        len(x),
+    )
+
+
+def _bounded(pieces: Sequence[Piece]) -> list[Piece]:
+    """Bound L at unknown ends by what it is elsewhere."""
+    low, high = min(min(each.low[1:-1]) for each in pieces), max(max(each.high[1:-1]) for each in pieces)
+    return [Piece(each.x, np.maximum(each.low, low), np.minimum(each.high, high)) for each in pieces]
+
+
+def _scan(p: Density, q: Density, breaks: Sequence[float]) -> tuple[list[tuple[float, float]], Array]:
+    """Return the strips in which a density begins or ends, and the points outside at which L is evaluated."""
+    strips = _strips(p, q, breaks)
+    x = np.union1d(p.points, q.points)
+    x = np.union1d(x, [y for low, high in strips for y in (*_beside(low, -1.0), *_beside(high, 1.0))])
+    for low, high in strips:
+        x = x[(x < low) | (x > high)]
+    kinds = _kinds(p, q, x)
+    for k in np.flatnonzero(np.diff(kinds)):
+        if not any(x[k] < low and high < x[k + 1] for low, high in strips):
+            strips.append(_change(p, q, x[k], x[k + 1], kinds[k]))
+    return sorted(strips), x
 
 
 def _strips(p: Density, q: Density, breaks: Sequence[float]) -> list[tuple[float, float]]:
@@ -109,7 +126,7 @@ def _strips(p: Density, q: Density, breaks: Sequence[float]) -> list[tuple[float
 
 def _beside(x: float, way: float) -> tuple[float, float]:
     """Return two points next to a place."""
-    step = max(_NEAR * abs(x), CLOSEST)
+    step = max(_NEAR * abs(x), CLOSEST) if np.isfinite(x) else 0.0
     return x + way * step, x + 2 * way * step
 
 
@@ -169,10 +186,9 @@ def _turn(p: Density, q: Density, low: float, high: float, way: int) -> float:
 
 def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
     """Return the piece between two ends."""
-    beside = np.concatenate([_beside(end, way) for end, way in ((low, 1.0), (high, -1.0)) if np.isfinite(end)] or [x])
-    inner = np.union1d(x, beside)
-    inner = inner[(inner >= np.min(beside)) & (inner <= np.max(beside))] if np.isfinite([low, high]).all() else inner
-    inner = inner[(inner > low) & (inner < high)]
+    near = np.array([_beside(low, 1.0), _beside(high, -1.0)])
+    inner = np.union1d(x, near[np.isfinite([low, high])])
+    inner = inner[(inner >= near[0, 0]) & (inner <= near[1, 0]) & (inner > low) & (inner < high)]
     loss, margin = log_ratio(p, q, inner)
     seen = np.isfinite(loss)
     if not seen.any():
@@ -191,7 +207,7 @@ def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
 
 
 def _at_end(p: Density, q: Density, end: float, way: float) -> tuple[float, float]:
-    """Return L at an end and its error, infinite where L does not come to the end as steadily as next to it."""
+    """Return L at an end and its error: infinite where L changes more up to the end than next to it."""
     if np.isinf(end):
         return 0.0, np.inf
     loss, margin = log_ratio(p, q, np.array([end, *_beside(end, way)]))
@@ -203,10 +219,12 @@ def _at_end(p: Density, q: Density, end: float, way: float) -> tuple[float, floa
 
 def _order(x: float) -> int:
     """Map floats to integers in their order, neighbours to neighbours."""
-    bits = int(np.float64(x).view(np.int64))
-    return bits if bits >= 0 else -(bits & (2**63 - 1))
+    bits = int(np.float64(abs(x)).view(np.int64))
+    return bits if x >= 0 else -bits
 
 
 def _float(order: int) -> float:
     """Invert ``_order``."""
-    return float(np.int64(order).view(np.float64)) if order >= 0 else -float(np.int64(-order).view(np.float64))
+    return (
+        float(np.int64(order).view(np.float64)) if order >= 0 else -float(np.int64(-order).view(np.float64))
+    )

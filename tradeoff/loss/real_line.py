@@ -41,8 +41,8 @@ class Piece(NamedTuple):
 class RealLineLaw:
     """Law of L on its pieces.
 
-    ``lost`` are the masses of P where q = 0, and of Q where p = 0; ``unknown`` bounds those of P and Q at which
-    the loss may be any.
+    ``lost`` are the masses of P where q = 0, and of Q where p = 0; ``unknown`` bounds those of P and Q at
+    which the loss may be any.
     """
 
     first: Density
@@ -71,9 +71,9 @@ class RealLineLaw:
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
         """Bound delta(eps) for eps >= 0.
 
-        Rejecting where L >= eps for certain bounds delta from below, by Q - e^eps P or, at eps + 40, by
-        (1 - e^-40) Q. Between the places where L < eps and L >= eps for certain, where L is at most t, at most
-        (1 - e^(eps - t)) Q is missed.
+        Rejecting where L >= eps is certain bounds delta from below, by Q - e^eps P or, at eps + 40, by
+        (1 - e^-40) Q. It misses at most (1 - e^(eps - t)) Q between the places where L < eps and L >= eps are
+        certain, where L is at most t.
         """
         n = len(epsilon)
         losses = np.append(epsilon, epsilon + _CERTAIN)
