@@ -26,14 +26,6 @@ Noise = tuple[Function, Function]
 """Log-density, and P(X > x)."""
 
 
-def gennorm(power: float) -> Noise:
-    def above(x: Any) -> Any:
-        tail = MP.gammainc(1 / MP.mpf(power), abs(x) ** MP.mpf(power), regularized=True) / 2
-        return tail if x > 0 else 1 - tail
-
-    return lambda x: -(abs(x) ** MP.mpf(power)), above
-
-
 NOISES: dict[str, tuple[Any, Noise]] = {
     "logistic": (st.logistic(), (lambda x: -x - 2 * MP.log1p(MP.exp(-x)), lambda x: 1 / (1 + MP.exp(x)))),
     "hypsecant": (
@@ -45,8 +37,6 @@ NOISES: dict[str, tuple[Any, Noise]] = {
         (lambda x: -x - MP.exp(-x), lambda x: -MP.expm1(-MP.exp(-x))),
     ),
     "gumbel_l": (st.gumbel_l(), (lambda x: x - MP.exp(x), lambda x: MP.exp(-MP.exp(x)))),
-    "gennorm 1.3": (st.gennorm(1.3), gennorm(1.3)),
-    "gennorm 3": (st.gennorm(3), gennorm(3.0)),
 }
 
 
@@ -138,7 +128,7 @@ def test_a_lattice_is_as_close_where_the_mass_of_a_law_ends_on_a_step() -> None:
     assert float((high - low) / high) < 3e-5
 
 
-SHIFT = certified("gennorm 3", 0.21)
+SHIFT = certified("logistic", 0.21)
 
 
 @pytest.mark.parametrize(
@@ -148,12 +138,9 @@ SHIFT = certified("gennorm 3", 0.21)
         {"theta": "0"},
         {"theta": "-1"},
         {"theta": "x"},
-        {"density": "logistic"},
+        {"density": "hypsecant"},
         {"density": "norm"},
-        {"power": 1.0},
-        {"power": 3.01},
-        {"power": "3"},
-        {"power": None},
+        {"power": 3.0},
     ],
     ids=str,
 )

@@ -51,7 +51,6 @@ FAMILIES = [
     ShuffledRandomizers(epsilon=1.0, records=100).curve(),
     to.GaussianMixtures({0: 1}, {0: Fraction(9, 10), 1: Fraction(1, 10)}, 0.7),
     to.LocationShift(scipy.stats.gumbel_r(scale=2), 1),
-    to.LocationShift(scipy.stats.gennorm(1.5, scale=2), -1),
     to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0]),
     to.PiecewiseLinear([0.0, 1e-300, 1 - 1e-16, 1.0], [1.0, 1 - 1e-16, 1e-300, 0.0]),
 ]
