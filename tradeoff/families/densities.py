@@ -15,7 +15,7 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, where
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.density import CLOSEST, REACH, TRUST, Density
+from tradeoff.loss.density import CLOSEST, LEAST_LOG, REACH, TRUST, Density
 from tradeoff.loss.monotone_pieces import Found, find_pieces
 from tradeoff.loss.real_line import RealLineLaw
 
@@ -157,7 +157,7 @@ def from_densities(
                 "or two laws of scipy.stats to from_scipy"
             )
         sides.append(_Checked(density, name))
-    laws = [Density(side, side.name, ends, cuts=places or (), least_log=-700.0) for side in sides]
+    laws = [Density(side, side.name, ends, cuts=places or (), least_log=LEAST_LOG) for side in sides]
     found = find_pieces(laws[0], laws[1], places)
     trust = f"p and q are right to a share of {TRUST:g}, and smooth where the quadrature found them to be."
     names = (str(getattr(each, "__name__", type(each).__name__)) for each in (p, q))

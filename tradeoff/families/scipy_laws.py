@@ -12,13 +12,14 @@ import numpy as np
 from tradeoff.curves.parameters import number
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.density import TRUST, Density
+from tradeoff.loss.density import LEAST_LOG, PROBES, TRUST, Density
 
 FOREIGN = "own "  # what the name of a law begins with that is not SciPy's: no name of SciPy's has a space
 
 # Methods that a frozen law shares with its generator, unless it was patched.
 _METHODS = frozenset({"pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf", "support"})
 
+_DEEP = -750.0  # no float has a logarithm below this
 _PLAIN = {"loc": 0.0, "scale": 1.0}
 Arguments = tuple[tuple[str, float], ...]  # parameters by name, location and scale among them
 
@@ -65,7 +66,14 @@ class ScipyLaw:
         plain = self.bins[0] if self.bins else self.origin(**{**self.values, **_PLAIN}).support()
         exact = {Fraction(loc) + Fraction(scale) * Fraction(float(x)) for x in plain if np.isfinite(x)}
         rounded = [end for end in (*self.support, *cuts) if np.isfinite(end) and Fraction(end) not in exact]
-        return Density(self._log_density, str(self), self.support, centres, cuts, rounded=rounded)
+        # Some logarithms are those of a density that underflows, and are not known below the floats.
+        probes = loc + scale * np.append(-PROBES, PROBES)
+        logs = self._log_density(probes[(probes > self.support[0]) & (probes < self.support[1])])
+        underflows = np.isneginf(logs).any() and np.min(logs, initial=0.0, where=np.isfinite(logs)) > _DEEP
+        least = LEAST_LOG if underflows else -np.inf
+        return Density(
+            self._log_density, str(self), self.support, centres, cuts, rounded=rounded, least_log=least
+        )
 
     def _log_density(self, x: Array) -> Array:
         with np.errstate(all="ignore"):

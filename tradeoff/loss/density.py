@@ -20,15 +20,15 @@ _NORMALISED = 1e-9  # most by which an integral may miss 1 before it is refused
 _MAX_ERROR = 1e-6  # most that the error of an integral may be
 _AGREED = 2e-13  # relative difference of a panel and its halves at which it is accepted
 _DEPTH = 8  # halvings after which that doubles each time: noise is charged instead of resolved
-_DEGREE = 32
+_DEGREE = 32  # of the polynomials that a panel integrates exactly
 _CUT = 0.382  # where a panel is cut: a simple share would hide waves of that period
 _MOVED = 8 * UNIT  # relative rounding of a node, in the quadrature and in (x - loc)/scale
 _OVERFLOW = 709.0  # log-density above which it is not a float
 _ROUNDED = 16 * UNIT  # relative error of an exponential, in units of its argument
-_UNDERFLOW = -700.0  # log-density below which it may have lost digits, and is not resolved further
+LEAST_LOG = -700.0  # log-density below which a density may have lost digits, and is not resolved further
 _LEAST = 1e-300  # least mass of a tail in which a law is looked at
-_MAX_PANELS = 100_000
-_STEPS = 4.0 ** np.arange(-500.0, 250.0)  # first edges of panels around 0
+_MAX_PANELS = 100_000  # a density that needs more is noise
+PROBES = 4.0 ** np.arange(-500.0, 250.0)  # first edges of panels around 0
 _FEW_STEPS = 4.0 ** np.arange(-30.0, 31.0)  # and around other places, in scales
 
 
@@ -140,7 +140,7 @@ class Density:
         low, high = max(self.support[0], -REACH), min(self.support[1], REACH)
         around = [centre + scale * sign * _FEW_STEPS for centre, scale in centres for sign in (-1.0, 1.0)]
         even = np.linspace(low, high, 33) if high - low < REACH else np.zeros(0)
-        places = np.concatenate([-_STEPS, _STEPS, self.cuts, [low, high], even, *around])
+        places = np.concatenate([-PROBES, PROBES, self.cuts, [low, high], even, *around])
         return np.unique(places[(places >= low) & (places <= high)])
 
     def _adapt(self, edges: Array) -> tuple[Array, Array, Array, Array]:
@@ -197,7 +197,7 @@ class Density:
             rounding = _ROUNDED * np.nan_to_num(np.abs(log) * value)
         moved = _MOVED * np.maximum(np.abs(start), np.abs(stop)) * np.ptp(value, axis=1)
         rounding = np.where(
-            np.max(log, axis=1) < _UNDERFLOW, np.inf, moved + applied(rounding, _weights()) * half
+            np.max(log, axis=1) < LEAST_LOG, np.inf, moved + applied(rounding, _weights()) * half
         )
         return applied(value, _weights()) * half, rounding
 

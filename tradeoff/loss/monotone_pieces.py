@@ -20,7 +20,7 @@ _STEADY = (
     1.5  # most that L changes up to an end at which it is known, in changes between the two points before
 )
 _FADED = -600.0  # log-density from which on a density may go on below the least float
-_MAX_PIECES = 1000
+_MAX_PIECES = 1000  # more turns are noise
 
 
 class Found(NamedTuple):
