@@ -18,11 +18,11 @@ import scipy.stats
 import sympy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tradeoff.certificates.verify.__main__ import main
 
 import tradeoff as to
 from tests.strategies import curves, exact_curves, float_curves
 from tradeoff import files, whole_files
-from tradeoff.certificates.verify.__main__ import main
 from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.exchange import curves as exchange
 from tradeoff.mechanisms import (
@@ -55,7 +55,6 @@ FAMILIES = [
     ShuffledRandomizers(epsilon=1.0, records=100).curve(),
     to.GaussianMixtures({0: 1}, {0: Fraction(9, 10), 1: Fraction(1, 10)}, 0.7),
     to.LocationShift(scipy.stats.gumbel_r(scale=2), 1),
-    to.LocationShift(scipy.stats.gennorm(1.5, scale=2), -1),
     to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0]),
     to.PiecewiseLinear([0.0, 1e-300, 1 - 1e-16, 1.0], [1.0, 1 - 1e-16, 1e-300, 0.0]),
 ]
