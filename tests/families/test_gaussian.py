@@ -71,7 +71,7 @@ def test_squares_add_exactly_in_any_order() -> None:
     assert to.Gaussian(0.3).group(3).group(2) == to.Gaussian(0.3).group(6)
     assert to.Gaussian(math.inf).group(0) == to.Identity()
     assert step.group(3) ** 2 == to.Gaussian.from_weight(18 * F(0.1) ** 2)
-    with pytest.raises(DomainError, match="mu must be"):
+    with pytest.raises(DomainError, match="square must be"):
         to.Gaussian.from_weight(F(-1))
 
 

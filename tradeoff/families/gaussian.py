@@ -91,7 +91,9 @@ class Gaussian(ClosedForm):
     @classmethod
     def from_weight(cls, square: Fraction) -> Gaussian:
         """Return the curve of an exact mu^2 >= 0."""
-        curve = cls(upper_float(sqrt(to_balls(square))))
+        curve = cls(0.0)
+        real("square", square, 0)
+        object.__setattr__(curve, "mu", upper_float(sqrt(to_balls(square))))  # it may leave the working range
         if Fraction(curve.mu) ** 2 != square:
             object.__setattr__(curve, "square", square)
         return curve
