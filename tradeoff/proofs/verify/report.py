@@ -14,7 +14,7 @@ from tradeoff.errors import VerificationError
 
 @dataclass(frozen=True)
 class Check:
-    """An enclosure of a quantity, rounded outward, a side (``<=``, ``>=`` or ``>``), and the recorded number."""
+    """An enclosure of a quantity, rounded outward, a side (``<=``, ``>=``, ``>``), and the recorded value."""
 
     name: str
     lower: float
