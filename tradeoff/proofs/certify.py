@@ -160,7 +160,7 @@ def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | 
 
 def _choose_losses(claim: Certificate, effort: int) -> tuple[float, ...]:
     """Return losses about the supremum of 1 - delta(x) - e^x alpha that bound beta closely."""
-    coarse, profile, alpha = Profile(claim, 0), Profile(claim, effort), claim.at
+    coarse, profile, alpha = Profile(claim, 0), Profile(claim, min(effort, 1)), claim.at
 
     def gap(x: float) -> float:
         return math.exp(x) * alpha - float(coarse.at(x).rest.mid())

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 
 from flint import acb, arb, ctx
 
+from tradeoff.errors import VerificationError
 from tradeoff.proofs.verify.report import require
 
 Pair = tuple[arb, arb]  # numbers of P and of Q
@@ -225,14 +226,17 @@ class Bell(Density):
 
     def bound(self, c: arb, y: float, bits: int) -> arb:
         """Bound |M(c + iy')| for y' >= y along the line on which that is least."""
-        best = super().bound(c, y, bits)
+        best, last = super().bound(c, y, bits), arb.pos_inf()
         for shift in self.shifts(bits):
             key = float(c), bits, shift
-            if key not in self.known:
-                self.known[key] = self.shifted(c, bits, shift)
-            bound, best = self.known[key].bound(y), best.min(self.known[key].bound(y))
-            if bound > best:
+            try:
+                self.known[key] = self.known.get(key) or self.shifted(c, bits, shift)
+            except VerificationError:  # a shift too small for a quadrature
                 break
+            bound = self.known[key].bound(y)
+            if bound > last:  # it falls and then rises with the shift
+                break
+            best, last = best.min(bound), bound
         return best
 
 

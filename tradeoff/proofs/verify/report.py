@@ -14,10 +14,7 @@ from tradeoff.errors import VerificationError
 
 @dataclass(frozen=True)
 class Check:
-    """An enclosure of a quantity, a ``side`` (``"<="``, ``">="`` or ``">"``), and the recorded number.
-
-    ``lower`` and ``upper`` are rounded outward; losses are in nats.
-    """
+    """An enclosure of a quantity, rounded outward, a side (``<=``, ``>=``, ``>``), and the recorded value."""
 
     name: str
     lower: float
