@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from tradeoff.families.pure_dp import PureDP
     from tradeoff.families.symbolic import Symbolic
     from tradeoff.families.total_variation import TotalVariation
-    from tradeoff.files import load, save
     from tradeoff.intervals.bounds import Bounds
     from tradeoff.mechanisms.plan import Plan
     from tradeoff.operators.distance import distance
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from tradeoff.operators.subsample import subsample
     from tradeoff.report.compare import compare
     from tradeoff.report.plot import plot
+    from tradeoff.spec.saved_file import load, save
     from tradeoff.sweeps import sweep
 
     __version__: str
@@ -105,7 +105,6 @@ _HOMES = {
     "audits.empirical": ("empirical",),
     "certificates.issue": ("certify",),
     "certificates.verify": ("verify",),
-    "files": ("load", "save"),
     "intervals.bounds": ("Bounds",),
     "curves.contract": ("TradeOff",),
     "curves.piecewise_linear": ("PiecewiseLinear",),
@@ -133,6 +132,7 @@ _HOMES = {
     "operators.subsample": ("subsample",),
     "report.compare": ("compare",),
     "report.plot": ("plot",),
+    "spec.saved_file": ("load", "save"),
     "sweeps": ("sweep",),
 }
 _HOME_OF = {name: f"tradeoff.{home}" for home, names in _HOMES.items() for name in names}

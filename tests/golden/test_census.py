@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 import tradeoff as to
 from tradeoff.families.discrete import DiscreteGaussianCurve
-from tradeoff.spec.reading import load
+from tradeoff.spec import load
 
 TRUTH = json.loads((Path(__file__).parent / "census.json").read_text(encoding="utf-8"))
 LEVELS = TRUTH["levels"]

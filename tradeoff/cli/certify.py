@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from tradeoff.cli.questions import UNASKED, Flag, Output, Questions, Source, asked, composed, left_out, read
+from tradeoff.atomic_write import atomic_write, read_text
+from tradeoff.cli.questions import (
+    UNASKED,
+    Flag,
+    Output,
+    Questions,
+    Source,
+    asked,
+    composed,
+    left_out,
+    read,
+    read_stdin,
+)
 from tradeoff.cli.terminal import progress, show
 from tradeoff.display import plain
-from tradeoff.errors import DomainError
 from tradeoff.report.saving import check_target
-from tradeoff.whole_files import read_text, write_whole
 
 _MOST = 2**26  # letters that are read of certificates, some 1500 each, so that an endless file ends
 
@@ -59,7 +68,7 @@ def certify(
         step("certifying")
         composed(content.plan)  # which is refused where it is too large
         found = list(certified(content.plan, tol, failure=failures, **given))
-    write_whole(target, written(found))
+    atomic_write(target, written(found))
     notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
     notes += [f"Certificates written to {target}"]
     rows = [row(name, question, answer) for name, question, answer, _ in found]
@@ -77,11 +86,7 @@ def verify(certificate: Path) -> None:
     from tradeoff.certificates.verify import verify as verified
     from tradeoff.report.proofs import read as certificates
 
-    try:
-        text = sys.stdin.read(_MOST) if str(certificate) == "-" else read_text(certificate, _MOST)
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DomainError(f"{certificate}: cannot be read: {why}") from error
+    text = read_stdin(_MOST) if str(certificate) == "-" else read_text(certificate, _MOST)
     trusted: dict[str, None] = {}
     with progress() as step:
         for each in certificates(text):

@@ -113,14 +113,15 @@ def spend(
         Numbers of the kind, as in plan files: --noise-multiplier 10.
     """
     from tradeoff.mechanisms import Plan
-    from tradeoff.spec.reading import step
+    from tradeoff.spec.plan_file import read_mechanism
 
     ledger = _ledger(file)
     if count == 0:
         raise DomainError("count = 0 is outside {1, 2, ...}; a mechanism that never runs is no step")
     keys = {name.replace("-", "_"): value for name, value in parameters.items()}
-    mechanism, n, neighbours = step("spend", {"kind": kind, **keys, "count": count}, adjacency)
-    entry = ledger.spend(mechanism if n == 1 else Plan({mechanism: n}, neighbours), head=head)
+    mechanism = read_mechanism("spend", {"kind": kind, **keys})
+    plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
+    entry = ledger.spend(mechanism if count == 1 else plan, head=head)
     _say(f"{file}: {_told(entry)}")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tradeoff.atomic_write import read_text
 from tradeoff.certificates.certificate import Certificate
 from tradeoff.certificates.verify import verify
 from tradeoff.errors import TradeOffError
-from tradeoff.whole_files import read_text
 
 _LARGEST = 2**26  # characters that are read, some 1500 a certificate, so that an endless file ends
 
