@@ -215,7 +215,7 @@ WRONG = [
     (f'{{"kind": "product", "factors": [[{GAUSSIAN}, 0]]}}', "tradeoff.factors must be"),
     (f'{{"kind": "product", "factors": [[{GAUSSIAN}, -1]]}}', "tradeoff.factors must be"),
     (
-        f'{{"kind": "product", "factors": [[{{"kind": "gaussian", "mu": -1}}, 1]]}}',
+        '{"kind": "product", "factors": [[{"kind": "gaussian", "mu": -1}, 1]]}',
         "tradeoff.factors[1][1].mu",
     ),
     (f'{{"kind": "subsampled", "curve": {GAUSSIAN}, "rate": 2, "flipped": false}}', "tradeoff.rate must be"),

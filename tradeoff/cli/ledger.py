@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 
 from tradeoff.cli.questions import Json
 from tradeoff.display import plain, rounded
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, domain
 
 if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter, Ledger
@@ -117,7 +117,7 @@ def spend(
 
     ledger = _ledger(file)
     if count == 0:
-        raise DomainError("count = 0 is outside {1, 2, ...}; a mechanism that never runs is no step")
+        raise domain("count", count, "an integer from 1")
     keys = {name.replace("-", "_"): value for name, value in parameters.items()}
     mechanism = read_mechanism("spend", {"kind": kind, **keys})
     plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there

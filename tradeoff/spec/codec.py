@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import count, exact_number, number, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
@@ -55,18 +54,15 @@ _MAX_PLACE = 100  # characters of a place in an error
 class Form:
     """How objects of one class, and of no subclass, are written by name, and made and checked again.
 
-    ``make`` takes what the attributes of the same names hold, or those named or computed in ``fields``.
+    ``make`` takes the attributes of the same names, or values computed by ``fields``.
     """
 
     def __init__(
-        self, kind: type, make: Callable[..., Any] | None = None, **fields: str | Callable[[Any], Any]
+        self, kind: type, make: Callable[..., Any] | None = None, **fields: Callable[[Any], Any]
     ) -> None:
         self.type, self.make = kind, make or kind
         self.parameters: Mapping[str, Parameter] = signature(self.make).parameters
-        given = {name: fields.get(name, name) for name in self.parameters}
-        self.fields = {
-            name: attrgetter(each) if isinstance(each, str) else each for name, each in given.items()
-        }
+        self.fields = {name: fields.get(name, attrgetter(name)) for name in self.parameters}
 
     def build(self, place: str, values: Mapping[str, Any]) -> Any:
         """Return the object of these entries; ``DomainError`` names the place of a wrong one."""
@@ -104,9 +100,7 @@ def parse_float(text: str) -> float:
     """Return a float; 1e400 does not mean infinite noise, nor 1e-400 a rate of 0."""
     value = float(text)
     if (math.isinf(value) and "inf" not in text) or (value == 0 and re.match(r"[^eE]*[1-9]", text)):
-        raise DomainError(
-            f"{text[:_MAX_PLACE]} is outside the range of floats; write inf or 0 if that is meant"
-        )
+        raise DomainError(f"{text[:_MAX_PLACE]} is outside the range of floats; write inf or 0 if meant")
     return value
 
 
@@ -153,9 +147,8 @@ class Codec:
         match data:
             case dict():
                 form = pop_form(self.forms, place, data)
-                return form.build(
-                    place, {name: self.decode(each, f"{place}.{name}") for name, each in data.items()}
-                )
+                entries = {name: self.decode(each, f"{place}.{name}") for name, each in data.items()}
+                return form.build(place, entries)
             case list() if set(map(type, data)) <= {float, int}:
                 return tuple(data)
             case list():
@@ -176,9 +169,8 @@ class Codec:
         """Return the object of a saved text; ``ValueError`` if it is not one."""
         try:
             data = json.loads(content, parse_float=parse_float)
-            match data:
-                case {"schema": 1, "tradeoff": thing}:
-                    return self.decode(thing, "tradeoff")
+            if isinstance(data, dict) and data.get("schema") == SCHEMA and "tradeoff" in data:
+                return self.decode(data["tradeoff"], "tradeoff")
         except RecursionError:
             raise DomainError("arrays or tables are nested too deeply") from None
         raise DomainError(f'a saved file must hold {{"schema": {SCHEMA}, "tradeoff": ...}}')
@@ -258,18 +250,16 @@ def _positive(name: str, value: Any) -> Fraction:
     return exact_number(name, value, 0, math.inf, open_low=True, open_high=True)
 
 
-def _first(f: Derived) -> TradeOff:
-    return f.operands[0]
-
+_OPERANDS, _FIRST = attrgetter("operands"), lambda f: f.operands[0]
 
 CURVES = Codec(
     {
         "identity": Form(Identity),
         "gaussian": Form(Gaussian, _gaussian, mu=_inexact("square")),
         "laplace": Form(Laplace, _laplace, epsilon=_inexact("shift")),
-        "pure-dp": Form(PureDP, epsilon="epsilon_0"),
+        "pure-dp": Form(PureDP, epsilon=attrgetter("epsilon_0")),
         "total-variation": Form(TotalVariation, _total_variation, delta=_inexact("product_weight")),
-        "bounded-range": Form(BoundedRange, epsilon="epsilon_0"),
+        "bounded-range": Form(BoundedRange, epsilon=attrgetter("epsilon_0")),
         "allocated-curve": Form(AllocatedCurve),
         "shuffled-curve": Form(ShuffledCurve),
         "skellam-curve": Form(SkellamCurve),
@@ -283,21 +273,21 @@ CURVES = Codec(
             null=lambda f: list(f.null.items()),
             alternative=lambda f: list(f.alternative.items()),
         ),
-        "location-shift": Form(LogConcaveShift, _shift, law="name"),
+        "location-shift": Form(LogConcaveShift, _shift, law=attrgetter("name")),
         "piecewise-linear": Form(
             PiecewiseLinear, _polygon, one_minus_alpha=_complement(0), one_minus_beta=_complement(1)
         ),
         "product": Form(Tensor, _product, factors=lambda f: list(f.factors.items())),
-        "subsampled": Form(Subsampled, _subsampled, curve=_first, rate="p"),
-        "mixture": Form(Mixture, _mixture, curves="operands", weights="shares"),
-        "minimum": Form(HullOfMinimum, lambda curves: minimum(*curves), curves="operands"),
-        "maximum": Form(Maximum, lambda curves: maximum(*curves), curves="operands"),
-        "either-order": Form(Envelope, lambda curve: curve.symmetrise(assume="either-order"), curve=_first),
+        "subsampled": Form(Subsampled, _subsampled, curve=_FIRST, rate=attrgetter("p")),
+        "mixture": Form(Mixture, _mixture, curves=_OPERANDS, weights=attrgetter("shares")),
+        "minimum": Form(HullOfMinimum, lambda curves: minimum(*curves), curves=_OPERANDS),
+        "maximum": Form(Maximum, lambda curves: maximum(*curves), curves=_OPERANDS),
+        "either-order": Form(Envelope, lambda curve: curve.symmetrise(assume="either-order"), curve=_FIRST),
         "profile-symmetrised": Form(
-            ProfileSymmetrised, lambda curve: curve.symmetrise(assume="profile"), curve=_first
+            ProfileSymmetrised, lambda curve: curve.symmetrise(assume="profile"), curve=_FIRST
         ),
-        "inverse": Form(Inverse, lambda curve: operand(curve).inverse(), curve=_first),
-        "group": Form(Group, lambda curve, k: operand(curve).group(k), curve=_first),
+        "inverse": Form(Inverse, lambda curve: operand(curve).inverse(), curve=_FIRST),
+        "group": Form(Group, lambda curve, k: operand(curve).group(k), curve=_FIRST),
     }
 )
 """Curves by the kind that a file names."""

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from os import PathLike
 from pathlib import Path
@@ -40,12 +41,14 @@ _PLACE = re.compile(r"(?:mechanism\[([1-9][0-9]{0,5})\]\.?)?([A-Za-z0-9_-]*)")
 _CURVES = ("curve", "other_order")  # parameters that are JSON, or the name of a file
 
 
-def _form(kind: type[Mechanism]) -> Form:
-    names = signature(kind).parameters
-    return Form(kind, **{name: lambda m, name=name: m.parameters().get(name) for name in names})
+def _parameter(name: str, mechanism: Mechanism) -> Any:
+    return mechanism.parameters().get(name)
 
 
-MECHANISMS = {name: _form(kind) for name, kind in KINDS.items()}
+MECHANISMS = {
+    name: Form(kind, **{each: partial(_parameter, each) for each in signature(kind).parameters})
+    for name, kind in KINDS.items()
+}
 """Forms of mechanisms by kind."""
 
 
@@ -103,10 +106,8 @@ def load(path: str | PathLike[str]) -> PlanFile:
     Raises
     ------
     PlanError
-        If the file cannot be read or an entry is wrong: one line with file, line, entry, value and what is
-        allowed. Entries are counted from 1, as in ``mechanism[1].scale``.
-    DomainError
-        If ``path`` is not a path.
+        If the file cannot be read or an entry is wrong: one line with file, line, entry, value and range.
+        Entries are counted from 1, as in ``mechanism[1].scale``.
 
     Examples
     --------
@@ -142,19 +143,17 @@ def loads(content: str, *, name: str = "plan", folder: str | PathLike[str] = "."
     >>> loads('[[mechanism]]\nkind = "laplace"\nscale = 10\ncount = 5').plan
     Plan({Laplace(scale=10.0, sensitivity=1.0): 5})
     """
+    tables = None
     try:
         if not isinstance(content, str) or len(content) > MAX_CHARACTERS:
             raise PlanError(f"must be a text of at most {MAX_CHARACTERS:,} characters")
         if long := _LONG_KEY.search(content):
             raise PlanError(f"a key must have fewer than 32 parts, got {shown(long[0][:20])}")
         tables = tomllib.loads(content, parse_float=parse_float)
-        try:
-            return _read(tables, file_name(folder))
-        except TradeOffError as error:
-            line = find_line(content, str(error))
-            raise PlanError(f"line {line}: {error}" if line else str(error)) from error
+        return _read(tables, file_name(folder))
     except TradeOffError as error:
-        raise PlanError(f"{name}: {error}") from error
+        line = find_line(content, str(error)) if tables else None
+        raise PlanError(f"{name}: line {line}: {error}" if line else f"{name}: {error}") from error
     except RecursionError:
         raise PlanError(f"{name}: must not nest arrays or tables so deeply") from None
     except ValueError as error:
@@ -333,7 +332,7 @@ def replace_number(content: str, place: str, value: float) -> str:
         with suppress(tomllib.TOMLDecodeError):
             if tomllib.loads(edited) == wanted:
                 return edited
-    raise domain("place", place, "on a line of its own below [[mechanism]]")
+    raise domain("--vary", place, "on a line of its own below [[mechanism]]")
 
 
 def find_number(content: str, place: str) -> tuple[int, str, bool]:
@@ -342,10 +341,10 @@ def find_number(content: str, place: str) -> tuple[int, str, bool]:
     match = _PLACE.fullmatch(place)
     index = int(match[1] or 0) if match else 0
     if match is None or not 1 <= index <= len(tables):
-        raise domain("place", place, f"one of mechanism[1].KEY to mechanism[{len(tables)}].KEY")
-    parameters = signature(KINDS[tables[index - 1]["kind"]]).parameters.values()
-    types = {"count": "int"} | {each.name: str(each.annotation) for each in parameters}
+        raise domain("--vary", place, f"one of mechanism[1].KEY to mechanism[{len(tables)}].KEY")
+    parameters = MECHANISMS[tables[index - 1]["kind"]].parameters
+    types = {"count": "int"} | {name: str(each.annotation) for name, each in parameters.items()}
     numbers = [name for name, annotation in types.items() if re.search(r"\b(int|float)\b", annotation)]
     if match[2] not in numbers or not isinstance(tables[index - 1].get(match[2], 1), int | float):
-        raise domain("place", place, f"mechanism[{index}].KEY with KEY one of {', '.join(numbers)}")
+        raise domain("--vary", place, f"mechanism[{index}].KEY with KEY one of {', '.join(numbers)}")
     return index, match[2], "float" not in types[match[2]]

@@ -24,7 +24,7 @@ from tradeoff.spec.plan_file import MECHANISMS, PlanFile
 from tradeoff.sweeps import Table
 
 MAX_CHARACTERS = 2**28
-"""Longest saved file that is read: three million vertices."""
+"""Longest saved file that is read: some three million vertices."""
 
 RESULTS = (
     *(Answer, Answers, Reduction, Calibration, Allocation),
@@ -75,11 +75,6 @@ def save(thing: Any, path: str | PathLike[str]) -> None:
     DomainError
         If the file cannot be written, or the object has no form in a file: formulas, densities, laws of SciPy
         without a closed form (save their ``.lower``), estimates, bands, scores, comparisons and filters.
-
-    Notes
-    -----
-    Every float reads back to its last bit, fractions are texts such as "1/3", infinities "inf" and "-inf".
-    A table is one object, with its "kind" and its entries; the outermost holds the "schema" number, 1.
 
     Examples
     --------
