@@ -69,7 +69,9 @@ def test_mu_of_both_orders_is_one_certificate(run, plan):
 
 def test_mu_without_a_failure_is_refused_in_a_sentence(run, plan):
     target = plan.with_name("mu.json")
-    assert "failure must be in (0, 1)" in refused(run("certify", plan, "--mu", "--failure", "0", "-o", target))
+    assert "failure must be in (0, 1)" in refused(
+        run("certify", plan, "--mu", "--failure", "0", "-o", target)
+    )
 
 
 @pytest.mark.parametrize("place", [0, 1])

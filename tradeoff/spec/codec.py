@@ -37,6 +37,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.polygon import ONE, hull, whole
+from tradeoff.mechanisms import Mechanism
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture, mixture
@@ -138,9 +139,10 @@ class Codec:
         if kind is None or (isinstance(value, TradeOff) and value.assumptions):
             remedy = "save its parts, or the .lower of a curve without assumptions"
             raise DomainError(f"{shown(value)} has no form in a file; {remedy}")
-        fields = {name: field(value) for name, field in self.forms[kind].fields.items()}
-        given = {name: each for name, each in fields.items() if not _is_missing(each)}
-        return {"kind": kind} | {name: self.encode(each) for name, each in given.items()}
+        form = self.forms[kind]
+        is_mechanism = isinstance(value, Mechanism)
+        fields = value.parameters() if is_mechanism else {n: get(value) for n, get in form.fields.items()}
+        return {"kind": kind} | {n: self.encode(each) for n, each in fields.items() if not _is_missing(each)}
 
     def decode(self, data: Any, place: str) -> Any:
         """Return the object that plain data describe; ``DomainError`` names the place of a wrong entry."""

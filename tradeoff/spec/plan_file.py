@@ -8,8 +8,6 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
@@ -33,22 +31,13 @@ MAX_CHARACTERS = 2**20
 """Longest plan file that is read: some 20,000 mechanisms, in two seconds."""
 
 # Dotted keys of 32 parts or more are refused: tomllib takes quadratic time, and no key of a plan has three.
-_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
-_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}\.[ \t]*+){{32}}")
-
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""")
 _HEAD = re.compile(r"^[ \t]*\[\[[ \t]*mechanism[ \t]*\]\]", flags=re.MULTILINE)
 _PLACE = re.compile(r"(?:mechanism\[([1-9][0-9]{0,5})\]\.?)?([A-Za-z0-9_-]*)")
 _CURVES = ("curve", "other_order")  # parameters that are JSON, or the name of a file
 
 
-def _parameter(name: str, mechanism: Mechanism) -> Any:
-    return mechanism.parameters().get(name)
-
-
-MECHANISMS = {
-    name: Form(kind, **{each: partial(_parameter, each) for each in signature(kind).parameters})
-    for name, kind in KINDS.items()
-}
+MECHANISMS = {kind: Form(each) for kind, each in KINDS.items()}
 """Forms of mechanisms by kind."""
 
 
@@ -106,8 +95,7 @@ def load(path: str | PathLike[str]) -> PlanFile:
     Raises
     ------
     PlanError
-        If the file cannot be read or an entry is wrong: one line with file, line, entry, value and range.
-        Entries are counted from 1, as in ``mechanism[1].scale``.
+        Naming file, line, entry, value and range; entries are counted from 1, as in ``mechanism[1].scale``.
 
     Examples
     --------
@@ -129,14 +117,7 @@ def load(path: str | PathLike[str]) -> PlanFile:
 def loads(content: str, *, name: str = "plan", folder: str | PathLike[str] = ".") -> PlanFile:
     r"""Read a plan and its questions from TOML text, with the errors of ``load``.
 
-    Parameters
-    ----------
-    content
-        TOML text, as ``load`` takes it from a file.
-    name
-        Name of the text in errors.
-    folder
-        Folder of the files that the plan names.
+    ``name`` is that of the text in errors, ``folder`` that of the curves whose files the plan names.
 
     Examples
     --------

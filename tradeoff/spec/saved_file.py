@@ -73,8 +73,8 @@ def save(thing: Any, path: str | PathLike[str]) -> None:
     Raises
     ------
     DomainError
-        If the file cannot be written, or the object has no form in a file: formulas, densities, laws of SciPy
-        without a closed form (save their ``.lower``), estimates, bands, scores, comparisons and filters.
+        For an object without a form in a file: formulas, densities, laws of SciPy without a closed form (save
+        their ``.lower``), estimates, bands, scores, comparisons and filters.
 
     Examples
     --------
