@@ -117,7 +117,12 @@ def load(path: str | PathLike[str]) -> PlanFile:
 def loads(content: str, *, name: str = "plan", folder: str | PathLike[str] = ".") -> PlanFile:
     r"""Read a plan and its questions from TOML text, with the errors of ``load``.
 
-    ``name`` is that of the text in errors, ``folder`` that of the curves whose files the plan names.
+    Parameters
+    ----------
+    content
+        TOML text.
+    name, folder
+        Name of the text in errors, and folder of the files that the plan names.
 
     Examples
     --------
@@ -189,8 +194,11 @@ def _curve(place: str, text: Any, folder: Path) -> TradeOff:
 def dumps(content: PlanFile) -> str:
     """Write a plan file as TOML text, which ``loads`` reads back to an equal plan within its limits.
 
-    ``PlanError`` if there is no mechanism, or one of a class of your own; ``DomainError`` if its curve has no
-    form in a file.
+    Parameters
+    ----------
+    content
+        Plan, title and questions. ``PlanError`` if there is no mechanism, or one of a class of your own;
+        ``DomainError`` if its curve has no form in a file.
 
     Examples
     --------
@@ -223,8 +231,11 @@ def dumps(content: PlanFile) -> str:
 def dump(content: PlanFile, path: str | PathLike[str]) -> None:
     """Write a plan file, completely or not at all.
 
-    An existing file is replaced, and a link stays and leads to the plan. ``DomainError`` if the file cannot
-    be written, is read-only or not a regular file.
+    Parameters
+    ----------
+    content, path
+        Plan, title and questions, and the file to write: an existing file is replaced, and a link stays and
+        leads to the plan. ``DomainError`` if the file is read-only, not regular or cannot be written.
 
     Examples
     --------

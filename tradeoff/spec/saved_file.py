@@ -91,7 +91,10 @@ def save(thing: Any, path: str | PathLike[str]) -> None:
 def load(path: str | PathLike[str]) -> Any:
     """Read a file that ``save`` wrote.
 
-    A list is read as a tuple; ``DomainError`` names the place of a wrong entry.
+    Parameters
+    ----------
+    path
+        A JSON file; a list in it is read as a tuple. ``DomainError`` names the place of a wrong entry.
 
     Examples
     --------
