@@ -1,3 +1,7 @@
+#!/usr/bin/env -S uv run --script
+# /// script
+# dependencies = ["nox>=2025.2.9", "uv"]
+# ///
 """The checks of the pipeline, each in an environment of its own: ``nox``; ``nox --list`` names all."""
 
 from __future__ import annotations
@@ -10,8 +14,9 @@ from pathlib import Path
 
 import nox
 
-nox.options.sessions = ["checks", "tests"]
-PYTHONS = ["3.11", "3.12", "3.13"]
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 
 
 @nox.session
@@ -26,25 +31,32 @@ def checks(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """Run all tests, the dear ones among them; arguments after ``--`` go to pytest."""
+    """Run all tests, the slow ones too; arguments after ``--`` go to pytest."""
     session.install(".[test]")
     session.run("python", "-m", "pytest", "-q", *session.posargs)
-    session.run("python", "-m", "pytest", "-q", "-m", "dear")
+    session.run("python", "-m", "pytest", "-q", "-m", "slow")
 
 
-@nox.session(python=PYTHONS[0])
+@nox.session(python=PYTHONS[0], default=False)
 def lowest(session: nox.Session) -> None:
-    """Run the tests with the oldest dependencies that ``pyproject.toml`` allows, extras among them."""
+    """Run all tests with the oldest dependencies that ``pyproject.toml`` allows, extras among them."""
     project = nox.project.load_toml("pyproject.toml")["project"]
     extras = project["optional-dependencies"]
-    names = ("arrow", "parallel", "plot", "pandas", "dp-accounting", "verify", "cli")
+    names = ("arrow", "parallel", "plot", "pandas", "dp-accounting", "cli")
     allowed = [*project["dependencies"], *(each for name in names for each in extras[name])]
     oldest = [each.replace(">=", "==") for each in allowed if ">=" in each]
     session.install(".[test]", *oldest)
     session.run("python", "-m", "pytest", "-q", "-m", "", *session.posargs)
 
 
-@nox.session
+@nox.session(python="3.13", default=False)
+def colab(session: nox.Session) -> None:
+    """Run all tests with the releases that a notebook of Google Colab has installed."""
+    session.install(".[test]", "numpy==2.1.3", "scipy==1.16.3", "matplotlib==3.10.0", "pandas==2.2.3")
+    session.run("python", "-m", "pytest", "-q", "-m", "", *session.posargs)
+
+
+@nox.session(default=False)
 def package(session: nox.Session) -> None:
     """Build sdist and wheel, and hold what they contain against what git knows."""
     session.install("build", "twine")
@@ -63,7 +75,7 @@ def package(session: nox.Session) -> None:
         session.error(f"the sdist is not the repository: {sorted(packed ^ known)}")
 
 
-@nox.session(python=PYTHONS)
+@nox.session(python=PYTHONS, default=False)
 def wheel(session: nox.Session) -> None:
     """Run the tests against the wheel that ``nox -s package`` built, far from the package of the checkout."""
     (built,) = Path("dist").glob("*.whl")
@@ -76,14 +88,14 @@ def wheel(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "tests", *session.posargs)
 
 
-@nox.session
+@nox.session(default=False)
 def coverage(session: nox.Session) -> None:
     """Measure which lines the tests reach, in a quarter of an hour on two cores; branches take five."""
     session.install(".[test]")
     session.run("python", "-m", "pytest", "-q", "--cov", "--cov-report=term:skip-covered", *session.posargs)
 
 
-@nox.session
+@nox.session(default=False)
 def docs(session: nox.Session) -> None:
     """Build the pages; a warning is an error."""
     session.install(".[docs]")
@@ -101,7 +113,7 @@ SEARCHES = {
 """What searches without end, up to its seed."""
 
 
-@nox.session
+@nox.session(default=False)
 @nox.parametrize("search", [*SEARCHES])
 def fuzz(session: nox.Session, search: str) -> None:
     """Search for broken promises, each time from another seed, or from that after ``--``."""
@@ -138,7 +150,7 @@ exclude-operators = [{without}]
 """
 
 
-@nox.session
+@nox.session(default=False)
 @nox.parametrize("room", [*MUTATED])
 def mutants(session: nox.Session, room: str) -> None:
     """Change a room in one place at a time, in place, and print the changes that no test notices."""
@@ -159,3 +171,7 @@ def mutants(session: nox.Session, room: str) -> None:
     session.run("cr-filter-operators", found, config)
     session.run("cosmic-ray", "exec", config, found, env={"CI": "true"})
     session.run("cr-report", "--surviving-only", "--show-diff", found)
+
+
+if __name__ == "__main__":
+    nox.main()

@@ -18,8 +18,7 @@ from examples.relative_error import (
     zipf,
 )
 from tradeoff.errors import BudgetExceeded
-from tradeoff.filters.noise_reduction import geometric
-from tradeoff.filters.unified import UnifiedZCDPFilter
+from tradeoff.filters.noise_reduction import UnifiedZCDPFilter, geometric
 from tradeoff.report.figures import paper, shared_legend
 from tradeoff.report.styles import COLOURS, PAGE, dashed
 

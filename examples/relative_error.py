@@ -33,9 +33,10 @@ from tradeoff.filters.noise_reduction import (
     LaplaceNoiseReduction,
     NoiseReduction,
     Release,
+    UnifiedFilter,
+    UnifiedZCDPFilter,
     geometric,
 )
-from tradeoff.filters.unified import UnifiedFilter, UnifiedZCDPFilter
 from tradeoff.filters.zcdp import rho_within
 from tradeoff.mechanisms import ExponentialMechanism
 from tradeoff.report.answers import finite

@@ -13,8 +13,6 @@ import pytest
 from flint import ctx
 from hypothesis import HealthCheck, settings
 
-from tests.dear import LIST
-
 BALLS = 400
 """Bits of balls of every test that asks for no other number."""
 
@@ -25,8 +23,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SHARING = (
-    "certificates/test_parts.py",
-    "certificates/test_reduction.py",
     "golden/test_composition.py",
     "golden/test_deep.py",
     "golden/test_gdp.py",
@@ -36,7 +32,7 @@ SHARING = (
     "report/test_compare.py",
     "report/test_html.py",
 )
-"""Files whose tests ask the same dear curves."""
+"""Files whose tests share curves that are slow to compute."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -67,15 +63,6 @@ for name, examples, repeated in (("default", 25, REPEATED), ("thorough", 1000, F
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     )
 settings.load_profile("default")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the dear tests, which ``-m "not dear"`` then leaves out."""
-    listed = frozenset(LIST.read_text(encoding="utf-8").splitlines())
-    for item in items:
-        if item.nodeid in listed:
-            item.add_marker("dear")
 
 
 @pytest.hookimpl(tryfirst=True)

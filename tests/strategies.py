@@ -87,7 +87,7 @@ drawn = st.one_of(
         lambda a: to.subsample(*a, scheme="without-replacement")
     ),
 )
-"""Masses, hulls, shifts, samples of fixed size; mixtures of normal laws, dear ones, ``specs`` alone draw."""
+"""Masses, hulls, shifts, samples of fixed size; mixtures of normal laws, slow ones, ``specs`` alone draw."""
 
 curves = st.one_of(factors, factors, factors, drawn, products)
 """Curves of any kind, composed ones among them."""

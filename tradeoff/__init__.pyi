@@ -11,8 +11,6 @@ from . import spec as spec
 from . import sweeps as sweeps
 from ._version import __version__ as __version__
 from .audits.empirical import empirical as empirical
-from .certificates.issue.certify import certify as certify
-from .certificates.verify import verify as verify
 from .curves.contract import TradeOff as TradeOff
 from .curves.piecewise_linear import PiecewiseLinear as PiecewiseLinear
 from .curves.tensor import Tensor as Tensor
@@ -39,6 +37,8 @@ from .operators.mixture import mixture as mixture
 from .operators.pointwise import maximum as maximum
 from .operators.pointwise import minimum as minimum
 from .operators.subsample import subsample as subsample
+from .proofs.certify import certify as certify
+from .proofs.verify import verify as verify
 from .report.compare import compare as compare
 from .report.plot import plot as plot
 from .spec.saved_file import load as load

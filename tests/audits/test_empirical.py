@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from fractions import Fraction
 from itertools import product
 from math import comb
@@ -136,6 +136,7 @@ def drawn(claim, sizes, draws):
     return draws.normal(0, 1, sizes[0]), draws.normal(claim.mu, 1, sizes[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "claim",
     [
@@ -160,7 +161,7 @@ def test_what_is_true_is_refuted_and_exceeded_rarely(claim):
     assert np.all(failed <= 19)
 
 
-@pytest.mark.parametrize("sizes", [(2, 3), (4, 1)])
+@pytest.mark.parametrize("sizes", [pytest.param((2, 3), marks=pytest.mark.slow), (4, 1)])
 def test_p_values_are_valid_exactly(sizes):
     """Every outcome of a pair of three atoms: P(p-value <= x) <= x at every x, with exact probabilities."""
     p, q = (
@@ -242,6 +243,7 @@ def test_a_threshold_fixed_beforehand_is_sharper():
     assert one.epsilon(1e-5) > every.epsilon(1e-5)
 
 
+@pytest.mark.slow
 def test_claims_of_every_kind_are_tested():
     audit = to.empirical(quantiles(0, 2000), quantiles(1, 2000))
     plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=4): 4})
@@ -337,8 +339,12 @@ def test_it_shows_itself_with_bounds_rounded_down(mu):
 
 def test_bad_questions_are_told():
     audit = to.empirical([0.0], [1.0])
-    for ask in (lambda: audit.epsilon(2.0), lambda: audit.delta(np.nan), lambda: audit.mu(1.0)):
-        with pytest.raises(DomainError, match="outside"):
+    for ask, message in (
+        (lambda: audit.epsilon(2.0), "delta must be in [0, 1], got 2.0"),
+        (lambda: audit.delta(np.nan), "epsilon must be in [-inf, inf], got nan"),
+        (lambda: audit.mu(1.0), "failure must be in [0, 1), got 1.0"),
+    ):
+        with pytest.raises(DomainError, match=re.escape(message)):
             ask()
     with pytest.raises(DomainError, match="thresholds"):
         to.empirical([0.0], [1.0], thresholds=[])
@@ -360,15 +366,6 @@ def test_a_band_of_few_thresholds_holds_the_tests_between_them():
     for alpha in (0.01, 0.05, 0.3, 0.6, 0.95):
         assert lower(alpha) <= to.Gaussian(1.0)(alpha)
     assert upper(0.05) >= to.Gaussian(1.0)(0.05)
-
-
-def test_questions_that_are_no_floats_are_asked_above():
-    draws = np.random.default_rng(6)
-    audit = to.empirical(draws.normal(0, 1, 5_000), draws.normal(12, 1, 5_000))
-    for at in np.linspace(0.05, 0.9997, 40).tolist():
-        between = (Fraction(at) + Fraction(math.nextafter(at, 2.0))) / 2
-        for question in (audit.epsilon, audit.delta):
-            assert question(between) <= min(question(at), question(math.nextafter(at, 2.0)))
 
 
 def test_the_class_puts_its_scores_in_order_itself():

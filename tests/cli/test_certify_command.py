@@ -1,16 +1,17 @@
-"""Certificates of plans: for every question and order, proved again; one that was changed is refused."""
+"""The commands certify and verify."""
 
 import io
 import json
+import os
 import sys
-from dataclasses import replace
 
 import pytest
 
 import tradeoff as to
 from tests.cli.outcomes import refused
-from tradeoff.certificates import Certificate
 from tradeoff.cli import questions
+from tradeoff.proofs import Certificate
+from tradeoff.proofs.certificate import read_certificates
 
 PLAN = """
 delta = [1e-5]
@@ -25,90 +26,73 @@ count = 1000
 
 @pytest.fixture
 def certified(run, plan):
+    plan.write_text(PLAN.replace("alpha = [0.01]\n", ""), encoding="utf-8")
     target = plan.with_name("certificates.json")
     assert run("certify", plan, "-o", target)[0] == 0
     return target
 
 
-def test_each_question_and_order_has_a_certificate_that_proves_the_guarantee(run, certified):
-    found = [Certificate.from_json(json.dumps(each)) for each in json.loads(certified.read_text("utf-8"))]
-    assert [each.question for each in found] == ["epsilon"] * 2 + ["beta"] * 2
-    guarantee = to.spec.loads(PLAN).plan.guarantee()
-    lower, upper = guarantee.bounds.epsilon(1e-5)
-    assert lower <= max(each.upper for each in found[:2])
-    assert max(each.lower for each in found[:2]) <= upper
-    assert guarantee.bounds(0.01).lower <= min(each.upper for each in found[2:])
+def test_certify_guarantee_writes_one_certificate_for_both_orders(run, certified):
+    (certificate,) = read_certificates(certified)
+    lower, upper = to.spec.loads(PLAN).plan.guarantee().bounds.epsilon(1e-5)
+    assert certificate.orders == "both"
+    assert (certificate.lower, certificate.upper) == (lower, upper)
     code, out, _ = run("verify", certified)
-    assert code == 0
-    assert out.count("recomputed") == 4
-    assert out.splitlines()[-1].startswith("Verified. Trusted: the laws listed are those of the curve")
+    assert (code, out.splitlines()[0]) == (0, "VERIFIED")
+    assert "trusted: the laws listed are those of the curve" in " ".join(out.split())
 
 
-def test_one_question_of_a_symmetric_plan_is_one_certificate(run, write, monkeypatch):
-    plan = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\n')
+def test_certify_two_questions_writes_a_list(run, write):
+    plan = write('epsilon = [1]\ndelta = [1e-5]\n[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\n')
     target = plan.with_suffix(".json")
-    out = run("certify", plan, "--epsilon", "1", "-o", target)[1]
+    out = run("certify", plan, "-o", target)[1]
     assert "delta at epsilon = 1" in out
-    text = target.read_text(encoding="utf-8")
-    assert Certificate.from_json(text).upper == to.certify(to.Gaussian(0.5), "delta", 1.0).upper
-    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    assert [each.question for each in read_certificates(target)] == ["epsilon", "delta"]
+
+
+def test_verify_dash_reads_stdin(run, certified, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(certified.read_text(encoding="utf-8")))
     assert run("verify", "-")[0] == 0
 
 
-def test_mu_of_both_orders_is_one_certificate(run, plan):
-    target = plan.with_name("mu.json")
-    out = run("certify", plan, "--delta", "1e-5", "--mu", "--failure", "1e-5", "-o", target)[1]
-    found = [Certificate.from_json(json.dumps(each)) for each in json.loads(target.read_text("utf-8"))]
-    assert [each.question for each in found] == ["epsilon", "epsilon", "mu"]
-    known = to.spec.loads(PLAN).plan.guarantee().gdp(failure=1e-5).bounds
-    assert found[2].lower <= known.upper
-    assert known.lower <= found[2].upper
-    assert "mu at failure = 1e-05" in out
-    assert run("verify", target)[0] == 0
-
-
-def test_mu_without_a_failure_is_refused_in_a_sentence(run, plan):
-    target = plan.with_name("mu.json")
-    assert "failure must be in (0, 1)" in refused(
-        run("certify", plan, "--mu", "--failure", "0", "-o", target)
-    )
-
-
-@pytest.mark.parametrize("place", [0, 1])
-def test_what_is_not_proved_is_refused_with_code_1(run, certified, place):
-    found = json.loads(certified.read_text("utf-8"))
-    found[place]["upper"] *= 1 - 1e-6
-    certified.write_text(json.dumps(found), encoding="utf-8")
+def test_verify_lowered_bound_exits_with_code_1(run, certified):
+    content = json.loads(certified.read_text("utf-8"))
+    content["upper"] *= 1 - 1e-6
+    content["lower"] *= 1 - 1e-5
+    certified.write_text(json.dumps(content), encoding="utf-8")
     code, out, err = run("verify", certified)
-    assert code == 1
-    assert "Verified" not in out
-    assert err.startswith("tradeoff: upper bound: recorded")
-
-
-def test_an_answer_to_one_question_does_not_pass_for_that_to_another(run, certified):
-    beta = Certificate.from_json(json.dumps(json.loads(certified.read_text("utf-8"))[2]))
-    certified.write_text(replace(beta, question="epsilon ").sealed().to_json(), encoding="utf-8")
-    assert "question = 'epsilon ' is none of" in refused(run("verify", certified))
+    assert (code, out.split("\n")[0]) == (1, "NOT VERIFIED")
+    assert "is refuted" in err
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "[1]", "[" * 10_000])
-def test_what_is_no_certificate_is_bad_input(run, tmp_path, text):
+def test_verify_malformed_text_is_bad_input(run, tmp_path, text):
     path = tmp_path / "certificate.json"
     path.write_text(text, encoding="utf-8")
-    assert "is no certificate" in refused(run("verify", path)) or text == "{}"
-    assert "cannot be read" in refused(run("verify", tmp_path / "missing.json"))
+    message = refused(run("verify", path))
+    assert "is no certificate" in message or text == "{}"
 
 
-def test_a_failure_is_that_of_mu(run, plan):
-    target = plan.with_name("mu.json")
-    assert "--failure" in refused(run("certify", plan, "--failure", "0.1", "-o", target))
-    assert "--failure" in refused(run("compose", plan, "--failure", "0.1"))
-    for value in ("7", "nan"):
-        assert "failure must be in" in refused(run("compose", plan, "--mu", "--failure", value))
-        assert "failure must be in" in refused(run("certify", plan, "--mu", "--failure", value, "-o", target))
+def test_verify_unreadable_files_are_refused_in_a_sentence(run, tmp_path):
+    assert "must be a regular file" in refused(run("verify", tmp_path / "missing.json"))
+    os.mkfifo(tmp_path / "pipe")
+    assert "must be a regular file" in refused(run("verify", tmp_path / "pipe"))
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(2**26 + 1)
+    assert "must have at most" in refused(run("verify", tmp_path / "large.json"))
 
 
-def test_a_plan_too_large_to_be_composed_is_not_certified(run, plan, monkeypatch):
+def test_verify_old_format_is_refused(run, certified):
+    certified.write_text(json.dumps({"format": 4, "question": "beta"}), encoding="utf-8")
+    assert "format must be 5, got 4" in refused(run("verify", certified))
+
+
+def test_certify_plan_too_large_is_refused(run, plan, monkeypatch):
     plan.write_text(PLAN + '[[mechanism]]\nkind = "laplace"\nscale = 1\n', encoding="utf-8")
     monkeypatch.setattr(questions, "_MAX_FACTORS", 1)
     assert "at most 1 different mechanisms" in refused(run("certify", plan, "-o", plan.with_name("c.json")))
+
+
+def test_certificate_text_of_the_command_is_read_by_the_library(certified):
+    certificate = Certificate.from_json(certified.read_text(encoding="utf-8"))
+    assert to.verify(certificate).checks

@@ -30,7 +30,7 @@ def test_json_has_its_documented_shape(run, plan):
     code, out, err = run("compose", plan, "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)
-    assert list(found) == ["tradeoff", "plan", "tol", "epsilon", "delta", "beta", "mu"]
+    assert list(found) == ["tradeoff", "plan", "tol", "epsilon", "delta", "beta", "exact", "mu"]
     assert (found["tradeoff"], found["tol"]) == (version("tradeoff"), None)
     assert found["mu"] == {"failure": 0.0, "lower": 1.0, "upper": 1.0}  # Gaussian noise: exact, and unasked
     assert found["plan"] == {
@@ -93,6 +93,7 @@ noise_multiplier = 2
 """
 
 
+@pytest.mark.slow
 def test_mu_is_asked_by_a_flag(run, write):
     path = write(MIXED)
     assert json.loads(run("compose", path, "--json")[1])["mu"] is None
@@ -111,6 +112,17 @@ def test_csv_says_what_json_says(run, plan):
     answers = [*found["epsilon"], *found["beta"], found["mu"]]
     for row, answer in zip(rows, answers, strict=True):
         assert [float(row[key]) for key in ("at", "lower", "upper")] == list(answer.values())
+
+
+def test_compose_labels_the_bounds_of_a_plan_that_is_not_exact(run, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[mechanism]]\nkind = "pure-dp"\nepsilon = 1\ncount = 1\n', encoding="utf-8")
+    note = "of the bound used, not of the mechanism"
+    assert json.loads(run("compose", plan, "--json")[1])["exact"] is False
+    assert note in " ".join(run("compose", plan)[1].split())
+    assert note in run("compose", plan, "--latex")[1]
+    assert next(csv.DictReader(io.StringIO(run("compose", plan, "--csv")[1])))["exact"] == "False"
+    assert note in " ".join(run("compare", plan)[1].split())
 
 
 def test_latex_rounds_outward(run, plan):
@@ -137,7 +149,9 @@ def test_a_plan_comes_through_a_pipe(run, monkeypatch, command):
     assert (found["tradeoff"], found["plan"]["file"]) == (version("tradeoff"), "-")
     assert found["plan"]["mechanism"] == [{"kind": "gaussian", "noise_multiplier": 2.0, "count": 4}]
     monkeypatch.setattr(sys, "stdin", io.StringIO(PLAN.replace("= 2", "= -2")))
-    assert "stdin: line 7: mechanism[1].noise_multiplier must be in" in refused(run(command, "-"))
+    assert "stdin: line 7: mechanism[1].noise_multiplier must be in (0, inf], got -2" in refused(
+        run(command, "-")
+    )
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))
     assert "stdin cannot be read" in refused(run(command, "-"))
 
@@ -161,7 +175,7 @@ def test_people_see_what_was_composed_and_both_bounds(run, plan):
     assert high - low < 1e-8
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "PNG"])
+@pytest.mark.parametrize("suffix", ["png", "svg", pytest.param("pdf", marks=pytest.mark.slow), "PNG"])
 def test_plots(run, plan, tmp_path, suffix):
     target = tmp_path / f"plot.{suffix}"
     target.write_text("old", encoding="utf-8")
@@ -217,8 +231,8 @@ def test_a_failure_while_drawing_leaves_the_old_plot(run, plan, tmp_path, monkey
         (["--epsilon", "nan"], "--epsilon must be in [-inf, inf], got nan"),
         (["--delta", "small"], "small"),
         (["--delta"], "--delta"),
-        (["--tol", "0"], "tol must be in (0, inf], got 0"),
-        (["--tol", "-1"], "tol must be in (0, inf], got -1"),
+        (["--tol", "0"], "tol must be in (0, inf], got 0.0"),
+        (["--tol", "-1"], "tol must be in (0, inf], got -1.0"),
         (["--tol", "wide"], "wide"),
         (["--gamma", "1"], "--gamma"),
         (["another.toml"], "another.toml"),
@@ -286,7 +300,7 @@ class TestProcess:
             [*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False
         )
 
-    @pytest.mark.parametrize("module", [True, False])
+    @pytest.mark.parametrize("module", [True, pytest.param(False, marks=pytest.mark.slow)])
     def test_mixed_example(self, tmp_path, module):
         if not module and not Path(sys.executable).with_name("tradeoff").exists():
             pytest.skip("the script is not installed beside this interpreter")
@@ -317,6 +331,7 @@ class TestProcess:
             re.findall(r"[\w-]+", script.read_text(encoding="utf-8"))
         )
 
+    @pytest.mark.slow
     def test_a_reader_that_leaves_is_no_error(self, plan):
         command = [sys.executable, "-m", "tradeoff", "compose", str(plan), "--json"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -325,6 +340,7 @@ class TestProcess:
             assert err.read() == b""
         assert process.wait() == 141
 
+    @pytest.mark.slow
     def test_bad_input(self, tmp_path):
         found = self.call("compose", tmp_path / "missing.toml", module=True)
         assert found.returncode == 2
@@ -343,6 +359,7 @@ count = 4
 """
 
 
+@pytest.mark.slow
 def test_methods_are_compared(run, write):
     plan = write(FOUR)
     picture = plan.with_suffix(".svg")

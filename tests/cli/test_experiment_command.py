@@ -14,6 +14,7 @@ def run(run):
     return partial(run, "experiment", "relative-error", *flags)
 
 
+@pytest.mark.slow
 def test_the_table_and_its_figure(run, tmp_path):
     figure = tmp_path / "figure.svg"
     code, out, err = run("--plot", figure)
@@ -26,6 +27,7 @@ def test_the_table_and_its_figure(run, tmp_path):
     assert "ε = 1, δ = $10^{-6}$, relative error 0.3" in drawn
 
 
+@pytest.mark.slow
 def test_json_repeats_with_its_seed(run):
     first, again = (json.loads(run("--json", "--seed", 3)[1]) for _ in range(2))
     assert first == again

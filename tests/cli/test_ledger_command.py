@@ -1,8 +1,6 @@
 import csv
 import io
 import json
-import sqlite3
-from contextlib import closing
 from functools import partial
 
 import pytest
@@ -82,7 +80,7 @@ def test_spend_grants_with_the_keys_of_plan_files(run, file):
 def test_spend_refuses_with_one_line_and_records_nothing(run, file):
     run("init", file, "--mu", 1)
     head = Ledger(file).head
-    assert "asks for 2" in refused(run("spend", file, "--kind", "gaussian", "--noise-multiplier", 0.5))
+    assert "the step costs 2" in refused(run("spend", file, "--kind", "gaussian", "--noise-multiplier", 0.5))
     assert Ledger(file).head == head
 
 
@@ -92,7 +90,7 @@ def test_spend_refuses_with_one_line_and_records_nothing(run, file):
         (["--kind", "gausian", "--noise-multiplier", "1"], "did you mean gaussian"),
         (["--kind", "gaussian", "--noise-multipler", "1"], "did you mean noise_multiplier"),
         (["--kind", "gaussian"], "noise_multiplier is missing"),
-        (["--kind", "gaussian", "--noise-multiplier", "0"], "noise_multiplier must be"),
+        (["--kind", "gaussian", "--noise-multiplier", "0"], "noise_multiplier must be in (0, inf], got 0.0"),
         (["--kind", "gaussian", "--noise-multiplier", "nan"], "noise_multiplier"),
         (["--kind", "gaussian", "--noise-multiplier", "ten"], "float"),
         (["--kind", "gaussian", "--noise-multiplier", "1", "--count", "-1"], "count"),
@@ -133,7 +131,7 @@ def test_verify_takes_a_head(run, file):
         f"{file}: every entry is as it was written\nhead {Ledger(file).head}\n",
     )
     assert run("verify", file, "--head", first)[0] == 0
-    assert "no entry carries the head" in refused(run("verify", file, "--head", "0" * 64))
+    assert "no entry has the head" in refused(run("verify", file, "--head", "0" * 64))
 
 
 def test_export_prints_json_and_csv(run, file):
@@ -153,40 +151,26 @@ def test_spend_takes_a_head(run, file):
     run("init", file, "--mu", 1)
     spend = ("spend", file, "--kind", "gaussian", "--noise-multiplier", 3, "--head", Ledger(file).head)
     assert run(*spend)[0] == 0
-    assert "its head is" in refused(run(*spend))
+    assert "head must be" in refused(run(*spend))
     assert Ledger(file).steps == 1
 
 
-def test_backup_and_convert_make_new_files(run, file, tmp_path):
+def test_backup_makes_a_new_file(run, file, tmp_path):
     run("init", file, "--mu", 1)
     run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
     copy = tmp_path / "copy"
     assert run("backup", file, copy)[:2] == (0, f"{copy}: a copy of {file}\nhead {Ledger(file).head}\n")
-    assert copy.read_bytes() == file.read_bytes()
+    assert Ledger(copy).entries() == Ledger(file).entries()
     assert "exists already" in refused(run("backup", file, copy))
-    old = tmp_path / "old"
-    with closing(sqlite3.connect(old, isolation_level=None)) as db:
-        db.execute("CREATE TABLE entries (step, time, mechanism, totals, state, hash)")
-        db.execute(f"PRAGMA application_id = {0x74724F66}")
-        db.executemany(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", [entry.row() for entry in Ledger(file).entries()]
-        )
-    assert "first format" in refused(run("status", old))
-    code, out, _ = run("convert", old, tmp_path / "new")
-    assert (code, out.splitlines()[-1]) == (0, f"head {Ledger(file).head}")
-    assert (tmp_path / "new").read_bytes() == file.read_bytes()
-    assert "cannot be read as a ledger of the first format" in refused(
-        run("convert", file, tmp_path / "third")
-    )
 
 
 @pytest.mark.parametrize("command", ["status", "verify", "export"])
 def test_a_file_that_is_no_ledger_is_one_line(run, tmp_path, command):
-    assert "cannot be read: no such file; tradeoff ledger init" in refused(run(command, tmp_path / "missing"))
+    assert "no such file; tradeoff ledger init" in refused(run(command, tmp_path / "missing"))
     (tmp_path / "text").write_text("budget " * 500, encoding="utf-8")
-    assert "is no ledger" in refused(run(command, tmp_path / "text"))
+    assert "file is not a database" in refused(run(command, tmp_path / "text"))
 
 
 def test_init_where_it_cannot_is_one_line(run, tmp_path):
-    assert "cannot be created" in refused(run("init", tmp_path / "missing" / "file", "--mu", 1))
+    assert "no such file or folder" in refused(run("init", tmp_path / "missing" / "file", "--mu", 1))
     assert "exists already" in refused(run("init", tmp_path, "--mu", 1))

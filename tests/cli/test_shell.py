@@ -31,7 +31,9 @@ class TestText:
         assert folded("two\nlines  and\ta tab\r\u2028\x00") == r"two lines and a tab \x00"
         assert plain("ε ≤ δ, naïve\xa0中文") == "ε ≤ δ, naïve\xa0中文"
 
-    @pytest.mark.parametrize("command", [["compose"], ["compare", "--method", "clt"]])
+    @pytest.mark.parametrize(
+        "command", [["compose"], pytest.param(["compare", "--method", "clt"], marks=pytest.mark.slow)]
+    )
     def test_title_and_names(self, run, tmp_path, command):
         plan = tmp_path / "plan.toml"
         plan.write_text(
@@ -63,6 +65,7 @@ class TestText:
 class TestLimits:
     """What would take hours is refused."""
 
+    @pytest.mark.slow
     def test_different_mechanisms(self, run, plan):
         entries = [f'[[mechanism]]\nkind = "laplace"\nscale = {10 + i}\n' for i in range(1001)]
         plan.write_text("".join(entries), encoding="utf-8")
@@ -74,6 +77,7 @@ class TestLimits:
             said = refused(run(*command))
             assert "a plan must have at most 1,000 different mechanisms, got 1,001" in said
 
+    @pytest.mark.slow
     def test_mechanisms_that_a_closed_form_adds_up_are_one(self, run, plan):
         entry = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = {}\n'
         plan.write_text("".join(entry.format(100 + i) for i in range(5000)), encoding="utf-8")
@@ -161,12 +165,15 @@ class TestProcess:
             check=False,
         )
 
-    @pytest.mark.parametrize("arguments", [["compose", "PLAN"], ["compose", "--help"]])
+    @pytest.mark.parametrize(
+        "arguments", [pytest.param(["compose", "PLAN"], marks=pytest.mark.slow), ["compose", "--help"]]
+    )
     def test_a_full_disk(self, plan, arguments):
         found = self.call("> /dev/full", *(plan if each == "PLAN" else each for each in arguments))
         assert found.returncode == 74
         assert found.stderr == b"tradeoff: the answer could not be printed: No space left on device\n"
 
+    @pytest.mark.slow
     def test_a_step_is_granted_though_nobody_can_be_told(self, tmp_path):
         file = tmp_path / "budget.ledger"
         assert main(["ledger", "init", str(file), "--mu", "1"]) == 0
@@ -183,20 +190,24 @@ class TestProcess:
         assert found.stderr == b"tradeoff: stdout is closed, so no answer could be printed\n"
         assert not target.exists()
 
+    @pytest.mark.slow
     def test_a_closed_stderr_is_no_error(self, plan):
         found = self.call("2>&-", "compose", plan, "--json")
         assert found.returncode == 0
         assert found.stdout.startswith(b"{")
 
+    @pytest.mark.slow
     def test_a_full_stderr_changes_no_code(self, plan):
         assert self.call("2> /dev/full", "compose", plan.with_name("missing.toml")).returncode == 2
 
+    @pytest.mark.slow
     def test_letters_that_the_terminal_has_not(self, plan):
         plan.write_text(f'title = "ε and 中"\n{PLAN}', encoding="utf-8")
         found = self.call("", "compose", plan, PYTHONIOENCODING="ascii")
         assert (found.returncode, found.stderr) == (0, b"")
         assert rb"\u03b5 and \u4e2d" in found.stdout
 
+    @pytest.mark.slow
     def test_a_reader_that_leaves_a_table(self, plan):
         process = subprocess.Popen(
             [sys.executable, "-m", "tradeoff", "compose", str(plan)],
@@ -243,6 +254,7 @@ Plan.guarantee = lambda self: type("Class", (), dict(name=Name()))
 sys.exit(main())
 """
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("program", "signal", "code"),
         [
@@ -259,6 +271,7 @@ sys.exit(main())
         assert (found.returncode, found.stdout, found.stderr) == (code, b"", b"")
         assert [each.name for each in plan.parent.iterdir()] == ["plan.toml"]
 
+    @pytest.mark.slow
     def test_what_nohup_ignores_stays_ignored(self, plan):
         found = self.call(
             "",

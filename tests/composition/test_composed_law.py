@@ -69,6 +69,7 @@ def test_far_from_all_lines(mu: float) -> None:
         agree(Reversed(law), truth, np.array([low, high]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mu", "p"), [(1.0, 0.1)])
 def test_two_sampled_normal_rounds(mu: float, p: float) -> None:
     # P(L_1 + L_2 > x), and with Q, by double exponential quadrature of closed forms in 18 digits.
@@ -105,6 +106,7 @@ def _beyond(mu: mp.mpf, p: mp.mpf, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
     return tuple(mp.quad(lambda z, k=k: both(z)[k], points) for k in (0, 1))
 
 
+@pytest.mark.slow
 def test_all_mass() -> None:
     f = to.subsample(to.Gaussian(1), 0.01) ** 50 @ to.Laplace(0.1) ** 5
     law = f.cells_law()
@@ -120,6 +122,7 @@ def test_all_mass() -> None:
         assert cell.excess[0] * (1 + cell.slack[0]) >= delta.lower
 
 
+@pytest.mark.slow
 def test_sampled_product_squared() -> None:
     steps = to.subsample(to.Gaussian(1), 0.01) ** 100
     f = to.subsample(steps @ to.Laplace(0.1) ** 10, 0.1) ** 2
@@ -131,6 +134,7 @@ def test_sampled_product_squared() -> None:
     assert most.lower <= found.upper <= found.lower + 1e-6 <= least.upper + 1e-6
 
 
+@pytest.mark.slow
 def test_sampled_normal_product() -> None:
     # As the product is one normal pair, its sampled power is known in closed form of another kind.
     law = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True)
@@ -147,6 +151,7 @@ def test_atoms_are_left_to_whole_curves(epsilon: float) -> None:
     assert not isinstance((to.Laplace(epsilon) ** 3).cells_law(), ComposedLaw)
 
 
+@pytest.mark.slow
 def test_whole_curves_where_lines_know_little() -> None:
     # The rate is so small that losses crowd at 0: whole curves hold them as atoms.
     inner = to.Gaussian(0.05) @ ~(to.subsample(to.Gaussian(0.2), 0.001) ** 10)
@@ -155,6 +160,7 @@ def test_whole_curves_where_lines_know_little() -> None:
     assert f.bounds(0.9, tol=1e-6).width <= 1e-8
 
 
+@pytest.mark.slow
 def test_moments_are_those_of_whole_curves() -> None:
     f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
     assert f.law.mean("Q") == pytest.approx(5.9e-4, rel=0.01)
@@ -180,6 +186,7 @@ def test_atoms_outside_the_spans_of_their_laws(delta: float, p: float, n: int) -
     assert np.all(np.abs(mass - truth) <= mass * found.slack + 1e-13)
 
 
+@pytest.mark.slow
 def test_sampled_product_with_atoms_far_out() -> None:
     for inner in (to.subsample(to.TotalVariation(0.8), 0.9), ~to.subsample(to.TotalVariation(0.8), 0.9)):
         f = to.subsample(to.Gaussian(0.3) @ inner**20, 0.5) ** 2
@@ -190,6 +197,7 @@ def test_sampled_product_with_atoms_far_out() -> None:
         assert np.all((low <= above) & (high >= below))
 
 
+@pytest.mark.slow
 def test_no_float_tells_the_finite_mass_from_none() -> None:
     f = to.Gaussian(0.3) @ ~(to.subsample(to.TotalVariation(0.8), 0.9) ** 40)
     assert f.p_minus == 1
@@ -206,6 +214,7 @@ def test_masses_at_infinity_are_rounded_once(q: float, n: int) -> None:
     assert law.q_plus == law.p_minus == truth
 
 
+@pytest.mark.slow
 def test_masses_at_infinity_of_many_threads_leave_mpmath_as_it_is() -> None:
     before, interval = mp.mp.prec, sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -237,6 +246,7 @@ small = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=4)
 @given(small, small, st.integers(1, 40), log_uniform(1e-3, 0.9), st.integers(1, 5), st.booleans(), st.data())
 def test_laws_and_whole_curves_of_sampled_products_meet(

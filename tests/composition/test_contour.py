@@ -72,6 +72,7 @@ def drawn(law: LossLaw, c: float) -> Transform:
 class TestTransforms:
     """log M, rho, and every bound on |rho|, each within what it claims of 40 digits."""
 
+    @pytest.mark.slow
     @given(changed, tilts, st.lists(log_uniform(1e-3, 20.0), min_size=2, max_size=2), log_uniform(1e-3, 0.5))
     @example(GaussianLaw(2.0), 3.5, [0.1, 4.0], 0.1)
     @example(Thinned(binomial_law(3.0, 3), 0.99999), 0.04, [0.01, 2.9], 0.1)
@@ -114,7 +115,9 @@ class TestTransforms:
                 assert nearest(value, complex(ratio.log[k])) <= ratio.error[k]
                 assert value.real <= ratio.ceiling[k]
 
-    @pytest.mark.parametrize("law", [GaussianLaw(1e-6), discrete_gaussian_law(3.0, 2)])
+    @pytest.mark.parametrize(
+        "law", [GaussianLaw(1e-6), pytest.param(discrete_gaussian_law(3.0, 2), marks=pytest.mark.slow)]
+    )
     def test_beside_high_frequencies(self, law: LossLaw) -> None:
         """A period of the law is known to as many units as there are before y."""
         found, y = drawn(law, 1.5), 1e6 + np.linspace(0, 30, 7)
@@ -122,6 +125,7 @@ class TestTransforms:
             for moved in (at - 0.25, at + 0.25):
                 assert closed(law, 1.5, moved, found.mean).real <= bound + 1e-15
 
+    @pytest.mark.slow
     @given(st.lists(log_uniform(1e-3, 30.0), min_size=300, max_size=300))
     def test_many_frequencies_need_no_equal_steps(self, y: list[float]) -> None:
         found, at = drawn(Thinned(GaussianLaw(1.0), 0.1), 2.0), np.sort(y)
@@ -129,6 +133,7 @@ class TestTransforms:
         off = np.abs(together.log - np.concatenate([part.log for part in alone]))
         assert np.all(off <= together.error + np.concatenate([part.error for part in alone]))
 
+    @pytest.mark.slow
     @given(changed, tilts, log_uniform(1e-3, 1.0), st.integers(17, 300), st.integers(0, 99))
     def test_equal_steps_share_their_sines(
         self, law: LossLaw, c: float, step: float, size: int, start: int
@@ -292,6 +297,7 @@ NEEDED: dict[str, tuple[Sequence[LossLaw], Placement, float, float]] = {
 class TestLines:
     """psi holds the truth for every choice of the line; and no term of its error is idle."""
 
+    @pytest.mark.slow
     @settings(max_examples=300)
     @given(cases, st.data())
     def test_no_choice_matters(self, case: Case, data: st.DataObject) -> None:
@@ -394,6 +400,7 @@ def ends(line: ContourLine | None) -> tuple[float, float]:
 class TestAnswers:
     """Questions to the engine, against closed forms on both sides."""
 
+    @pytest.mark.slow
     @settings(max_examples=12)
     @given(cases, st.floats(0.0, 4.0), log_uniform(1e-30, 0.3))
     def test_delta_and_epsilon(self, case: Case, z: float, level: float) -> None:
@@ -487,6 +494,7 @@ def test_rounds_beyond_what_logarithms_are_known_for() -> None:
     assert found.upper / n >= divergence * (1 - 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [10**21, 10**150, 10**290])
 def test_counts_whose_lines_floats_hardly_hold(n: int) -> None:
     for law in (to.Laplace(0.1), to.subsample(to.Gaussian(1.0), 0.01)):
@@ -494,6 +502,7 @@ def test_counts_whose_lines_floats_hardly_hold(n: int) -> None:
             assert 0 <= found.lower <= found.upper <= 1
 
 
+@pytest.mark.slow
 def test_lines_whose_smoothing_is_no_float_are_not_drawn() -> None:
     """Powers of tau z overflowed, with a warning, where tilts are beyond all floats that are asked."""
     mixed = to.GaussianMixtures({0.0: 1.0}, {0.0: 0.46622436537214607, 0.6: 0.5337756346278539}, 1.744)

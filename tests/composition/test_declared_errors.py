@@ -66,6 +66,7 @@ def beta(sums: Sequence[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:
     return missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_what_a_law_declares_is_charged_by_every_engine(seed: int) -> None:
     rng = np.random.default_rng(seed)

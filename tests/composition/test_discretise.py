@@ -109,11 +109,13 @@ def check(law: LossLaw, true: Truth, nodes: np.ndarray) -> None:
             ), ("under reversed", -e)
 
 
+@pytest.mark.slow
 @given(pairs, grids)
 def test_both_sides_hold(pair: tuple[LossLaw, Truth], nodes: np.ndarray) -> None:
     check(*pair, nodes)
 
 
+@pytest.mark.slow
 @given(wrongly_told, grids)
 def test_both_sides_hold_where_a_law_errs_as_it_says(pair: tuple[LossLaw, Truth], nodes: np.ndarray) -> None:
     check(*pair, nodes)
@@ -172,6 +174,7 @@ def test_what_lies_beyond_all_nodes_is_kept_at_the_last() -> None:
         assert Measure(nodes, mass, turned=turned).delta(far) > 0.999 * (1 - mp.exp(-1)) * true.delta(far)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mu", "nodes"),
     [
@@ -196,6 +199,7 @@ def test_cells_of_which_floats_hold_no_mass_claim_none(mu: float, nodes: np.ndar
                     assert measure.delta(x) <= truth * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [36.0, 40.0, 100.0])
 def test_losses_of_which_floats_hold_no_mass_under_p_count(mu: float) -> None:
     """A step in a hundred gives all away: delta(1) is that, and of a hundred steps that any did."""

@@ -35,6 +35,7 @@ def total(mu: float, n: int) -> mp.mpf:
         return mp.mpf(mu) * mp.sqrt(n)
 
 
+@pytest.mark.slow
 @given(
     log_uniform(0.01, 12.0),
     st.integers(1, 10**6),
@@ -96,6 +97,7 @@ def test_randomised_response_through_the_engine(e0: float, n: int, share: float,
     assert lower[0] <= oracle.beta_of_atoms(atoms, alpha) <= upper[0]
 
 
+@pytest.mark.slow
 @given(log_uniform(0.01, 3.0), st.integers(2, 8), st.floats(0, 0.999))
 def test_laplace_powers(e0: float, n: int, share: float) -> None:
     epsilon = share * e0 * n
@@ -218,6 +220,7 @@ def test_betas_that_floats_hardly_hold(mu: float, alpha: float) -> None:
     assert low <= oracle.gaussian_beta(alpha, mu) <= high
 
 
+@pytest.mark.slow
 def test_nodes_closer_than_floats_are_told_in_silence() -> None:
     law = Thinned(
         Thinned(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05), 2.4273557475985516e-05
@@ -229,6 +232,7 @@ def test_nodes_closer_than_floats_are_told_in_silence() -> None:
     assert np.all(np.isfinite(high))
 
 
+@pytest.mark.slow
 def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
     """Rounding shifts the two tables apart by more than a step.
 

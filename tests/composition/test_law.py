@@ -56,6 +56,7 @@ def edges_around(draw: st.DrawFn) -> np.ndarray:
     return centre + width * np.cumsum(steps)
 
 
+@pytest.mark.slow
 @given(pairs, edges_around())
 def test_cells_are_within_their_slack(pair: tuple[LossLaw, Truth], edges: np.ndarray) -> None:
     check_cells(*pair, edges)
@@ -137,6 +138,7 @@ def test_reversal_is_an_involution_and_swaps(name: str) -> None:
         assert np.allclose(found, truth, rtol=1e-13, atol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("e0", "rate"), [(10.0, 0.1), (25.0, 0.3), (33.0, 0.2), (35.0, 0.1), (60.0, 0.5)])
 def test_thinning_keeps_the_mass_at_the_lower_end(e0: float, rate: float) -> None:
     """The lower end of a thinned law is a sliver: losses far apart in the base are neighbours there."""

@@ -25,7 +25,7 @@ def test_both_sides_hold(n: int, e0: float, epsilon: float) -> None:
     with ctx.workprec(400):
         truth = delta(e0, n, epsilon)
     assert low <= truth <= high < low * (1 + 1e-4)
-    below, above = curve.bounds.epsilon(high)
+    below, above = curve.bounds.epsilon(high).lower, curve.bounds.epsilon(low).upper
     assert below <= epsilon <= above < below + 1e-3
 
 

@@ -81,7 +81,7 @@ def test_quadrature_of_a_tilted_gaussian(start: float, width: float, mu: float) 
         )
 
 
-@pytest.mark.parametrize("size", [64, 1024, 2**14])
+@pytest.mark.parametrize("size", [64, 1024, pytest.param(2**14, marks=pytest.mark.slow)])
 def test_the_error_of_the_fft_is_below_its_model(size: int) -> None:
     rng = np.random.default_rng(size)
     x = rng.random(size) ** 8

@@ -47,6 +47,7 @@ def moment(law: LossLaw, z: acb) -> acb:
     return sum((acb.integral(density, acb(a), acb(b)) for a, b in pairwise(edges)), acb(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "c", "y"), CASES)
 def test_the_transform_and_what_bounds_it(law: LossLaw, c: float, y: float) -> None:
     found = law.transform(c, 42.0)
@@ -90,6 +91,7 @@ def hold_product(laws: list[LossLaw], counts: list[int], c: float, y: float) -> 
     return len(factors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("y", [2.0, 90.0, 900.0])
 def test_rows_of_distinct_factors_are_their_product(turned: bool, y: float) -> None:

@@ -21,7 +21,7 @@ def test_every_entry(x: list[float], a: float) -> None:
         assert abs(got - y) <= 200 * UNIT * y + mp.mpf("1e-300")
 
 
-@pytest.mark.parametrize("size", [1, 63, 64, 65, 4096, 4097, 300_000])
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 4096, 4097, pytest.param(300_000, marks=pytest.mark.slow)])
 def test_a_constant_is_a_geometric_series(size: int) -> None:
     found = discounted(np.ones(size), 1 - 2.0**-12)
     assert found == pytest.approx(

@@ -44,6 +44,7 @@ def allowed(alpha: float, bounds: dict[float, float], *, both: bool = True) -> m
         return high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rho", "xi"), [(0.5, 0.0), (0.01, 0.0), (5.0, 0.0), (0.1, 0.3)])
 def test_the_optimal_conversion_of_zcdp(rho, xi):
     orders = [1.0, *(1 + np.geomspace(0.01, 100, 30))]
@@ -64,7 +65,7 @@ def test_half_a_rho():
     assert to.baselines.zcdp_route(0.5, 1e-5).epsilon == pytest.approx(f.epsilon(1e-5), rel=1e-3)
 
 
-@pytest.mark.parametrize("assume", ["both-orders", "one-order"])
+@pytest.mark.parametrize("assume", [pytest.param("both-orders", marks=pytest.mark.slow), "one-order"])
 def test_orders_that_are_given(assume):
     bounds = {1.0: 0.3, 1.5: 0.4, 4.0: 1.0, 32.0: 6.0}
     f = from_renyi(bounds, assume=assume)
@@ -82,6 +83,7 @@ def test_little_of_one_order_is_kept_at_the_least_type_i_errors():
         assert truth - 2e-5 <= f(alpha) <= truth
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     st.one_of(symmetric_families, subsampled, subsampled.map(lambda f: ~f)),
@@ -97,6 +99,7 @@ def test_the_curve_lies_below_what_it_is_of(f, orders, both):
         assert np.all(g(ALPHAS) <= h.bounds(ALPHAS).upper)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(log_uniform(1e-12, 100.0))
 def test_zcdp_holds_of_gaussians(rho):
@@ -104,6 +107,7 @@ def test_zcdp_holds_of_gaussians(rho):
     assert np.all(from_zcdp(rho)(ALPHAS) <= to.Gaussian(mu).bounds(ALPHAS).upper)
 
 
+@pytest.mark.slow
 def test_ends():
     assert from_zcdp(0) == to.Identity()
     assert from_renyi({2: 0.0}) == to.Identity()
@@ -119,6 +123,7 @@ def test_ends():
     assert 0 < leaky(0.0) < 1
 
 
+@pytest.mark.slow
 def test_functions_of_the_order():
     step = to.subsample(to.Gaussian(1.0), 0.1) ** 20
     f = from_renyi(lambda a: max(step.renyi(a), (~step).renyi(a)) if a < 200 else math.inf)

@@ -328,6 +328,7 @@ def label(value: Any) -> str:
         return "10**5000"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table", [questions, operators, constructors, mechanisms, theorems], ids=lambda table: table.__name__
 )

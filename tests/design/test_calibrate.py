@@ -1,5 +1,4 @@
 import math
-from fractions import Fraction
 from typing import NamedTuple
 
 import mpmath
@@ -73,6 +72,7 @@ def test_pure_losses_are_those_of_fractions(epsilon):
     assert size.value <= 8 * mpmath.mpf(epsilon) < size.bounds.upper
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_the_last_that_fit():
     def last(mu, n):
         return to.calibrate(lambda k: to.Gaussian(mu) ** k, {"mu": mu * math.sqrt(n + 0.5)}, integer=True)
@@ -92,6 +92,7 @@ def test_whole_numbers_are_the_last_that_fit():
     assert few.value == 100
 
 
+@pytest.mark.slow
 def test_sampled_training():
     """Another accountant's calibration of 1000 steps gives sigma = 1.5626656."""
 
@@ -111,6 +112,7 @@ def test_sampled_training():
     assert max(each.evaluations for each in (sigma, rate, steps)) <= 14
 
 
+@pytest.mark.slow
 def test_both_orders_of_a_curve_are_asked():
     def one_order(sigma):
         return to.subsample(to.Gaussian(1 / sigma), 0.01) ** 100
@@ -137,6 +139,7 @@ def test_a_curve_is_met_in_the_certified_order():
     assert found.evaluations <= 12
 
 
+@pytest.mark.slow
 def test_steps_are_counted_against_a_curve():
     goal = to.Gaussian(0.8) @ to.TotalVariation(1e-6)
     step = to.subsample(to.Gaussian(1.0), 0.01)
@@ -159,7 +162,7 @@ LAPLACES, COINS = (lambda s: to.Laplace(1 / s) ** 2), (lambda x: to.PureDP(x) **
     ("build", "goal", "root"),
     [
         (lambda s: to.Gaussian(1 / s), to.approximate_dp(1.0, 1e-5), 3.7306316341),
-        (LAPLACES, to.PureDP(1.0), 2),
+        pytest.param(LAPLACES, to.PureDP(1.0), 2, marks=pytest.mark.slow),
         (COINS, to.PureDP(1.0), 0.1),
         (COINS, to.Laplace(1.0), 0.1),
         (COINS, to.approximate_dp(1.0, 1e-5), 0.1006289945),
@@ -202,12 +205,16 @@ def test_answers_that_are_missing_make_wide_bounds():
     ("build", "target", "says"),
     [
         (noise, {"epsilon": 0, "delta": 0}, "at no number tried"),
-        (noise, {"epsilon": 1, "delta": 0}, "infinite; allow more loss"),
+        (noise, {"epsilon": 1, "delta": 0}, r"infinite; mu must be in \[0, 10000\], got .*; allow more loss"),
         (noise, {"beta": 0, "alpha": 0.5}, "at every number tried"),
         (lambda s: to.Gaussian(1 / s) @ to.TotalVariation(1e-3), {"epsilon": 1, "delta": 1e-4}, "infinite"),
         (lambda _: to.Gaussian(1), {"mu": 2}, "does build use its number"),
         (lambda x: x / 0, {"mu": 1}, r"build\(1.0\) raised ZeroDivisionError"),
-        (lambda q: to.subsample(to.PureDP(1), q), {"advantage": 0.9}, "every number tried.*outside"),
+        (
+            lambda q: to.subsample(to.PureDP(1), q),
+            {"advantage": 0.9},
+            r"every number tried.*p must be in \[0, 1\]",
+        ),
         (noise, {"epsilon": math.nan, "delta": 0.1}, "epsilon must be"),
         (noise, {"epsilon": -1, "delta": 0.1}, "epsilon must be"),
         (noise, {"epsilon": 1}, "target = .* is none of those known"),
@@ -232,6 +239,7 @@ def test_refused_keywords(given):
         to.calibrate(noise, {"mu": 1}, **given)
 
 
+@pytest.mark.slow
 def test_what_is_no_guarantee_is_refused():
     with pytest.raises(KindError, match="is not a trade-off function"):
         to.calibrate(lambda s: s, {"mu": 1})
@@ -247,18 +255,10 @@ def test_integer_is_a_truth_value(integer):
         to.calibrate(to.Gaussian, {"advantage": 0.2}, integer=integer)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_for_a_gaussian_up_to_the_total_variation():
     found = to.calibrate(to.PureDP, {"mu": 0, "failure": 0.999999}, tol=1e-4)
     assert found.bounds.lower <= float(2 * mpmath.atanh(0.999999)) <= found.bounds.upper
-
-
-def test_targets_in_fractions_are_strict():
-    """Identity has beta = 1/4 - 1e-20 at alpha = 3/4 + 1e-20."""
-    little = Fraction(1, 10**20)
-    with pytest.raises(DomainError):
-        to.calibrate(to.Gaussian, {"beta": Fraction(1, 4), "alpha": Fraction(3, 4) + little})
-    found = to.calibrate(to.Gaussian, {"mu": 1 - little})
-    assert found.value < 1
 
 
 def test_a_class_is_no_mechanism_and_an_end_without_an_answer_is_named():
@@ -295,14 +295,6 @@ def test_what_heeds_no_width_is_asked_once_a_number(monkeypatch):
     assert len(asked) == found.evaluations
 
 
-def test_targets_in_fractions_are_exact_at_their_ends():
-    third = Fraction(1, 3)
-    target = read_target({"bayes_risk": third + Fraction(1, 10**17), "prior": 1 - third})
-    assert target.met(target.ask(to.Identity(), None)) is None
-    for given in ({"bayes_risk": third, "prior": third}, {"beta": 1 - third, "alpha": third}):
-        assert read_target(given).met(Bounds(0.0, 0.3)) is False
-
-
 def test_what_builds_is_called():
     with pytest.raises(KindError, match="build = 3 is not callable"):
         to.calibrate(3, {"epsilon": 1.0, "delta": 1e-6})
@@ -319,6 +311,7 @@ def test_an_order_that_bounds_leave_open_is_decided_by_mu():
     assert found.bounds == to.calibrate(steps, {"mu": 1.0}).bounds
 
 
+@pytest.mark.slow
 def test_a_risk_is_known_as_closely_as_the_advantage_it_is():
     def build(s):
         return to.Laplace(1 / s) ** 3

@@ -130,6 +130,7 @@ def test_a_parameter_at_the_end_of_its_range_is_named_as_it_was_given():
         to.TotalVariation(1).sensitivities(epsilon=0.1)
 
 
+@pytest.mark.slow
 def test_operators_that_know_beta_are_differenced_too():
     """Whole curves, 1e-3 wide, told nothing of a hundredth of a parameter: they were refused."""
 
@@ -146,6 +147,7 @@ def test_operators_that_know_beta_are_differenced_too():
     assert slopes[1.0] == pytest.approx((epsilon(1 + step) - epsilon(1 - step)) / (2 * step), rel=1e-2)
 
 
+@pytest.mark.slow
 def test_a_parameter_that_does_not_count_has_the_slope_0():
     rows = to.mixture({to.Gaussian(1) @ to.Laplace(0.5): 0.5, to.PureDP(0.3): 0.5}).sensitivities(delta=1e-3)
     slopes = {row["value"]: row["d epsilon"] for row in rows if row["parameter"] != "count"}
@@ -162,11 +164,13 @@ def test_slopes_next_to_the_largest_loss(epsilon, n, delta):
     assert table["d epsilon"][0] == pytest.approx(n, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_losses_far_out_ask_for_no_width_that_floats_have_not():
     with pytest.raises(to.errors.PrecisionError, match="ask elsewhere"):
         to.Gaussian(1).sensitivities(epsilon=1e300)
 
 
+@pytest.mark.slow
 def test_losses_whose_phases_cannot_be_followed_are_refused():
     with pytest.raises(DomainError, match="too large beside what smooths them"):
         (to.Gaussian(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0)

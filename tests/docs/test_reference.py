@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 MODULES = (
     "tradeoff",
-    *(f"tradeoff.{name}" for name in ("audits", "baselines", "certificates", "conversions", "filters")),
+    *(f"tradeoff.{name}" for name in ("audits", "baselines", "conversions", "filters", "proofs")),
     *(f"tradeoff.interop.{name}" for name in ("dp_accounting", "fdp", "opacus", "opendp")),
     *(f"tradeoff.{name}" for name in ("limits", "mechanisms", "spec")),
 )
@@ -89,6 +89,7 @@ def test_works_and_pages_named_on_a_page_are_there(page):
         assert (DOCS / target).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(DOCS.glob("tutorial-*.md")), ids=lambda page: page.name)
 def test_tutorials_run(page, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")

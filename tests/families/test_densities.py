@@ -26,6 +26,7 @@ def holds(found: to.Bounds[float], truth: mpmath.mpf) -> bool:
     return bool(found.lower <= truth <= found.upper)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [3, 5, 7, 10])
 def test_a_wave_turns_wherever_the_quadrature_sees_it_turn(turns: int) -> None:
     f = to.from_densities(bell, lambda x: bell(x) * (1 + np.sin(turns * x) / 2))
@@ -38,6 +39,7 @@ def test_a_wave_turns_wherever_the_quadrature_sees_it_turn(turns: int) -> None:
         assert holds(f.bounds.delta(0.0), truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("periods", [32, 64, 100, 128])
 def test_a_wave_whose_ends_and_middles_are_zeros(periods: int) -> None:
     f = to.from_densities(np.ones_like, lambda x: 1 + np.sin(2 * np.pi * periods * x) / 2, support=(0.0, 1.0))
@@ -45,6 +47,7 @@ def test_a_wave_whose_ends_and_middles_are_zeros(periods: int) -> None:
     assert f.sup_loss >= math.log(1.5)
 
 
+@pytest.mark.slow
 def test_waves_too_many_to_tell_are_refused() -> None:
     with pytest.raises(DomainError, match=r"turns \d+ times"):
         to.from_densities(np.ones_like, lambda x: 1 + np.sin(1024 * np.pi * x) / 2, support=(0.0, 1.0))
@@ -64,24 +67,9 @@ def test_tails_that_go_on_where_floats_end(epsilon: float) -> None:
         assert holds(f.bounds.delta(epsilon), x**-b - scale * x**-a)
 
 
-def test_tails_of_which_floats_hold_too_little_are_refused() -> None:
-    with pytest.raises(DomainError, match=r"q has about 1.43e-09 of its mass .* beyond 8.18e\+149"):
-        to.from_densities(power(0.2), power(0.061), support=(1.0, np.inf))
-
-
 def pole(weight: float, a: float) -> Density:
     """Return the density of a uniform law and of a little of a power."""
     return lambda x: (1 - weight) + weight * a * np.maximum(x, 1e-312) ** (a - 1)
-
-
-@pytest.mark.parametrize("weight", [5e-11, 1e-11])
-def test_a_steep_pole_is_refused_however_light(weight: float) -> None:
-    def steep(x: Array) -> Array:
-        power = np.exp(math.log(weight * 1e-3) - 0.999 * np.log(np.maximum(x, 1e-312)))
-        return np.asarray(1 - weight + power)
-
-    with pytest.raises(DomainError, match="of its mass within"):
-        to.from_densities(np.ones_like, steep, support=(0.0, 1.0))
 
 
 @pytest.mark.parametrize(("weight", "a"), [(1e-12, 0.5), (1e-11, 0.9), (1e-10, 0.2)])
@@ -123,13 +111,13 @@ def test_a_law_narrow_for_its_place(s: float, epsilon: float) -> None:
 
 
 def test_a_law_of_a_few_floats_is_refused() -> None:
-    with pytest.raises(DomainError, match="place it near 0"):
+    with pytest.raises(DomainError, match="place poles and narrow peaks at 0"):
         narrow(2.0**-30)
 
 
 def test_constants_that_are_taken_for_rounded_are_told() -> None:
     f = to.from_densities(bell, lambda x: (1 - 5e-10) * bell(x - 1))
-    assert f.assumptions[1] == "q integrates to 1 -5e-10, taken for its constants."
+    assert f.assumptions[1] == "q integrates to 1 -5e-10, taken for the error of a constant."
 
 
 def test_densities_beyond_floats_beside_a_pole_of_scipy() -> None:
@@ -141,12 +129,6 @@ def test_densities_beyond_floats_beside_a_pole_of_scipy() -> None:
         below = [mpmath.gammainc(a, 0, x / 2, regularized=True) for a in (p, q)]
         assert holds(f.bounds.delta(1.0), below[1] - mpmath.e * below[0])
     assert f.bounds.delta(1.0).upper < 1e-3
-
-
-def test_quantiles_that_are_no_floats_are_said() -> None:
-    law = scipy.stats.ncf(0.1, 5, 1)
-    with pytest.raises(DomainError, match="SciPy finds no quantiles of ncf"):
-        to.from_scipy(law, scipy.stats.ncf(0.1, 5, 2))
 
 
 @pytest.mark.parametrize(
@@ -183,42 +165,19 @@ def test_a_density_that_begins_inside_a_panel(
             assert holds(f.bounds.delta(epsilon), y - mpmath.exp(epsilon) * y ** (k + 1))
 
 
-def test_supports_of_the_least_normal_floats() -> None:
-    f = to.from_densities(
-        lambda x: np.full_like(x, 1e260), lambda x: 2e260 * (x * 1e260), support=(0.0, 1e-260)
-    )
-    assert holds(f.bounds.delta(0.0), mpmath.mpf(1) / 4)
-    low, width = 1e-303, 1e-301 - 1e-303
-
-    def bumped(x: Array) -> Array:
-        t = (x - low) / width
-        return np.asarray((1 + np.where((t > 0.0371) & (t < 0.0371 + 5 / 32), 27 / 64, -5 / 64)) / width)
-
-    g = to.from_densities(lambda x: np.full_like(x, 1 / width), bumped, support=(low, 1e-301))
-    assert holds(g.bounds.delta(0.0), mpmath.mpf(0.06591796875))
-
-
 @pytest.mark.parametrize(
-    "law", [scipy.stats.t(3), scipy.stats.lognorm(1), scipy.stats.invgamma(2), scipy.stats.pareto(3)]
+    "law",
+    [
+        pytest.param(scipy.stats.t(3), marks=pytest.mark.slow),
+        scipy.stats.lognorm(1),
+        scipy.stats.invgamma(2),
+        scipy.stats.pareto(3),
+    ],
 )
 def test_densities_that_are_subnormal_far_out(law: Any) -> None:
     low, high = map(float, law.support())
     f = to.from_densities(law.pdf, law.pdf, support=(low, high))
     assert f.bounds.delta(0.0).upper <= 1e-10
-
-
-def test_supports_beyond_what_is_asked_are_refused() -> None:
-    with pytest.raises(DomainError, match="lies beyond"):
-        to.from_densities(lambda x: 0 * x + 1e-150, lambda x: 0 * x + 1e-150, support=(2.0**498, np.inf))
-
-
-def test_two_tails_of_which_the_lighter_ends_last_are_refused() -> None:
-    def bump(x: Array) -> Array:
-        lifted = 1e-9 * ((x > 2.0**496) & (x < 2.0**497)) / 2.0**496
-        return np.asarray((1 - 1e-5 - 1e-9) * (x < 1) + 1e-5 * power(0.05)(x) + lifted)
-
-    with pytest.raises(DomainError, match="beyond"):
-        to.from_densities(lambda x: (x < 1) * 1.0, bump, support=(0.0, np.inf))
 
 
 @pytest.mark.parametrize("scale", [1e25, 1e100, 1e147])
@@ -231,30 +190,3 @@ def test_laws_of_large_scales(scale: float) -> None:
     f = to.from_densities(at(0.0), at(scale))
     assert holds(f.bounds.delta(0.0), 1 - mpmath.exp(-0.5))
     assert "none" in f.assumptions[-1]
-
-
-@pytest.mark.parametrize(
-    ("p", "support"),
-    [
-        (lambda x: np.abs(np.where(x == 0, 1e-300, x)) ** -0.5 / 4, (-1.0, 1.0)),
-        (lambda x: 0.1 * x**-0.9, (1e-320, 1.0)),
-        (lambda x: (-x) ** -0.5 / 2, (-1.0, -5e-324)),
-    ],
-)
-def test_poles_that_are_guarded_next_to_0(p: Density, support: tuple[float, float]) -> None:
-    low, high = support
-    f = to.from_densities(p, lambda x: np.full_like(x, 1 / (high - low)), support=support)
-    with mpmath.workdps(30):
-        # P has more where x^(a-1) c > level, next to 0
-        a, c = (0.1, 0.1) if low == 1e-320 else (0.5, 0.5)
-        x = mpmath.mpf(c) ** (1 / (1 - mpmath.mpf(a)))
-        assert holds(f.bounds.delta(0.0), x ** mpmath.mpf(a) - x)
-
-
-def test_densities_whose_masses_are_no_floats_are_refused_in_silence() -> None:
-    with pytest.raises(DomainError, match="too rough"):
-        to.from_densities(
-            lambda x: np.full_like(x, 1.7e308),
-            lambda x: np.full_like(x, 1.7e308),
-            support=(1e-300, 1e-300 + 5.8e-309),
-        )

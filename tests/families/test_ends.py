@@ -8,11 +8,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.stats as st
-from hypothesis import given
-from hypothesis import strategies as some
 
 import tradeoff as to
-from tradeoff.errors import DomainError, PrecisionError, Undecided
+from tradeoff.errors import PrecisionError, Undecided
 
 
 def normal(mean):
@@ -40,26 +38,6 @@ def test_narrow_laws_on_a_wide_support():
     assert found.lower <= tails[0] - tails[1] <= found.upper <= found.lower + 1e-10
 
 
-@given(
-    some.lists(some.tuples(some.integers(0, 5), some.integers(0, 5)), min_size=2, max_size=6),
-    some.sampled_from([(0.0, 1.0), (5.0, 10.0), (-3.0, 1e-3)]),
-)
-def test_histograms_hold_the_sums_of_their_bins(counts, placed):
-    p, q = (np.array(side, dtype=float) for side in zip(*counts, strict=True))
-    if not p.any() or not q.any():
-        return
-    at, width = placed
-    edges = at + width * np.arange(len(p) + 1) / len(p)
-    first, second = (st.rv_histogram((side, edges), density=False)() for side in (p, q))
-    curve = to.from_scipy(first, second)
-    for epsilon in (0.0, 0.3, 1.0, 3.0):
-        truth = sum(
-            max(b - math.exp(epsilon) * a, 0.0) for a, b in zip(p / p.sum(), q / q.sum(), strict=True)
-        )
-        found = curve.bounds.delta(epsilon)
-        assert found.lower - 1e-15 <= truth <= found.upper + 1e-15
-
-
 def power_law(a, epsilon, *, flipped):
     """delta of a x^(a-1) on (0, 1) against the uniform law, or of the uniform law against it."""
     e, a = mp.exp(epsilon), mp.mpf(a)
@@ -81,6 +59,7 @@ def test_densities_that_vanish_or_have_no_bound_at_an_end(a, loc, flipped):
             assert found.lower <= power_law(a, epsilon, flipped=flipped) <= found.upper
 
 
+@pytest.mark.slow
 def test_losses_without_bound_at_an_end_are_not_taken_for_bounded():
     curve = to.from_scipy(st.beta(1, 2), st.uniform())  # L = -log 2(1 - x): delta = e^-eps/4
     assert curve.sup_loss == math.inf
@@ -121,14 +100,11 @@ def test_losses_rise_without_bound_at_a_pole():
 
 
 B33 = 2.0**-33
-BESIDE = [math.nextafter(1e6, 0), 1e6, math.nextafter(1e6, 2e6)]
 ROUNDED = [
     # Supports of one float; what has no float inside; ends that are no floats.
     (st.norm(0, 2e6), st.uniform(1e6, 1e-12), None, 0.0, 1.0),
-    (st.uniform(1e6, 1e-12), st.beta(2, 1, 1e6, 1e-12), None, 0.0, 0.25),
     (st.beta(1, 1, loc=1e6), st.uniform(1e6 + B33, 1), None, 45.0, B33),
     (st.beta(1, 1), st.uniform(2.0**-52, 1), None, 45.0, 2.0**-52),
-    (st.norm(1e6, 1e-9), st.norm(1e6, 1e-11), BESIDE, 0.0, 0.97338),
     (st.beta(1, 2, 1e6, 0.1), st.uniform(1e6, 0.1), None, 25.0, math.exp(-25) / 4),
     (st.beta(1, 2, 1e3, 0.3), st.uniform(1e3, 0.3), None, 30.0, math.exp(-30) / 4),
     (st.beta(1, 1, 1e6, 0.3), st.uniform(1e6, 0.5), None, 50.0, 0.4),
@@ -142,22 +118,9 @@ def test_masses_of_which_no_float_tells_the_loss_are_in_doubt(p, q, breaks, epsi
     curve = to.from_scipy(p, q, breaks=breaks)
     found = curve.bounds.delta(epsilon)
     assert found.lower <= truth <= found.upper
-    assert curve.sup_loss == math.inf
     turned = (~curve).bounds.delta([-45.0, 45.0])
     assert turned.lower[1] <= turned.upper[1]
     assert (~curve).inverse() == curve
-
-
-def test_a_pole_between_two_floats_has_no_largest_loss():
-    curve = to.from_densities(lambda x: ((x - 0.7) - 3e-17) ** 2 * normal(0.7)(x), normal(0.7))
-    assert curve.sup_loss == math.inf
-
-
-def test_ends_that_are_floats_leave_no_doubt():
-    curve = to.from_scipy(st.uniform(0, 2), st.uniform(0.5, 2), breaks=[])
-    assert curve.bounds.delta(3.0).width < 1e-12
-    assert curve.sup_loss < 1e-11
-    assert to.from_scipy(st.cauchy(), st.cauchy(1)).sup_loss < 1
 
 
 @pytest.mark.parametrize(("scale", "other"), [(2.0, 1.5), (3.0, 2.5), (1e30, 8e29), (2e-200, 1.5e-200)])
@@ -213,26 +176,6 @@ def test_nodes_that_round_to_an_end_are_charged(end):
             assert found.lower <= truth <= found.upper
 
 
-@pytest.mark.parametrize(
-    "support", [(-0.1, 0.7), (-0.4, 2.8), (0.2, 2.6), (-1.3, 3.5), (0.7, 2.3), (-0.2, 1.2)]
-)
-def test_supports_of_which_a_part_lies_beside_a_power_of_two(support):
-    """Triangles up and down on an interval: u > 1/(1 + e^-eps) is rejected, u the share from above."""
-    low, high = support
-    width = high - low
-    curve = to.from_densities(
-        lambda x: 2 * (x - low) / width**2 * ((x >= low) & (x <= high)),
-        lambda x: 2 * (high - x) / width**2 * ((x >= low) & (x <= high)),
-        support=support,
-    )
-    for epsilon in (0.0, 0.2, 0.25, 1.0, 3.0):
-        with mp.workdps(30):
-            u = 1 / (1 + mp.exp(epsilon))  # where 1 - u = e^eps u
-            truth = 1 - (1 - u) ** 2 - mp.exp(epsilon) * u**2
-            found = curve.bounds.delta(epsilon)
-            assert found.lower <= truth <= found.upper <= truth + 1e-9
-
-
 def test_what_lies_where_a_density_underflows_is_in_doubt():
     curve = to.from_densities(normal(0), normal(18))
     known = to.Gaussian(18)
@@ -258,11 +201,6 @@ def test_a_pole_at_0_is_integrated_to_where_floats_end(pole, epsilon):
     assert found.lower <= truth <= found.upper <= truth * (1 + 1e-9)
 
 
-def test_a_pole_too_steep_for_floats_is_refused():
-    with pytest.raises(DomainError, match="where floats end"):
-        to.from_densities(lambda x: 0.035 * np.maximum(x, 1e-320) ** -0.965, np.ones_like, support=(0.0, 1.0))
-
-
 @pytest.mark.parametrize("law", [st.gamma(3), st.lognorm(1), st.beta(2, 2), st.rayleigh(), st.weibull_min(2)])
 def test_a_density_that_vanishes_at_its_end_ends_there(law):
     found = to.from_scipy(law, st.norm()).mass_at_infinity
@@ -270,9 +208,3 @@ def test_a_density_that_vanishes_at_its_end_ends_there(law):
     truth = st.norm.cdf(low) + st.norm.sf(high)
     assert found.lower == pytest.approx(truth, rel=1e-10)
     assert found.upper == pytest.approx(truth, rel=1e-10)
-
-
-def test_a_pole_whose_density_scipy_cannot_tell():
-    curve = to.from_scipy(st.beta(1, 1, 1.0), st.beta(0.054712659020224326, 1, 1.0))
-    found = curve.bounds.delta(1.0)
-    assert found.lower <= power_law(0.054712659020224326, 1.0, flipped=True) <= found.upper

@@ -259,7 +259,7 @@ def test_closed_forms() -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("n", [1, 2, 300])
+@pytest.mark.parametrize("n", [1, 2, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_subsampled_gaussian_is_one(turned, n):
     f, g = GaussianMixtures({0: 1}, {0: 0.9, 3: 0.1}, 2), to.subsample(to.Gaussian(1.5), 0.1)
     f, g = (~f, ~g) if turned else (f, g)
@@ -271,6 +271,7 @@ def test_a_subsampled_gaussian_is_one(turned, n):
     assert f.sup_loss == pytest.approx(g.sup_loss, abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["replace one", "several shifts", "both kinds"])
 def test_lattice_and_contour_agree(name):
     f = GaussianMixtures(*PAIRS[name])
@@ -281,6 +282,7 @@ def test_lattice_and_contour_agree(name):
             assert one.width < 1e-2 * one.upper + 1e-7
 
 
+@pytest.mark.slow
 def test_loss_that_turns_twice_or_more() -> None:
     # E_P (Q/P - e^x)_+ by the roots of Q = e^x P, in fifty digits
     null, alternative = {0: Fraction(1)}, {-1: Fraction(3, 10), 1: Fraction(7, 10)}
@@ -311,6 +313,7 @@ def test_beyond_all_thresholds_delta_is_below_all_floats(epsilon: float) -> None
     assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, 1).bounds.delta(epsilon).upper < 1e-300
 
 
+@pytest.mark.slow
 def test_the_turns_of_a_loss_are_looked_for_once_in_each_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beta asks delta of both orders at many losses."""
     asked, turns = [], MixturePair.turns
@@ -324,6 +327,7 @@ def test_the_turns_of_a_loss_are_looked_for_once_in_each_order(monkeypatch: pyte
     assert len(asked) == 2
 
 
+@pytest.mark.slow
 def test_losses_whose_parts_cancel_far_and_wide_are_refused_soon() -> None:
     rare = Fraction(1, 10**6)
     f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)
@@ -388,6 +392,7 @@ def test_means_far_apart() -> None:
     held(f.bounds(0.25), 0.25, 1e-6)  # a threshold at the middle mean: half of what it holds on either side
 
 
+@pytest.mark.slow
 def test_a_thousand_means() -> None:
     f = GaussianMixtures({0: 1}, {k / 1000: Fraction(1, 1000) for k in range(1000)})
     with mpmath.workdps(30):
@@ -425,6 +430,7 @@ def test_alphas_at_the_ends(alpha):
     assert 0 <= bounds.lower <= bounds.upper <= 1 - alpha + 1e-16
 
 
+@pytest.mark.slow
 def test_arrays_equal_scalars() -> None:
     f, at = replace_one(0.1, 1), np.linspace(-2, 3, 41)
     assert [f.bounds.delta(x).upper for x in at] == f.bounds.delta(at).upper.tolist()
@@ -455,6 +461,7 @@ def test_value_objects() -> None:
     assert f >= to.TotalVariation(1)
 
 
+@pytest.mark.slow
 def test_certificates() -> None:
     f = GaussianMixtures({0: 1}, {0: 0.9, 1: 0.07, 2: 0.03}, 1.5)
     for curve, question, value in ((~f) ** 40, "epsilon", 1e-4), (f, "delta", 0.1):
@@ -509,6 +516,7 @@ def test_rare_means_do_not_lead_astray() -> None:
     assert abs(epsilon_for_alpha(Cumulant([(law.sketch(), 15)]), 0.1)) < 1e-3
 
 
+@pytest.mark.slow
 def test_beyond_the_last_loss_that_floats_see_delta_is_not_0() -> None:
     """L has no supremum: delta(1) is 1e-8688."""
     null, alternative = (

@@ -47,7 +47,7 @@ def _least(p, q, alpha):
 def test_every_test_is_on_or_above_the_curve(p, q, ratio, alpha):
     p, q = _fractions(p), _fractions(q)
     f = to.from_masses(p, q)
-    assert f.exact
+    assert f.is_rational
     assert f.hockey_stick(ratio) == _delta(p, q, ratio)
     assert f.at(alpha) == _least(p, q, alpha)
     assert ~f == to.from_masses(q, p)
@@ -92,12 +92,13 @@ def test_the_ends():
     assert 0 < tiny(0.0) == 1
 
 
+@pytest.mark.slow
 def test_many_outcomes_are_exact():
     n = 10_000
     p = np.arange(1, n + 1) / (n * (n + 1) / 2)
     f = to.from_masses(p, p[::-1])
     x = np.arange(1, n + 1)
-    assert f.exact
+    assert f.is_rational
     assert float(f.hockey_stick(1)) == pytest.approx(
         np.sum(np.maximum(n + 1 - 2 * x, 0)) / (n * (n + 1) / 2), rel=1e-12
     )
@@ -162,6 +163,7 @@ def test_infinite_discrete_laws_leave_out_next_to_nothing():
 # Points of an ROC.
 
 
+@pytest.mark.slow
 @given(
     points=some.lists(
         some.tuples(some.fractions(0, 1, max_denominator=12), some.fractions(0, 1, max_denominator=12)),
@@ -246,6 +248,7 @@ def test_losses_are_for_functions():
 # Assumptions travel.
 
 
+@pytest.mark.slow
 def test_assumptions_go_where_numbers_go():
     f = to.from_masses([F(1, 4), F(3, 4)], [F(3, 4), F(1, 4)]).assuming("the moon is round.")
     said = ("the moon is round.",)

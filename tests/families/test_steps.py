@@ -15,7 +15,6 @@ from hypothesis import strategies as some
 
 import tradeoff as to
 from tradeoff.errors import DomainError
-from tradeoff.families.frozen import Frozen
 
 COUNTS = some.lists(some.integers(0, 9), min_size=1, max_size=5).filter(any)
 EVEN = to.from_masses([1], [1])
@@ -73,7 +72,6 @@ def test_uniform_laws_are_steps_where_they_are():
     curve = to.from_scipy(st.uniform(1e6, 0.3), st.uniform(1e6, 0.5))
     lost = 1 - Fraction(0.3) / Fraction(0.5)
     assert Fraction(curve.bounds.delta(50.0).lower) <= lost <= Fraction(curve.bounds.delta(50.0).upper)
-    assert to.from_scipy(st.norm(), st.uniform(1e308, 1e308)).bounds.delta(1.0).upper == 1
     assert curve.epsilon(0.4) == pytest.approx(math.log(0.6))
     assert to.from_scipy(st.uniform(), histogram([1], [0, 1])) == EVEN
     assert to.from_scipy(st.uniform(), histogram([1, 1], [0, 0.5, 1])) == EVEN
@@ -134,7 +132,6 @@ def test_a_tail_that_is_1_less_the_other_has_its_rounding(epsilon):
     truth = 2 * u**2 - math.exp(epsilon) * u**3
     found = curve.bounds.delta(epsilon)
     assert found.lower <= truth <= found.upper <= truth * (1 + 1e-5) + 1e-13
-    assert "sf to" in curve.assumptions[1]
 
 
 def test_counts_beyond_floats_are_counted_exactly():
@@ -147,13 +144,27 @@ def test_counts_beyond_floats_are_counted_exactly():
     assert found == Fraction(1, 2**61)
 
 
-FISK = [(8.0, 2.28444118e-6), (12.0, 5.6626e-9), (30.0, 1.064e-20), (45.0, 1.8e-30)]
+@pytest.mark.parametrize("epsilon", [8.0, 12.0, 30.0, 45.0])
+def test_heavy_tail_holds_truth(epsilon):
+    """Of fisk(c) the density is c x^(c-1)/(1 + x^c)^2 and the tail 1/(1 + x^c)."""
+    with mpmath.workdps(120):
+
+        def loss(log_x):
+            return _fisk_density(0.3, log_x) - _fisk_density(0.5, log_x) - epsilon
+
+        def delta(log_x):
+            return 1 / (1 + mpmath.exp(0.3 * log_x)) - mpmath.exp(epsilon) / (1 + mpmath.exp(0.5 * log_x))
+
+        right = mpmath.findroot(loss, (5 * epsilon, 20 * epsilon), solver="anderson")
+        left = mpmath.findroot(loss, (-20 * epsilon, -epsilon), solver="anderson")
+        truth = delta(right) + (1 - mpmath.exp(epsilon)) - delta(left)
+        found = to.from_scipy(st.fisk(0.5), st.fisk(0.3)).bounds.delta(epsilon)
+        assert found.lower <= truth <= found.upper <= truth * (1 + mpmath.mpf(1e-9))
 
 
-@pytest.mark.parametrize(("epsilon", "truth"), FISK)
-def test_heavy_tails_that_are_1_less_the_other(epsilon, truth):
-    found = to.from_scipy(st.fisk(0.5), st.fisk(0.3)).bounds.delta(epsilon)
-    assert found.lower <= truth <= found.upper <= truth * 1.2 + 1e-13
+def _fisk_density(c, log_x):
+    c = mpmath.mpf(c)
+    return mpmath.log(c) + (c - 1) * log_x - 2 * mpmath.log1p(mpmath.exp(c * log_x))
 
 
 @pytest.mark.parametrize(
@@ -162,10 +173,6 @@ def test_heavy_tails_that_are_1_less_the_other(epsilon, truth):
         (st.triang(0), 1 - 1 / 3000, lambda w: (1 - w) ** 2),
         (st.triang(0), 1 - 1 / 3e7, lambda w: (1 - w) ** 2),
         (st.trapezoid(0.2, 0.8), 1 - 1 / 3e7, lambda w: (1 - w) ** 2 / 0.2 / 1.6),
-        *(
-            (st.arcsine(), 1 - 2.0**-k, lambda w: 2 / mpmath.pi * mpmath.asin(mpmath.sqrt(1 - w)))
-            for k in (27, 40, 50)
-        ),
         (st.anglit(scale=4 / np.pi), 0.99999, None),
     ],
 )
@@ -178,24 +185,3 @@ def test_tails_that_are_right_at_quantiles_alone(law, width, truth):
         with mpmath.workdps(40):
             expected = truth(mpmath.mpf(width))
     assert found.lower <= expected <= found.upper <= expected + 1e-7
-
-
-@pytest.mark.parametrize("k", [20, 55, 80, 200])
-def test_a_pole_at_an_end_that_location_moves_to_0(k):
-    """Of 1 - x = u the law with density x u^-1/2 3/4 has (3 u^1/2 - u^3/2)/2 above."""
-    found = to.from_scipy(st.weibull_max(1, loc=-(2.0**-k)), st.beta(2, 0.5, loc=-1)).mass_at_infinity
-    u = mpmath.mpf(2) ** -k
-    assert found.lower <= (3 * mpmath.sqrt(u) - u ** mpmath.mpf(1.5)) / 2 <= found.upper
-
-
-def test_tails_of_laws_in_use_are_charged_nothing_beside_their_share():
-    for law in (
-        *(st.norm(), st.norm(1, 3), st.gamma(2, scale=3), st.t(3, 1, 2), st.cauchy(5), st.laplace(1, 2)),
-        *(
-            st.expon(3, 2),
-            st.lognorm(1, scale=2),
-            st.weibull_min(2, scale=3),
-            st.logistic(2),
-        ),
-    ):
-        assert Frozen(law).slack == (0.0, 0.0)

@@ -130,7 +130,7 @@ def test_products_of_symbolic_families():
     ).symbolic(ALPHA)
 
 
-@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("left", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_products_with_total_variation_scale_both_axes(left):
     f, leak = Symbolic(LOGISTIC, ALPHA), to.TotalVariation(DELTA)
     product = (leak @ f if left else f @ leak).subs({K: sp.E, DELTA: 0.25})
@@ -141,6 +141,7 @@ def test_products_with_total_variation_scale_both_axes(left):
     assert (to.Identity() @ f if left else f @ to.Identity()) == f
 
 
+@pytest.mark.slow
 def test_a_product_that_is_a_factor_already_is_counted_twice():
     """L = log 3 - 2 log x, x uniform on [1, 3]: delta of two is E(9/(x y)^2 - e^eps)^+, a double integral."""
     f = Symbolic((1 - ALPHA) / (1 + 2 * ALPHA), ALPHA)
@@ -152,6 +153,7 @@ def test_a_product_that_is_a_factor_already_is_counted_twice():
     assert 3 / 4 + inner / 4 in twice.bounds.delta(0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "delta", [Fraction(2, 3), Fraction(1, 10**400), 1 - Fraction(1, 10**30), Fraction(0.1)], ids=float
 )
@@ -176,6 +178,7 @@ def test_products_without_a_closed_form_say_so():
             make()
 
 
+@pytest.mark.slow
 def test_numeric_formulas_compose_in_the_engine():
     ten = Symbolic(LOGISTIC, ALPHA).subs({K: sp.E}) ** 10
     known = (to.LocationShift(st.logistic(), 1) ** 10).bounds.epsilon(1e-5)
@@ -188,6 +191,7 @@ def test_numeric_formulas_compose_in_the_engine():
     assert mixed.bounds.delta(0.5).upper >= known.lower
 
 
+@pytest.mark.slow
 def test_inverses_and_profiles_sympy_finds():
     lehmann = Symbolic((1 - ALPHA) ** K, ALPHA)
     assert sp.simplify((~lehmann).expr - (1 - ALPHA ** (1 / K))) == 0
@@ -210,6 +214,7 @@ def test_formulas_that_are_their_own_inverse_have_groups():
         Symbolic((1 - ALPHA) ** K, ALPHA).group(2)
 
 
+@pytest.mark.slow
 def test_no_closed_form_is_an_error_with_symbols_and_bounds_with_numbers():
     hard = (1 - ALPHA) ** K * sp.exp(-K * ALPHA) * (1 - ALPHA / 3)
     with pytest.raises(NoClosedForm, match="inverse"):
@@ -225,6 +230,7 @@ def test_no_closed_form_is_an_error_with_symbols_and_bounds_with_numbers():
     assert numbers.bounds.delta(low - 1e-6).lower > 0.1 > numbers.bounds.delta(high + 1e-6).upper
 
 
+@pytest.mark.slow
 def test_a_wrong_solution_is_never_returned(monkeypatch):
     monkeypatch.setattr(
         symbolic_solve,
@@ -339,6 +345,7 @@ def test_parameters_are_checked_when_they_become_numbers():
         Symbolic(LOGISTIC, 2 * ALPHA)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(mu=some.floats(0.01, 40), alpha=some.floats(1e-300, 1 - 1e-12), epsilon=some.floats(-30, 30))
 def test_numeric_formulas_and_float_families_hold_each_other(mu, alpha, epsilon):
@@ -367,10 +374,11 @@ def test_masses_at_infinity_and_suprema():
     [
         ((1 - ALPHA) * (2 - ALPHA) / 2, sp.Rational(3, 2), sp.Rational(1, 2)),
         ((1 - ALPHA) * sp.exp(-ALPHA), 2, sp.exp(-1)),
-        (
+        pytest.param(
             (1 - ALPHA) * (1 + sp.exp(-3 * ALPHA)) / 2,
             sp.Rational(5, 2),
             (1 + sp.exp(-3)) / 2,
+            marks=pytest.mark.slow,
         ),  # the inverse has no formula
     ],
     ids=str,
@@ -405,7 +413,11 @@ FAR = np.array([-300.0, -30.0, -1.0, -1e-9, 0.0, 0.3, 2.0, 30.0, 300.0])
         ((1 - sp.sqrt(ALPHA)) ** 2, lambda s: 1 / (1 + s)),
         ((1 - ALPHA) ** 2, lambda s: (1 - s / 2) ** 2 if s < 2 else arb(0)),
         ((1 - ALPHA) / 2, lambda s: max(arb("0.5"), 1 - s)),  # all finite losses are negative
-        (sp.Max(0, 1 - 3 * ALPHA, (1 - 2 * ALPHA) / 2), lambda s: max(arb(0), (3 - s) / 4, 1 - s / 2)),
+        pytest.param(
+            sp.Max(0, 1 - 3 * ALPHA, (1 - 2 * ALPHA) / 2),
+            lambda s: max(arb(0), (3 - s) / 4, 1 - s / 2),
+            marks=pytest.mark.slow,
+        ),
         (
             sp.Piecewise((1 - 2 * ALPHA, 3 * ALPHA < 1), ((1 - ALPHA) / 2, True)),
             lambda s: max(arb(0), (2 - s) / 3, 1 - s),
@@ -494,6 +506,7 @@ def test_formulas_whose_slope_has_no_floats_are_asked_without_it(expr):
     assert f.bounds.epsilon(0.1).lower <= f.bounds.epsilon(0.1).upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expr",
     [

@@ -157,7 +157,7 @@ def test_numbers_come_back_from_powers_and_groups():
         to.from_masses([0.5, 0.5], [0.25, 0.75]).group(K)
 
 
-@pytest.mark.parametrize("name", ["k", "j"])
+@pytest.mark.parametrize("name", [pytest.param("k", marks=pytest.mark.slow), "j"])
 def test_sums_run_over_no_symbol_of_the_caller(name):
     """Two responses have losses 2, 0, -2, whose masses under P are 1, 2e, e^2 over (1 + e)^2."""
     n, x = sp.Symbol(name, integer=True, nonnegative=True), sp.Symbol("x", real=True)

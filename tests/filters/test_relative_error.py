@@ -31,6 +31,7 @@ def affordable(counts, mu, overshoot):
     return int(np.searchsorted(np.cumsum(overshoot * (1.959964 / half_width) ** 2), mu**2))
 
 
+@pytest.mark.slow
 def test_brownian_releases_as_many_as_its_prices_allow():
     counts, mu = zipf(20_000, 300), mu_within(1.0, 1e-6)
     found = relative_error(counts, runs=4, methods={BROWNIAN: METHODS[BROWNIAN]})[BROWNIAN]
@@ -38,6 +39,7 @@ def test_brownian_releases_as_many_as_its_prices_allow():
     assert affordable(counts, mu, 1.6) <= np.mean(found.released) <= affordable(counts, mu, 0.9)
 
 
+@pytest.mark.slow
 def test_noise_reduction_beats_doubling_by_what_doubling_pays_twice():
     found = {
         name: outcome.interval()[0] for name, outcome in relative_error(zipf(10_000, 200), runs=3).items()
@@ -47,6 +49,7 @@ def test_noise_reduction_beats_doubling_by_what_doubling_pays_twice():
     assert found[BROWNIAN] > 1.2 * doubling
 
 
+@pytest.mark.slow
 def test_what_is_released_is_mostly_accurate():
     found = relative_error(
         DOCTOR_VISITS, runs=8, methods={BROWNIAN: METHODS[BROWNIAN], "Laplace": METHODS["Laplace"]}
@@ -59,7 +62,14 @@ def test_what_is_released_is_mostly_accurate():
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta"), [(1.0, 1e-6), (0.01, 1e-12), (10.0, 0.5), (1e-6, 0.999), (100.0, 1e-100)]
+    ("epsilon", "delta"),
+    [
+        (1.0, 1e-6),
+        (0.01, 1e-12),
+        (10.0, 0.5),
+        pytest.param(1e-6, 0.999, marks=pytest.mark.slow),
+        (100.0, 1e-100),
+    ],
 )
 def test_the_gdp_budget_is_the_largest_within_epsilon_and_delta(epsilon, delta):
     mu = mu_within(epsilon, delta)
@@ -158,6 +168,7 @@ def test_bounded_range_implies_the_rho_charged():
         assert divergence <= a * epsilon**2 / 8 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_gumbel_order_repeats_and_releases_the_largest():
     first, again = (relative_error(zipf(20_000, 200), runs=2, methods=GUMBEL, order="gumbel") for _ in "ab")
     assert first == again
@@ -176,6 +187,7 @@ def test_the_sketch_stays_within_its_budget():
     assert set(after) <= {"choice", "refused"}
 
 
+@pytest.mark.slow
 def test_figures_of_the_experiment_can_be_read():
     check_layout(counts_released(runs=2))
     check_layout(sweep(runs=2, epsilons=(0.25, 0.5)))

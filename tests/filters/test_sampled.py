@@ -1,38 +1,20 @@
-"""Filters that know sampling: a step's own divergence, rounds composed exactly, two sides of one budget."""
-
-from __future__ import annotations
+"""Rounds of DP-SGD composed exactly, and sampled steps in other filters."""
 
 import math
 
-import mpmath
 import pytest
 
 import tradeoff as to
-from tests.operators.test_divergences import binomial
 from tradeoff.errors import BudgetExceeded, DomainError, KindError
-from tradeoff.filters import (
-    ConcurrentFilter,
-    ExPost,
-    Filter,
-    LaplaceNoiseReduction,
-    RenyiFilter,
-    RhoFilter,
-    SampledFilter,
-    UnifiedZCDPFilter,
-    ZCDPFilter,
-)
-from tradeoff.filters.costs import sampled
+from tradeoff.filters import Filter, RenyiFilter, RhoFilter, SampledFilter, UnifiedZCDPFilter, ZCDPFilter
 from tradeoff.mechanisms import Gaussian, Plan, SubsampledGaussian, SubsampledLaplace
 
 STEP = SubsampledGaussian(noise_multiplier=1.0, sample_rate=0.01)
 
 
-def test_a_renyi_filter_charges_a_sampled_step_its_own_divergence():
+def test_renyi_filter_charges_a_sampled_step_its_own_divergence():
     budget = RenyiFilter(8, 1)
     budget.spend(Plan({STEP: 500}))
-    with mpmath.workdps(40):
-        truth = 500 * binomial(1.0, 0.01, 8)  # some 4,500 times less than unsampled
-        assert truth <= budget.spent <= truth * (1 + 1e-9)
     assert not budget.would_exceed(Plan({STEP: 600}))
     assert budget.would_exceed(Plan({STEP: 620}))
 
@@ -46,21 +28,20 @@ def test_zcdp_has_no_price_for_sampling(budget, step):
         budget().spend(step)
 
 
-def test_what_is_bounded_or_whole_has_a_price_in_zcdp():
+def test_steps_at_rate_0_or_1_have_a_price_in_zcdp():
     budget = RhoFilter(1)
     for step in (SubsampledGaussian(4, 1.0), SubsampledGaussian(4, 0.0)):
         budget.spend(step)
     assert budget.spent.rho == 1 / 32
-    assert not sampled(SubsampledLaplace(1, 0.1).curve())
 
 
 def test_rounds_are_composed_exactly():
     budget = SampledFilter(1.0, 0.01, 1000)
     budget.spend(STEP)
     budget.spend(Plan({STEP: 900, SubsampledGaussian(2.0, 0.005): 3}))
-    budget.spend(SubsampledGaussian(math.inf, 0.01))  # tells nothing
+    budget.spend(SubsampledGaussian(math.inf, 0.01))  # depends on no record
     assert (budget.spent, budget.remaining, budget.budget) == (904, 96, 1000)
-    with pytest.raises(BudgetExceeded, match="asks for 97, and 96 of 1000"):
+    with pytest.raises(BudgetExceeded, match="costs 97, but 96 of 1000"):
         budget.spend(Plan({STEP: 97}))
     assert budget.guarantee() == Plan({STEP: 1000}).guarantee()
     assert budget.guarantee().epsilon(1e-5) == pytest.approx(1.8282366665, abs=1e-9)
@@ -81,7 +62,7 @@ def test_rounds_are_composed_exactly():
 )
 def test_louder_steps_are_refused(step):
     budget = SampledFilter(1.0, 0.01, 10)
-    with pytest.raises(KindError, match="no step of at least noise_multiplier"):
+    with pytest.raises(KindError, match="must have noise_multiplier"):
         budget.spend(step)
     assert budget.spent == 0
 
@@ -100,24 +81,3 @@ def test_whole_batches_are_rounds_too():
 def test_rounds_are_numbers_in_range(arguments):
     with pytest.raises(DomainError):
         SampledFilter(*arguments)
-
-
-def test_two_sides_of_one_budget():
-    budget = ConcurrentFilter(1.0, 1e-6, ex_post_epsilon=0.5, ex_post_delta=1e-7)
-    alone = ZCDPFilter(1.0, 1e-6)
-    for _ in range(2):
-        budget.spend(to.Gaussian(0.1))
-        alone.spend(to.Gaussian(0.1))
-        budget.spend(ExPost(0.2, 4e-8))
-    assert budget.spent[:2] == alone.spent
-    assert budget.spent[2:] == pytest.approx((0.4, 8e-8), rel=1e-15)
-    for step in (ExPost(0.2), ExPost(0.1, 4e-8), to.Gaussian(0.2)):
-        with pytest.raises(BudgetExceeded):
-            budget.spend(step)
-    assert Filter.from_state(budget.state()).state() == budget.state()
-    whole = budget.guarantee()
-    assert whole.epsilon(1.1e-6) == pytest.approx(1.5, rel=1e-9)
-    assert whole.delta(1.5) <= 1.1e-6 * (1 + 1e-6)
-    session = LaplaceNoiseReduction(1.0, [0.05, 0.1], filter=budget, rng=1)
-    session.refine(0.05)
-    assert budget.spent.ex_post_epsilon == pytest.approx(0.45, rel=1e-15)

@@ -128,7 +128,7 @@ class Drawer:
         """Draw two mixtures of at most four normal laws: any, ordered, or one with shifts one way."""
         step = Fraction(1, 4) if self.chance(0.5) else 0.3
         p, q = (self.random.sample(range(-6, 7), self.random.randint(1, 4)) for _ in range(2))
-        shape = self.random.choices(["any", "ordered", "shifts"], weights=[1, 4, 4])[0]  # "any" is dear
+        shape = self.random.choices(["any", "ordered", "shifts"], weights=[1, 4, 4])[0]  # "any" is slow
         if shape == "ordered":
             p, q = [min(k, 0) for k in p], [max(k, 0) for k in q]
         if shape == "shifts":
@@ -222,7 +222,7 @@ class Drawer:
         simple = [kind(self.loss()) for kind in (Gaussian, Laplace, PureDP)]
         simple += [TotalVariation(self.mass()), Logistic(self.log_uniform(0.01, 8))]
         simple += [DiscreteLaplace(1 / self.loss(), self.random.randint(1, 4))]
-        if self.chance(0.85):  # the hull of a product is dear
+        if self.chance(0.85):  # the hull of a product is slow
             return self.random.choice(simple)
         return Product(tuple((self.random.choice(simple), self.random.randint(1, 3)) for _ in range(2)))
 

@@ -36,7 +36,7 @@ def test_mu_of_powers_is_never_below_that_of_their_total_variation(epsilon: floa
         assert (PureDP(epsilon) ** rounds).gdp(failure=0.0).bounds.upper >= least
 
 
-@pytest.mark.parametrize("failure", [0.0, 1e-300, 1e-10, 0.5])
+@pytest.mark.parametrize("failure", [0.0, pytest.param(1e-300, marks=pytest.mark.slow), 1e-10, 0.5])
 def test_a_rate_that_is_the_least_float(failure: float) -> None:
     found = subsample(PureDP(1.0), 5e-324).gdp(failure=failure)
     assert found.bounds.lower == 0

@@ -77,6 +77,7 @@ def test_randomised_response_composed_against_all_its_vertices(d):
     holds((to.PureDP(0.3) ** n).gdp(d), truth, 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order",
     [to.subsample(to.Gaussian(2.0), 0.05), ~to.subsample(to.Gaussian(2.0), 0.05)],
@@ -99,7 +100,7 @@ def test_a_subsampled_step_against_a_supremum(order, d):
 @pytest.mark.parametrize(
     ("f", "truth"),
     [
-        (to.subsample(to.Gaussian(1.5), 0.01) ** 4, 3.0),
+        pytest.param(to.subsample(to.Gaussian(1.5), 0.01) ** 4, 3.0, marks=pytest.mark.slow),
         (~to.subsample(to.Gaussian(1.5), 0.3), 1.5),
         (to.subsample(to.Gaussian(0.8), 0.01).symmetrise(assume="either-order"), 0.8),
         (to.mixture({to.Gaussian(0.5): 0.75, to.subsample(to.Gaussian(2.0), 0.1): 0.25}), 2.0),
@@ -115,6 +116,7 @@ def test_without_failure_the_tails_decide(f, truth):
     assert found.tight_at != found.tight_at
 
 
+@pytest.mark.slow
 def test_tails_of_both_orders_do_not_add():
     """Each order alone needs 1; together they need no less than either, and nothing certifies more."""
     step = to.subsample(to.Gaussian(1.0), 0.25)
@@ -150,6 +152,7 @@ def test_mass_at_infinity_is_charged_to_failure():
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(vertices())
 def test_exact_vertices_without_failure(points):
@@ -169,6 +172,7 @@ def test_exact_vertices_without_failure(points):
     assert found.mu <= float(truth) + 1e-7
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(curves, log_uniform(1e-12, 0.1), st.lists(alphas, min_size=1, max_size=20))
 def test_the_reported_curve_is_below_everywhere(f, failure, at):
@@ -181,6 +185,7 @@ def test_the_reported_curve_is_below_everywhere(f, failure, at):
     assert 0 <= found.regret_bounds.lower <= found.regret <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)  # three reductions an example
 @given(curves, log_uniform(1e-10, 0.1))
 def test_an_order_its_inverse_and_their_envelope_need_the_same(f, failure):
@@ -242,6 +247,7 @@ def test_regret_of_gaussian_is_at_most_half_the_failure(f):
     assert f.gdp(failure=0).regret < 1e-15
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(exact_curves, log_uniform(1e-9, 0.5), st.floats(1.5, 100))
 def test_more_failure_needs_less(f, failure, factor):
@@ -271,6 +277,7 @@ def test_infinite_mu_says_why():
     assert "f(0) = 1 - 1e-05" in found.reason
 
 
+@pytest.mark.slow
 def test_losses_of_thousands_of_nats():
     found = (to.PureDP(1.0) ** 5000).gdp()
     assert found.bounds.lower > 60
@@ -294,6 +301,7 @@ STEPS, LAPLACES = to.subsample(to.Gaussian(1), 0.01) ** 100, to.Laplace(0.1) ** 
 FEW = to.Gaussian(0.3), to.Laplace(0.4) ** 2  # as many kinds, in a tenth of the time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [1e-10, 1e-2])
 @pytest.mark.parametrize(
     ("first", "others"),
@@ -313,6 +321,7 @@ def test_a_minimum_needs_what_its_operands_need(failure, first, others):
     assert truth.lower <= found.bounds.upper <= truth.upper * (1 + 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "failure"),
     [((STEPS, LAPLACES), 1e-10), ((STEPS, LAPLACES), 1e-2), (FEW, 1e-10)],
@@ -327,6 +336,7 @@ def test_a_maximum_is_bounded_by_its_operands(parts, failure):
     assert np.all(found.curve.bounds(alpha).lower <= found.of.bounds(alpha).upper)
 
 
+@pytest.mark.slow
 def test_a_maximum_without_failure_needs_no_more_than_an_operand():
     assert to.maximum(to.Gaussian(0.5), to.PureDP(1) @ to.Gaussian(1)).gdp(0).mu == 0.5
 
@@ -334,9 +344,9 @@ def test_a_maximum_without_failure_needs_no_more_than_an_operand():
 @pytest.mark.parametrize(
     "f",
     [
-        to.maximum(STEPS, LAPLACES),
+        pytest.param(to.maximum(STEPS, LAPLACES), marks=pytest.mark.slow),
         LAPLACES.group(2),
-        STEPS.symmetrise(assume="both-orders"),
+        pytest.param(STEPS.symmetrise(assume="both-orders"), marks=pytest.mark.slow),
         to.maximum(*FEW),
     ],
 )
@@ -349,6 +359,7 @@ def test_no_closer_lines_are_asked_where_polygons_answer(f, monkeypatch):
     assert found.width <= 2e-3 * found.upper
 
 
+@pytest.mark.slow
 def test_no_whole_curve_is_made_for_kinks(monkeypatch):
     f = to.subsample(to.Gaussian(1), 1e-2) ** 100
     both = f.symmetrise(assume="either-order")
@@ -385,7 +396,9 @@ def test_laws_are_known_where_they_need_no_whole_curve(f, known, monkeypatch):
 @pytest.mark.parametrize(
     ("make", "enough"),
     [
-        (lambda s: s @ ~s, 1.2),  # delta at most .577 of that of G_1.2, by quadrature of 30 digits
+        pytest.param(
+            lambda s: s @ ~s, 1.2, marks=pytest.mark.slow
+        ),  # delta at most .577 of that of G_1.2, by quadrature of 30 digits
         (lambda s: to.subsample(~s, 0.5), 0.4),  # delta at most .604 of that of G_.4
     ],
 )
@@ -394,6 +407,7 @@ def test_samples_of_both_orders_need_no_more_than_they_do(make, enough):
     assert f.gdp(failure=0).bounds.lower <= enough
 
 
+@pytest.mark.slow
 def test_no_mu_below_holds_of_the_failure_that_is_said():
     f = to.subsample(to.Gaussian(10.0), 1e-20) @ to.TotalVariation(0.1)
     found = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))
@@ -407,6 +421,7 @@ def stick(mu, epsilon):
     return mp.ncdf(upper) - mp.exp(epsilon) * mp.ncdf(lower)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(log_uniform(0.05, 4.0), log_uniform(0.05, 4.0))
 def test_without_failure_the_densities_decide_far_out(nu, b):
@@ -420,6 +435,7 @@ def test_without_failure_the_densities_decide_far_out(nu, b):
             assert truth <= stick(found.mu, epsilon) * (1 + mp.mpf("1e-30"))
 
 
+@pytest.mark.slow
 def test_a_gaussian_beside_bounded_losses_has_a_mu_without_failure():
     for f in (to.Gaussian(1.0) @ to.Laplace(1.0), to.Gaussian(0.5) @ to.Laplace(1.0) ** 10):
         found, with_failure = f.gdp(failure=0).bounds, f.gdp(failure=1e-10).bounds
@@ -428,6 +444,7 @@ def test_a_gaussian_beside_bounded_losses_has_a_mu_without_failure():
         assert found.lower >= with_failure.lower * (1 - 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nu", "p", "q", "needed_there"), [(10.0, 1e-12, 1e-4, 10.4832), (6.0, 1e-12, 1e-4, 6.776)]
 )

@@ -77,6 +77,7 @@ def test_persons_delta() -> None:
         assert high - low <= 1e-3 * truth
 
 
+@pytest.mark.slow
 def test_persons_epsilon() -> None:
     truth = float(TRUTH["persons"]["epsilon(1e-10)"])
     bounds = persons().bounds.epsilon(1e-10, tol=1e-8)

@@ -118,7 +118,9 @@ def test_depth_is_no_danger() -> None:
         (e.PoissonSampledDpEvent(0.05, e.GaussianDpEvent(1.0)), ADD),
         (e.PoissonSampledDpEvent(0.05, e.GaussianDpEvent(1.0)), REPLACE),
         (e.SelfComposedDpEvent(e.PoissonSampledDpEvent(0.05, e.LaplaceDpEvent(1.0)), 3), ZERO),
-        (e.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.5, 0.3, 0.2]), ADD),
+        pytest.param(
+            e.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.5, 0.3, 0.2]), ADD, marks=pytest.mark.slow
+        ),
         (e.TruncatedSubsampledGaussianDpEvent(1000, 0.01, 15, 1.0), ADD),
     ],
     ids=lambda value: getattr(value, "name", type(value).__name__),
@@ -292,7 +294,7 @@ def test_a_distribution_out_is_above_the_truth(curve: to.TradeOff, step: float, 
             assert found <= (mpmath.mpf(most.numerator) / most.denominator) * (1 + 1e-11) + 1e-11
 
 
-@pytest.mark.parametrize("mu", [0.3, 1.5])
+@pytest.mark.parametrize("mu", [0.3, pytest.param(1.5, marks=pytest.mark.slow)])
 def test_a_gaussian_out_is_above_its_closed_form_and_close(mu: float) -> None:
     pld = interop.to_pld(to.Gaussian(mu), 1e-2)
     assert vars(pld)["_symmetric"]
@@ -359,7 +361,8 @@ def test_both_orders_of_a_peers_distribution_are_kept_apart() -> None:
         for epsilon in (0.0, 0.1, 0.5):
             theirs = vars(pld)[pmf].get_delta_for_epsilon(epsilon)
             assert found.delta(epsilon) == pytest.approx(theirs, rel=1e-9)
-            assert theirs >= order.bounds.delta(epsilon).lower
+            # Their sum of floats is 8 units below the truth, 0.1 (2 Phi(1/2) - 1), at epsilon = 0.
+            assert theirs * (1 + 1e-14) >= order.bounds.delta(epsilon).lower
     assert orders.remove.epsilon(1e-5) > orders.add.epsilon(1e-5)
 
 

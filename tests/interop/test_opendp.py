@@ -40,6 +40,7 @@ def test_pure_and_approximate_measures_are_curves() -> None:
     assert interop.from_measure("MaxDivergence", 0.0).delta(0.0) == 0.0
 
 
+@pytest.mark.slow
 def test_a_profile_is_a_guarantee_at_every_point_asked() -> None:
     truth = to.Gaussian(1)
     found = interop.from_profile(truth.delta)

@@ -92,6 +92,7 @@ class TestMonoid:
         assert f @ g == g @ f
         assert hash(f @ g) == hash(g @ f)
 
+    @pytest.mark.slow
     @few
     @given(factors, factors, factors, epsilons, alphas)
     def test_the_product_is_associative(
@@ -132,6 +133,7 @@ class TestMonoid:
 
 
 class TestOrder:
+    @pytest.mark.slow
     @few
     @given(factors, factors, epsilons, alphas)
     def test_more_queries_are_less_private(
@@ -214,6 +216,7 @@ class TestInverse:
     def test_twice_is_nothing(self, f: to.TradeOff, epsilon: float, alpha: float) -> None:
         same_curve(~~f, f, epsilon, alpha)
 
+    @pytest.mark.slow
     @few
     @given(factors, factors, epsilons, alphas)
     def test_it_distributes_over_the_product(
@@ -226,6 +229,7 @@ class TestInverse:
     def test_the_profile_turns(self, f: to.TradeOff, epsilon: float) -> None:
         assert meets((~f).bounds.delta(epsilon), turned(f.bounds.delta(-epsilon), epsilon))
 
+    @pytest.mark.slow
     @few
     @given(curves, alphas)
     def test_it_is_the_inverse_function(self, f: to.TradeOff, alpha: float) -> None:
@@ -247,6 +251,7 @@ class TestDuality:
         line = 1 - f.bounds.delta(epsilon).upper - np.exp(epsilon) * alpha
         assert f.bounds(alpha).upper >= line - 1e-15 * (1 + np.exp(epsilon) * alpha)
 
+    @pytest.mark.slow
     @few
     @given(curves, st.floats(0.001, 0.999))
     def test_the_lines_reach_the_curve(self, f: to.TradeOff, alpha: float) -> None:
@@ -257,6 +262,7 @@ class TestDuality:
             f.bounds(alpha).lower <= max(best, 0.0) + 0.06
         )  # slopes 0.1 apart miss at most a tenth of alpha or beta
 
+    @pytest.mark.slow
     @given(factors, st.floats(-3, 3))
     def test_epsilon_undoes_delta(self, f: to.TradeOff, epsilon: float) -> None:
         bounds = f.bounds.delta(epsilon)
@@ -277,6 +283,7 @@ class TestDuality:
         if np.isfinite(lower):
             assert f.bounds.delta(lower - 1e-9 * (1 + abs(lower))).upper >= delta * (1 - 1e-12)
 
+    @pytest.mark.slow
     @given(curves, epsilons)
     def test_the_dual_leads_back(self, f: to.TradeOff, epsilon: float) -> None:
         d = f.dual()
@@ -298,6 +305,7 @@ class TestShape:
         assert np.all(lower[1:-1] <= chord_up / (alpha[2:] - alpha[:-2]) + 1e-15)  # convex
         assert np.all(chord >= -1e-15)
 
+    @pytest.mark.slow
     @few
     @given(curves, st.floats(-10, 10), st.floats(0, 5))
     def test_the_profile_falls_and_is_convex_in_the_ratio(
@@ -336,6 +344,7 @@ class TestSymmetrise:
         )
         assert all(curve.symmetric for curve in (least, middle, most))
 
+    @pytest.mark.slow
     @few
     @given(st.one_of(subsampled, float_curves), alphas)
     def test_the_maximum_is_the_pointwise_one(self, f: to.TradeOff, alpha: float) -> None:
@@ -454,6 +463,7 @@ class TestMixture:
             to.Bounds(w * b.lower + (1 - w) * c.lower, w * b.upper + (1 - w) * c.upper),
         )
 
+    @pytest.mark.slow
     @few
     @given(factors, factors, st.floats(0.01, 0.99), alphas)
     def test_it_is_more_private_than_the_hull(
@@ -492,6 +502,7 @@ class TestDistance:
             assert arb(found.lower) <= truth / share <= arb(found.upper)
             assert found.width <= 1e-14
 
+    @pytest.mark.slow
     @few
     @given(factors, factors, st.sampled_from(["uniform", "levy"]))
     def test_it_is_a_distance(self, f: to.TradeOff, g: to.TradeOff, metric: str) -> None:
@@ -505,6 +516,7 @@ class TestDistance:
         assert none.lower == 0
         assert none.upper < 1e-2
 
+    @pytest.mark.slow
     @few
     @given(st.lists(symmetric_families, min_size=3, max_size=3), st.sampled_from(["uniform", "levy"]))
     def test_triangles(self, f: list[to.TradeOff], metric: str) -> None:
@@ -515,6 +527,7 @@ class TestDistance:
         )
         assert three.lower <= one.upper + two.upper + 1e-15
 
+    @pytest.mark.slow
     @few
     @given(factors, factors, alphas, epsilons)
     def test_no_point_is_farther(self, f: to.TradeOff, g: to.TradeOff, alpha: float, epsilon: float) -> None:

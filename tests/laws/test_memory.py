@@ -51,6 +51,8 @@ AT = {
     "beta": (0.3, 1e-4, 0.93, 0.31),
 }
 
+NAMES = [pytest.param(name, marks=pytest.mark.slow) if name == "maximum" else name for name in CURVES]
+
 Question = tuple[str, float]
 QUESTIONS: list[Question] = [(kind, at) for kind, every in AT.items() for at in every]
 
@@ -88,21 +90,21 @@ def fresh() -> Callable[[str], dict[Question, Any]]:
 Fresh = Callable[[str], dict[Question, Any]]
 
 
-@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("name", NAMES)
 def test_after_a_barrage_in_either_order(name: str, fresh: Fresh) -> None:
     curve = CURVES[name]()
     barrage(curve)
     assert {each: asked(curve, *each) for each in reversed(QUESTIONS)} == fresh(name)
 
 
-@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("name", NAMES)
 def test_an_entry_of_an_array_is_a_scalar(name: str, fresh: Fresh) -> None:
     for kind, every in AT.items():
         low, high = asked(CURVES[name](), kind, np.array(every))
         assert [fresh(name)[kind, at] for at in every] == list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_pickled_copy_and_threads_say_the_same(name: str, fresh: Fresh) -> None:
     curve = CURVES[name]()
     asked(curve, "delta", 0.69)
@@ -112,6 +114,7 @@ def test_a_pickled_copy_and_threads_say_the_same(name: str, fresh: Fresh) -> Non
     assert dict(zip(QUESTIONS, answers, strict=True)) == fresh(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lattice", "contour"])
 @pytest.mark.parametrize("tol", [None, 1e-3])
 def test_every_engine_by_itself(method: str, tol: float | None) -> None:
@@ -127,6 +130,7 @@ def test_every_engine_by_itself(method: str, tol: float | None) -> None:
         assert alone == list(zip(low.tolist(), high.tolist(), strict=True))
 
 
+@pytest.mark.slow
 def test_whole_curves_do_not_remember_how_they_were_first_asked() -> None:
     alone, after = CURVES["maximum"](), CURVES["maximum"]()
     asked(after, "delta", 0.7, method="contour")
@@ -160,6 +164,7 @@ def test_the_order_of_factors_does_not_matter(factors: list[to.TradeOff]) -> Non
         assert asked(one, kind, at) == asked(other, kind, at)
 
 
+@pytest.mark.slow
 def test_reports_in_another_order_print_the_same() -> None:
     failures = [1e-10, 1e-6, 1e-3]
     alone = [CURVES["few rounds"]().gdp(failure=each) for each in failures]  # some nodes are asked again

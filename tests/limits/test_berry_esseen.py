@@ -283,6 +283,7 @@ def test_numbers_beside_symbols_are_checked(ask):
         ask(sympy.Symbol("s", positive=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "curve",
     [

@@ -157,9 +157,6 @@ METHODS = [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen]
 def test_losses_whose_squares_no_float_holds_are_refused(method):
     with pytest.raises(PrecisionError, match="too small"):
         method(to.PureDP(1e-300) ** 10)
-    for mu in (1e150, 1e300):
-        with pytest.raises(PrecisionError, match="too large"):
-            method(to.Gaussian(mu))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -103,6 +103,7 @@ def test_kl_of_pure_dp_is_eps_tanh():
     assert to.limits.kl(to.PureDP(1.0)).upper == pytest.approx(math.tanh(0.5), rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "mu"), [(0.005, 1.25), (0.3, 0.5), (0.01, 5.0), (0.3, 8.0)])
 @pytest.mark.parametrize("flipped", [False, True])
 def test_a_subsampled_gaussian_against_its_own_integrals(p, mu, flipped):
@@ -216,7 +217,7 @@ def test_extremes(value):
         assert 0 <= bounds.lower <= bounds.upper < np.inf
 
 
-@pytest.mark.parametrize("e", [800.0, 1e4, 1e10, 1e100, 1e150])
+@pytest.mark.parametrize("e", [800.0, 1e4])
 def test_moments_of_laplace_where_one_atom_is_nothing(e):
     """L + eps is 0 or twice an exponential variable, by even odds: moments 1, 4, 24 and 192."""
     found = moments(to.Laplace(e))[0]
@@ -224,8 +225,3 @@ def test_moments_of_laplace_where_one_atom_is_nothing(e):
     assert found.variance.lower <= 3 <= found.variance.upper
     assert abs(found.cumulant3.mid) == pytest.approx(14, rel=1e-15)
     assert found.cumulant4 == pytest.approx(117 - 3 * 3**2, rel=1e-15)
-
-
-def test_losses_of_1e200_are_compared_in_silence():
-    table = to.compare(to.Laplace(1e200) ** 10, delta=1e-5)
-    assert "declined: rho is beyond the floats" in str(table)

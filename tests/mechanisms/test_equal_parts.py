@@ -57,6 +57,7 @@ def test_a_file_that_names_a_mechanism_twice_counts_both(tmp_path: Path) -> None
     assert to.load(path) == to.Plan({m.Gaussian(1): 6})
 
 
+@pytest.mark.slow
 def test_operands_with_one_inverse_keep_their_weights() -> None:
     """Formulas of one function may differ; of (1 - a)^2 the other order has delta(eps) = e^-eps/4."""
     alpha = sympy.Symbol("alpha")

@@ -147,9 +147,8 @@ def test_attribute_of_a_curve_names_the_guarantee(described, name):
     assert copy.deepcopy(described) == pickle.loads(pickle.dumps(described)) == described
 
 
-@pytest.mark.parametrize("n", [14062.5, 1e301, 10**301, -1], ids=["half", "float", "integer", "negative"])
+@pytest.mark.parametrize("n", [14062.5, 1e13, 10**13, -1], ids=["half", "float", "integer", "negative"])
 def test_bad_counts_are_short_sentences(n):
     with pytest.raises(DomainError, match="the count of Gaussian") as error:
         to.Plan({m.Gaussian(1.0): n})
-    assert "to 1e+300" in str(error.value) or "above 1e+300" in str(error.value)
-    assert len(str(error.value)) < 400
+    assert str(error.value).endswith(f" must be an integer from 0 to {10**12}, got {n}")

@@ -116,6 +116,7 @@ def test_no_data_set_is_worse_than_poisson_samples_of_replaced_records():
     at_most(found, m.Subsampled(m.Gaussian(SIGMA / 2), 0.25, adjacency="replace-one").curve(), exact=False)
 
 
+@pytest.mark.slow
 def test_no_data_set_is_worse_than_samples_of_fixed_size():
     curve = m.SubsampledGaussian(SIGMA, 0.5, "without-replacement").curve()
     at_most(worst(lambda n: fixed(n, 2), replaced(4)), curve, exact=False)
@@ -149,6 +150,7 @@ def test_no_data_set_is_worse_than_capped_batches_of_replaced_records():
     at_most(worst(lambda n: cut(n, Q, 1), replaced(3)), curve, exact=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     st.lists(st.tuples(st.floats(0, 6.3), st.floats(0, 1)), min_size=4, max_size=4),
@@ -312,7 +314,7 @@ def test_refusals(build, said):
 
 
 def test_a_curve_is_no_mechanism_to_sample():
-    with pytest.raises(KindError, match=r"G_\{1\} is none of"):
+    with pytest.raises(KindError, match=r"mechanism must be one of tradeoff.mechanisms, got G_\{1\}"):
         m.Subsampled(to.Gaussian(1), 0.5)
 
 
@@ -422,6 +424,7 @@ def test_allocation_by_chance():
             assert abs(order.delta(epsilon) - float(np.mean(gains))) <= off + 1e-4
 
 
+@pytest.mark.slow
 def test_allocation_beats_a_coin_for_each_step():
     one_of_four = m.RandomAllocation(1, 4).curve()
     assert one_of_four.epsilon(1e-5) < (to.subsample(to.Gaussian(1), 0.25) ** 4).bounds.epsilon(1e-5).lower
@@ -467,6 +470,7 @@ def test_many_shuffled_answers_are_gathered_on_the_safe_side():
         assert truth * (1 - 1e-10) <= bounds.delta(loss).upper <= truth * (1 + 1e-4)
 
 
+@pytest.mark.slow
 def test_a_million_shuffled_answers():
     curve = m.ShuffledRandomizers(1, 10**6).curve()
     assert 0.0043 < curve.epsilon(1e-6) < 0.00434
@@ -509,5 +513,6 @@ def test_poisson_samples_of_what_holds_for_one_number_of_records_are_refused():
     assert m.Subsampled(m.ShuffledRandomizers(1.0, 100), 0.1, "without-replacement").curve().epsilon(0) < 1
 
 
+@pytest.mark.slow
 def test_an_allocation_to_as_many_steps_as_are_known():
     assert to.mechanisms.RandomAllocation(1.0, 10**6).curve().factors == {AllocatedCurve(1.0, 10**6): 1}

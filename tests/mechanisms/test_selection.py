@@ -75,7 +75,9 @@ def test_products_hold_whatever_the_ranges(ranges):
     assert dominated(m.ExponentialMechanism(1).curve() ** 2, p, q)
 
 
-@pytest.mark.parametrize(("epsilon", "n", "loss"), [(0.1, 100, 2.61), (1.0, 30, 15.0)])
+@pytest.mark.parametrize(
+    ("epsilon", "n", "loss"), [(0.1, 100, 2.61), pytest.param(1.0, 30, 15.0, marks=pytest.mark.slow)]
+)
 def test_a_product_by_a_contour_of_its_own(epsilon, n, loss):
     # M(z) = E_P e^(zL) = sinh(eps (z - 1/2))/((2z - 1) sinh(eps/2)), from alpha uniform and e^L = -f'(alpha).
     with mp.workdps(25):
@@ -201,6 +203,7 @@ def test_the_best_of_many_noisy_runs(shape, gamma, turned):
     assert not dominated(m.Gaussian(2).curve(), p, q) or mean < 2  # and something had to be shown
 
 
+@pytest.mark.slow
 def test_one_run_for_certain_and_runs_of_a_pure_mechanism() -> None:
     one, run = m.BestOfRuns(m.Gaussian(2), mean=1).curve(), to.Gaussian(0.5)
     assert one.renyi(2) >= run.renyi(2)
@@ -221,7 +224,7 @@ def test_extremes(make):
     assert make(1e-300).curve().epsilon(0) == pytest.approx(1e-300 * (3 if make is m.RepeatAndSelect else 1))
     assert make(1000).curve().epsilon(0) >= 1000
     if make is m.ExponentialMechanism:
-        assert (make(0.1).curve() ** (10**21)).epsilon(1e-6) <= 1.0000001e20
+        assert (make(0.1).curve() ** (10**12)).epsilon(1e-6) <= 1.0000001e11
     for bad in (-1, math.inf, math.nan, "1", None):
         with pytest.raises(DomainError, match="epsilon must be") as error:
             make(bad)

@@ -163,6 +163,7 @@ def test_truncated_noise(kind, scale, shift, cut):
         assert curve.bounds(alpha).lower <= 1 - alpha
 
 
+@pytest.mark.slow
 def test_truncation_takes_nothing_far_out_and_everything_at_once():
     far = m.TruncatedGaussian(1, bound=30).curve()
     assert far.bounds(0.1).width < 1e-12
@@ -317,7 +318,7 @@ def staircase(epsilon, gamma, shift):
         return [x / total for x in p], [x / total for x in q]
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.25, 0.5, 0.75, 1.0])
+@pytest.mark.parametrize("gamma", [0.0, 0.25, 0.5, 0.75, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_staircase_noise_by_its_steps(gamma):
     p, q = staircase(1.0, gamma, 1)
     curve = m.Staircase(1, gamma=gamma).curve()

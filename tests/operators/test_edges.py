@@ -67,6 +67,7 @@ def test_no_subsampled_loss_is_above_the_largest(theta: float, p: float) -> None
             assert truth(theta, p, mp.mpf(curve.epsilon(0.0))) < mp.mpf(10) ** -100
 
 
+@pytest.mark.slow
 @given(
     theta=SHIFTS, p=RATES, delta=st.one_of(st.floats(1e-12, 0.9), st.floats(-14, -1).map(lambda x: 1 - 10**x))
 )
@@ -140,6 +141,7 @@ def test_distribution_functions_anywhere(curve: to.TradeOff, under: str) -> None
         law.cdf([0.0, np.nan], under=under)
 
 
+@pytest.mark.slow
 def test_distribution_function_between_two_curves_holds_the_truth() -> None:
     # 1 - f is steep up to the kink: three steps of it have losses 1.5, 0.5, -0.5 and -1.5.
     law, kink = to.PureDP(0.5).group(3).law, 1 / (1 + np.exp(0.5))
@@ -240,6 +242,7 @@ def test_sampling_rates_of_other_kinds() -> None:
     assert to.subsample(to.Gaussian(1.0), sympy.Symbol("p", positive=True)).free_symbols
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [312, 10**6, 10**9])
 def test_great_powers_of_exact_curves_stay_symbolic(n: int) -> None:
     f = to.PiecewiseLinear([0, Fraction(1, 4), 1], [1, Fraction(1, 4), 0]) ** n
@@ -257,6 +260,7 @@ def test_groups_of_float_curves_hold_the_exact_ones(
     assert found.lower <= near.rational().group(k).at(Fraction(alpha)) <= found.upper
 
 
+@pytest.mark.slow
 def test_whole_curves_answer_for_groups_and_maxima_of_compositions() -> None:
     """delta from whole curves, against beta at many alphas: f falls, so each cell is known from its ends."""
     f, alpha = to.Laplace(0.5) ** 3 @ to.Gaussian(0.5), np.linspace(0.0, 0.3, 61)

@@ -15,6 +15,7 @@ from tradeoff.errors import PrecisionError
 LOSSES = np.array([-3.0, 0.0, 0.7, 1.5, 3.0, 4.5, 6.0, 8.5, 12.0, 17.0, 30.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order",
     [
@@ -46,7 +47,7 @@ def test_an_order_below_the_other_is_not_asked():
     "order",
     [
         to.subsample(to.Gaussian(0.5), 0.01) ** 1000,
-        to.subsample(to.Laplace(2), 0.1) ** 20,
+        pytest.param(to.subsample(to.Laplace(2), 0.1) ** 20, marks=pytest.mark.slow),
         to.subsample(to.approximate_dp(1, 1e-6), 0.3) ** 5,
     ],
     ids=repr,
@@ -79,7 +80,12 @@ def test_one_beta_of_an_envelope_takes_few_lines(alpha, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "order", [to.subsample(to.Gaussian(1), 0.01) ** 1000, to.Laplace(0.1) ** 100], ids=repr
+    "order",
+    [
+        pytest.param(to.subsample(to.Gaussian(1), 0.01) ** 1000, marks=pytest.mark.slow),
+        to.Laplace(0.1) ** 100,
+    ],
+    ids=repr,
 )
 def test_a_ceiling_is_above_the_profile(order):
     for f in (order, ~order):

@@ -20,6 +20,7 @@ def normal_quantile(level: float) -> float:
         return float(z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [1e-250, 1e-40, 1e-10, 0.3, 0.5])
 def test_quantiles_of_a_gaussian_reach_into_both_tails(level):
     """They ended twelve standard deviations from the mean, and at a level of 1 - 1e-12."""
@@ -90,6 +91,7 @@ def test_cumulants_of_many_atoms_are_taken_from_fewer():
     assert law.mean() == pytest.approx(-1, abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", [1e-20, 1e-12, 1e-3])
 def test_quantiles_of_a_product_are_those_of_its_density(rest):
     """P(L > t) of G_1 and Lap_1, integrated in 30 digits over the Laplace part."""
@@ -112,6 +114,7 @@ def test_quantiles_of_a_product_are_those_of_its_density(rest):
     assert law.quantile(rest, under="Q") == pytest.approx(-expected, abs=2e-3)  # L under P is -L under Q
 
 
+@pytest.mark.slow
 def test_quantiles_that_no_number_tells_are_refused():
     with pytest.raises(to.errors.DomainError, match="is below 1e-290"):
         to.Gaussian(1).law.quantile(1e-300)
@@ -197,6 +200,7 @@ def test_next_to_no_mass_lies_below_a_narrow_law(curve, t):
     assert high < 1e-280
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [1e-3, 1e-6, 0.1])
 def test_quantiles_of_a_narrow_law_lie_in_it(level):
     """L = log(1 - p + p e^(mu z - mu^2/2)) of a sampled Gaussian, which ends at log(1 - p)."""
@@ -244,6 +248,7 @@ def test_cdf_of_a_product_steps_at_its_atoms(t):
     assert high - low <= 3e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("curve", "supremum"),
     [

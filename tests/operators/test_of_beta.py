@@ -80,6 +80,7 @@ def delta_truth(name: str, epsilon: float) -> tuple[mpf, mpf]:
     return top, top + mpf("1e-25")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "epsilon", "tol"), [*product(PAIRS, (0.01, 0.25, 0.5, 0.6), (1e-6, 1e-9))])
 def test_delta_of_a_maximum_is_as_close_as_asked(name, epsilon, tol):
     f = to.maximum(*PAIRS[name][:2])
@@ -93,6 +94,7 @@ def test_delta_of_a_maximum_is_as_close_as_asked(name, epsilon, tol):
     assert least <= wide.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "epsilon"), [*product(PAIRS, (0.01, 0.25, 0.5))])
 def test_epsilon_of_a_maximum_leads_back(name, epsilon):
     f = to.maximum(*PAIRS[name][:2])
@@ -102,6 +104,7 @@ def test_epsilon_of_a_maximum_leads_back(name, epsilon):
     assert f.bounds.epsilon(float(least) * (1 - 2**-50), tol=1e-7).upper >= epsilon
 
 
+@pytest.mark.slow
 def test_whole_curves_of_a_maximum_hold_it():
     for one, two, f, g in PAIRS.values():
         lower, upper = to.maximum(one, two).tabulate()
@@ -113,6 +116,7 @@ def test_whole_curves_of_a_maximum_hold_it():
             assert upper.bounds(float(alpha)).upper - lower(alpha) <= 2e-3 * lower(alpha)
 
 
+@pytest.mark.slow
 def test_a_maximum_of_products_takes_a_tolerance():
     """It took a minute to refuse 1e-6; two of the three were 1e-3 wide whatever was asked."""
     f = to.maximum(to.subsample(to.Gaussian(1), 0.01) ** 1000, to.Laplace(0.05) ** 100)
@@ -127,6 +131,7 @@ def test_a_maximum_of_products_takes_a_tolerance():
     assert mpmath.almosteq(high, g.epsilon(1e-5), 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [-745.0, -699.9, -1e-300, 0.0, 699.9, 745.0, 1e300])
 def test_extremes_of_a_maximum_are_answered(epsilon):
     f = to.maximum(to.subsample(to.Gaussian(1), 0.01) ** 1000, to.PureDP(0.3) ** 2)
@@ -138,6 +143,7 @@ def test_extremes_of_a_maximum_are_answered(epsilon):
         assert 0 <= low <= high <= 1
 
 
+@pytest.mark.slow
 def test_groups_of_a_composition_take_a_tolerance():
     """The group of a Gaussian is one; beside randomised response of 1e-13 it is composed, and the same."""
     f, g = (to.Gaussian(0.7) @ to.PureDP(1e-13)).group(2), to.Gaussian(1.4)
@@ -174,7 +180,13 @@ def test_a_group_of_randomised_response_is_its_composition(k):
         assert low <= top + mpf("1e-15")
 
 
-@pytest.mark.parametrize("f", [to.subsample(to.Gaussian(2), 0.3), to.subsample(to.Gaussian(1), 0.01) ** 100])
+@pytest.mark.parametrize(
+    "f",
+    [
+        pytest.param(to.subsample(to.Gaussian(2), 0.3), marks=pytest.mark.slow),
+        to.subsample(to.Gaussian(1), 0.01) ** 100,
+    ],
+)
 def test_symm_has_the_profile_it_was_made_of(f):
     g = f.symmetrise(assume="profile")
     for epsilon in (0.0, 0.1, 0.4):
@@ -188,6 +200,7 @@ def test_symm_has_the_profile_it_was_made_of(f):
     assert high - low <= 1e-8
 
 
+@pytest.mark.slow
 def test_beta_of_symm_is_f_the_line_and_f_mirrored():
     """Its beta was a root of suprema, and took minutes where losses are in the hundreds."""
     f, beta = to.subsample(to.Gaussian(2), 0.3), thinned(gaussian(2), 0.3)
@@ -239,7 +252,7 @@ def test_a_group_of_more_vertices_than_are_computed_is_held_by_lines(monkeypatch
         assert lower(alpha) <= to.Gaussian(0.6).bounds(alpha).upper
 
 
-@pytest.mark.parametrize("turn", [False, True])
+@pytest.mark.parametrize("turn", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_beta_of_a_sampled_product_takes_a_tolerance(turn):
     """It was refused at 4e-5, where the product itself answers to 1e-9."""
     f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)

@@ -175,6 +175,7 @@ def test_formulas_are_compared_by_theory_alone() -> None:
             assert f >= g
 
 
+@pytest.mark.slow
 def test_whole_curves_hold_the_curve() -> None:
     for f in (G(1), thin(Lap(1), 0.2)):
         assert f.lower <= f <= f.upper
@@ -294,6 +295,7 @@ def nodes(draw: st.DrawFn) -> to.TradeOff:
 GRID = np.concatenate([np.linspace(-5, 5, 41), [-30, 30, -1e-9, 1e-9]])
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(nodes(), nodes())
 def test_no_verdict_against_the_numbers(f: to.TradeOff, g: to.TradeOff) -> None:

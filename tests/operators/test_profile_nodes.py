@@ -41,6 +41,7 @@ def test_cells_are_held_from_both_sides(curve, truth, step):
                     assert below <= value <= above
 
 
+@pytest.mark.slow
 def test_polygons_stay_below_where_chords_meet_next_to_a_corner():
     """A profile of two lines, known to the last bit, whose kink is where the chords of a cell meet."""
     rng = np.random.default_rng(2)

@@ -119,6 +119,7 @@ def test_curves_without_width_are_known_to_rounding(delta):
         assert value(upper, alpha) - value(lower, alpha) <= Fraction(delta) / 10**14
 
 
+@pytest.mark.slow
 @few
 @given(st.floats(0.02, 6.0), exponents, st.booleans())
 def test_gaussians_at_any_alpha(mu, exponent, far):
@@ -129,7 +130,7 @@ def test_gaussians_at_any_alpha(mu, exponent, far):
         assert exact(value(f.lower, alpha)) <= gaussian_beta(alpha, mu) <= exact(value(f.upper, alpha))
 
 
-@pytest.mark.parametrize(("e0", "n"), [(0.1, 10), (0.5, 30)])
+@pytest.mark.parametrize(("e0", "n"), [(0.1, 10), pytest.param(0.5, 30, marks=pytest.mark.slow)])
 def test_compositions_against_residues(e0, n):
     f = to.Laplace(e0) ** n
     for epsilon in np.linspace(0, 0.6 * n * e0, 7).tolist():
@@ -155,6 +156,7 @@ class TestAnyCurve:
             assert below.bounds.delta(epsilon).upper >= truth.lower
             assert above.bounds.delta(epsilon).lower <= truth.upper
 
+    @pytest.mark.slow
     @few
     @given(curves)
     def test_lower_is_below_upper_and_both_are_convex(self, f):
@@ -168,6 +170,7 @@ class TestAnyCurve:
             assert whole[0][0] == whole[-1][1] == 0
             assert all(a + b <= 2**1074 for a, b in whole)
 
+    @pytest.mark.slow
     @given(st.one_of(gaussians, laplaces, pure_dps))
     def test_symmetric_curves_stay_symmetric(self, f):
         assert f.lower.symmetric
@@ -182,6 +185,7 @@ class TestAnyCurve:
 class TestQuestionsToASide:
     """A side is a curve of its own: its bounds hold its vertices, in the digits that floats lose too."""
 
+    @pytest.mark.slow
     @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), alphas, st.booleans())
     def test_beta(self, f, alpha, below):
         side = f.lower if below else f.upper
@@ -194,6 +198,7 @@ class TestQuestionsToASide:
         assert f.bounds(alpha).lower <= value(f, Fraction(alpha)) <= f.bounds(alpha).upper
         assert f.bounds.delta(epsilon).lower <= profile(f, epsilon) <= f.bounds.delta(epsilon).upper
 
+    @pytest.mark.slow
     @given(
         st.one_of(gaussians, laplaces, pure_dps, subsampled), st.floats(-30, 30), st.booleans(), st.booleans()
     )
@@ -203,6 +208,7 @@ class TestQuestionsToASide:
         bounds, truth = side.bounds.delta(epsilon), profile(side, epsilon)
         assert bounds.lower <= truth <= bounds.upper
 
+    @pytest.mark.slow
     @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), st.booleans())
     def test_masses(self, f, turned):
         side = ~f.lower if turned else f.lower
@@ -224,7 +230,13 @@ class TestExtremes:
 
     @pytest.mark.parametrize(
         "curve",
-        [to.Gaussian(40), to.Gaussian(1e4), to.PureDP(1000), to.Gaussian(1e-13), to.TotalVariation(5e-324)],
+        [
+            pytest.param(to.Gaussian(40), marks=pytest.mark.slow),
+            to.Gaussian(1e4),
+            to.PureDP(1000),
+            to.Gaussian(1e-13),
+            to.TotalVariation(5e-324),
+        ],
         ids=repr,
     )
     def test_far_parameters_stay_on_their_sides(self, curve):
@@ -286,6 +298,7 @@ class TestInTheAlgebra:
         assert truth.lower <= high
         assert high - low < 0.01
 
+    @pytest.mark.slow
     def test_a_power_of_a_side_keeps_small_deltas(self):
         f = to.Gaussian(0.1)
         truth = f**100

@@ -84,6 +84,7 @@ CONTOURS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("f", "law", "p", "n", "x", "c", "step"), CONTOURS)
 def test_products_hold_the_contour_in_balls(
     f: Any, law: Any, p: float, n: int, x: float, c: float, step: float
@@ -126,6 +127,7 @@ COMPOSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPOSED)
 def test_contour_and_lattice_agree(name: str) -> None:
     F, x = COMPOSED[name], np.array([-0.5, 0.0, 0.4, 1.5])
@@ -180,6 +182,7 @@ def test_shifts_without_densities_in_closed_form_have_the_law_too() -> None:
     assert overlap(F.bounds.delta(0.2), F.bounds.delta(0.2, method="lattice"))
 
 
+@pytest.mark.slow
 def test_products_inside_go_by_whole_curves() -> None:
     curve = fixed_size(G @ to.PureDP(0.5), 0.1)
     low, high = curve.laws()
@@ -247,6 +250,7 @@ def test_dualities_and_order() -> None:
     assert to.subsample(G, 0.01).symmetrise(assume="either-order") ** 1000 == F
 
 
+@pytest.mark.slow
 def test_whole_curves_of_products_are_narrow() -> None:
     lower, upper = (fixed_size(G, 0.01) ** 1000).tabulate()
     assert lower.distance(upper).upper < 1e-3

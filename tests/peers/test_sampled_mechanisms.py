@@ -75,6 +75,7 @@ def test_replaced_records_on_a_grid(parameters, infinite, masses):
         near(replaced(*parameters), epsilon, delta, 5e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "whole"),
     [
@@ -228,6 +229,7 @@ def test_truncated_batches_on_a_grid(records, adjacency, below, above):
         assert there.bounds.delta(epsilon).lower <= expected[epsilon]
 
 
+@pytest.mark.slow
 def test_truncated_batches_composed():
     # PA, test_truncated_subsampled_gaussian_basic.
     there = truncated_there(4, 0.5, 2, 1.0) ** 3 @ truncated_there(3, 0.5, 2, 1.0) ** 2

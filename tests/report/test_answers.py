@@ -8,7 +8,7 @@ import pytest
 
 import tradeoff as to
 from tradeoff.errors import DomainError, PrecisionError, TradeOffError
-from tradeoff.filters.ledger.entries import described
+from tradeoff.filters.ledger import describe_step as described
 from tradeoff.mechanisms import Gaussian, Mechanism, MixtureOfGaussians, TruncatedLaplace
 from tradeoff.report.answers import Answer, ask, row
 from tradeoff.report.summary import summary

@@ -32,6 +32,7 @@ def dp_sgd():
     return compare(to.Plan({step: 1000}).guarantee(), ["clt", "dp-sgd-clt", "zcdp"], delta=[1e-6])
 
 
+@pytest.mark.slow
 def test_the_clt_of_dp_sgd_is_marked(dp_sgd):
     row = dp_sgd["dp-sgd-clt"]
     entry = row.entries["epsilon"][0]
@@ -42,6 +43,7 @@ def test_the_clt_of_dp_sgd_is_marked(dp_sgd):
     assert dp_sgd.table()[-2][1] == UNDER
 
 
+@pytest.mark.slow
 def test_a_method_declines_in_words(dp_sgd):
     row = dp_sgd["zcdp"]
     assert row.claim is None
@@ -72,7 +74,9 @@ def test_what_is_proved_never_under_reports(laplace, name):
     ("curve", "methods"),
     [
         (to.PureDP(0.3) ** 20 @ to.TotalVariation(1e-7), ("berry-esseen", "advanced", "basic")),
-        (to.Gaussian(0.5) @ to.Laplace(0.2) ** 3, ("zcdp", "advanced", "basic")),
+        pytest.param(
+            to.Gaussian(0.5) @ to.Laplace(0.2) ** 3, ("zcdp", "advanced", "basic"), marks=pytest.mark.slow
+        ),
         (to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="either-order"), ("basic",)),
     ],
     ids=["masses", "mixed", "envelope"],
@@ -91,6 +95,7 @@ def test_pairs_make_the_curve_and_the_profile_of_one_pair():
     assert np.all(claim.delta(epsilon) <= best.delta(epsilon) + 1e-12)
 
 
+@pytest.mark.slow
 def test_curves_of_the_caller():
     found = compare(
         to.Laplace(0.5) ** 4, {"too private": to.Gaussian(0.5), "enough": to.Gaussian(2.0)}, delta=[1e-3]
@@ -134,7 +139,11 @@ def test_a_million_releases_are_counted_not_listed():
     )
 
 
-@pytest.mark.parametrize("curve", [to.PureDP(0.3), to.TotalVariation(0.1), to.TotalVariation(1.0)], ids=repr)
+@pytest.mark.parametrize(
+    "curve",
+    [pytest.param(to.PureDP(0.3), marks=pytest.mark.slow), to.TotalVariation(0.1), to.TotalVariation(1.0)],
+    ids=repr,
+)
 def test_questions_at_the_ends_make_json_and_no_nan(curve):
     found = compare(
         curve, delta=[0.0, 1e-300, 1.0], epsilon=[-np.inf, 0.0, 800.0, np.inf], alpha=[0.0, 1e-300, 1.0]
@@ -167,6 +176,7 @@ def test_errors_beside_infinite_bounds(value, lower, upper, error):
     assert _entry(Claim("", "estimate"), "epsilon", value, Answer(0.0, lower, upper)).error == error
 
 
+@pytest.mark.slow
 def test_what_a_mapping_may_hold():
     curve = to.Laplace(0.5) ** 4
     band, theorem = to.limits.berry_esseen(curve), to.baselines.basic_composition(0.5, n=4)
@@ -182,6 +192,7 @@ def test_what_a_mapping_may_hold():
         compare(curve, 3)
 
 
+@pytest.mark.slow
 def test_what_under_reports_between_the_questions_says_where_and_how_much():
     curve = to.Laplace(0.1) ** 400
     found = compare(curve, ["edgeworth"], delta=[], epsilon=[], alpha=[0.05])  # safe where it is asked
@@ -274,13 +285,18 @@ def test_printed_bounds_are_rounded_towards_safety(laplace):
     assert float(line[-3].split()[0]) <= row.entries["beta"][-1].value
 
 
+@pytest.mark.slow
 def test_the_renyi_route_is_that_of_the_baselines(laplace):
     direct = to.baselines.renyi_route(to.Laplace(0.1) ** 400, 1e-5).epsilon
     assert laplace["renyi"].entries["epsilon"][0].value == pytest.approx(direct, rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("curve", "method"), [(to.Laplace(0.1) ** 40, "zcdp"), (to.subsample(to.Gaussian(1), 0.1) ** 20, "renyi")]
+    ("curve", "method"),
+    [
+        pytest.param(to.Laplace(0.1) ** 40, "zcdp", marks=pytest.mark.slow),
+        (to.subsample(to.Gaussian(1), 0.1) ** 20, "renyi"),
+    ],
 )
 def test_profiles_of_routes_are_smooth_and_above_the_truth(curve, method):
     claim, epsilon = compare(curve, [method])[method].claim, np.linspace(0.0, 4.0, 161)
@@ -310,6 +326,7 @@ def test_a_route_answers_delta_where_it_answers_epsilon(laplace, method):
     np.testing.assert_allclose(claim.delta(claim.epsilon(at)), at, rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_the_table_leaves_in_numbers_and_for_papers(laplace, tmp_path, monkeypatch):
     pandas = pytest.importorskip("pandas", reason="pandas, an extra, is not installed")
     found, frame = laplace.to_dict(), laplace.to_pandas()

@@ -117,6 +117,7 @@ def test_an_inset_shows_what_is_at_its_place():
         assert window.texts[0].get_text().startswith("α ×4\nβ ×")
 
 
+@pytest.mark.slow
 def test_one_legend_for_two_panels():
     with paper(PAGE, 3.8, columns=2) as (figure, (left, right)):
         to.plot(to.Gaussian(1), ax=left, labels=["exact"])
@@ -144,6 +145,7 @@ def test_families_show_corners():
         assert np.any(np.isclose(line(axes, "b").get_xdata(), 1 / (1 + np.e), atol=1e-14))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHEAP)
 def test_the_gallery_has_no_text_over_text(gallery, name):
     check_layout(gallery.GALLERY[name]())
@@ -159,7 +161,7 @@ def twice():
     return one(), one()
 
 
-@pytest.mark.parametrize("ending", [".svg", ".pdf", ".png"])
+@pytest.mark.parametrize("ending", [".svg", pytest.param(".pdf", marks=pytest.mark.slow), ".png"])
 def test_the_same_figure_gives_the_same_bytes(tmp_path, twice, ending):
     for name, figure in zip(("one", "two"), twice, strict=True):
         save(figure, tmp_path / f"{name}{ending}")

@@ -46,6 +46,7 @@ def measure_distance(one, two):
     return float(np.max(cKDTree(dense.reshape(-1, 2)).query(one)[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GALLERY.GALLERY)
 def test_committed_figures_are_what_the_script_draws(name, tmp_path):
     committed, drawn = GALLERY.FOLDER / f"{name}.svg", tmp_path / f"{name}.svg"

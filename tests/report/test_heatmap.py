@@ -36,6 +36,7 @@ def test_columns_levels_and_names_are_chosen(ax):
     assert ax.figure.axes[1].get_ylabel() == "at least"
 
 
+@pytest.mark.slow
 def test_a_log_axis_of_few_decades_has_plain_ticks_that_do_not_overlap(ax):
     grid = {"noise": list(np.geomspace(0.6, 4, 5)), "delta": [1e-9, 1e-6, 1e-3]}
     heatmap(to.sweep(lambda noise, delta: noise * delta, grid), levels=[1e-7, 1e-4], ax=ax)

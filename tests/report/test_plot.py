@@ -48,6 +48,7 @@ def test_perfect_privacy_is_dotted_and_grey(ax):
     assert np.array_equal(line.get_ydata(), 1 - line.get_xdata())
 
 
+@pytest.mark.slow
 def test_the_line_is_the_safe_bound_and_the_band_holds_both(ax):
     curve = to.PureDP(0.3) ** 12 @ to.Gaussian(0.5)
     to.plot(curve, ax=ax)
@@ -66,6 +67,7 @@ def test_the_line_is_the_safe_bound_and_the_band_holds_both(ax):
     assert np.max(upper - lower) < 1e-3
 
 
+@pytest.mark.slow
 def test_dollars_that_are_no_formula_are_drawn(ax):
     to.plot(to.Gaussian(4), labels=["cost $x_{$"], ax=ax)
     ax.figure.savefig(io.BytesIO())
@@ -128,7 +130,12 @@ def test_small_errors_on_log_axes(ax):
 
 @pytest.mark.parametrize(
     ("scale", "kind"),
-    [("linear", "tradeoff"), ("loglog", "tradeoff"), ("linear", "profile"), ("loglog", "profile")],
+    [
+        pytest.param("linear", "tradeoff", marks=pytest.mark.slow),
+        pytest.param("loglog", "tradeoff", marks=pytest.mark.slow),
+        ("linear", "profile"),
+        ("loglog", "profile"),
+    ],
 )
 def test_many_long_names_go_below_the_plot(scale, kind):
     figure = Figure(figsize=(4.8, 4.8), layout="constrained")
@@ -294,7 +301,15 @@ def test_styles_go_through_and_settings_of_the_user_stay(ax):
         assert made.axes[0].title.get_family() == ["serif"]
 
 
-@pytest.mark.parametrize("kind", ["tradeoff", "profile", "roc", "error"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("tradeoff", marks=pytest.mark.slow),
+        "profile",
+        pytest.param("roc", marks=pytest.mark.slow),
+        "error",
+    ],
+)
 def test_default_names_fit_whatever_is_drawn(kind):
     plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=n): 2 for n in (2, 3, 4)})
     many = to.PureDP(0.1) ** 3 @ to.PureDP(0.2) ** 2 @ to.PureDP(0.3) @ to.TotalVariation(0.01)
@@ -319,7 +334,7 @@ def test_a_profile_of_scores_reaches_down_where_nothing_is_proved(ax):
     assert ax.collections[0].get_paths()[0].vertices[:, 1].min() < ax.get_ylim()[0]
 
 
-@pytest.mark.parametrize("scale", ["linear", "loglog"])
+@pytest.mark.parametrize("scale", ["linear", pytest.param("loglog", marks=pytest.mark.slow)])
 def test_scores_are_drawn_with_their_band_beside_a_claim(ax, scale):
     draws = np.random.default_rng(1)
     audit = to.empirical(draws.normal(size=300), draws.normal(1, 1, 200))
@@ -365,6 +380,7 @@ def test_a_figure_of_its_own():
     plt.close(axes.figure)
 
 
+@pytest.mark.slow
 def test_pdfs_hold_text_in_fonts_that_are_accepted(tmp_path):
     figure(to.Gaussian(1), title="a title").savefig(tmp_path / "one.pdf")
     written = (tmp_path / "one.pdf").read_bytes()

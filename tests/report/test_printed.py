@@ -63,6 +63,7 @@ def test_concentrated_losses_below_all_floats_are_no_zero(curve):
     assert found["zcdp"].entries["epsilon"][0].value >= 1e-170
 
 
+@pytest.mark.slow
 def test_basic_composition_answers_at_both_ends():
     found = compare(to.Laplace(0.1) ** 50, ["basic", "zcdp"], delta=[0.0, 1.0], epsilon=[5.5], alpha=[])
     pure, whole = found["basic"].entries["epsilon"]
@@ -141,6 +142,7 @@ def test_cells_of_latex_are_no_options_of_the_row_before():
     assert not any(line.startswith(("[", "*")) for line in said.splitlines())
 
 
+@pytest.mark.slow
 def test_a_width_said_to_be_reachable_is():
     for curve, delta in ((to.Gaussian(1.0), 1e-5), (to.Laplace(1.0) ** 20, 1e-5), (to.Gaussian(3.0), 1e-9)):
         with pytest.raises(to.errors.PrecisionError, match="reachable here") as refused:

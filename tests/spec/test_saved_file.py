@@ -33,7 +33,6 @@ THINGS = [
     m.ShuffledRandomizers(epsilon=1.0, records=100).curve(),
     to.GaussianMixtures({0: 1}, {0: Fraction(9, 10), 1: Fraction(1, 10)}, 0.7),
     to.LocationShift(scipy.stats.gumbel_r(scale=2), 1),
-    to.LocationShift(scipy.stats.gennorm(1.5, scale=2), -1),
     to.PiecewiseLinear([0, THIRD, 1], [1, THIRD, 0]),
     to.PiecewiseLinear([0.0, 1e-300, 1 - 1e-16, 1.0], [1.0, 1 - 1e-16, 1e-300, 0.0]),
     *(to.PiecewiseLinear([0.0], [0.0]), STEP, ~STEP, STEP**14062 @ to.Laplace(0.1) ** 7),
@@ -71,6 +70,22 @@ def round_trip(thing):
 def test_load_returns_what_was_saved(thing, tmp_path):
     to.save(thing, tmp_path / "it.json")
     assert to.load(tmp_path / "it.json") == thing
+
+
+@pytest.mark.parametrize("curve", [m.PureDP(1.0).curve(), to.conversions.from_zcdp(0.5)], ids=repr)
+def test_curve_that_is_not_exact_is_read_as_such(curve):
+    data = json.loads(FILES.dumps(curve))
+    assert data["tradeoff"]["exact"] is False
+    assert repr(round_trip(curve)) == repr(curve)
+    assert not round_trip(curve).exact
+    assert round_trip(to.Gaussian(1)).exact
+
+
+@pytest.mark.parametrize("value", [True, 0, 1, "false", []])
+def test_loads_refuses_other_values_of_exact(value):
+    text = json.dumps({"schema": 1, "tradeoff": {"kind": "gaussian", "mu": 1, "exact": value}})
+    with pytest.raises(DomainError, match=re.escape("tradeoff.exact must be false or left out, got")):
+        FILES.loads(text)
 
 
 @pytest.mark.parametrize("name", RESULTS)

@@ -135,6 +135,7 @@ def test_a_failure_names_its_point():
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
+@pytest.mark.slow
 def test_parallel_answers_are_the_same_and_come_from_elsewhere():
     pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     grid = {"mu": [0.5, 1.0], "delta": [1e-5, 1e-9]}
@@ -146,7 +147,7 @@ def test_parallel_answers_are_the_same_and_come_from_elsewhere():
     assert caught.value.point == {"x": 2}
 
 
-@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("multiprocessing", marks=pytest.mark.slow)])
 def test_the_backend_is_that_of_joblib(backend):
     """That of multiprocessing hands over everything at the end; the answers are the same."""
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
@@ -165,6 +166,7 @@ def test_rows_come_one_by_one_and_stand_before_a_failure():
         to.sweeps.stream(3, {"x": [1]})
 
 
+@pytest.mark.slow
 def test_rows_of_several_jobs_come_in_order_and_may_be_left():
     """Threads are left: joblib kills processes, and loky's own thread may stumble over that."""
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
@@ -204,7 +206,7 @@ def whole(e0, epsilon):
     ("function", "grid"),
     [
         (epsilon, {"sigma": [1.1], "rate": [0.01], "steps": [200, 300], "delta": [1e-5, 1.1e-5, 1e-7]}),
-        (whole, {"e0": [0.5], "epsilon": [0.0, 0.5]}),
+        pytest.param(whole, {"e0": [0.5], "epsilon": [0.0, 0.5]}, marks=pytest.mark.slow),
     ],
     ids=["products", "whole curves"],
 )
@@ -229,6 +231,7 @@ def test_equal_products_are_composed_once_a_sweep(monkeypatch):
     assert len(composed) == 6  # nothing outlives the sweep
 
 
+@pytest.mark.slow
 def test_the_phase_diagram_is_drawn(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
     monkeypatch.setattr(sys, "argv", ["phase_diagram.py", "2", "2", "2", "--out", str(tmp_path / "phase")])
@@ -255,7 +258,7 @@ STEP = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=0.01)
         to.Gaussian(1),
         to.Laplace(0.1) ** 20 @ to.TotalVariation(1e-6),
         to.subsample(to.Gaussian(1), 0.1),
-        to.subsample(to.Gaussian(1), 0.1).symmetrise(assume="profile"),
+        pytest.param(to.subsample(to.Gaussian(1), 0.1).symmetrise(assume="profile"), marks=pytest.mark.slow),
         to.mixture({to.Gaussian(1): 0.5, to.Laplace(1): 0.5}),
         to.maximum(to.Gaussian(1), to.PureDP(1)),
         to.Profile.from_epsilon_delta({1.0: 1e-5}),
@@ -293,6 +296,7 @@ def test_errors_travel_with_what_they_know(error, value):
     assert getattr(copy, value) == 0.25
 
 
+@pytest.mark.slow
 def test_what_no_other_process_can_be_handed_is_one_sentence():
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     with pytest.raises(SweepError, match="take n_jobs = 1"):

@@ -108,6 +108,7 @@ def test_closed_forms_are_dual(spec: Spec, bits: int) -> None:
             assert Spec.curve(spec, ball(alpha)).overlaps(spec.beta(alpha))
 
 
+@pytest.mark.slow
 def test_the_dual_is_sharp() -> None:
     """Nor is it right by being wide."""
     for spec in (Gaussian(1.0), PureDP(1.0)):
@@ -116,6 +117,7 @@ def test_the_dual_is_sharp() -> None:
                 assert Spec.curve(spec, ball(alpha)).rel_accuracy_bits() >= 53
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1e-9, 0.2, 0.999])
 def test_balls_are_small(alpha: float) -> None:
     for spec in (one for one, _ in SAME if alpha < float(1 - one.p_minus().mid())):

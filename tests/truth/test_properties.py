@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,24 +38,28 @@ def check_answer(spec: Spec, question: str, at: float) -> None:
     assert wrong is None, wrong
 
 
+@pytest.mark.slow
 @many
 @given(specs, edge_alphas)
 def test_beta(spec: Spec, alpha: float) -> None:
     check_answer(spec, "beta", alpha)
 
 
+@pytest.mark.slow
 @many
 @given(specs, edge_epsilons)
 def test_delta(spec: Spec, epsilon: float) -> None:
     check_answer(spec, "delta", epsilon)
 
 
+@pytest.mark.slow
 @many
 @given(specs, edge_deltas)
 def test_epsilon(spec: Spec, delta: float) -> None:
     check_answer(spec, "epsilon", delta)
 
 
+@pytest.mark.slow
 @many
 @given(specs)
 def test_masses_at_infinity(spec: Spec) -> None:
@@ -70,6 +75,7 @@ def test_masses_at_infinity(spec: Spec) -> None:
     assert in_time(wrong) is None
 
 
+@pytest.mark.slow
 @many
 @given(specs)
 def test_the_supremum_of_the_loss(spec: Spec) -> None:

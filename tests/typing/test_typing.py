@@ -20,6 +20,7 @@ def told(*command):
     return run.stdout
 
 
+@pytest.mark.slow
 def test_mypy_takes_what_is_right_and_refuses_what_is_wrong():
     lines = told(sys.executable, "-m", "mypy", RIGHT, WRONG).splitlines()
     errors = [line.split(":", 2) for line in lines if ": error:" in line]
@@ -37,7 +38,9 @@ def test_pyright_agrees():
     assert {each["range"]["start"]["line"] + 1 for each in errors} == LINES, errors
 
 
-@pytest.mark.parametrize("f", [to.Gaussian(1), to.PureDP(1) @ to.Laplace(0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "f", [to.Gaussian(1), pytest.param(to.PureDP(1) @ to.Laplace(0.5), marks=pytest.mark.slow)], ids=repr
+)
 def test_what_is_right_runs(f):
     for _, use in inspect.getmembers(right, inspect.isfunction):
         if use.__module__ == right.__name__:

@@ -13,6 +13,7 @@ from scipy.special import expit, logit, ndtri
 from tradeoff.audits.rates import combined, jointly, most, nodes, sure, tail
 from tradeoff.audits.refutation import Refutation, allowance, claimed
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers, flattened, number, reals, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, Grid, exactly
@@ -310,7 +311,8 @@ def _up_to(scores: Array, at: Array) -> Index:
 def _hull(alpha: Array, beta: Array) -> PiecewiseLinear:
     """Return the hull of points and of both ends: a convex curve below the points is below it too."""
     points = [(whole(a), whole(b)) for a, b in zip(alpha.tolist(), beta.tolist(), strict=True)]
-    return PiecewiseLinear.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
+    found = PiecewiseLinear.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
+    return limited(found, BOUND)
 
 
 def _convex(x: Index, y: Index) -> tuple[Any, Any]:

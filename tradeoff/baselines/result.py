@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MOST, count, is_symbol, real
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import rounded
@@ -54,14 +55,16 @@ class Baseline:
         """Return f_{epsilon,delta}, a certified curve; of one order 1 - delta - e^eps alpha alone."""
         if math.isinf(self.epsilon):
             return TotalVariation(1.0)  # no privacy
-        both = approximate_dp(self.epsilon, self.delta)
+        both = limited(approximate_dp(self.epsilon, self.delta), BOUND)
         if not self.one_order or self.delta >= 1:
             return both
         height = (1 - Bounds.of(self.delta)).lower
         if _FLOATS < self.epsilon < _LONGEST:  # e^-eps is no float with all its digits
             steep = Fraction(1, 2 ** math.ceil(1.4427 * self.epsilon))  # 1/log 2 is below
-            return PiecewiseLinear([Fraction(0), Fraction(height) * steep], [Fraction(height), Fraction(0)])
-        return PiecewiseLinear([0.0, (height * exp(-self.epsilon)).lower], [height, 0.0])
+            line = PiecewiseLinear([Fraction(0), Fraction(height) * steep], [Fraction(height), Fraction(0)])
+        else:
+            line = PiecewiseLinear([0.0, (height * exp(-self.epsilon)).lower], [height, 0.0])
+        return limited(line, BOUND)
 
     def __repr__(self) -> str:
         short = (float(f"{x:.6g}") for x in (self.epsilon, self.delta))

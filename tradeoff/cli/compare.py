@@ -102,6 +102,7 @@ def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Q
 
 
 def _show(title: str, found: Comparison, figure: Path | None) -> None:
+    from tradeoff.curves.hooks import NOT_EXACT
     from tradeoff.report.rows import DECLINED
 
     console = screen()
@@ -116,6 +117,8 @@ def _show(title: str, found: Comparison, figure: Path | None) -> None:
     for method, why in found.declined.items():
         console.print(f"{method} declined: {why}.", style="dim", markup=False)
     console.print(_NOTE, style="dim")
+    if not found.curve.exact:
+        console.print(NOT_EXACT, style="dim")
     if figure is not None:
         console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
 

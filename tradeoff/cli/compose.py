@@ -59,6 +59,7 @@ def compose(
     content = read(plan)
     given = asked(content, questions)
 
+    from tradeoff.curves.hooks import NOT_EXACT
     from tradeoff.families.gaussian import Gaussian
     from tradeoff.report.answers import COLUMNS, Answer, ask, csv, finite, latex, row
     from tradeoff.report.summary import rows
@@ -82,11 +83,11 @@ def compose(
         one = {name: finite(value) for name, value in reduced.items()} if reduced else None
         print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": one})
     elif as_csv or as_latex:
-        sys.stdout.write((csv if as_csv else latex)(lines, answers.assumptions))
+        sys.stdout.write((csv if as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
     else:
         show(Grid([*rows(content.plan)], ("runs", "mechanism", "parameters"), content.title, sides="><<"))
         notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
-        notes += [f"Assumes: {each}" for each in answers.assumptions]
+        notes += [f"Assumes: {each}" for each in answers.assumptions] + [NOT_EXACT] * (not answers.exact)
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
         notes += [f"Plot written to {target}"] if target is not None else []
         show(Grid([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))

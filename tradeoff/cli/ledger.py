@@ -12,15 +12,17 @@ from cyclopts import App, Parameter
 
 from tradeoff.cli.questions import Json
 from tradeoff.display import plain, rounded
-from tradeoff.errors import DomainError, domain
+from tradeoff.errors import DomainError
 
 if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter, Ledger
 
-Held = Annotated[Path, Parameter(help="A ledger.")]
+File = Annotated[Path, Parameter(help="A ledger.")]
 New = Annotated[Path, Parameter(help="File to make; it must not exist.")]
 
-app = App(name="ledger", help_format="markdown", help="A shared privacy budget that no crash can cheat.")
+app = App(
+    name="ledger", help_format="markdown", help="A privacy budget in a file that several processes share."
+)
 
 
 @app.command
@@ -46,7 +48,7 @@ def init(
         Budget of zero-concentrated differential privacy: rho adds up.
     epsilon
         Loss of the whole in nats: with --delta through zCDP, alone by adding up pure losses; with --order
-        the Renyi divergence of that order, which knows sampling.
+        the Renyi divergence of that order, which benefits from sampling.
     delta
         Failure probability of the whole.
     order
@@ -54,9 +56,9 @@ def init(
     noise_multiplier
         Of DP-SGD, composed exactly: its rounds are spent with --kind subsampled-gaussian.
     sample_rate
-        Of DP-SGD: the chance of a record to be in a round.
+        Of DP-SGD: the probability of a record to be in a round.
     rounds
-        Of DP-SGD.
+        Number of rounds of DP-SGD.
     """
     from tradeoff.filters import Ledger
 
@@ -64,7 +66,7 @@ def init(
     given |= {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "rounds": rounds}
     budget = _filter({name: value for name, value in given.items() if value is not None})
     ledger = Ledger.create(file, budget)
-    _say(f"{file}: {_told(ledger.entries()[0])}")
+    _print(f"{file}: {_describe(ledger.entries()[0])}")
 
 
 def _filter(given: dict[str, float]) -> Filter:
@@ -89,7 +91,7 @@ def _filter(given: dict[str, float]) -> Filter:
 
 @app.command
 def spend(
-    file: Held,
+    file: File,
     *,
     kind: str,
     count: int = 1,
@@ -117,17 +119,17 @@ def spend(
 
     ledger = _ledger(file)
     if count == 0:
-        raise domain("count", count, "an integer from 1")
+        raise DomainError("count must be at least 1, got 0")
     keys = {name.replace("-", "_"): value for name, value in parameters.items()}
     mechanism = read_mechanism("spend", {"kind": kind, **keys})
     plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
     entry = ledger.spend(mechanism if count == 1 else plan, head=head)
-    _say(f"{file}: {_told(entry)}")
+    _print(f"{file}: {_describe(entry)}")
 
 
 @app.command
-def status(file: Held, *, as_json: Json = False) -> None:
-    """Print what was spent and what is left.
+def status(file: File, *, as_json: Json = False) -> None:
+    """Print the spent and the remaining budget.
 
     Parameters
     ----------
@@ -136,29 +138,29 @@ def status(file: Held, *, as_json: Json = False) -> None:
     """
     entry = _ledger(file).last
     if as_json:
-        told = {"file": str(file), "filter": entry.state["kind"], "steps": entry.step}
-        told |= {**entry.totals, "time": entry.time, "head": entry.hash}
-        _say(json.dumps(told, allow_nan=False))
+        summary = {"file": str(file), "filter": entry.state["kind"], "steps": entry.step}
+        summary |= {**entry.totals, "time": entry.time, "head": entry.hash}
+        _print(json.dumps(summary, allow_nan=False))
     else:
-        _say(f"{file}: {_told(entry)}")
+        _print(f"{file}: {_describe(entry)}")
 
 
 @app.command
-def verify(file: Held, *, head: str | None = None) -> None:
+def verify(file: File, *, head: str | None = None) -> None:
     """Check every entry and the chain of hashes.
 
     Parameters
     ----------
     head
-        A head known from before: a file put back to an earlier state is found only with it.
+        A head known from before: a file restored to an earlier state is detected only with it.
     """
-    found = _ledger(file).verify(head)
-    _say(f"{file}: every entry is as it was written\nhead {found}")
+    head_now = _ledger(file).verify(head)
+    _print(f"{file}: every entry is as it was written\nhead {head_now}")
 
 
 @app.command
 def export(
-    file: Held, *, form: Annotated[Literal["json", "csv"], Parameter(name="--format")] = "json"
+    file: File, *, form: Annotated[Literal["json", "csv"], Parameter(name="--format")] = "json"
 ) -> None:
     """Print all entries as JSON or CSV.
 
@@ -177,45 +179,24 @@ def export(
 
 
 @app.command
-def backup(file: Held, copy: New) -> None:
+def backup(file: File, copy: New) -> None:
     """Write a copy, with every entry checked, while others go on spending.
 
     It is a second budget: never spend from both.
     """
-    _say(f"{copy}: a copy of {file}\nhead {_ledger(file).backup(copy)}")
-
-
-@app.command
-def convert(file: Path, new: New) -> None:
-    """Write a ledger of the first format, an SQLite file, anew.
-
-    The same entries, checked, with the same head.
-
-    Parameters
-    ----------
-    file
-        A ledger of the first format, with the files -wal and -shm beside it.
-    """
-    from tradeoff.filters import Ledger
-
-    _say(f"{new}: {_told(Ledger.convert(file, new).last)}")
+    _print(f"{copy}: a copy of {file}\nhead {_ledger(file).backup(copy)}")
 
 
 def _ledger(file: Path) -> Ledger:
-    """Return the ledger in a file; where there is none, say which command makes one."""
+    """Return the ledger in a file; if there is none, name the command that makes one."""
     from tradeoff.filters import Ledger
 
-    try:
-        file.stat()
-    except FileNotFoundError:
-        missing = f"{file}: cannot be read: no such file; tradeoff ledger init makes a new ledger"
-        raise DomainError(missing) from None
-    except OSError:
-        pass  # the ledger itself says why it cannot be read
+    if not file.exists():
+        raise DomainError(f"{file}: no such file; tradeoff ledger init makes a new ledger")
     return Ledger(file)
 
 
-def _told(entry: Entry) -> str:
+def _describe(entry: Entry) -> str:
     """Write an entry for a reader: spent rounded up, remaining rounded down."""
     budget, spent, remaining = (_written(entry.totals[name], side) for name, side in _SIDES.items())
     where = f"step {entry.step}: spent {spent}, remaining {remaining}"
@@ -234,5 +215,5 @@ def _written(value: Any, side: Literal["lower", "upper"]) -> str:
     return rounded(value, side) if isinstance(value, float) else str(value)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(*map(plain, text.split("\n")), sep="\n", flush=True)

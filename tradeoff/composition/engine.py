@@ -36,6 +36,9 @@ _ATTEMPTS = 8  # places looked at for one answer; Newton's method needs three, a
 # Closer samples that leave more than this of a width will not make it narrower: the enclosure is not.
 _STALLED = 0.7
 
+# Width of epsilon from which on a nearer place is tried, one so many spreads away.
+_CLOSE, _NEAR = 1e-8, 0.1
+
 _FAR = 100.0  # an answer farther from the first guess than so many times 1 + the guess is not followed
 _STEEPEST = 600.0  # slopes beyond e^600 are not sampled: floats hold no more
 
@@ -86,10 +89,10 @@ class Engine(ABC, Generic[Effort]):
         return high
 
     @abstractmethod
-    def places(self, x: Array, *, steep: bool = False) -> Iterable[tuple[Place[Effort], Index]]:
+    def places(self, x: Array, delta: Array | None = None) -> Iterable[tuple[Place[Effort], Index]]:
         """Yield the places that serve losses x, each with the entries that it serves.
 
-        ``steep`` asks for what bounds 1 - delta - s alpha best, of small s = e^x too.
+        A place serves nearby losses too, unless ``delta`` there is given, for which it is made.
         """
 
     @abstractmethod
@@ -149,17 +152,21 @@ class Engine(ABC, Generic[Effort]):
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
         aimed, found, rest = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
         level, x = delta[rest], aimed[rest]
-        fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]))
+        fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]), level)
         for whole, part in zip(found, fine, strict=True):
             whole[rest] = part
         return found
 
     def _at(
-        self, x: Array, effort: Effort, answer: Callable[[Enclosure, Index], Iterable[Array]]
+        self,
+        x: Array,
+        effort: Effort,
+        answer: Callable[[Enclosure, Index], Iterable[Array]],
+        delta: Array | None = None,
     ) -> _Answers:
         """Answer by what encloses losses x; infinite bounds say nothing."""
         found = _Answers.none(len(x))
-        for enclose, which in self.places(x) if len(x) else ():
+        for enclose, which in self.places(x, delta) if len(x) else ():
             if (e := enclose(effort)) is not None:
                 found.low[which], found.high[which] = answer(e, which)
                 found.room[which] = e.room
@@ -174,15 +181,16 @@ class Engine(ABC, Generic[Effort]):
         if effort is None:
             return aimed, found, going
         aimed, far = aimed.copy(), _FAR * (1 + np.abs(aimed))
-        for _ in range(_ATTEMPTS):
+        for k in range(_ATTEMPTS):
             moved = np.zeros(len(delta), bool)
-            for enclose, which in self.places(aimed[going]):
+            for enclose, which in self.places(aimed[going], delta[going] if k else None):
                 mine = going[which]
                 if (e := enclose(effort)) is not None:
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
                     found.low[mine], found.high[mine] = below, above
                     away = np.abs(above - e.aim)
-                    moved[mine] = (away > e.scale * APART) & (away < far[mine])
+                    near = np.where(above - below > _CLOSE, _NEAR, APART) * e.scale
+                    moved[mine] = (away > near) & (away < far[mine])
                     rest[mine] = moved[mine] | (not e.final)
                     aimed[mine] = np.where(moved[mine], above, aimed[mine])
             if not len(going := np.flatnonzero(moved)):
@@ -206,7 +214,7 @@ class Engine(ABC, Generic[Effort]):
         peak, room, beyond = x, 1.0, False
         for _ in range(_ATTEMPTS):
             if e is None or abs(x - e.aim) > APART * e.scale:
-                ((enclose, _),) = self.places(np.array([x]), steep=True)
+                ((enclose, _),) = self.places(np.array([x]))
                 if (e := enclose(effort if looking is None else looking)) is None:
                     return low, high, 1.0
                 peak = x = e.peak(alpha, x)

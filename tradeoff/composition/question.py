@@ -140,8 +140,8 @@ class Width(NamedTuple):
 # The lattice gains little after a contour and takes longer; a contour gains ten digits after a lattice, if it
 # closes. Sums are as fine as they get.
 WIDTHS: dict[str, dict[Question, Width]] = {
-    "contour": {question: Width(1e-4, 1e-3) for question in get_args(Question)},
-    "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(3e-4, 1e-6), "beta": Width(1e-2, 1e-4)},
+    "contour": {"delta": Width(1e-4, 1e-3), "epsilon": Width(1e-7, 1e-7), "beta": Width(1e-4, 1e-3)},
+    "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(1e-8, 1e-7), "beta": Width(1e-2, 1e-4)},
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
 
@@ -155,7 +155,7 @@ MOST_ATOMIC_ROUNDS = 2**20
 
 # Terms summed for one line, in all or for each distinct factor if that is more: at most about 0.3 s, or 10 ms
 # a factor, a third of the time that a lattice takes.
-LINE_TERMS, LINE_TERMS_EACH = 2e7, 3e6
+LINE_TERMS, LINE_TERMS_EACH = 8e7, 3e6
 
 PATIENT_TERMS = 1e9  # the same when a tolerance is asked
 

@@ -10,15 +10,18 @@ from typing import Literal, get_args
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, choice, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, called, shown
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, meet, where
 from tradeoff.intervals.polygon import ONE, Line, corners, hull, whole
 from tradeoff.intervals.rounding import Array
+from tradeoff.operators.pointwise import maximum
 
 Assumption = Literal["both-orders", "one-order"]
 
@@ -70,8 +73,10 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
 
     Notes
     -----
-    See ``from_renyi`` (Zhu, Dong, Wang 2022; Riess et al. 2026); orders are chosen at each type I error anew.
-    rho = mu^2/2 does not imply mu-GDP.
+    The pointwise maximum of two curves. One is that of ``from_renyi`` (Zhu, Dong, Wang 2022; Riess et al.
+    2026), the best order chosen at each of some 2000 type I errors, and chords between them. The other takes
+    the best order at every type I error, with the weaker inequality of Canonne, Kamath, Steinke 2020,
+    Proposition 12: it is the greater one where losses are large. rho = mu^2/2 does not imply mu-GDP.
 
     Examples
     --------
@@ -94,7 +99,8 @@ def _from_zcdp(rho: float, xi: float) -> TradeOff:
     for closeness in (1.0, 0.25):
         near = 1 + (best[0] - 1) * np.exp(closeness * apart * _CLOSER)[:, None]
         best = _tightest(near, bound(near))
-    return _curve(best, assume="both-orders")
+    one = ZeroConcentrated(rho or 0, xi or 0)  # an integer is no parameter that sensitivities move
+    return limited(maximum(_curve(best, assume="both-orders"), one, ~one), BOUND)
 
 
 def from_renyi(
@@ -217,7 +223,8 @@ def _curve(
     # Lines of D_a(Q || P) are steep where alpha is small; those of D_a(P || Q) are their mirror images.
     mirrored = [(b, a, c) for a, b, c in lines]
     every = mirrored if assume == "one-order" else lines + mirrored
-    return PiecewiseLinear.of_wholes(*zip(*hull(corners(every, up=False)), strict=True))
+    found = PiecewiseLinear.of_wholes(*zip(*hull(corners(every, up=False)), strict=True))
+    return limited(found, BOUND)
 
 
 def _lines(orders: Array, bounds: Array) -> list[Line]:

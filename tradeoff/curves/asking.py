@@ -177,11 +177,8 @@ def ask(
     flat, (first, last) = array.ravel(), _SPANS[name]
     wrong = np.flatnonzero(~((flat >= first) & (flat <= last)))
     if len(wrong):
-        listed = ", ".join(
-            f"{name}[{i}] = {flat[i]}" if array.ndim else f"{name} = {flat[i]}" for i in wrong[:5]
-        )
-        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        raise DomainError(f"{listed}{more} outside [{first:g}, {last:g}]")
+        place = f"{name}[{wrong[0]}]" if array.ndim else name
+        raise domain(place, float(flat[wrong[0]]), f"[{first:g}, {last:g}]")
     if method is not None:
         curve = _seen_by(method, curve)
     fraction: Any = _exactly(curve, name, value) if method is None else None

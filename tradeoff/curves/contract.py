@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 from tradeoff.composition.cache import Cache, own
 from tradeoff.composition.question import Explanation, query_options
 from tradeoff.curves.asking import Certified, How, ask, explained
-from tradeoff.curves.hooks import Hooks
+from tradeoff.curves.hooks import Hooks, pure
 from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.errors import KindError, NoClosedForm, shown
 from tradeoff.intervals.bounds import Bounds
@@ -64,7 +64,7 @@ class TradeOff(Hooks):
             return self
         from tradeoff.operators.inverse import Inverse
 
-        return Inverse(self)
+        return Inverse(pure(self))
 
     # Questions: the safe side.
 
@@ -354,17 +354,17 @@ class TradeOff(Hooks):
             return self._whole
         from tradeoff.operators.tabulate import tabulate
 
-        return tabulate(self, alphas).assuming(self.assumptions)
+        return tabulate(self, alphas).described(self)
 
     @property
     def _whole(self) -> Tabulated:
         """The whole curves, made once for each way of answering, which inner questions inherit."""
         self.require_numbers()
-        return self._wholes.of(query_options().choices, lambda: self._tabulated().assuming(self.assumptions))
+        return self._wholes.of(query_options().choices, lambda: self._tabulated().described(self))
 
     @cached_property
     def _wholes(self) -> Cache[Tabulated]:
-        return own(("whole", self), CHOICES)
+        return own(("whole", self.tightness, self), CHOICES)
 
     def _tabulated(self) -> Tabulated:
         from tradeoff.operators.tabulate import tabulate

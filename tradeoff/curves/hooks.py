@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,13 +22,26 @@ _BEHIND = frozenset(
     {
         *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "exact_beta", "exact_delta"),
         *("q_plus", "p_minus", "least_sup_loss", "leak", "kept", "composed", "product", "require_numbers"),
-        *("notation", "caveats"),
+        *("notation", "caveats", "tightness"),
         *("laws", "loss_law", "has_law", "cells_law", "power_law", "expected", "ceiling"),
     }
 )
 
+# How closely a curve describes a mechanism: one pair of neighbours has it; it is the greatest curve below
+# those of several pairs; it is only below them. A product is a bound unless each factor is of the first kind.
+PAIR, ENVELOPE, BOUND = 2, 1, 0
+
 # Shown next to the numbers of every curve that is not symmetric.
 ONE_ORDER = 'one order of the pair, not a guarantee: .symmetrise(assume="either-order") covers both orders'
+
+NOT_EXACT = (
+    "Not exact: lower bounds on epsilon, delta and mu, and upper ones on beta, are of the bound used, "
+    "not of the mechanism."
+)
+"""Note next to both bounds of a curve that is not ``exact``."""
+
+# Methods that return a changed curve.
+_MADE_OF_ONE = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic", "subsample")
 
 
 class Hooks(ABC):
@@ -41,6 +55,15 @@ class Hooks(ABC):
     for them. Whatever they return is taken to hold the truth, rounding included: ``tradeoff.Bounds`` has
     arithmetic that does.
     """
+
+    tightness: int = PAIR
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Let changed curves keep the tightness."""
+        super().__init_subclass__(**given)
+        for name in _MADE_OF_ONE:
+            if name in vars(cls):
+                setattr(cls, name, _keeping(vars(cls)[name]))
 
     composed: bool = False
     """Whether the curve's numbers come from engines or from other curves, not from a closed form."""
@@ -96,12 +119,15 @@ class Hooks(ABC):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Sentences that belong next to every number of the curve: its order, and its assumptions."""
+        """Sentences that belong next to every number of the curve."""
         order = () if self.symmetric else (ONE_ORDER,)
-        return *order, *(f"assumes: {each}" for each in self.assumptions)
+        bound = () if self.exact else (NOT_EXACT,)
+        return *order, *bound, *(f"assumes: {each}" for each in self.assumptions)
 
     def __repr__(self) -> str:
-        return f"{self.notation}{'' if self.symmetric else ' (one order)'}{assuming(self.assumptions)}"
+        order = "" if self.symmetric else " (one order)"
+        bound = "" if self.exact else " (not exact)"
+        return f"{self.notation}{order}{bound}{assuming(self.assumptions)}"
 
     @property
     def q_plus(self) -> float:
@@ -180,6 +206,20 @@ class Hooks(ABC):
         return ()
 
     @property
+    def exact(self) -> bool:
+        """Whether ``bounds`` enclose the curve of the mechanism; else they enclose a bound on it.
+
+        A curve that is made of laws, such as ``Gaussian(1)``, is exact. Curves of dominating mechanisms are
+        not, nor is anything made of them: the safe side holds for the mechanism, the other side for the
+        bound alone.
+
+        >>> import tradeoff as to
+        >>> to.mechanisms.Gaussian(1).curve().exact, to.mechanisms.PureDP(1).curve().exact
+        (True, False)
+        """
+        return self.tightness > BOUND
+
+    @property
     def free_symbols(self) -> frozenset[Any]:
         """Symbols that must be substituted before a number can be asked."""
         return frozenset()
@@ -232,3 +272,36 @@ def assuming(assumptions: Sequence[str]) -> str:
     """Return what is printed behind a curve that rests on assumptions."""
     count = len(assumptions)
     return f" (assumes {count} thing{'s' if count > 1 else ''}: see .assumptions)" if count else ""
+
+
+C = TypeVar("C", bound=Hooks)
+
+
+def limited(curve: C, tightness: int) -> C:
+    """Return the same curve with at most this tightness."""
+    return curve if curve.tightness <= tightness else _described(curve, tightness)
+
+
+def pure(curve: C) -> C:
+    """Return the same curve as an object of its own, of no mechanism."""
+    return curve if curve.tightness == PAIR else _described(curve, PAIR)
+
+
+def _described(curve: C, tightness: int) -> C:
+    described = copy(curve)
+    object.__setattr__(described, "tightness", tightness)  # of frozen dataclasses, too
+    return described
+
+
+def joint(parts: Iterable[Hooks]) -> int:
+    """Return the tightness of a product or a mixture of parts: a bound unless all share one worst pair."""
+    each = [part.tightness for part in parts]
+    return min(each, default=PAIR) if len(each) <= 1 or min(each) == PAIR else BOUND
+
+
+def _keeping(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def keeping(self: Any, *given: Any, **named: Any) -> Any:
+        return limited(method(self, *given, **named), self.tightness)
+
+    return keeping

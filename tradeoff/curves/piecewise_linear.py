@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import gathered
+from tradeoff.curves.hooks import BOUND, gathered, limited
 from tradeoff.curves.parameters import Number, count, exact_number
 from tradeoff.curves.vertices import canonical, chained, checked, interpolate, lowest, masses, read, scattered
 from tradeoff.errors import SizeError
@@ -63,9 +63,9 @@ class PiecewiseLinear(TradeOff):
     is_rounded = False  # whether fractions come from floats, so that the order is not refuted by an ulp
 
     def __init__(self, alpha: Iterable[Number], beta: Iterable[Number]) -> None:
-        x, y, self.exact, rounded = read(alpha, beta)
+        x, y, self.is_rational, rounded = read(alpha, beta)
         vertices = checked(x, y, rounded=rounded)
-        if self.exact:
+        if self.is_rational:
             self.alpha, self.beta = canonical(*vertices)
         else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
             given = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
@@ -94,15 +94,15 @@ class PiecewiseLinear(TradeOff):
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
         """Return the curve with these convex vertices, multiples of 2^-1074."""
         x, y, rests = _in_floats(alpha, beta)
-        return cls.of_checked(x, y, rests, exact=False)
+        return cls.of_checked(x, y, rests, is_rational=False)
 
     @classmethod
     def of_checked(
-        cls, alpha: Any, beta: Any, rests: tuple[Any, Any] | None = None, *, exact: bool
+        cls, alpha: Any, beta: Any, rests: tuple[Any, Any] | None = None, *, is_rational: bool
     ) -> PiecewiseLinear:
         """Return a curve whose vertices have been checked before; of fractions, the rests follow."""
         curve = cls.__new__(cls)
-        curve.exact, curve.alpha, curve.beta = exact, alpha, beta
+        curve.is_rational, curve.alpha, curve.beta = is_rational, alpha, beta
         _settle(alpha, beta)
         if rests is not None:
             curve.complements = rests
@@ -112,7 +112,7 @@ class PiecewiseLinear(TradeOff):
         """Return the same curve, said to rest on more assumptions."""
         if (every := tuple(dict.fromkeys((*self.assumptions, *assumptions)))) == self.assumptions:
             return self
-        curve = self.of_checked(self.alpha, self.beta, self.complements, exact=self.exact)
+        curve = self.of_checked(self.alpha, self.beta, self.complements, is_rational=self.is_rational)
         curve.assumptions, curve.is_rounded, curve.pairs = every, self.is_rounded, self.pairs
         return curve
 
@@ -146,7 +146,7 @@ class PiecewiseLinear(TradeOff):
         """
         x, y, exact = scattered(alpha, beta)
         if exact:
-            return cls.of_checked(*lowest(x, y), exact=True)
+            return cls.of_checked(*lowest(x, y), is_rational=True)
         points = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
         return cls.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
 
@@ -185,7 +185,7 @@ class PiecewiseLinear(TradeOff):
     @cached_property
     def vertices(self) -> list[tuple[Fraction, Fraction]]:
         """Return the vertices as fractions: of a pair that adds to 1, floats hold the smaller number."""
-        if self.exact:
+        if self.is_rational:
             return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
         points = zip(*map(np.ndarray.tolist, self.points), strict=True)
         return [(_nearer(x, p), _nearer(y, q)) for x, y, p, q in points]
@@ -193,7 +193,7 @@ class PiecewiseLinear(TradeOff):
     def rational(self) -> PiecewiseLinear:
         """Return the same curve with fractions for vertices, which every operation keeps exact."""
         x, y = (np.array(side, dtype=object) for side in zip(*self.vertices, strict=True))
-        return self if self.exact else self.of_checked(x, y, exact=True).made_of(self)
+        return self if self.is_rational else self.of_checked(x, y, is_rational=True).made_of(self)
 
     @classmethod
     def _remembered(cls) -> set[str]:
@@ -211,7 +211,7 @@ class PiecewiseLinear(TradeOff):
         return x, y, rest, power
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        if self.exact:
+        if self.is_rational:
             return self._lines.at(alpha)
         x, y, rest, power = self.points
         left = 1 - alpha
@@ -253,10 +253,10 @@ class PiecewiseLinear(TradeOff):
         return float(np.max(gain - error)), float(np.max(gain + error))
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
-        return Fraction(self.at(alpha)) if self.exact else None
+        return Fraction(self.at(alpha)) if self.is_rational else None
 
     def exact_delta(self, epsilon: Fraction) -> Fraction | None:
-        return Fraction(self.hockey_stick(1)) if self.exact and epsilon == 0 else None
+        return Fraction(self.hockey_stick(1)) if self.is_rational and epsilon == 0 else None
 
     def hockey_stick(self, ratio: Number) -> Fraction | float:
         """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio), in fractions.
@@ -269,16 +269,16 @@ class PiecewiseLinear(TradeOff):
         """
         slope = exact_number("ratio", ratio, 0, math.inf, open_high=True)
         gain = max(1 - b - slope * a for a, b in self.vertices)
-        return gain if self.exact and isinstance(ratio, Rational) else float(rational(gain).upper)
+        return gain if self.is_rational and isinstance(ratio, Rational) else float(rational(gain).upper)
 
     def inverse(self) -> PiecewiseLinear:
         rest, power = self.complements
         turned = self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1])
-        return self.of_checked(*turned, exact=self.exact).made_of(self)
+        return self.of_checked(*turned, is_rational=self.is_rational).made_of(self)
 
     def floats(self) -> PiecewiseLinear:
         """Return the same curve in floats: vertices rounded, and what is no longer convex put down."""
-        return self.hull(*self.points[:2]).made_of(self) if self.exact else self
+        return self.hull(*self.points[:2]).made_of(self) if self.is_rational else self
 
     def atoms(self) -> tuple[Any, Any]:
         """Return the P- and Q-masses of the segments, by decreasing ratio, from the small numbers."""
@@ -300,14 +300,15 @@ class PiecewiseLinear(TradeOff):
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
         k = count("k", k)
-        short = self.exact and k <= _LARGEST_GROUP and k * self.bits <= _LONGEST
+        short = self.is_rational and k <= _LARGEST_GROUP and k * self.bits <= _LONGEST
         if not short:
             return super().group(k)
         vertices = np.array([0, Fraction(1)]), np.array([Fraction(1), 0])
         for _ in range(k):
             vertices = chained(vertices, (self.alpha, self.beta))
             capped(len(vertices[0]))
-        return self.of_checked(*vertices, exact=True).made_of(self)
+        powers = self.of_checked(*vertices, is_rational=True).made_of(self)
+        return powers if k == 1 else limited(powers, BOUND)
 
     @property
     def bits(self) -> int:
@@ -326,15 +327,15 @@ class PiecewiseLinear(TradeOff):
         if not isinstance(other, PiecewiseLinear):
             return False
         mine, theirs = ((f.alpha, f.beta, *f.complements) for f in (self, other))
-        alike = (self.exact, self.assumptions) == (other.exact, other.assumptions)
+        alike = (self.is_rational, self.assumptions) == (other.is_rational, other.assumptions)
         return alike and all(map(np.array_equal, mine, theirs))
 
     def __hash__(self) -> int:
-        return hash((self.exact, tuple(self.alpha.tolist()), tuple(self.beta.tolist())))
+        return hash((self.is_rational, tuple(self.alpha.tolist()), tuple(self.beta.tolist())))
 
     @property
     def notation(self) -> str:
-        short = self.exact and self.bits <= _SHOWN
+        short = self.is_rational and self.bits <= _SHOWN
         pairs = [
             f"({a}, {b})" if short else f"({float(a):.6g}, {float(b):.6g})"
             for a, b in zip(self.alpha, self.beta, strict=True)

@@ -38,7 +38,7 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
     """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
-    if not (largest or f.exact or g.exact) and (found := _hull_of_floats(f, g)):
+    if not (largest or f.is_rational or g.is_rational) and (found := _hull_of_floats(f, g)):
         return found.made_of(f, g)
     points = _maximum(f.rational(), g.rational()) if largest else _hull(f.rational(), g.rational())
     return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g).made_of(f, g)
@@ -86,7 +86,7 @@ def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLi
     known = {
         at: place
         for f in sources
-        if not f.exact
+        if not f.is_rational
         for at, place in zip(f.vertices, zip(*f.points, strict=True), strict=True)
     }
     if not set(result.vertices) <= set(known):
@@ -97,4 +97,4 @@ def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLi
 def _in_floats(points: Sequence[tuple[float, float, float, float]]) -> PiecewiseLinear:
     """Return the curve with these vertices, each with 1 less either coordinate."""
     x, y, rest, power = (np.array(column) for column in zip(*points, strict=True))
-    return PiecewiseLinear.of_checked(x, y, (rest, power), exact=False)
+    return PiecewiseLinear.of_checked(x, y, (rest, power), is_rational=False)

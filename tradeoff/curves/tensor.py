@@ -17,7 +17,7 @@ from tradeoff.composition.cache import Cache, own
 from tradeoff.composition.question import Question, measure, query_options
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import CHOICES, TradeOff
-from tradeoff.curves.hooks import gathered
+from tradeoff.curves.hooks import PAIR, gathered, joint, limited, pure
 from tradeoff.curves.parameters import is_symbol
 from tradeoff.errors import counted
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -51,12 +51,19 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
     found = dict(_settled(curves[0])) if curves else {}
     new: list[TradeOff] = []
     for curve, n in curves[bool(found) :]:
-        for factor, power in curve.factors.items():
+        for each, power in curve.factors.items():
             if n * power:
+                factor = pure(each)
                 found[factor] = found.get(factor, 0) + n * power
                 new.append(factor)
     found = simplified(found, {factor: found[factor] for factor in new})
-    return next(iter(found)) if [*found.values()] == [1] else Tensor(found)
+    product = next(iter(found)) if [*found.values()] == [1] else Tensor(found)
+    if all(f.tightness == PAIR for f, _ in curves):
+        return product
+    # f_{0,delta} scales the greatest curve below several others; any other factor leaves a lower one.
+    return limited(
+        product, joint(f for f, n in curves for _ in range(min(n, 2)) if f.leak is None or not f.exact)
+    )
 
 
 def _settled(power: tuple[TradeOff, int]) -> Factors:
@@ -303,7 +310,7 @@ class Tensor(TradeOff):
     @cached_property
     def _inverse(self) -> TradeOff:
         """The other order, multiplied out once: a root search asks it a hundred times."""
-        return tensor((factor.inverse(), n) for factor, n in self.factors.items())
+        return limited(tensor((factor.inverse(), n) for factor, n in self.factors.items()), self.tightness)
 
     @property
     def has_law(self) -> bool:

@@ -20,13 +20,13 @@ from scipy.optimize import NoConvergence, anderson
 from scipy.special import logsumexp, ndtri
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count, number
+from tradeoff.curves.parameters import MAX_COUNT, count, number
 from tradeoff.curves.tensor import tensor
 from tradeoff.design.part import Part, Release, listed
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.design.target import read_target
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, shown
+from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, domain, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, decimal
@@ -112,7 +112,7 @@ class _Problem:
         distinct = list(rounds)
         self.which = np.array([distinct.index(kind) for kind in kinds])
         self.parts = [parts[kinds.index(kind)] for kind in distinct]
-        self.rounds = [count("the count of alike parts", n, 1, MOST) for n in rounds.values()]
+        self.rounds = [count("the count of alike parts", n, 1, MAX_COUNT) for n in rounds.values()]
         self.counts = np.array(self.rounds, dtype=float)
         self.log_weights = np.log([part.weight for part in self.parts])
 
@@ -126,7 +126,7 @@ class _Problem:
                 return number("the cost", own, 0, open_low=True, open_high=True)
             squares = float(np.exp(logsumexp(self.log_savings(x))))
         if not 0 < squares < math.inf:
-            raise DomainError(f"the cost = {squares!r} is no float; multiply all weights by one number")
+            raise domain("the cost", squares, "(0, inf)", "multiply all weights by one number")
         return squares
 
     def log_savings(self, x: Array) -> Array:

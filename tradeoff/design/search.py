@@ -106,7 +106,7 @@ class Search:
     def _end(self, x: float) -> Point:
         try:
             return self._point(x)
-        except PrecisionError as error:
+        except (DomainError, PrecisionError) as error:
             raise DomainError(f"nothing is known at {x:g}, an end of between; move it: {error}") from error
 
     def _place(self, x: float) -> float:

@@ -146,7 +146,7 @@ def integral(
     loss = float(contour.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon
     middle = not lines.rare(np.array([loss]))[0]
     saddles = lines.middle if middle else lines.tail
-    place = place_line(saddles, loss, math.inf, middle=middle)
+    place = place_line(saddles, loss, math.inf, None, middle=middle)
     if not place.drawable:
         return None
     digits = _DIGITS + math.log(sum(lines.counts))

@@ -70,7 +70,7 @@ def fractions(factors: Factors, new: Factors) -> Factors | None:
     """Curves in fractions multiply exactly, up to half a second of work; in floats the order would matter."""
     if not any(isinstance(f, PiecewiseLinear) for f in new):
         return None
-    exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.exact]
+    exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.is_rational]
     if sum(n for _, n in exact) < 2:
         return None
     result = exact_product(exact, _WORK)

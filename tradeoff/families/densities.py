@@ -15,80 +15,88 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, where
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.density import AGREED, Density
-from tradeoff.loss.line import LOSS_ERROR, REACH, TRUST, LineLaw
-from tradeoff.loss.pieces import Found, law_of
+from tradeoff.loss.density import CLOSEST, LEAST_LOG, REACH, TRUST, Density
+from tradeoff.loss.monotone_pieces import Found, find_pieces
+from tradeoff.loss.real_line import RealLineLaw
+
+_FARTHEST = 1e6  # losses beyond which only mass at infinity is counted from below
 
 
-class LinePair(TradeOff):
+class RealLinePair(TradeOff):
     """T(P, Q) of two laws on the line, from the law of L in pieces on which it is monotone.
 
-    Pairs of one ``key`` are equal; ``symmetric`` says that both orders have one curve.
+    Pairs of one ``key`` are equal; ``symmetric`` states that both orders have one curve.
     """
 
     assumptions: tuple[str, ...] = ()
     symmetric: bool = False
 
     def __init__(
-        self, law: LineLaw, name: str, key: Hashable, assumptions: tuple[str, ...], *, symmetric: bool = False
+        self,
+        law: RealLineLaw,
+        name: str,
+        key: Hashable,
+        assumptions: tuple[str, ...],
+        *,
+        symmetric: bool = False,
     ) -> None:
         self._law, self.name, self.key = law, name, key
         self.assumptions, self.symmetric = assumptions, symmetric
-        self._origin: LinePair | None = None
+        self._origin: RealLinePair | None = None
 
     @cached_property
-    def _other(self) -> LineLaw:
+    def _other(self) -> RealLineLaw:
         return self._law.reversed()
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        high = epsilon >= 0
-        found = Bounds(*np.zeros((2, len(epsilon))))
-        for law, chosen in ((self._law, high), (self._other, ~high)):
+        size, lower, upper = np.minimum(np.abs(epsilon), _FARTHEST), *np.zeros((2, len(epsilon)))
+        for law, chosen in ((self._law, epsilon >= 0), (self._other, epsilon < 0)):
             if chosen.any():
-                found.lower[chosen], found.upper[chosen] = law.tail(np.abs(epsilon[chosen]))
+                lower[chosen], upper[chosen] = law.tail(size[chosen])
+        lower = np.where(np.abs(epsilon) > _FARTHEST, 0.0, lower)
         # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) of the other order.
         below = np.minimum(epsilon, 0.0)
-        low, most = where(high, found, exp(below) * found - expm1(below))
-        return low, np.where(epsilon >= self.sup_loss, self.mass_at_infinity.upper, most)
+        low, most = where(
+            epsilon >= 0, Bounds(lower, upper), exp(below) * Bounds(lower, upper) - expm1(below)
+        )
+        lost, far = self.mass_at_infinity, epsilon >= self.sup_loss
+        return np.maximum(low, lost.lower), np.where(far, np.minimum(most, lost.upper), most)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return beta_from_delta(self, alpha, tol)
 
     @property
     def q_plus(self) -> float:
-        return min(self._law.q_plus + self._law.apart[1] + self._law.doubt[1], 1.0)
+        return float(self.mass_at_infinity.upper)
 
     @property
     def p_minus(self) -> float:
-        return min(self._law.p_minus + self._law.apart[0] + self._law.doubt[0], 1.0)
+        return float(self._other.mass_at_infinity.upper)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         return self._law.mass_at_infinity
 
-    @cached_property
+    @property
     def sup_loss(self) -> float:
-        """L on a piece is at most what it is at its end, if that is known."""
-        ends = zip(self._law.pieces, self._law.extremes, strict=True)
-        tops = [(loss, piece.known[1] or self._law.bounded) for piece, (_, loss) in ends]
-        found = max((loss for loss, _ in tops), default=0.0)  # no loss is finite
-        seen = all(at_end for _, at_end in tops) and self._law.doubt[1] == 0
-        return found + LOSS_ERROR * (1 + abs(found)) if seen else np.inf
+        return float(self._law.sup_loss.upper)
 
     @property
     def least_sup_loss(self) -> float:
-        found = max((most for _, most in self._law.extremes), default=-np.inf)
-        return found - LOSS_ERROR * (1 + abs(found)) if np.isfinite(found) else -np.inf
+        return float(self._law.sup_loss.lower)
 
     def inverse(self) -> TradeOff:
         if self.symmetric:
             return self
-        turned = LinePair(self._other, f"inverse({self.name})", ("inverse", self.key), self.assumptions)
-        turned._origin = self
-        return self._origin or turned
+        other = RealLinePair(self._other, f"inverse({self.name})", ("inverse", self.key), self.assumptions)
+        other._origin = self
+        return self._origin or other
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LinePair) and (self.key, self.assumptions) == (other.key, other.assumptions)
+        return isinstance(other, RealLinePair) and (self.key, self.assumptions) == (
+            other.key,
+            other.assumptions,
+        )
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -104,14 +112,13 @@ def from_densities(
     breaks: Sequence[float] | None = None,
     support: tuple[float, float] | None = None,
 ) -> TradeOff:
-    """Trade-off function T(P, Q) of two laws on the line, given by their densities.
+    """Return the trade-off function T(P, Q) of two laws on the line, given by their densities.
 
     Parameters
     ----------
     p, q
-        Densities (no logarithms): functions that take an array and return one value >= 0 for each entry. Each
-        must integrate to 1 within 1e-9, and is divided by its integral; one that reads what has changed since
-        is refused when a number is asked.
+        Densities (not logarithms): functions that take an array and return one value >= 0 for each entry, and
+        that do not change afterwards. Each must integrate to 1 within 1e-9, and is divided by its integral.
     breaks
         Points between which log(q/p) is monotone and both densities are smooth; default: found.
     support
@@ -120,7 +127,7 @@ def from_densities(
     Returns
     -------
     TradeOff
-        A curve with ``assumptions``: bounds hold if what they say does. Numbers are usually 1e-11 wide.
+        A curve with ``assumptions``, under which its bounds hold. They are usually 1e-11 apart.
 
     Raises
     ------
@@ -131,8 +138,7 @@ def from_densities(
     Notes
     -----
     Between its breaks L = log(q/p) crosses each loss once, so that {L >= t}, the optimal test (Neyman,
-    Pearson 1933), is a union of intervals; their masses are found by Gauss-Legendre quadrature on panels that
-    halve until they agree.
+    Pearson 1933), is a union of intervals; their masses are found by adaptive quadrature.
 
     Examples
     --------
@@ -141,53 +147,85 @@ def from_densities(
     >>> round(f.delta(0.5), 9), len(f.assumptions)
     (0.221199217, 2)
     """
-    places = None if breaks is None else checked("breaks", breaks)
-    ends = (-np.inf, np.inf) if support is None else _support(support)
+    places = None if breaks is None else check_breaks(breaks)
+    ends = (-np.inf, np.inf) if support is None else _check_support(support)
+    sides = []
     for name, density in (("p", p), ("q", q)):
-        if not (callable(density) and isinstance(density, Hashable)):  # by its hash curves are told apart
+        if not (callable(density) and isinstance(density, Hashable)):  # curves are compared by its hash
             raise DomainError(
-                f"{name} = {shown(density)} is no function; give a density that takes an array, "
+                f"{name} must be a function, got {shown(density)}; give a density that takes an array, "
                 "or two laws of scipy.stats to from_scipy"
             )
-    first, second = Density(p, "p", ends, places or ()), Density(q, "q", ends, places or ())
-    found = law_of(first, second, np.union1d(first.points, second.points), ends, places)
-    if breaks is None and any(abs(x) < REACH and ends[0] < x < ends[1] for x in found.places):
-        first, second = Density(p, "p", ends, found.places), Density(q, "q", ends, found.places)
-        found = law_of(first, second, np.union1d(first.points, second.points), ends, places)
-    trust = (
-        f"Where they are asked, p and q are right to a share of {TRUST:g}, and so are their integrals by a "
-        f"quadrature that agrees with itself to {AGREED:g}; a density that is below 5e-312 is 0."
-    )
-    constants = [
-        f"{each.name} integrates to 1 {each.total - 1:+.2g}, taken for its constants."
-        for each in (first, second)
-        if abs(each.total - 1) > TRUST
-    ]
+        sides.append(_Checked(density, name))
+    laws = [Density(side, side.name, ends, cuts=places or (), least_log=LEAST_LOG) for side in sides]
+    found = find_pieces(laws[0], laws[1], places)
+    trust = f"p and q are right to a share of {TRUST:g}, and smooth where the quadrature found them to be."
     names = (str(getattr(each, "__name__", type(each).__name__)) for each in (p, q))
-    key = first.key, second.key, found.breaks, ends
-    return LinePair(found.law, f"T({', '.join(names)})", key, (trust, *constants, monotone(found, breaks)))
+    key = (p, laws[0].mass.tobytes(), q, laws[1].mass.tobytes(), tuple(places or ()), ends)
+    words = (trust, *describe_totals(laws), describe_pieces(found, breaks))
+    return RealLinePair(found.law, f"T({', '.join(names)})", key, words)
 
 
-def monotone(found: Found, breaks: Sequence[float] | None) -> str:
-    """Say that the pieces are where they were seen."""
-    places = ", ".join(f"{x:.6g}" for x in found.breaks) or "none"
-    if breaks is None:
-        return f"log(q/p) turns at these points alone: {places}; they were found among {found.looked} points."
-    return f"log(q/p) turns at given breaks alone: {places}; it was looked at in {found.looked} points."
+class _Checked:
+    """The logarithm of a user's density, whose values are checked."""
+
+    def __init__(self, density: Callable[[Array], Any], name: str) -> None:
+        self.density, self.name = density, name
+
+    def __call__(self, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            found = self.density(x)
+        try:
+            value = np.asarray(found, dtype=float)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DomainError(f"{self.name} must return real numbers, got {shown(found)}") from error
+        if value.shape != x.shape:
+            raise DomainError(
+                f"{self.name} must return one value for each of {x.size} points, got {shown(value)}; "
+                "give a function that takes an array"
+            )
+        wrong = ~(value >= 0)
+        if wrong.any():
+            at, y = x[wrong][0], value[wrong][0]
+            raise DomainError(
+                f"{self.name} must be in [0, inf), got {y} at {at:.6g}; give a support without the point"
+            )
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(value))
 
 
-def checked(name: str, places: Any) -> list[float]:
+def describe_totals(laws: Sequence[Density]) -> list[str]:
+    """Return an assumption for each density that is divided by an integral other than 1."""
+    return [
+        f"{law.name} integrates to 1 {law.total - 1:+.2g}, taken for the error of a constant."
+        for law in laws
+        if abs(law.total - 1) > TRUST
+    ]
+
+
+def describe_pieces(found: Found, breaks: Sequence[float] | None, loc: float = 0.0) -> str:
+    """Return the assumption that the log ratio turns at known places only."""
+    places = ", ".join(f"{loc + x:.6g}" for x in found.turns) or "none"
+    how = "found among" if breaks is None else "given, and checked at"
+    return (
+        f"log(q/p) turns only at these points: {places}; they were {how} {found.looked} points, and beyond "
+        f"{REACH:.2g} and within {CLOSEST:.2g} of 0 densities go on as in the octaves before."
+    )
+
+
+def check_breaks(places: Any) -> list[float]:
     """Return finite numbers, sorted."""
-    found = reals(name, places)
+    found = reals("breaks", places)
     if found.ndim != 1 or not np.isfinite(found).all():
-        raise DomainError(f"{name} = {shown(places)} is no list of finite numbers; give points of the line")
+        raise DomainError(f"breaks must be a list of finite numbers, got {shown(places)}")
     return sorted(found.tolist())
 
 
-def _support(support: Any) -> tuple[float, float]:
+def _check_support(support: Any) -> tuple[float, float]:
     found = reals("support", support)
-    if found.shape != (2,) or not found[0] < found[1]:
-        raise DomainError(f"support = {shown(support)} is no interval; give its two ends, the smaller first")
-    if found[0] >= REACH or found[1] <= -REACH:
-        raise DomainError(f"support = {shown(support)} lies beyond {REACH:.3g}; give the laws of a logarithm")
+    if found.shape != (2,) or not found[0] < found[1] or found[0] >= REACH or found[1] <= -REACH:
+        raise DomainError(
+            f"support must be two increasing numbers with a point within {REACH:.2g} between, "
+            f"got {shown(support)}"
+        )
     return float(found[0]), float(found[1])

@@ -13,12 +13,12 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, SizeError, shown
-from tradeoff.families.densities import LinePair, checked, monotone
-from tradeoff.families.frozen import Frozen, looked_at
+from tradeoff.families.densities import RealLinePair, check_breaks, describe_pieces, describe_totals
 from tradeoff.families.identity import Identity
 from tradeoff.families.location_shift import KNOWN, LocationShift
 from tradeoff.families.masses import from_masses
-from tradeoff.loss.pieces import law_of
+from tradeoff.families.scipy_laws import ScipyLaw
+from tradeoff.loss.monotone_pieces import find_pieces
 
 _TAIL = 1e-300  # mass of the outcomes of a discrete law that are left out, as if they gave the other law away
 _MOST = 100_000  # outcomes of a discrete law that are listed
@@ -38,8 +38,8 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     -------
     TradeOff
         A closed form where the pair is a known one, and a curve in fractions of two laws whose densities are
-        steps, ``uniform`` and ``rv_histogram``; else a curve with ``assumptions``: that SciPy's functions are
-        right to 1e-12, and that log(q/p) turns only where it was seen to. Discrete laws on finitely many
+        steps, ``uniform`` and ``rv_histogram``; else a curve with ``assumptions``: that SciPy's log-densities
+        are right to 1e-12, and that log(q/p) turns only where it was found to. Discrete laws on finitely many
         outcomes are curves in fractions, of SciPy's masses; of infinitely many, all but 1e-300 of each law is
         listed, and what is left out counts as telling the laws apart.
 
@@ -74,53 +74,60 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
                 "and their curve is TotalVariation(1)"
             )
         return _discrete(p, q)
-    first, second = Frozen(p, "p"), Frozen(q, "q")
-    places = None if breaks is None else checked("breaks", breaks)
+    first, second = ScipyLaw(p, "p"), ScipyLaw(q, "q")
+    places = None if breaks is None else check_breaks(breaks)
+    loc = 0.0
     if breaks is None:
-        known = _known(first, second)
-        exact = _stepwise(first, second) if known is None else known
-        if exact is not None:
-            return exact
-    points = looked_at(first, second)
-    rounded = sorted({*first.rounded, *second.rounded})
-    found = law_of(first, second, points, (*first.support, *second.support), places, rounded)
-    assumptions = dict.fromkeys((first.trust, second.trust, monotone(found, breaks)))
-    key = first.key, second.key, found.breaks
-    return LinePair(found.law, f"T({first}, {second})", key, tuple(assumptions))
+        for exact in (_known(first, second), _stepwise(first, second)):
+            if exact is not None:
+                return exact
+        start, stop = first.values["loc"], second.values["loc"]
+        if Fraction(stop - start) == Fraction(stop) - Fraction(start):  # near 0 floats are finest
+            loc, first, second = start, first.at(0.0), second.at(stop - start)
+    laws = first.density, second.density
+    found = find_pieces(*laws, places)
+    words = dict.fromkeys(
+        (first.trust, second.trust, *describe_totals(laws), describe_pieces(found, breaks, loc))
+    )
+    key = first.key, second.key, tuple(places or ())
+    return RealLinePair(found.law, f"T({ScipyLaw(p)}, {ScipyLaw(q)})", key, tuple(words))
 
 
-def _known(p: Frozen, q: Frozen) -> TradeOff | None:
+def _known(p: ScipyLaw, q: ScipyLaw) -> TradeOff | None:
     """Return the curve of equal laws, or of a shift that is known in closed form or in analysis."""
-    if p.key == q.key:
+    if p.arguments == q.arguments and p.name == q.name and (p.origin is q.origin or p.name in KNOWN):
         return Identity()
-    start, stop = (dict(law.arguments) for law in (p, q))
-    shift = stop.pop("loc") - start.pop("loc")
-    exact = Fraction(shift) == Fraction(dict(q.arguments)["loc"]) - Fraction(dict(p.arguments)["loc"])
-    if (p.name, start) != (q.name, stop) or not exact or p.name not in KNOWN:
+    shift = q.values["loc"] - p.values["loc"]
+    exact = Fraction(shift) == Fraction(q.values["loc"]) - Fraction(p.values["loc"])
+    if (
+        (p.name, p.values) != (q.name, {**q.values, "loc": p.values["loc"]})
+        or not exact
+        or p.name not in KNOWN
+    ):
         return None
     return LocationShift(p.distribution, shift)
 
 
-def _stepwise(p: Frozen, q: Frozen) -> PiecewiseLinear | None:
+def _stepwise(p: ScipyLaw, q: ScipyLaw) -> PiecewiseLinear | None:
     """Return T(P, Q) in fractions if both densities are steps."""
-    first, second = _steps(p), _steps(q)
-    if first is None or second is None:
+    (edges, first), (others, second) = _steps(p), _steps(q)
+    if not (first and second):
         return None
-    cuts = sorted({*p.edges, *q.edges})
-    return from_masses(_between(p.edges, first, cuts), _between(q.edges, second, cuts))
+    cuts = sorted({*edges, *others})
+    return from_masses(_between(edges, first, cuts), _between(others, second, cuts))
 
 
-def _steps(law: Frozen) -> list[Fraction] | None:
-    """Return the masses, spread evenly between edges and divided by their sum; None of a law with others."""
-    if law.name == "uniform":
-        return [Fraction(1)]
-    if law.bins is None:
-        return None
-    heights, spread = law.bins
-    widths = (high - low for low, high in pairwise(law.edges))
+def _steps(law: ScipyLaw) -> tuple[list[Fraction], list[Fraction]]:
+    """Return edges and the masses between them, which add to 1; none of a law with another density."""
+    if law.name != "uniform" and law.bins is None:
+        return [], []
+    plain, heights, spread = law.bins or ([0.0, 1.0], [1.0], False)
+    loc, scale = Fraction(law.values["loc"]), Fraction(law.values["scale"])
+    edges = [loc + scale * Fraction(edge) for edge in plain]
+    widths = (high - low for low, high in pairwise(edges))
     masses = [Fraction(h) * (width if spread else 1) for h, width in zip(heights, widths, strict=True)]
     total = sum(masses)
-    return [mass / total for mass in masses]
+    return edges, [mass / total for mass in masses]
 
 
 def _between(
@@ -131,8 +138,7 @@ def _between(
     for low, high in pairwise(cuts):
         k = bisect_right(edges, low) - 1
         inside = 0 <= k < len(masses)
-        share = (high - low) / (edges[k + 1] - edges[k]) if inside else Fraction(0)
-        found.append(masses[k] * share if inside else share)
+        found.append(masses[k] * (high - low) / (edges[k + 1] - edges[k]) if inside else Fraction(0))
     return found
 
 

@@ -1,10 +1,9 @@
-"""Shifts of one law: f = T(X, X + theta), in closed form, in analysis, or from the tails that SciPy knows."""
+"""Shifts of one law: f = T(X, X + theta), in closed form or by quadrature of the density."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,29 +11,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, Number, count, number, real
+from tradeoff.curves.parameters import MOST, Number, count, number
 from tradeoff.errors import DomainError
-from tradeoff.families.densities import LinePair
-from tradeoff.families.frozen import Arguments, Frozen, identify, looked_at, told
+from tradeoff.families.densities import RealLinePair, describe_totals
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
+from tradeoff.families.scipy_laws import Arguments, ScipyLaw, format_law, identify
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss import log_concave
 from tradeoff.loss.law import LossLaw
+from tradeoff.loss.monotone_pieces import find_pieces
 from tradeoff.loss.panels import Shape
-from tradeoff.loss.pieces import law_of
 from tradeoff.loss.shifted import ShiftLaw
 
-_MAX_POWER = 100.0  # power of a generalised normal law up to which its density is known to stated accuracy
-_LEAST = 1e-290  # least shift in scales, and its power in a density: losses of a smaller one have no digits
-_MAX_SHIFT = 500.0  # scales of shift up to which e^loss of every law is a float
+_SHIFTS = (
+    1e-290,
+    500.0,
+)  # shifts in scales for which losses of analysed laws have digits, and e^loss is a float
+_MAX_SHIFT = 1e9  # shifts in scales of all other laws
 
 _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # whose other order is the other's shift
-_SYMMETRIC = {"logistic", "hypsecant", "gennorm"}  # analysed laws whose shifts are the same in both orders
+_SYMMETRIC = {"logistic", "hypsecant"}  # analysed laws whose shifts are the same in both orders
 
 # Laws with an analysed quadrature.
 _SHAPES: dict[str, Callable[[float], Shape]] = {
@@ -52,15 +53,23 @@ _CLOSED: dict[str, Callable[[float], TradeOff]] = {
 }
 
 
-class _Known(NamedTuple):
-    """What is proved of a law: for which shapes, for which of them the two orders agree, where L turns."""
+def _always(_: Mapping[str, float]) -> bool:
+    return True
 
-    holds: Callable[[Mapping[str, float]], bool] = lambda _: True
-    symmetric: Callable[[Mapping[str, float]], bool] = lambda _: False
+
+def _never(_: Mapping[str, float]) -> bool:
+    return False
+
+
+class _Known(NamedTuple):
+    """The shapes of a law for which L is monotone but for ``turns``, and for which both orders agree."""
+
+    holds: Callable[[Mapping[str, float]], bool] = _always
+    symmetric: Callable[[Mapping[str, float]], bool] = _never
     turns: Callable[[Mapping[str, float], float], tuple[float, ...]] = lambda _, __: ()
 
 
-def _of_t(law: Mapping[str, float], shift: float) -> tuple[float, ...]:
+def _turns_of_t(law: Mapping[str, float], shift: float) -> tuple[float, ...]:
     """Return where (df + x^2)/(df + (x - shift)^2) is largest and least: x^2 - shift x = df."""
     scale = law["scale"]
     theta, df = shift / scale, law.get("df", 1.0)
@@ -68,30 +77,24 @@ def _of_t(law: Mapping[str, float], shift: float) -> tuple[float, ...]:
     return tuple(sorted((scale * far, -scale * df / far)))  # the product of the roots is -df
 
 
-# Laws of which SciPy's tails are taken: log-concave ones, and two that turn at known points.
-_TAILS = {
+# Laws of which SciPy's densities are integrated: log-concave ones, and two that turn at known points.
+_BY_DENSITY = {
     "expon": _Known(),
     "halfnorm": _Known(),
     "truncexpon": _Known(),
-    "semicircular": _Known(symmetric=lambda _: True),
+    "semicircular": _Known(symmetric=_always),
+    "gennorm": _Known(lambda law: law["beta"] >= 1, _always),
     "truncnorm": _Known(symmetric=lambda law: law["a"] == -law["b"]),
     "triang": _Known(symmetric=lambda law: law["c"] == 0.5),
     "gamma": _Known(lambda law: law["a"] >= 1),
     "beta": _Known(lambda law: min(law["a"], law["b"]) >= 1, lambda law: law["a"] == law["b"]),
-    "cauchy": _Known(symmetric=lambda _: True, turns=_of_t),
-    "t": _Known(symmetric=lambda _: True, turns=_of_t),
+    "cauchy": _Known(_always, _always, _turns_of_t),
+    "t": _Known(_always, _always, _turns_of_t),
 }
 
-_WIDEST = 1e12  # distances of its quartiles by which a law may be shifted: floats there are 1e-4 of one apart
+KNOWN = {*_CLOSED, *_SHAPES, *_BY_DENSITY}  # laws whose shifts need no assumption about their shape
 
-# Longest shift: where densities are not asked, beyond ``REACH``, even Student's turn by less than 1e-40.
-_FARTHEST = 1e100
-
-_FROM_0 = {"expon", "halfnorm", "gamma"}  # from 0, where floats are finest, and no tail is a difference
-
-KNOWN = {*_CLOSED, *_SHAPES, *_TAILS, "gennorm"}  # laws whose shifts need nobody's word
-
-# Laws with tails too heavy to be log-concave: nobody's word makes them so.
+# Laws with tails too heavy to be log-concave.
 _HEAVY = {
     *("skewcauchy", "foldcauchy", "halfcauchy", "levy", "levy_l", "levy_stable"),
     *("pareto", "lomax", "lognorm", "nct", "burr", "burr12", "fisk"),
@@ -107,15 +110,15 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     ----------
     distribution
         Frozen distribution of ``scipy.stats``, of any location and scale. norm, laplace and uniform are
-        Gaussian, Laplace and TotalVariation, their parameter rounded up; logistic, hypsecant, gumbel_r,
-        gumbel_l and gennorm with 1 <= beta <= 100 are proved; of expon, halfnorm, truncexpon, semicircular,
-        truncnorm, triang, gamma with a >= 1, beta with a, b >= 1, t and cauchy SciPy's tails are taken, as
-        ``assumptions`` of the curve say.
+        Gaussian, Laplace and TotalVariation, their parameter rounded up; logistic, hypsecant, gumbel_r and
+        gumbel_l are proved. Of expon, halfnorm, truncexpon, semicircular, truncnorm, triang, gennorm with
+        beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy the densities of SciPy are integrated;
+        ``assumptions`` of the curve state that.
     shift
-        Real number in the unit of the distribution, for proved laws of 1e-290 to 500 scales, for
-        others up to 1e12 distances of its quartiles. A negative shift is the other order.
+        Real number in the unit of the distribution, of 1e-290 to 500 scales for proved laws, of up to 1e9 for
+        others. A negative shift is the other order.
     assume_log_concave
-        Take another continuous distribution, on the caller's word that its density is log-concave.
+        Accept another continuous distribution, and assume that its density is log-concave.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     Raises
     ------
     DomainError
-        If of the law neither log-concavity is known nor where its likelihood ratio turns.
+        If the law is not known to be log-concave, nor where its likelihood ratio turns.
 
     Notes
     -----
@@ -149,62 +152,30 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     cauchy + 1 (assumes 1 thing: see .assumptions)
     """
     name, arguments = identify(distribution)
-    moved = number("shift", shift, -math.inf, math.inf, open_low=True, open_high=True)
-    values, exact = dict(arguments), Fraction(moved)
+    values, exact = dict(arguments), Fraction(number("shift", shift, open_low=True, open_high=True))
     if exact == 0:
         return Identity()
     closed = _CLOSED.get("laplace" if name == "gennorm" and values["beta"] == 1 else name)
     if closed is not None:
         return closed(float(rational(abs(exact) / Fraction(values["scale"])).upper))
-    if name in _SHAPES or name == "gennorm":
+    if name in _SHAPES:
         return LogConcaveShift(name, arguments, exact)
-    return _by_tails(distribution, moved, allowed=assume_log_concave)
+    return _by_density(ScipyLaw(distribution).at(0.0), float(exact), allowed=assume_log_concave)
 
 
-def _by_tails(distribution: Any, shift: float, *, allowed: bool) -> TradeOff:
-    """Return the curve of a law of which SciPy's tails are taken."""
-    p = Frozen(distribution).shifted(0.0)
-    name = _moved(str(p), shift)
-    if p.name == "semicircular":  # of which SciPy loses half of the digits next to the ends
-        from scipy.stats import beta
-
-        p = Frozen(beta(1.5, 1.5, scale=2 * dict(p.arguments)["scale"]))
-    q, values = p.shifted(shift), dict(p.arguments)
-    known = _TAILS.get(p.name)
-    words: tuple[str, ...] = ()
-    if known is None or not known.holds(values):
+def _by_density(p: ScipyLaw, shift: float, *, allowed: bool) -> TradeOff:
+    """Return the curve of a law of which SciPy's density is integrated."""
+    known, words = _BY_DENSITY.get(p.name), [p.trust]
+    if known is None or not known.holds(p.values):
         _refuse(p, allowed=allowed)
-        known, words = _Known(), (f"The density of {p} is log-concave.",)
-    if not p.support[0] < p.support[1]:
-        raise DomainError(f"{p} is no law: its support is {p.support}; give shapes in their range")
-    turns, points = known.turns(values, shift), looked_at(p, q)
-    width = float(np.subtract(*p.distribution.ppf([0.75, 0.25])))
-    if not abs(shift) <= min(_WIDEST * width, _FARTHEST):
-        far = f"{_WIDEST:g} times the distance {width:.6g} of the quartiles of {p}, or above {_FARTHEST:g}"
-        raise DomainError(f"shift = {shift:g} is above {far}; TotalVariation(1) holds for any")
-    found = law_of(p, q, points, (*p.support, *q.support), turns)
-    off, ends = _off(p), np.isfinite(p.support)[:: 1 if shift > 0 else -1]
-    # Of a shift below the spacing of floats at an end nothing is left of what it tells apart there.
-    least = np.where(ends, TINY * (off > 0), 0.0)
-    p_minus, q_plus = np.maximum((found.law.p_minus, found.law.q_plus), least).tolist()
-    law = replace(found.law, bounded=bool(turns), p_minus=p_minus, q_plus=q_plus, off=off)
-    symmetric = known.symmetric(values)
+        known, words = _Known(), [f"The density of {p} is log-concave.", p.trust]
+    number("shift/scale", shift / p.values["scale"], -_MAX_SHIFT, _MAX_SHIFT)
+    q, turns = p.at(shift), known.turns(p.values, shift)
+    found = find_pieces(p.density, q.density, turns, bounded=bool(turns))
+    symmetric = known.symmetric(p.values)
     key = ("shift", p.key, abs(shift) if symmetric else shift)
-    words += (f"{p.trust[:-1]}{f'; next to ends, cdf and sf to {off:.1g}' if off else ''}.",)
-    return LinePair(law, name, key, words, symmetric=symmetric)
-
-
-def _off(law: Frozen) -> float:
-    """Return what a cdf and an sf may err by next to an end of the support, however small they are there.
-
-    (x - loc)/scale takes two roundings, which move a cdf by 2 |x| pdf(x) units; SciPy's differences lose a
-    few units of 1, or what its cdf and sf together are away from 1. Twice each, and more.
-    """
-    ends = [abs(end) for end in law.support if np.isfinite(end)]
-    if law.name in _FROM_0 or not ends:
-        return 0.0
-    apart, density = np.abs(law.cdf(law.points) + law.sf(law.points) - 1), np.exp(law.logpdf(law.points))
-    return float(4 * UNIT * (4 + max(ends) * np.max(density)) + 8 * np.max(apart))
+    words += describe_totals([p.density, q.density])
+    return RealLinePair(found.law, _format_shift(str(p), shift), key, tuple(words), symmetric=symmetric)
 
 
 class LogConcaveShift(TradeOff):
@@ -214,19 +185,12 @@ class LogConcaveShift(TradeOff):
         self.name, self.arguments, self.shift = name, arguments, shift
         self.scale = dict(arguments)["scale"]
         theta = abs(shift) / Fraction(self.scale)
-        self.theta = float(min(theta, Fraction(MOST)))  # rounded once, wherever the shift comes from
-        self._exact_theta = self.theta == theta
-        power = dict(arguments)["beta"] if name == "gennorm" else 1.0
-        real("beta", power, 1, _MAX_POWER)
-        reach = 4 * getattr(self._shape, "reach", _MAX_SHIFT)
-        real("shift/scale", self.theta, _LEAST ** (1 / power), min(_MAX_SHIFT, reach))
+        self.theta = number("shift/scale", float(min(theta, Fraction(MOST))), *_SHIFTS)
+        self._exact_theta = self.theta == theta  # else it is rounded, once
 
     @cached_property
     def _shape(self) -> Shape:
-        name = _MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name
-        if name == "gennorm":
-            return log_concave.GeneralisedNormal(self.theta, dict(self.arguments)["beta"])
-        return _SHAPES[name](self.theta)
+        return _SHAPES[_MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name](self.theta)
 
     @cached_property
     def _law(self) -> ShiftLaw:
@@ -237,8 +201,7 @@ class LogConcaveShift(TradeOff):
         """The law for a certificate, by its exact shift; one of mirrored laws is an order of the other."""
         theta = str(abs(self.shift) / Fraction(self.scale))
         if self.name not in _MIRRORED:
-            power = {"power": dict(self.arguments)["beta"]} if self.name == "gennorm" else {}
-            return {"kind": "shift", "density": self.name, "theta": theta, **power}
+            return {"kind": "shift", "density": self.name, "theta": theta}
         right = {"kind": "shift", "density": "gumbel", "theta": theta}
         return right if (self.name == "gumbel_r") == (self.shift > 0) else {"kind": "reversed", "base": right}
 
@@ -272,10 +235,10 @@ class LogConcaveShift(TradeOff):
 
     def inverse(self) -> TradeOff:
         """Inverse T(Q, P): the shift to the other side."""
-        return self if self.symmetric else self._turned
+        return self if self.symmetric else self._other_order
 
     @cached_property
-    def _turned(self) -> TradeOff:
+    def _other_order(self) -> TradeOff:
         """The other order, whose tails are summed once."""
         return LogConcaveShift(self.name, self.arguments, -self.shift)
 
@@ -300,14 +263,14 @@ class LogConcaveShift(TradeOff):
 
     @property
     def notation(self) -> str:
-        return _moved(told(self.name, self.arguments), self.shift)
+        return _format_shift(format_law(self.name, self.arguments), self.shift)
 
 
-def _moved(law: str, shift: float | Fraction) -> str:
+def _format_shift(law: str, shift: float | Fraction) -> str:
     return f"{law} {'-' if shift < 0 else '+'} {abs(float(shift)):.6g}"
 
 
-def _refuse(law: Frozen, *, allowed: bool) -> None:
+def _refuse(law: ScipyLaw, *, allowed: bool) -> None:
     if law.name in _HEAVY:
         raise DomainError(
             f"{law} is not log-concave, and where its likelihood ratio turns is not known here; "

@@ -127,7 +127,7 @@ def _of_wholes(p: list[int], q: list[int]) -> PiecewiseLinear:
     alpha = [Fraction(a, of_p) for a in accumulate((a for a, _ in seen), initial=0)]
     beta = [Fraction(of_q - b, of_q) for b in accumulate((b for _, b in seen), initial=hidden)]
     x, y = (np.array(side, dtype=object) for side in (alpha, beta))
-    return PiecewiseLinear.of_checked(x, y, exact=True)
+    return PiecewiseLinear.of_checked(x, y, is_rational=True)
 
 
 def _by_ratio(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

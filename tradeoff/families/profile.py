@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, called, shown
@@ -74,7 +75,7 @@ class Profile:
         given = list(zip(epsilon, delta, strict=True))
         for k, (e, d) in enumerate(given):
             if all(e <= other and d <= least for other, least in given):
-                return approximate_dp(*pairs[k])
+                return limited(approximate_dp(*pairs[k]), BOUND)
         lines: list[Line] = []
         for e, d in given:
             slope, kept = whole(float(exp(e).upper)), ONE - whole(d)
@@ -82,7 +83,7 @@ class Profile:
         corners = [(Fraction(x, d), Fraction(y, d)) for x, y, d in envelope(lines)]
         curve = PiecewiseLinear(*zip(*corners, strict=True))
         curve.pairs = tuple((Fraction(e), Fraction(d)) for e, d in given)
-        return curve
+        return limited(curve, BOUND)
 
 
 def _pairs(guarantees: Any, epsilons: Iterable[float] | None) -> list[tuple[Any, Any]]:

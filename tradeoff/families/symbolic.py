@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count, is_symbol, real, symbols_of
 from tradeoff.curves.tensor import Factors, rule
 from tradeoff.errors import CurveError, DomainError, NoClosedForm, SymbolError, shown
@@ -132,7 +133,7 @@ class Symbolic(FormulaHooks):
             return symbolic(self.known.group(k), self.alpha)
         k = count("k", k, 1)
         if self.known is not None and (both := forms.two_lines(self.known)) is not None:
-            return Symbolic(forms.lines_group(*both, self.alpha, k), self.alpha)
+            return limited(Symbolic(forms.lines_group(*both, self.alpha, k), self.alpha), BOUND)
         if not self.symmetric:
             raise NoClosedForm(
                 "group needs f = f^-1, which SymPy does not confirm here; "
@@ -141,7 +142,7 @@ class Symbolic(FormulaHooks):
         step, result = 1 - self.expr, self.alpha
         for _ in range(k):
             result = step.subs(self.alpha, result)
-        return Symbolic(1 - result, self.alpha)
+        return limited(Symbolic(1 - result, self.alpha), BOUND)
 
     def subsample(self, p: Any) -> Symbolic:
         """Subsampled curve f_p = p f + (1 - p)(1 - alpha), one order (record absent under P)."""

@@ -24,6 +24,7 @@ from tradeoff.balls import (
     widened,
 )
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, written
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.identity import Identity
@@ -130,7 +131,8 @@ class TotalVariation(ClosedForm):
         if k < 2:
             return self if k else Identity()
         lost = self.infinite_mass() * k
-        return self.from_weight(rounded_fraction(-log1p(-lost))) if lost < 1 else TotalVariation(1.0)
+        curve = self.from_weight(rounded_fraction(-log1p(-lost))) if lost < 1 else TotalVariation(1.0)
+        return limited(curve, BOUND)
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Rényi divergence: log(1 - delta)/(a - 1) for a < 1, else infinite unless delta = 0."""

@@ -12,15 +12,15 @@ from tradeoff.filters.noise_reduction import (
     LinearBoundary,
     MixtureBoundary,
     Release,
+    UnifiedFilter,
+    UnifiedZCDPFilter,
     geometric,
 )
 from tradeoff.filters.odometers import FilterOdometer, MixtureOdometer, Odometer, StitchedOdometer
-from tradeoff.filters.renyi import RenyiFilter, RhoFilter
 from tradeoff.filters.residue import ResidueFilter
 from tradeoff.filters.sampled import SampledFilter
 from tradeoff.filters.sampling import discrete_gaussian, discrete_laplace, exact_release
-from tradeoff.filters.unified import UnifiedFilter, UnifiedZCDPFilter
-from tradeoff.filters.zcdp import ApproximateDPFilter, PureDPFilter, ZCDPFilter
+from tradeoff.filters.zcdp import ApproximateDPFilter, PureDPFilter, RenyiFilter, RhoFilter, ZCDPFilter
 
 __all__ = [
     "KINDS",

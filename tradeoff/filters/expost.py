@@ -1,4 +1,4 @@
-"""Ex-post privacy: a loss read off the output, and filters that add such losses up, alone or beside steps."""
+"""Ex-post privacy: a loss read off the output, and filters that add such losses up, alone or with steps."""
 
 from __future__ import annotations
 
@@ -10,32 +10,22 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.filters.base import Filter, Step, curve_of, widened
-from tradeoff.filters.costs import pure_loss
-from tradeoff.filters.zcdp import ZCDPFilter, proved
+from tradeoff.filters.base import Filter, Step, curve_of, widen
+from tradeoff.filters.step_cost import pure_loss
+from tradeoff.filters.zcdp import ZCDPFilter, zcdp_cost
 
 
 @dataclass(frozen=True)
 class ExPost:
     """Ex-post loss of a release: Pr[loss > epsilon(output)] <= delta, with epsilon known once the output is.
 
-    Parameters
-    ----------
-    epsilon
-        Loss in nats of this output, in [0, inf).
-    delta
-        Probability, fixed before the release, that the loss is larger, in [0, 1].
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
     Ligett, Neel, Roth, Waggoner, Wu 2017; Rogers, Samorodnitsky, Wu, Ramdas 2023, Definition 4.1. With delta
     > 0 it is not immune to post-processing: keep the release together with its number.
+
+    Parameters
+    ----------
+    epsilon : Loss in nats of this output, in [0, inf).
+    delta : Probability, fixed before the release, that the loss is larger, in [0, 1].
 
     Examples
     --------
@@ -51,11 +41,6 @@ class ExPost:
         object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 1.0))
 
 
-def ex_post_or_curve(step: ExPost | Step) -> ExPost | TradeOff:
-    """Return an ex-post loss as it is, and the curve of any other step."""
-    return step if isinstance(step, ExPost) else curve_of(step)
-
-
 class Loss(NamedTuple):
     """Sum of ex-post losses, and of the probabilities that they are larger."""
 
@@ -66,29 +51,19 @@ class Loss(NamedTuple):
 class ExPostFilter(Filter):
     """Grant releases while their ex-post losses add up to epsilon at most, and their deltas to delta.
 
-    Parameters
-    ----------
-    epsilon
-        Loss of the whole interaction in nats, in [0, 1e300].
-    delta
-        Probability that the whole loss is larger, in [0, 1).
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
     A step is an ``ExPost``, or a curve, mechanism or plan whose losses are bounded (``PureDP``, ``Laplace``):
     its loss is then at most their supremum, whatever the output. An (epsilon, delta) guarantee with delta > 0
     is refused: it bounds an average, and not the probability of a loss. Each release must be granted *before*
     its output is drawn, which is why sessions of noise reduction announce their next loss.
 
-    Losses add along the path, and the deltas by a union bound over it, so that the whole is
-    (epsilon, delta)-DP in both orders (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2). What the losses
-    pass epsilon by, within the slack of a sum, is paid from delta, and deltas are compared exactly; with
-    delta = 0 the guarantee is wider by that slack, as for ``PureDPFilter``.
+    Losses add along the path, and the deltas by a union bound over it, so that the whole is (epsilon,
+    delta)-DP in both orders (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2). ``guarantee()`` includes the
+    slack of both sums.
+
+    Parameters
+    ----------
+    epsilon : Loss of the whole interaction in nats, in [0, 1e4].
+    delta : Probability that the whole loss is larger, in [0, 1).
 
     Examples
     --------
@@ -105,45 +80,31 @@ class ExPostFilter(Filter):
     amounts = Loss
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
-        self.epsilon = number("epsilon", epsilon, 0.0, 1e300)
-        self.delta = number("delta", delta, 0.0, 1.0, open_high=True)
+        self.epsilon = number("epsilon", epsilon, 0, 1e4)
+        self.delta = number("delta", delta, 0, 1, open_high=True)
         super().__init__(self.epsilon, self.delta)
 
     def _read(self, step: ExPost | Step) -> ExPost | TradeOff:
-        return ex_post_or_curve(step)
+        return step if isinstance(step, ExPost) else curve_of(step)
 
-    def _asked(self, read: Any) -> tuple[float, float]:
-        if isinstance(read, ExPost):
-            return read.epsilon, read.delta
-        epsilon, delta = pure_loss(read)
+    def _cost(self, step: Any) -> tuple[float, float]:
+        if isinstance(step, ExPost):
+            return step.epsilon, step.delta
+        epsilon, delta = pure_loss(step)
         if delta > 0 or math.isinf(epsilon):
             raise KindError(
-                f"{shown(read)} has no bound on its loss that holds for every output: refine it in a session "
-                "with a boundary (LinearBoundary, MixtureBoundary), or state what the output tells as an "
+                f"{shown(step)} has no bound on its loss that holds for every output: refine it in a session "
+                "with a boundary (LinearBoundary, MixtureBoundary), or state the loss of the output as an "
                 "ExPost"
             )
         return epsilon, 0.0
 
-    def _over(self, asked: float = 0.0) -> float:
-        """Return what delta pays: (eps + h, d)-DP is (eps, d + h)-DP, as 1 - e^-h <= h."""
-        return max(0.0, self.totals[0].bounds(asked, -self.epsilon).upper) if self.delta > 0 else 0.0
-
-    def _fits(self, asked: tuple[float, ...]) -> bool:
-        paid = self.totals[1].bounds(asked[1], self._over(asked[0]), -self.delta)
-        return super()._fits(asked) and paid.upper <= 0
-
-    @property
-    def remaining(self) -> Loss:
-        left = -self.totals[1].bounds(self._over(), -self.delta).upper
-        return Loss(self.totals[0].left(self.epsilon), max(0.0, left))
-
-    def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: f_{epsilon,delta}, widened by the slack of the sum if delta = 0."""
-        return approximate_dp(self.epsilon, self.delta) if self.delta > 0 else PureDP(widened(self.epsilon))
+    def _curve(self) -> TradeOff:
+        return approximate_dp(widen(self.epsilon).upper, min(widen(self.delta).upper, 1.0))
 
 
 class Sides(NamedTuple):
-    """What the steps took, in zCDP, and what the releases did."""
+    """Costs of the steps, in zCDP, and of the releases, ex post."""
 
     rho: float
     step_delta: float
@@ -154,26 +115,17 @@ class Sides(NamedTuple):
 class ConcurrentFilter(Filter):
     """Grant steps within a zCDP budget and releases within an ex-post one, interleaved at will.
 
-    Parameters
-    ----------
-    epsilon, delta, step_delta
-        Of the steps, as for ``ZCDPFilter``.
-    ex_post_epsilon, ex_post_delta
-        Of the releases, as for ``ExPostFilter``.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
     An ``ExPost`` loss, such as a session of noise reduction announces, is charged to the second side, every
     other step to the first. Each side is an interactive mechanism with a budget fixed in advance, and
     concurrent composition costs no more than one after the other (Vadhan, Zhang 2023, for f-DP), so that the
     whole is at or above f_{epsilon,delta} (x) f_{epsilon',delta'}, which implies (epsilon + epsilon', delta +
     delta')-DP (Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 3). ``spent``, ``remaining`` and ``budget``
     have four parts.
+
+    Parameters
+    ----------
+    epsilon, delta, step_delta : Of the steps, as for ``ZCDPFilter``.
+    ex_post_epsilon, ex_post_delta : Of the releases, as for ``ExPostFilter``.
 
     Examples
     --------
@@ -201,21 +153,22 @@ class ConcurrentFilter(Filter):
         ex_post_delta: float = 0.0,
         step_delta: float = 0.0,
     ) -> None:
-        steps = ZCDPFilter(epsilon, delta, step_delta=step_delta)
-        releases = ExPostFilter(ex_post_epsilon, ex_post_delta)
+        steps, releases = (
+            ZCDPFilter(epsilon, delta, step_delta=step_delta),
+            ExPostFilter(ex_post_epsilon, ex_post_delta),
+        )
         self.epsilon, self.delta, self.step_delta = steps.epsilon, steps.delta, steps.step_delta
         self.ex_post_epsilon, self.ex_post_delta = releases.epsilon, releases.delta
+        self._curves = steps.guarantee(), releases.guarantee()
         super().__init__(*steps.limits, *releases.limits)
 
     def _read(self, step: ExPost | Step) -> ExPost | TradeOff:
-        return ex_post_or_curve(step)
+        return step if isinstance(step, ExPost) else curve_of(step)
 
-    def _asked(self, step: Any) -> tuple[float, ...]:
+    def _cost(self, step: Any) -> tuple[float, ...]:
         if isinstance(step, ExPost):
             return 0.0, 0.0, step.epsilon, step.delta
-        return *proved(step), 0.0, 0.0
+        return *zcdp_cost(step), 0.0, 0.0
 
-    def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: the product of both, the second wider by its slack."""
-        releases = approximate_dp(widened(self.ex_post_epsilon), min(widened(self.ex_post_delta), 1.0))
-        return approximate_dp(self.epsilon, self.delta) @ releases
+    def _curve(self) -> TradeOff:
+        return self._curves[0] @ self._curves[1]

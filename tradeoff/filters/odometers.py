@@ -2,79 +2,65 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import number, real
-from tradeoff.errors import KindError, shown
-from tradeoff.filters.base import ExactSum, Step, adjacency_of, assumptions_of, curve_of
-from tradeoff.filters.costs import zcdp
-from tradeoff.filters.shared import Shared, numbers
+from tradeoff.curves.parameters import number, reals
+from tradeoff.errors import DomainError, KindError, shown
+from tradeoff.filters.base import Step, Sum, ThreadSafe, add_up, all_assumptions, common_adjacency, curve_of
+from tradeoff.filters.step_cost import zcdp
 from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.functions import log, log1p, maximum, sqrt
+from tradeoff.intervals.functions import log, log1p, maximum, sqrt, total
 from tradeoff.intervals.rounding import Array
 
-_TIMES = 1e-150, 1e150  # clock times an odometer may be tuned to: their ratios and products are floats
+_TIMES = 1e-9, 1e9  # range of the clock times an odometer may be tuned to
 
 
-class Odometer(Shared, ABC):
+class Odometer(ThreadSafe, ABC):
     """Running bound on the loss of adaptive steps: P(exists n: L_n > bound(V_n)) <= delta.
 
     L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the
     clock: mu_k^2 for a Gaussian step, at most eps_k^2 for a pure one.
 
-    Notes
-    -----
     A rho-zCDP step has E e^{x L} <= e^{x (1 + x) rho} for every x > 0, so e^{x (L_n - V_n/2) - x^2 V_n/2} is
     a supermartingale from 1, and Ville's inequality bounds a mixture of these over x (Whitehouse, Ramdas,
     Rogers, Wu 2023). The bound is on the loss itself, which is more than (epsilon, delta)-DP: keep the
-    answers with it, as it may fail to survive post-processing. Threads may share an odometer; a copy, a
-    pickle and a forked child go on counting for themselves.
+    answers with it, as it may fail to survive post-processing. Threads may share an odometer.
     """
 
-    assumptions: tuple[str, ...] = ()
-    """What the curves of steps rest on without proof, and so the bound; empty if on nothing."""
-
     def __init__(self, delta: float) -> None:
+        super().__init__()
         self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
         self.steps = 0
         self.adjacency: str | None = None
-        self._clock = ExactSum()
+        self.assumptions: tuple[str, ...] = ()
+        self._clock: Sum = (0.0, 0.0)
 
     def spend(self, step: Step) -> None:
-        """Add a step; nothing is ever refused for its size.
+        """Add a curve, mechanism or plan; no step is refused for its size.
 
-        Parameters
-        ----------
-        step
-            Curve (``TradeOff``), mechanism or plan.
-
-        Raises
-        ------
-        KindError
-            If no finite rho is proved for the step, or it is only approximately zCDP: with a failure
-            probability of its own, the loss of a step has no bound.
+        ``KindError`` is raised if no finite rho is proved for the step, or it is only approximately zCDP:
+        with a failure probability of its own, the loss of a step has no bound.
         """
         curve = curve_of(step)
         rho, delta = zcdp(curve)
-        with self._lock.once():
-            adjacency = adjacency_of(step, self.adjacency)
-            if delta > 0 or math.isinf(rho):
-                why = "and an odometer bounds the loss itself; spend it in a filter"
-                raise KindError(f"{shown(step)} is rho-zCDP for no rho known, {why}")
-            if math.isinf(self._clock.value(2 * rho)):
-                raise KindError(f"the clock and 2 rho = {2 * rho:g} of {shown(step)} are beyond the floats")
-            self._clock = self._clock.plus(2 * rho)
-            self.steps, self.adjacency = self.steps + 1, adjacency
-            self.assumptions = assumptions_of(curve, self.assumptions)
+        if delta > 0 or not rho < 1e300:
+            raise KindError(
+                f"an odometer takes rho-zCDP steps, and no finite rho is proved for {shown(step)}; "
+                "spend it in a filter with a delta"
+            )
+        with self._lock:
+            self.adjacency = common_adjacency(step, self.adjacency)
+            self._clock = add_up(self._clock, 2 * rho)
+            self.steps += 1
+            self.assumptions = all_assumptions(curve, self.assumptions)
 
     @property
     def clock(self) -> float:
         """Return V = 2 sum rho_k, rounded up."""
-        return float(self._clock.bounds().upper)
+        return float(total(self._clock).upper)
 
     @property
     def epsilon(self) -> float:
@@ -82,54 +68,38 @@ class Odometer(Shared, ABC):
         return float(self.bound(self.clock))
 
     def bound(self, clock: ArrayLike) -> Array:
-        """Return the bound on the loss at clock V: V/2 and a margin for V fluctuations, in nats, rounded up.
-
-        Parameters
-        ----------
-        clock
-            Values of V in [0, inf), of any shape, which the answer has.
-
-        Raises
-        ------
-        DomainError
-            If ``clock`` holds what is no number in [0, inf).
-        """
-        v = numbers("clock", clock)
+        """Return V/2 and a margin, in nats, rounded up, for an array of clock times V >= 0."""
+        v = reals("clock", clock)
         if not np.all((v >= 0) & (v < np.inf)):
-            real("clock", float(v[~((v >= 0) & (v < np.inf))].flat[0]), 0, open_high=True)
+            raise DomainError(f"clock must be in [0, inf), got {shown(clock)}")
         late = Bounds.of(v)
         return np.asarray((late / 2 + self._margin(late)).upper)
 
     @abstractmethod
     def _margin(self, v: Bounds) -> Bounds:
-        """Bound what L - V/2 stays below at every V at once."""
+        """Bound the margin that L - V/2 stays within at every V at once."""
 
     def __repr__(self) -> str:
-        told = f"loss at most {decimal(self.epsilon, '.6g', up=True)} after {self.steps} steps"
-        return f"{type(self).__name__}(delta={self.delta:g}): {told}"
+        loss = decimal(self.epsilon, ".6g", up=True)
+        return f"{type(self).__name__}(delta={self.delta:g}): loss at most {loss} after {self.steps} steps"
 
 
 class FilterOdometer(Odometer):
     """Line through the filter's bound at one time: V/2 + V sqrt(log(1/delta)/(2y)) + sqrt(y log(1/delta)/2).
 
-    Parameters
-    ----------
-    delta
-        Probability in (0, 1) that the bound ever fails.
-    at
-        Clock time y in [1e-150, 1e150] where it is tightest: there it is the epsilon of a filter with V = y.
-
-    Notes
-    -----
     One x: L - V/2 >= a + bV for some n has probability at most e^{-2ab} = delta (Whitehouse, Ramdas, Rogers,
     Wu 2023).
+
+    Parameters
+    ----------
+    delta : probability in (0, 1) that the bound ever fails
+    at : Clock time y in [1e-9, 1e9] where it is tightest: there it is the epsilon of a filter with V = y.
 
     Examples
     --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.FilterOdometer(1e-6, at=1)
-    >>> for _ in range(25):
-    ...     odometer.spend(Gaussian(0.2))
+    >>> odometer.spend(Gaussian(0.2) ** 25)
     >>> round(odometer.epsilon, 4)
     5.7565
     """
@@ -139,31 +109,26 @@ class FilterOdometer(Odometer):
         self.at = number("at", at, *_TIMES)
 
     def _margin(self, v: Bounds) -> Bounds:
-        needed, y = -log(self.delta), self.at
-        return v * sqrt(needed / (2 * y)) + sqrt(y * needed / 2)
+        cost, y = -log(self.delta), self.at
+        return v * sqrt(cost / (2 * y)) + sqrt(y * cost / 2)
 
 
 class MixtureOdometer(Odometer):
     """Normal mixture, good over orders of magnitude: V/2 + sqrt(2 (V + r) log(sqrt((V + r)/r)/delta)).
 
-    Parameters
-    ----------
-    delta
-        Probability in (0, 1) that the bound ever fails.
-    r
-        Clock time in [1e-150, 1e150] around which it is tightest, up to a factor.
-
-    Notes
-    -----
     x half-normal of variance 1/r: the mixture is 2 sqrt(r/(V + r)) e^{S^2/(2(V + r))} Phi(S/sqrt(V + r)) with
     S = L - V/2, and Phi >= 1/2 where S >= 0 (Robbins 1970).
+
+    Parameters
+    ----------
+    delta : probability in (0, 1) that the bound ever fails
+    r : Clock time in [1e-9, 1e9] around which it is tightest, up to a factor.
 
     Examples
     --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
-    >>> for _ in range(25):
-    ...     odometer.spend(Gaussian(0.2))
+    >>> odometer.spend(Gaussian(0.2) ** 25)
     >>> round(odometer.epsilon, 4)
     6.2473
     """
@@ -179,25 +144,20 @@ class MixtureOdometer(Odometer):
 class StitchedOdometer(Odometer):
     """Stitched lines, of iterated-logarithm growth: V/2 + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/delta))).
 
-    Parameters
-    ----------
-    delta
-        Probability in (0, 1) that the bound ever fails.
-    start
-        Clock time v0 in [1e-150, 1e150] from which it is stated; before, its margin at v0 serves.
-
-    Notes
-    -----
     Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 1 with eta = 2, s = 1.4, constants rounded up: a union
     over epochs of lines, each below the boundary on its epoch. That of the first one rises, so before v0 it
     is below its value there.
+
+    Parameters
+    ----------
+    delta : probability in (0, 1) that the bound ever fails
+    start : Clock time v0 in [1e-9, 1e9] from which it is stated; before, its margin at v0 serves.
 
     Examples
     --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.StitchedOdometer(1e-6, start=0.1)
-    >>> for _ in range(25):
-    ...     odometer.spend(Gaussian(0.2))
+    >>> odometer.spend(Gaussian(0.2) ** 25)
     >>> round(odometer.epsilon, 4)
     6.4455
     """

@@ -1,4 +1,4 @@
-"""A filter for Poisson-sampled steps: they tick a clock, and what the clock shows is composed exactly."""
+"""A filter for Poisson-sampled steps: it counts rounds, and composes the whole budget exactly."""
 
 from __future__ import annotations
 
@@ -18,34 +18,26 @@ from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.assumed import bare
 from tradeoff.operators.subsample import Subsampled
 
-_MOST = 10**9  # rounds a budget may have: whole numbers far below where the slack of a sum lets one more pass
+_MAX_ROUNDS = 10**9  # far below where the slack of a sum would admit one more round
 
 
 class SampledFilter(Filter):
-    """Grant steps of DP-SGD, at most so many: the whole is what as many steps fixed in advance are, exactly.
+    """Grant a number of steps of DP-SGD: the whole has the curve of as many steps fixed in advance, exactly.
+
+    A step is a ``SubsampledGaussian`` or a plan of them, or their curve with the record absent under the null
+    hypothesis; it is charged how often it runs. Each has a curve at or above f, that of the unit, in the same
+    order of the pair, as p G_mu + (1 - p) Id falls with p and with mu. Whatever rule chooses them, the whole
+    is at or above f^n: by induction the steps after the first one are at or above f^(n-1) for each of its
+    outputs, and the product is tight for that (Dong, Roth, Su 2022, Theorem 3.2). The other order of the pair
+    has the inverse curves, so that the envelope is taken once, at the end. Nothing is lost for stopping
+    early, by any rule, and nothing to a conversion.
 
     Parameters
     ----------
     noise_multiplier, sample_rate
         Of the step that takes one unit, as in ``mechanisms.SubsampledGaussian``: no later step may have less
         noise or sample more often, and noise is finite.
-    rounds
-        Budget, a whole number from 0 to 1e9; ``spent``, ``remaining`` and ``budget`` count rounds.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
-    A step is a ``SubsampledGaussian`` or a plan of them, or their curve with the record absent under the null
-    hypothesis; it is charged how often it runs. Each has a curve at or above f, that of the unit, in the same
-    order of the pair, as p G_mu + (1 - p) Id falls with p and with mu. Whatever rule chooses them, the whole
-    is at or above f^n: by induction what follows the first step is at or above f^(n-1) for each of its
-    outputs, and the product is tight for that (Dong, Roth, Su 2022, Theorem 3.2). The other order of the pair
-    has the inverse curves, so that the envelope is taken once, at the end. Nothing is lost for stopping
-    early, by any rule, and nothing to a conversion.
+    rounds : Budget, an integer from 0 to 1e9; ``spent``, ``remaining`` and ``budget`` count rounds.
 
     Examples
     --------
@@ -62,41 +54,37 @@ class SampledFilter(Filter):
     kind = "sampled"
 
     def __init__(self, noise_multiplier: float, sample_rate: float, rounds: int) -> None:
-        # Its state is JSON, which has no infinity.
         finite = number("noise_multiplier", noise_multiplier, 0, open_low=True, open_high=True)
         self.unit = SubsampledGaussian(finite, sample_rate)
         self.noise_multiplier, self.sample_rate = self.unit.noise_multiplier, self.unit.sample_rate
-        self.rounds = count("rounds", rounds, 0, _MOST)
+        self.rounds = count("rounds", rounds, 0, _MAX_ROUNDS)
         super().__init__(float(self.rounds))
 
     def _read(self, step: Any) -> Any:
         if isinstance(step, Mechanism) and step.order == "free":
             raise KindError(
-                f"{shown(step)} may turn its pair from release to release, and the rounds of this filter "
-                "turn together; state it for add-remove neighbours"
+                f"{shown(step)} has no fixed order of its pair, and all rounds of this filter share one; "
+                "state it for add-remove neighbours"
             )
         return super()._read(step)
 
-    def _asked(self, curve: TradeOff) -> tuple[float]:
-        rounds = sum(n * self._charged(factor) for factor, n in curve.factors.items())
+    def _cost(self, curve: TradeOff) -> tuple[float]:
+        mu, rate = _parameters(self.unit.curve())
+        rounds = 0
+        for factor, n in curve.factors.items():
+            factor_mu, factor_rate = _parameters(factor)
+            if 0 in {factor_mu, factor_rate}:
+                continue  # it depends on no record
+            if factor_mu > mu or factor_rate > rate:
+                raise KindError(
+                    f"{shown(factor)} must have noise_multiplier >= {self.noise_multiplier!r} and "
+                    f"sample_rate <= {self.sample_rate!r}, with the record absent under the null "
+                    "hypothesis: spend mechanisms.SubsampledGaussian within them, or use another filter"
+                )
+            rounds += n
         return (float(whole(rounds).upper),)
 
-    def _charged(self, curve: TradeOff) -> int:
-        """Return 1 for a curve at or above that of the unit, 0 for one that tells nothing."""
-        mu, rate = _parameters(self.unit.curve())
-        found = _parameters(curve)
-        if 0 in found:
-            return 0
-        if found[0] > mu or found[1] > rate:
-            raise KindError(
-                f"{shown(curve)} is no step of at least noise_multiplier = {self.noise_multiplier!r} and at "
-                f"most sample_rate = {self.sample_rate!r}, with the record absent under the null hypothesis: "
-                "spend mechanisms.SubsampledGaussian within them, or what else there is in another filter"
-            )
-        return 1
-
-    def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: the envelope of f^n and its inverse, composed exactly."""
+    def _curve(self) -> TradeOff:
         return Plan({self.unit: self.rounds}).guarantee()
 
 

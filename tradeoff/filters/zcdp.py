@@ -1,4 +1,4 @@
-"""Filters in epsilon: pure losses add; so do rho and delta, to be converted to (epsilon, delta) once."""
+"""Filters in epsilon, rho and Renyi divergence: costs that add, converted to a curve once, at the end."""
 
 from __future__ import annotations
 
@@ -6,15 +6,92 @@ import math
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
+from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
-from tradeoff.errors import DomainError, KindError, domain, shown
+from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.filters.base import SLACK, Filter, widened
-from tradeoff.filters.costs import REMEMBERED, pure_loss, sampled, square, zcdp
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.filters.base import SLACK, Filter, widen
+from tradeoff.filters.step_cost import CACHE_SIZE, is_sampled, pure_loss, renyi, square, zcdp
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, sqrt
+
+
+class PureDPFilter(Filter):
+    """Grant steps while the sum of epsilon_k stays within epsilon: the whole interaction is epsilon-DP.
+
+    Rogers, Roth, Ullman, Vadhan 2016, Theorem 3.6: basic composition holds for adaptively chosen parameters.
+
+    Parameters
+    ----------
+    epsilon : budget in nats, in [0, 1e4]; ``spent``, ``remaining`` and ``budget`` are in nats
+
+    Examples
+    --------
+    >>> from tradeoff import Laplace, filters
+    >>> budget = filters.PureDPFilter(1)
+    >>> budget.spend(Laplace(0.1) ** 10)
+    >>> budget.would_exceed(Laplace(0.001)), budget.guarantee()
+    (True, f_{1,0} (not exact))
+    """
+
+    kind = "pure-dp"
+
+    def __init__(self, epsilon: float) -> None:
+        self.epsilon = number("epsilon", epsilon, 0, 1e4)
+        super().__init__(self.epsilon)
+
+    def _cost(self, curve: TradeOff) -> tuple[float]:
+        epsilon, delta = pure_loss(curve)
+        if delta > 0 or math.isinf(epsilon):
+            why = "as its losses are unbounded, or some are infinite; spend it in a filter with a delta"
+            raise KindError(f"{shown(curve)} is epsilon-DP for no epsilon, {why}")
+        return (epsilon,)
+
+    def _curve(self) -> TradeOff:
+        return PureDP(widen(self.epsilon).upper)
+
+
+class RenyiFilter(Filter):
+    """Grant steps while their Renyi divergences of one order add up to epsilon at most: (order, epsilon)-RDP.
+
+    Feldman, Zrnic 2021, Theorem 4.3; Lecuyer 2021. A step is charged its divergence in the worse order of the
+    pair. ``guarantee()`` is the curve that (order, epsilon)-RDP implies, a lower bound.
+
+    Parameters
+    ----------
+    order : Order of the divergence, in (1, 1e6].
+    epsilon : Budget in nats, in [0, 1e6]; ``spent``, ``remaining`` and ``budget`` are in nats.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, filters
+    >>> budget = filters.RenyiFilter(8, 1)
+    >>> budget.spend(Gaussian(0.1))
+    >>> round(budget.spent, 6), round(budget.guarantee().epsilon(1e-5), 3)
+    (0.04, 2.214)
+    """
+
+    kind = "renyi"
+
+    def __init__(self, order: float, epsilon: float) -> None:
+        self.order = number("order", order, 1, 1e6, open_low=True)
+        self.epsilon = number("epsilon", epsilon, 0, 1e6)
+        super().__init__(self.epsilon)
+
+    def _cost(self, curve: TradeOff) -> tuple[float]:
+        divergence = renyi(curve, self.order)
+        if math.isinf(divergence):
+            raise KindError(
+                f"no finite Renyi divergence of order {self.order:g} is proved for {shown(curve)}; "
+                "spend a curve that bounds it"
+            )
+        return (divergence,)
+
+    def _curve(self) -> TradeOff:
+        return from_renyi({self.order: widen(self.epsilon).upper})
 
 
 class ZCDP(NamedTuple):
@@ -24,53 +101,75 @@ class ZCDP(NamedTuple):
     delta: float
 
 
-class Converted(Filter):
-    """Filter that adds up rho, or a multiple, and delta, and converts them into (epsilon, delta) once."""
+class RhoFilter(Filter):
+    """Grant steps while sum rho_k <= rho and sum delta_k <= delta: the whole is delta-approximately rho-zCDP.
 
-    largest: ClassVar[float]
-    """Largest epsilon it may have."""
+    Feldman, Zrnic 2021, for every order at once; with deltas, Whitehouse, Ramdas, Rogers, Wu 2023. ``spent``,
+    ``remaining`` and ``budget`` are pairs (rho, delta).
+
+    Parameters
+    ----------
+    rho : Budget, in [0, 1e6].
+    delta : Budget for the failure probabilities of steps that are only approximately zCDP, in [0, 1).
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, filters
+    >>> budget = filters.RhoFilter(0.5)
+    >>> budget.spend(Gaussian(0.1) ** 100)
+    >>> budget.would_exceed(Gaussian(0.001)), round(budget.guarantee().epsilon(1e-5), 3)
+    (True, 4.728)
+    """
+
+    kind = "rho-zcdp"
+    amounts = ZCDP
+
+    def __init__(self, rho: float, *, delta: float = 0.0) -> None:
+        self.rho = number("rho", rho, 0, 1e6)
+        self.delta = number("delta", delta, 0, 1, open_high=True)
+        super().__init__(self.rho, self.delta)
+
+    def _cost(self, curve: TradeOff) -> tuple[float, float]:
+        return zcdp_cost(curve)
+
+    def _curve(self) -> TradeOff:
+        return from_zcdp(widen(self.rho).upper) @ TotalVariation(min(widen(self.delta).upper, 1.0))
+
+
+class _ConvertedFilter(Filter):
+    """Filter that adds up a multiple of rho, and delta, and converts them into (epsilon, delta) once."""
 
     per_rho: ClassVar[float] = 1.0
     """Units of its first sum in one rho."""
 
     def __init__(self, epsilon: float, delta: float, *, step_delta: float = 0.0) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, self.largest)
+        self.epsilon = number("epsilon", epsilon, 0, 1e4)
         self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
         self.step_delta = number("step_delta", step_delta, 0, self.delta, open_high=True)
-        rho = rho_for(self.epsilon, self.delta, self.step_delta)
+        rho = _rho_for(self.epsilon, self.delta, self.step_delta)
         super().__init__(self.per_rho * rho, self.step_delta)
 
-    def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: f_{epsilon,delta}, as promised to the last bit."""
+    def _curve(self) -> TradeOff:
         return approximate_dp(self.epsilon, self.delta)
 
 
-class ZCDPFilter(Converted):
+class ZCDPFilter(_ConvertedFilter):
     """Grant steps while sum rho + 2 sqrt(sum rho log(1/delta'')) <= epsilon and sum delta <= step_delta.
 
     The whole interaction is (epsilon, delta)-DP.
 
+    Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1, and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2,
+    with the conversion of Bun, Steinke 2016. The slack of the sums is paid from the budget: rho is 1e-12 of
+    itself below the largest that epsilon allows, and delta'' accounts for the slack of step_delta. ``spent``,
+    ``remaining`` and ``budget`` are pairs (rho, delta).
+
     Parameters
     ----------
-    epsilon
-        Loss of the whole interaction in nats, in [0, 1e300].
-    delta
-        Failure probability of the whole interaction, in (0, 1).
+    epsilon : Loss of the whole interaction in nats, in [0, 1e4].
+    delta : Failure probability of the whole interaction, in (0, 1).
     step_delta
         Share of ``delta`` kept for steps that are only approximately zCDP, in [0, delta); the rest, delta'',
         pays for the conversion.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
-    Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1, and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2,
-    with the conversion of Bun, Steinke 2016. The slack of the sums is paid from the budget: rho is 1e-12 of
-    itself below what epsilon allows, and delta'' what step_delta with its slack leaves. ``spent``,
-    ``remaining`` and ``budget`` are pairs (rho, delta).
 
     Examples
     --------
@@ -83,55 +182,9 @@ class ZCDPFilter(Converted):
 
     kind = "zcdp"
     amounts = ZCDP
-    largest = 1e300
 
-    def _asked(self, curve: TradeOff) -> tuple[float, float]:
-        return proved(curve)
-
-
-class PureDPFilter(Filter):
-    """Grant steps while the sum of epsilon_k stays within epsilon: the whole interaction is epsilon-DP.
-
-    Parameters
-    ----------
-    epsilon
-        Budget in nats, in [0, 1e300]; ``spent``, ``remaining`` and ``budget`` are in nats.
-
-    Raises
-    ------
-    DomainError
-        If ``epsilon`` is out of range.
-
-    Notes
-    -----
-    Rogers, Roth, Ullman, Vadhan 2016, Theorem 3.6: basic composition holds for adaptively chosen parameters.
-
-    Examples
-    --------
-    >>> from tradeoff import Laplace, filters
-    >>> budget = filters.PureDPFilter(1)
-    >>> for _ in range(10):
-    ...     budget.spend(Laplace(0.1))
-    >>> budget.would_exceed(Laplace(0.001)), budget.guarantee()
-    (True, f_{1,0})
-    """
-
-    kind = "pure-dp"
-
-    def __init__(self, epsilon: float) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, 1e300)
-        super().__init__(self.epsilon)
-
-    def _asked(self, curve: TradeOff) -> tuple[float]:
-        epsilon, delta = pure_loss(curve)
-        if delta > 0 or math.isinf(epsilon):
-            why = "as its losses are unbounded, or some are infinite; spend it in a filter with a delta"
-            raise KindError(f"{shown(curve)} is epsilon-DP for no epsilon, {why}")
-        return (epsilon,)
-
-    def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: f_{epsilon,0}, with epsilon widened by the slack of the sum."""
-        return PureDP(widened(self.epsilon))
+    def _cost(self, curve: TradeOff) -> tuple[float, float]:
+        return zcdp_cost(curve)
 
 
 class Approximate(NamedTuple):
@@ -141,31 +194,21 @@ class Approximate(NamedTuple):
     delta: float
 
 
-class ApproximateDPFilter(Converted):
+class ApproximateDPFilter(_ConvertedFilter):
     """Grant steps while sqrt(2 log(1/delta') V) + V/2 <= epsilon, V = sum eps_k^2: (epsilon, delta)-DP.
 
     The steps' own deltas stay within step_delta.
 
-    Parameters
-    ----------
-    epsilon
-        Loss of the whole interaction in nats, in [0, 1e150].
-    delta
-        Failure probability of the whole interaction, in (0, 1).
-    step_delta
-        Share of ``delta`` kept for the steps' own, in [0, delta); the rest is delta'.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
     Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 2: advanced composition at no loss for adaptivity. A step is
     charged the least (eps, delta) with delta its mass at infinite loss; state another pair as
     ``approximate_dp(eps, delta)``. ``spent``, ``remaining`` and ``budget`` are pairs (sum of eps^2, sum of
     delta).
+
+    Parameters
+    ----------
+    epsilon : Loss of the whole interaction in nats, in [0, 1e4].
+    delta : Failure probability of the whole interaction, in (0, 1).
+    step_delta : Share of ``delta`` kept for the steps' own, in [0, delta); the rest is delta'.
 
     Examples
     --------
@@ -179,10 +222,9 @@ class ApproximateDPFilter(Converted):
 
     kind = "approximate-dp"
     amounts = Approximate
-    largest = 1e150
     per_rho = 2.0  # V/2 is the rho of the same sums
 
-    def _asked(self, curve: TradeOff) -> tuple[float, float]:
+    def _cost(self, curve: TradeOff) -> tuple[float, float]:
         epsilon, delta = pure_loss(curve)
         if math.isinf(epsilon):
             raise KindError(
@@ -192,12 +234,12 @@ class ApproximateDPFilter(Converted):
         return square(epsilon), delta
 
 
-def proved(curve: TradeOff) -> tuple[float, float]:
-    """Return the (rho, delta) of a step; raise where no finite rho is known."""
-    if sampled(curve):
+def zcdp_cost(curve: TradeOff) -> tuple[float, float]:
+    """Return the (rho, delta) of a step; raise where no finite rho is proved."""
+    if is_sampled(curve):
         raise KindError(
-            f"{shown(curve)} is sampled, and rho-zCDP, which asks for all orders, charges it as if it were "
-            "not: spend it in a SampledFilter or a RenyiFilter, or here the curve of the whole step, if meant"
+            f"{shown(curve)} is sampled, and rho-zCDP, a bound for all orders, charges it as if it were not: "
+            "spend it in a SampledFilter or a RenyiFilter, or here the curve of the whole step, if meant"
         )
     rho, delta = zcdp(curve)
     if math.isinf(rho):
@@ -208,14 +250,14 @@ def proved(curve: TradeOff) -> tuple[float, float]:
     return rho, delta
 
 
-@lru_cache(maxsize=REMEMBERED)
-def rho_for(epsilon: float, delta: float, step_delta: float) -> float:
+@lru_cache(maxsize=CACHE_SIZE)
+def _rho_for(epsilon: float, delta: float, step_delta: float) -> float:
     """Return the rho that, with the slack of both sums, is (epsilon, delta)-DP."""
-    # Twice the slack: more than any way to round the sum lets through.
+    # Twice the slack: more than any rounding of the sum admits.
     rest = (delta - Bounds.of(step_delta) * (1 + 2 * SLACK)).lower
     if not rest > 0:
-        raise domain(
-            "step_delta", step_delta, f"[0, delta = {delta!r})", "leave a share of delta for the conversion"
+        raise DomainError(
+            f"step_delta must leave a share of delta = {delta!r} to convert, got {step_delta!r}"
         )
     return float((Bounds.of(rho_within(epsilon, rest)) / (1 + SLACK)).lower)
 
@@ -230,9 +272,9 @@ def rho_within(epsilon: float, delta: float) -> float:
     1.0
     """
     if not delta > 0:
-        raise DomainError(f"delta = {delta!r} is outside (0, 1); a conversion needs a failure probability")
+        raise DomainError(f"delta must be in (0, 1), got {delta!r}")
     if not epsilon > 0:
         return 0.0
-    needed = -log(delta)
-    root = epsilon / (sqrt(needed + epsilon) + sqrt(needed))
+    cost = -log(delta)
+    root = epsilon / (sqrt(cost + epsilon) + sqrt(cost))
     return float((root * root).lower)

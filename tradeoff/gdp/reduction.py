@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, NOT_EXACT, limited
 from tradeoff.curves.parameters import exact_number, is_symbol, written
 from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.families.gaussian import Gaussian
@@ -93,7 +94,8 @@ class Reduction(Displayed):
         """The curve reported, G_mu (x) f_{0,failure}: at or below f everywhere."""
         if not is_symbol(self.mu) and np.isinf(self.mu):
             return TotalVariation(1.0)
-        return assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
+        found = assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
+        return limited(found, self.of.tightness if found == self.of else BOUND)
 
     def grid(self) -> Grid:
         least, most = self.bounds.lower, self.mu
@@ -104,7 +106,7 @@ class Reduction(Displayed):
             ("mu of the best case", decimal(self.mu_minus, ".6g", up=False)),
             ("tight at alpha", "-" if np.isnan(self.tight_at) else f"{self.tight_at:.6g}"),
         ]
-        notes = [self.reason] if self.reason else []
+        notes = ([self.reason] if self.reason else []) + [NOT_EXACT] * (not self.of.exact)
         return Grid(rows, head=f"{self.of!r} >= G_mu ⊗ f_{{0,{exactly(self.failure)}}}", notes=notes)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count, number, reals
 from tradeoff.errors import DomainError, KindError, called, shown
 from tradeoff.families.approximate_dp import approximate_dp
@@ -66,7 +67,7 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
     Examples
     --------
     >>> from_measure("MaxDivergence", 0.5)
-    f_{0.5,0}
+    f_{0.5,0} (not exact)
     >>> from_measure("Approximate(MaxDivergence)", (0.5, 1e-6)).epsilon(1e-6)
     0.5
     """
@@ -74,7 +75,7 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
     if name not in _MEASURES:
         raise DomainError(f"measure = {shown(measure)} is none of {', '.join(_MEASURES)}")
     try:
-        return _MEASURES[name](distance)
+        return limited(_MEASURES[name](distance), BOUND)
     except (TypeError, AttributeError) as error:
         raise DomainError(f"{shown(distance)} is no distance of {name}: {error}") from error
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.errors import KindError
 from tradeoff.operators.assumed import assumed
@@ -72,7 +73,7 @@ class ApproximateCurve:
 
     def trusted(self) -> TradeOff:
         """Return the estimate as an ordinary curve, on the caller's word that its error does not matter."""
-        return assumed(self.shape, self.of.assumptions) if self.of else self.shape
+        return limited(assumed(self.shape, self.of.assumptions) if self.of else self.shape, BOUND)
 
     def envelope(self, of: TradeOff) -> ApproximateCurve:
         """Return the estimate for ``of``, the either-order envelope of the curve approximated here."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, choice, count, is_symbol, losses, real
+from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, is_symbol, losses, real
 from tradeoff.curves.tensor import tensor
 from tradeoff.errors import PrecisionError
 from tradeoff.families.gaussian import Gaussian
@@ -227,4 +227,7 @@ def _fixed_size(s: float) -> float:
 
 
 def _gaussian(mu: float) -> TradeOff:
-    return Gaussian(mu) if is_symbol(mu) or mu > 0 else Identity()
+    """Return G_mu; outside the working range an estimate claims no privacy."""
+    if is_symbol(mu):
+        return Gaussian(mu)
+    return Gaussian(mu if mu <= MAX_LOSS else math.inf) if mu > 0 else Identity()

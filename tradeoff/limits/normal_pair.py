@@ -137,22 +137,22 @@ class NormalPair:
 
 
 def log_phi(x: Bounds | ArrayLike) -> Bounds:
-    """Bound log Phi(x): SciPy's is known to 16 units, and to 4 x^2 more where it is nearly 0."""
-    return clip(_known(log_ndtr, x, 4) - Bounds(0.0, _FLUSHED), -np.inf, 0.0)
+    """Bound log Phi(x): SciPy's is known to 32 units, and to 4 x^2 more where it is nearly 0."""
+    return clip(_known(log_ndtr, x, 32, 4) - Bounds(0.0, _FLUSHED), -np.inf, 0.0)
 
 
 def quantile(p: Bounds | ArrayLike) -> Bounds:
     """Bound the z with Phi(z) = p: SciPy's is known to 16 units of itself and of 1."""
-    return _known(ndtri, p) + within(16 * UNIT)
+    return _known(ndtri, p, 16) + within(16 * UNIT)
 
 
-def _known(function: Callable[[Array], Array], x: Bounds | ArrayLike, more: int = 0) -> Bounds:
-    """Bound an increasing function that is known to 16 units and so often x^2, exactly where infinite."""
+def _known(function: Callable[[Array], Array], x: Bounds | ArrayLike, units: int, more: int = 0) -> Bounds:
+    """Bound an increasing function known to ``units`` and ``more`` x^2 units, exactly where infinite."""
     low, high = (np.asarray(side, dtype=float) for side in Bounds.of(x))
     below, above = function(low), function(high)
-    units = 16 + more * np.clip([low, high], 0.0, _WIDEST) ** 2
+    charge = units + more * np.clip([low, high], 0.0, _WIDEST) ** 2
     with np.errstate(invalid="ignore"):
         return held(
-            np.where(np.isinf(below), below, down(below, units[0])),
-            np.where(np.isinf(above), above, up(above, units[1])),
+            np.where(np.isinf(below), below, down(below, charge[0])),
+            np.where(np.isinf(above), above, up(above, charge[1])),
         )

@@ -133,6 +133,31 @@ class Thinned(Changed):
         return {"kind": "thinned", "p": self.p, "base": self.base.description()}
 
 
+class Damped(Changed):
+    """A law of one component with part of its mass taken off; ``q_plus`` bounds what Q loses from above.
+
+    Its delta is below the law's, and with that mass at infinity above it. It has a transform and no cells.
+    """
+
+    def __init__(self, base: LossLaw, part: Component, outside: float) -> None:
+        self.base, self.part, self.q_plus = base, part, outside
+
+    def _ends(self, of: Callable[[LossLaw], Ends]) -> Ends:
+        return of(self.base)
+
+    def sketch(self) -> Sketch:
+        loss, log_p = self.base.sketch()
+        base, inner = self.part.base, base_loss(self.part.b, loss)
+        damping = base.damping((inner + base.scale**2 / 2) / base.scale)
+        return Sketch(*(each[damping < FULL] for each in (loss, log_p - damping)))
+
+    def components(self) -> list[Component]:
+        return [self.part]
+
+    def _cells(self, edges: Array) -> Cells:
+        raise NotImplementedError
+
+
 class Reversed(Changed):
     """Law of T(Q, P): the loss changes sign, P and Q change places."""
 

@@ -110,6 +110,14 @@ class Base(ABC):
         Raises SizeError where they are too many.
         """
 
+    def damping(self, x: Array, a: float = 0.0) -> Any:
+        """Return minus the logarithm of a factor of phi(x + ia), known to ``stiffness`` units of itself."""
+        return np.zeros(1)
+
+    def stiffness(self, x: Array) -> Array:
+        """Return the units of rounding for each unit of the damping."""
+        return np.zeros(1)
+
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
         """Return complex nodes that do it for all y' >= 0, with Im L >= 0, or None where there are none."""
         return None

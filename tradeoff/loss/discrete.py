@@ -127,9 +127,6 @@ class BinomialLaw(AtomicLaw):
     def range(self) -> tuple[float, float]:
         return -self.n * self.epsilon, self.n * self.epsilon  # also where the ends were left out
 
-    def description(self) -> dict[str, Any]:
-        return {"kind": "rounds", "epsilon": self.epsilon, "rounds": self.n}
-
     def described(self, count: int) -> dict[str, Any]:
         return {"law": {"kind": "response", "epsilon": self.epsilon}, "count": self.n * count}
 

@@ -23,13 +23,22 @@ from tradeoff.loss.components import (
     AffineBase,
     Component,
     QuadratureNodes,
+    Tail,
     log_sum,
     scaled,
     slopes,
 )
 from tradeoff.loss.law import AffineRatio, Cells, LossLaw, Sketch, Transform
-from tradeoff.loss.normal_nodes import LOG_SQRT_2PI, line_points, line_rule, nodes, path_points, path_rule
-from tradeoff.loss.thinning import thinned_loss, thinned_slope
+from tradeoff.loss.normal_nodes import (
+    LOG_SQRT_2PI,
+    damped_rule,
+    line_points,
+    line_rule,
+    nodes,
+    path_points,
+    path_rule,
+)
+from tradeoff.loss.thinning import Share, thinned_loss, thinned_slope
 
 REACH = 39.0  # standard deviations beyond which a normal law has no mass a float can hold
 _APART = 2.0**52  # a mu from which floats do not tell REACH beside it
@@ -171,6 +180,43 @@ class NormalBase(AffineBase):
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
         rule = path_rule(component, c, digits)
         return None if rule is None else nodes(path_points, component, c, rule)
+
+
+@dataclass(frozen=True)
+class DampedNormalBase(NormalBase):
+    """The standard normal density times e^-e^(k (x - last)), k = ``sharp``, which no tilt outweighs."""
+
+    last: float
+    sharp: float
+
+    def damping(self, x: Array, a: float = 0.0) -> Any:
+        size, angle = np.exp(self.sharp * (x - self.last)), self.sharp * a
+        return size * (math.cos(angle) + 1j * math.sin(angle)) if a else size
+
+    def stiffness(self, x: Array) -> Array:
+        # A difference of x, a product itself, and a product; three functions and two products.
+        return 40 + 4 * self.sharp * (np.abs(x) + abs(self.last))
+
+    def outside(self, share: Share) -> float:
+        """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that is taken off: 1 - e^-t <= t."""
+        k = self.sharp
+        lost = share.rest + share.part * math.exp(k * self.scale)
+        return math.exp(k * k / 2 - k * self.last) * lost * (1 + 1e-9)
+
+    def tail(self, part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
+        return Tail(np.zeros(1), np.zeros(1))  # nothing is said: the path bounds it
+
+    def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
+        outside = self.outside(component.d)
+        return nodes(
+            line_points, component, c, damped_rule(component, self.last, self.sharp, outside, c, digits, y)
+        )
+
+    def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
+        outside = self.outside(component.d)
+        return nodes(
+            path_points, component, c, damped_rule(component, self.last, self.sharp, outside, c, digits)
+        )
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
-from scipy.special import gammaincc, gammainccinv, gammaln
 
-from tradeoff.intervals.rounding import TINY, UNIT, Array, around
+from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.loss.panels import LEAST, Shape, walk
 
 # Distance of the first panel from a kink, over the shift: less mass lies between than any slack says.
@@ -46,45 +43,8 @@ def _log_quotient_slope(x: Array, t: float) -> Array:
     return np.asarray(-2 * np.expm1(-2 * t) * np.exp(t - a - b) / fall)
 
 
-class _Even(Shape):
-    """A density symmetric about 0: L(x) is odd about theta/2, and f = f^-1."""
-
-    tail_units, tail_floor = 64.0, 0.0
-    """What ``upper_tail`` errs by beside what its logarithm does: in units of itself, and at all."""
-
-    def upper_tail(self, x: Array) -> Array:
-        """Return P(X > x) for x >= 0."""
-        raise NotImplementedError
-
-    def upper_quantile(self, tail: Array) -> Array:
-        """Return x >= 0 with P(X > x) = tail, roughly."""
-        raise NotImplementedError
-
-    def beta(self, alpha: Array) -> tuple[Array, Array]:
-        # Trust only the tail, not its inverse: the residual of the quantile, over the hazard rate, is its
-        # error.
-        near = np.minimum(alpha, 1 - alpha)
-        inside = near > 0
-        x = np.where(inside, self.upper_quantile(np.where(inside, near, 0.25)), 0.0)
-        tail, density = self.upper_tail(x), np.exp(self.log_p(x))
-        # Tails and densities err by the stiffness for each unit of their logarithm.
-        ulps = self.tail_units + 2 * self.stiffness * (1 + np.minimum(-self.log_p(x), LEAST))
-        residual = np.abs(tail - near) + ulps * UNIT * near + self.tail_floor
-        error = residual / np.where(density > 0, density, 1.0)
-        y = np.where(alpha <= 0.5, x, -x) - self.theta
-        far = self.upper_tail(np.abs(y))
-        ulps = self.tail_units + 2 * self.stiffness * (1 + np.minimum(-self.log_p(y), LEAST))
-        rounding = UNIT * far * ulps + self.tail_floor
-        width = 2 * np.exp(self.log_p(y)) * (error + 2 * UNIT * (np.abs(x) + self.theta)) + rounding
-        value = np.where(y < 0, far, 1 - far)
-        # A difference from 1, and a sum.
-        low, high = np.maximum(value - width, 0.0) * (1 - 4 * UNIT), (value + width) * (1 + 4 * UNIT) + TINY
-        edge = alpha == 0
-        return np.where(edge, 1 - 4 * UNIT, np.where(alpha == 1, 0.0, low)), np.where(edge, 1.0, high)
-
-
-class _Cosh(_Even):
-    """Density in proportion to cosh(x/scale)^-scale: |L| < theta."""
+class _Cosh(Shape):
+    """Density in proportion to cosh(x/scale)^-scale: |L| < theta, and L is odd about theta/2."""
 
     scale: float
     log_scale: float
@@ -136,11 +96,12 @@ class HyperbolicSecant(_Cosh):
         x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
         return x, _placed(x, self.theta)
 
-    def upper_tail(self, x: Array) -> Array:
-        return 2 / np.pi * np.arctan(np.exp(-x))
-
-    def upper_quantile(self, tail: Array) -> Array:
-        return -np.log(np.tan(np.pi / 2 * tail))
+    def beta(self, alpha: Array) -> tuple[Array, Array]:
+        # P(X > x) = 2/pi atan e^-x; tan next to pi/2 is the inverse of tan next to 0, which does not cancel.
+        near = np.tan(np.pi / 2 * np.minimum(alpha, 1 - alpha))
+        with np.errstate(divide="ignore"):
+            quotient = np.where(alpha < 0.5, 1 / near, near)
+        return around(2 / np.pi * np.arctan(np.exp(-self.theta) * quotient), 32 + 4 * self.theta)
 
 
 class Gumbel(Shape):
@@ -212,82 +173,3 @@ class GumbelLeft(Shape):
         with np.errstate(divide="ignore"):
             exponent = np.exp(-self.theta) * np.log(alpha)
         return around(-np.expm1(exponent), 16 + 4 * self.theta)
-
-
-class GeneralisedNormal(_Even):
-    """Density proportional to e^-|x|^power, power > 1; not analytic at its two kinks 0 and theta."""
-
-    # SciPy's incomplete gamma function was seen to err by 914 units near power 2, and is 0 below 2^-1022.
-    tail_units, tail_floor = 2.0**13, 2.0**-1021
-
-    def __init__(self, theta: float, power: float) -> None:
-        self.theta, self.power = theta, power
-        self.reach = LEAST ** (1 / power)
-        self.span = (-self.reach, self.reach + theta)
-        self.stiffness = 8.0 + 4 * power
-        self._log_scale = float(np.log(power / 2) - gammaln(1 / power))
-
-    def log_p(self, x: Array) -> Array:
-        return self._log_scale - np.abs(x) ** self.power
-
-    def loss(self, x: Array) -> Array:
-        return np.where(x * 2 >= self.theta, 1.0, -1.0) * self._apart(x, self.power, -1.0)
-
-    def slope(self, x: Array) -> Array:
-        return self.power * self._apart(x, self.power - 1, 1.0)
-
-    def _apart(self, x: Array, power: float, sign: float) -> Array:
-        """Return y^power + sign (theta - y)^power, y the larger of x and theta - x.
-
-        Where y is beyond theta it is y^power - (y - theta)^power, by expm1.
-        """
-        y = np.maximum(x, self.theta - x)
-        inner = y**power + sign * np.maximum(self.theta - y, 0.0) ** power
-        with np.errstate(divide="ignore"):
-            outer = -(y**power) * np.expm1(power * np.log1p(-self.theta / np.maximum(y, self.theta)))
-        return np.where(y <= self.theta, inner, outer)
-
-    def locate(self, loss: Array) -> tuple[Array, Array]:
-        goal = np.abs(loss)
-        low, high = np.full(goal.shape, self.theta / 2), np.full(goal.shape, self.span[1])
-        x = np.clip(self.theta / 2 + goal / self.slope(low), low, high)
-        for _ in range(90):  # Newton inside a bracket that halves when it leaves
-            value = self.loss(x) - goal
-            low, high = np.where(value <= 0, x, low), np.where(value >= 0, x, high)
-            fresh = x - value / np.maximum(self.slope(x), 1e-300)
-            fresh = np.where((fresh > low) & (fresh < high), fresh, (low + high) / 2)
-            if np.all(np.abs(fresh - x) <= 2 * UNIT * x):
-                break
-            x = fresh
-        size = goal + np.minimum(x, self.theta) ** self.power
-        residual = np.abs(self.loss(x) - goal) + UNIT * (16 + 8 * self.power) * size
-        error = residual / np.maximum(self.slope(x), 1e-300) + 4 * UNIT * (x + self.theta)
-        return np.where(loss >= 0, x, self.theta - x), np.where(goal == 0, 4 * UNIT * self.theta, error)
-
-    def _step(self, x: float, towards: float) -> float:
-        """Width of a panel at x: away from the kinks, and no density turning by more than about one unit."""
-        distances = [abs(x), abs(x - self.theta)]
-        width = 0.4 * min(distances)
-        for y in distances:
-            size = y**self.power
-            if size < 2 * LEAST:
-                width = min(width, ((size + 2) ** (1 / self.power) - y) / 2)
-        return min(width, abs(towards - x))
-
-    @cached_property
-    def _right(self) -> Array:
-        """Return the points from theta/2 to the end; the others mirror them."""
-        theta, end = self.theta, self.span[1]
-        outer = walk(theta * (1 + _FINEST), end, lambda x: self._step(x, end))
-        inner = theta - walk(theta * _FINEST, theta / 2, lambda d: self._step(theta - d, theta / 2))
-        return np.concatenate([inner[::-1], [theta], outer])
-
-    def panels(self) -> Array:
-        points = np.unique(np.concatenate([self.theta - self._right, self._right]))
-        return np.array([points[0], *(b for a, b in pairwise(points) if b > a)])
-
-    def upper_tail(self, x: Array) -> Array:
-        return gammaincc(1 / self.power, x**self.power) / 2
-
-    def upper_quantile(self, tail: Array) -> Array:
-        return np.asarray(gammainccinv(1 / self.power, 2 * tail) ** (1 / self.power), dtype=float)

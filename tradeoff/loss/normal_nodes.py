@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, few_bits
-from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, slopes
+from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, slopes, tilted
 from tradeoff.loss.law import AffineRatio, logarithm
+from tradeoff.loss.thinning import thinned_loss, thinned_slope
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 
@@ -39,7 +40,7 @@ _STRIP = 2.8
 _HIGHEST, _ANGLE = 1.0, 1.4
 
 MOST = 0.5  # shares above one half leave densities that nearly vanish: what is near 0 there is not 1 + v
-_NODES = 4000  # most nodes: tilts that need more are rare, and their lines of few frequencies
+_NODES = 20_000  # most nodes: tilts that need more are rare, and their lines of few frequencies
 _LARGEST = 300.0  # squares of e^300 are floats
 
 
@@ -47,7 +48,8 @@ class Trapezoid(NamedTuple):
     """A trapezoid rule: its step, its first and last node, and what it bounds its error by.
 
     That is the room beyond the ends, the digits, how many nodes may be left out, the distance of the rule
-    from the line, and how negative powers there are. Columns of them stand for as many rows of nodes.
+    from the line, how negative powers there are, by what exponent a damped density grows beside the line, and
+    the mass that damping takes off. Columns of them stand for as many rows of nodes.
     """
 
     h: float
@@ -58,6 +60,8 @@ class Trapezoid(NamedTuple):
     reach: float
     a: float = 0.0
     falling: float = 0.0
+    grown: float = 0.0
+    outside: float = 0.0
 
     def left_out(self, log_p: Array, loss: Array, c: float) -> tuple[Array, NDArray[np.bool_]]:
         """Return what lies beyond the ends, over the largest term, and which nodes are more than nothing.
@@ -106,17 +110,30 @@ def line_rule(part: Component, c: float, y: float, digits: float) -> Trapezoid:
     falling = max(0.0, -powers[0]) * (min(part.b) > 0)
     falling += max(0.0, powers[1] - 1) * (min(part.d) > 0)
     h = step(mu, y, falling, digits)
-    low, high = slopes(part, powers)
     spare = math.sqrt(2 * digits) + 1.5
+    low, high = _ends(part, powers, spare)
     first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-    # Log-weights turn by at most 1 in a stride: their derivatives lie between mu low - x and mu high - x.
-    stride = max(1, int(1 / (h * (mu * (high - low) + spare + h))))
+    # Log-weights turn by at most 1 in a stride: slopes anywhere bound their derivatives.
+    stride = max(1, int(1 / (h * (mu * (high - slopes(part, powers)[0]) + spare + h))))
     _within((last - first) / stride, part.base)
     looked = np.append(np.arange(first, last, stride, dtype=float), float(last))
     if stride > 1:
         first, last = _held(part, h, looked, (*powers, c, 0.0), digits)
     _within(last - first, part.base)
     return Trapezoid(h, first, last, spare, digits, float(looked[-1] - looked[0]))
+
+
+def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[float, float]:
+    """Bound what the slopes of both densities tilt phi by: to the left of -spare, and anywhere.
+
+    Slopes rise, so that those at -spare bound all to the left of it.
+    """
+    at = part.base.loss(np.array([-spare]))
+    left = [
+        (share.slopes[0], float(thinned_slope(share, at, thinned_loss(share, at))[0]) * (1 + 1e-9))
+        for share in (part.b, part.d)
+    ]
+    return min(tilted(left[0], left[1], powers)[0], 0.0), slopes(part, powers)[1]
 
 
 def _held(
@@ -140,6 +157,51 @@ def _within(count: float, base: Base) -> None:
         raise SizeError(f"the quadrature of {base!r} needs {count:.3g} nodes, above {MAX_NODES}")
 
 
+def damped_rule(
+    part: Component,
+    last: float,
+    k: float,
+    outside: float,
+    c: float,
+    digits: float,
+    y: float | None = None,
+) -> Trapezoid:
+    """Return the rule of a damped density on the line for frequencies up to y, or on the path for all; c > 1.
+
+    With w = e^-e^(k (x - last)) and v = phi Q^c, P being phi, |w(x + is)| <= w(x)^g, g = cos(k s) >= cos of
+    the angle. That is at most e^((1 - g) e^m) w(x) up to x_2 = last + m/k. Where g k e^m >= t + 1, t = c mu
+    times the slope of log Q in l at x_2, v w^g falls faster than e^-x from there on, as w falls faster than
+    that slope rises, k >= mu. So what lies beyond is at most v w^g/x_2 there. As v w^g is at least e^-1 times
+    that up to 1/(t + 1) before x_2, it is e (t + 1)/x_2 times what lies before at most.
+    """
+    base, spare, power = part.base, math.sqrt(2 * digits) + 1.5, c + MARGIN
+    mu = base.scale
+
+    def turn(g: float, room: float) -> tuple[float, float]:
+        """Return m and t, the slope from above: an m that is enough makes the slope at it enough."""
+        t = power * mu
+        for _ in range(4):
+            m = max(math.log((t + room) / (g * k)), 0.0)
+            at = base.loss(np.array([last + m / k]))
+            t = power * mu * float(thinned_slope(part.b, at, thinned_loss(part.b, at))[0]) * (1 + 1e-9)
+        return m, t
+
+    m, t = turn(0.5, 1.0)
+    angle = min(1.0, math.sqrt(2 * digits * k / (t + k)), _STRIP / 2 * k / mu)
+    g = math.cos(angle)
+    m, t = turn(g, 1.0)
+    grown = (1 - g) * math.exp(m) + math.log1p(math.e * (t + 1) / last)
+    a = angle / k / (1 if y is not None else 2)
+    growth = grown + (2 * a * a if y is None else a * a / 2 + y * mu * a)
+    h = few_bits(2 * math.pi * a / (digits + growth))
+    m, t = turn(1.0, spare)
+    end = last + max(m, math.log(digits + t)) / k
+    first, end = math.floor(-spare / h), math.ceil(end / h)
+    _within(end - first, base)
+    reach, away = end - first + 1.0, 0.0 if y is not None else a
+    return Trapezoid(h, first, end, spare, digits, reach, away, 0.0, grown, outside)
+
+
 def line_points(
     part: Component, c: float, rule: Trapezoid, at: Array
 ) -> tuple[QuadratureNodes, NDArray[np.bool_]]:
@@ -150,15 +212,17 @@ def line_points(
     mu, x = part.base.scale, rule.h * at
     # l is two products and a difference, of a node that is a product itself; and mu may be a root.
     logs = part.logs(part.base.loss(x), 4 * UNIT * (np.abs(mu * x) + mu * mu))
-    width = np.log(rule.h * part.k)
-    log_p = width + part.base.log_density(x) + logs.p
+    width, damping = np.log(rule.h * part.k), part.base.damping(x)
+    log_p = width + part.base.log_density(x) + logs.p - damping
     # x^2/2 errs by 1.5 x^2 units and each of three sums by its size; log(h k) by 8 of itself, and by those
-    # of k.
-    units = 16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + part.units
+    # of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
+    units = (
+        16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + part.units + damping * part.base.stiffness(x)
+    )
     tails, kept = rule.left_out(log_p, logs.loss, c)
     # Tails beyond the nodes left out are small as those are.
     out = rule.reach + 2 * (1 + 1 / (rule.h * rule.spare))
-    lost = 3 * np.exp(-rule.digits) + tails + out * np.exp(-rule.digits - 20)
+    lost = 3 * np.exp(-rule.digits) + tails + out * np.exp(-rule.digits - 20) + rule.outside
     return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * units, logs.error, lost), kept
 
 
@@ -172,7 +236,8 @@ def path_rule(part: Component, c: float, digits: float) -> Trapezoid | None:
     a = min(_HIGHEST, _ANGLE / mu, 2 / (mu * math.sqrt(1 + falling)))
     growth = 2 * a * a - falling * math.log(math.cos(mu * a))
     h = few_bits(2 * math.pi * a / (digits + growth))
-    (low, high), spare = slopes(part, powers), math.sqrt(2 * digits) + 1.5
+    spare = math.sqrt(2 * digits) + 1.5
+    low, high = _ends(part, powers, spare)
     first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
     if max(part.b.part, part.d.part) > MOST or last - first > _NODES or mu * h * last > _LARGEST:
         return None
@@ -192,10 +257,10 @@ def path_points(
     moved = 4 * UNIT * (np.abs(mu * t) + mu * mu)
     # On the line the moduli are those under the tilts of ``powers``; what is left out there, times what they
     # grow by, is left out here.
-    real = part.logs(base, moved)
-    tails, kept = rule.left_out(real.p - t * t / 2, real.loss, c)
-    lift = np.exp(a * a / 2 - rule.falling * np.log(np.cos(mu * a / 2)))
-    lost = 3 * np.exp(-digits) + lift * (tails + rule.reach * np.exp(-digits - 20))
+    real, fading = part.logs(base, moved), part.base.damping(t, a)
+    tails, kept = rule.left_out(real.p - t * t / 2 - fading.real, real.loss, c)
+    lift = np.exp(a * a / 2 + rule.grown - rule.falling * np.log(np.cos(mu * a / 2)))
+    lost = 3 * np.exp(-digits) + lift * (tails + rule.reach * np.exp(-digits - 20)) + rule.outside
     # e^l - 1: expm1, cosine and sine are of 8 units, a product and a sum add two; mu a may err by two.
     turn, rise = mu * a, np.exp(base)
     excess = np.expm1(base) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2 + 1j * (rise * np.sin(turn))
@@ -213,8 +278,9 @@ def path_points(
     loss.imag = np.maximum(loss.imag, 0.0)  # as the truth is
     width = np.log(rule.h * part.k)
     phi = (a * a - t * t) / 2 - LOG_SQRT_2PI - 1j * np.sign(part.g) * a * t
-    log_p = width + phi + log_p
+    log_p = width + phi + log_p - fading
     units = 24 + 4 * (t * t + a * a) + 8 * a * np.abs(t) + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units
+    units = units + np.abs(fading) * part.base.stiffness(t)
     return QuadratureNodes(loss, log_p, p_error + UNIT * units, ratio.error, lost), kept
 
 

@@ -10,7 +10,7 @@ errors scale with |rho - 1|, which matters when rho is raised to the power of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -35,6 +35,8 @@ _MARGINS = 5
 
 # More than 16 equal steps share their sines, in groups of their root or 64: a product is much cheaper.
 _FEW, _GROUP = 16, 64
+
+_BLOCK = 64  # points added up at once
 
 _LARGE = 600.0  # masses up to e^600 are floats, and so are their sums
 
@@ -182,8 +184,10 @@ class Level:
         self.distance = _sum(distance) * grow
         self.uneven = _sum(mass * slack_w) * grow
         self.uneven_distance = _sum(distance * slack_w) * grow
-        # The relative rounding of a sum over all points of terms known to 20 units (Higham 2002).
-        self.summed = (self.size + 32) * (2 if self.aside else 1) * UNIT
+        # The relative rounding of a sum over all points, block by block, of terms known to 20 units (Higham
+        # 2002).
+        blocks = -(-self.d.shape[-1] // _BLOCK)
+        self.summed = (np.minimum(self.size, _BLOCK) + blocks + 32) * (2 if self.aside else 1) * UNIT
         self._first = first if self.aside else None
 
     @cached_property
@@ -218,6 +222,11 @@ class Level:
         scatter = np.sqrt(_sum(self.w * self.at * self.at))
         return np.asarray((np.sqrt(square) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
 
+    @property
+    def _blocks(self) -> Iterator[slice]:
+        """Points added up at once: sums of sums round less than one of all points."""
+        return (slice(k, k + _BLOCK) for k in range(0, self.d.shape[-1], _BLOCK))
+
     def _sums(self, y: Array, *weights: Any) -> list[Complex]:
         """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size."""
         found = [np.empty((len(self.d), len(y)), complex) for _ in weights]
@@ -228,11 +237,20 @@ class Level:
             if self.aside:
                 turn = _turned(half)
                 # Complex products of BLAS start threads for a few numbers already.
-                parts = [np.einsum("ryj,rj->ry", turn, w) for w in weights]
+                parts = [
+                    sum(np.einsum("ryj,rj->ry", turn[..., b], w[:, b]) for b in self._blocks) for w in weights
+                ]
             else:
                 s, co = np.sin(half), np.cos(half)
                 square, sine = s * s, s * co
-                parts = [np.matvec(square, -2 * w) + 1j * np.matvec(sine, 2 * w) for w in weights]
+                columns = [2 * w[..., None] for w in weights]
+                parts = [
+                    sum(
+                        (1j * (sine[..., b] @ w[:, b]) - square[..., b] @ w[:, b])[..., 0]
+                        for b in self._blocks
+                    )
+                    for w in columns
+                ]
             for whole, part in zip(found, parts, strict=True):
                 whole[:, here] = part
         return found
@@ -270,13 +288,14 @@ class Level:
         group = min(_GROUP, 1 << len(y).bit_length() // 2)
         half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
         turn = _turned(z[:, None] * half)
-        first, whole = np.einsum("ryj,rj->ry", turn, self.w)[:, :, None], 1 + turn
+        first = sum(np.einsum("ryj,rj->ry", turn[..., b], self.w[:, b]) for b in self._blocks)[:, :, None]
+        whole = 1 + turn
         u = np.empty((len(self.d), len(y)), complex)
         together = max(1, _CHUNK // self.d.size)
         for start in range(0, len(y), together * group):
             heads = y[start : start + together * group : group]
             moved = _turned(half.swapaxes(1, 2) * heads) * self.w[:, :, None]
-            block = whole @ moved + first
+            block = sum(whole[..., b] @ moved[:, b] for b in self._blocks) + first
             flat = block.swapaxes(1, 2).reshape(len(self.d), -1)
             u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
         return u, np.repeat(y[::group], group)[: len(y)]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -32,11 +31,6 @@ class ShiftLaw(LossLaw):
     """Law of L of a shifted log-concave density."""
 
     shape: Shape
-    told: dict[str, Any] | None = None
-    """Its description, where the shape has one."""
-
-    def description(self) -> dict[str, Any]:
-        return super().description() if self.told is None else self.told
 
     @cached_property
     def _skeleton(self) -> Array:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.changed import Reversed, Thinned
+from tradeoff.intervals.rounding import UNIT, Array, few_bits
+from tradeoff.loss.changed import Damped, Reversed, Thinned
 from tradeoff.loss.components import Component, QuadratureNodes, Tail
-from tradeoff.loss.gaussian import NormalBase
+from tradeoff.loss.gaussian import DampedNormalBase, NormalBase
 from tradeoff.loss.law import AffineRatio, LossLaw, Sketch, Transformed
 from tradeoff.loss.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.loss.quadrature import FINER, QuadratureTransform
@@ -24,6 +24,9 @@ from tradeoff.loss.thinning import Share
 _MOST, _FEW = 64, 8
 
 _EXACT = 2**53  # counts up to this one are floats
+_COUNTED = (
+    10**9
+)  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
 _MILD = 4.0  # largest mu of which sketches are thinned out
 _NOTHING = 1e5  # nodes that a row does not need weigh e^-1e5 of what they may: 0 in floats, whatever the tilt
 
@@ -71,6 +74,23 @@ def _part(law: LossLaw) -> Component | None:
     alone = len(parts) == 1 and not parts[0].pure and type(parts[0].base) is NormalBase
     plain = alone and law.p_minus == 0 == law.lost and not len(law.atoms.loss)
     return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
+
+
+def damped(law: LossLaw, count: int, level: float) -> LossLaw:
+    """Return the law where ``count`` rounds have all but e^-level, if it is that of a thinned normal pair.
+
+    What lies outside matters to no answer, yet makes M(c) soar for great c.
+    """
+    part = _part(law)
+    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > _COUNTED:
+        return law
+    mu, level = part.base.scale, level + math.log(count)
+    sharp = few_bits(math.sqrt(2 * level))
+    last = few_bits(sharp / 2 + max(level / sharp, mu + (level + math.log(part.b.part)) / sharp))
+    if mu > sharp:
+        return law
+    base = DampedNormalBase(mu, last, sharp)
+    return Damped(law, replace(part, base=base), base.outside(part.b))
 
 
 def _key(part: Component) -> tuple[Any, ...]:

@@ -46,6 +46,7 @@ class ShuffledRandomizers(Mechanism):
     """
 
     kind = "shuffled-randomizers"
+    exact = False
     scheme = "shuffled"
     adjacency = "replace-one"
     sized = True
@@ -77,13 +78,13 @@ class RandomAllocation(Mechanism):
 
     Notes
     -----
-    Dominating, for neighbours that add or remove a record; ``curve()`` is all steps together, the record
-    absent under the null hypothesis. One participation is the pair N(0, I), mean over i of N(mu e_i, I), for
-    steps chosen in view of earlier ones too, from below to 1e-3 of epsilon (Feldman, Shenfeld 2026 compute
-    the same law). More are one in each of as many blocks, into which the steps are dealt at random: which
-    steps make a block may be public. The dominating law leaves a mass of about 1e-62 at infinity, so its
-    Rényi divergences of orders above 1 are infinite where those of the mechanism are not, and a
-    ``RenyiFilter`` refuses it.
+    Dominating unless a record takes part in every step, for neighbours that add or remove a record;
+    ``curve()`` is all steps together, the record absent under the null hypothesis. One participation is the
+    pair N(0, I), mean over i of N(mu e_i, I), for steps chosen in view of earlier ones too, from below to
+    1e-3 of epsilon (Feldman, Shenfeld 2026 compute the same law). More are one in each of as many blocks,
+    into which the steps are dealt at random: which steps make a block may be public. The dominating law
+    leaves a mass of about 1e-62 at infinity, so its Rényi divergences of orders above 1 are infinite where
+    those of the mechanism are not, and a ``RenyiFilter`` refuses it.
 
     Several epochs are several runs only if every epoch chooses the steps anew. Where a record keeps its step
     in all epochs, the secret is drawn once and runs do not compose: use ``BallsInBins``.
@@ -91,7 +92,7 @@ class RandomAllocation(Mechanism):
     Examples
     --------
     >>> RandomAllocation(noise_multiplier=1, steps=100, participations=3).curve()
-    one of 33 steps G_{1}^2 ⊗ one of 34 steps G_{1} (one order)
+    one of 33 steps G_{1}^2 ⊗ one of 34 steps G_{1} (one order) (not exact)
     """
 
     kind = "random-allocation"
@@ -109,6 +110,10 @@ class RandomAllocation(Mechanism):
             raise DomainError(
                 f"participations = {self.participations} is above steps = {self.steps}; give at most so many"
             )
+
+    @property
+    def exact(self) -> bool:
+        return self.participations == self.steps
 
     def curve(self) -> TradeOff:
         size, larger = divmod(self.steps, self.participations)
@@ -158,6 +163,7 @@ class BallsInBins(Mechanism):
     """
 
     kind = "balls-in-bins"
+    exact = False
     scheme = "allocated"
     adjacency = "add-remove"
     order = "tied"

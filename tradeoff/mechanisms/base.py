@@ -6,17 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 
 from tradeoff.balls import sqrt, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, choice, count, is_masked, number
+from tradeoff.curves.hooks import BOUND, PAIR, limited
+from tradeoff.curves.parameters import MAX_COUNT, MOST, choice, count, is_masked, number
 from tradeoff.errors import DomainError, KindError, domain, shown
-
-MOST_RUNS = 10**300  # counts are converted to floats, and Python prints no integer of 4300 digits
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
@@ -32,6 +31,12 @@ class Mechanism(ABC):
     kind: ClassVar[str]
     """Name of the mechanism in a plan file."""
 
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Let the curve of a mechanism that is not exact say so."""
+        super().__init_subclass__(**given)
+        if "curve" in vars(cls):
+            cls.curve = _stating(vars(cls)["curve"])  # type: ignore[method-assign,assignment]
+
     def __post_init__(self) -> None:
         """Check the fields that have a range as metadata, and keep each as the number it stands for."""
         for each in fields(self):  # type: ignore[arg-type]  # a dataclass
@@ -43,6 +48,11 @@ class Mechanism(ABC):
     def adjacency(self) -> Adjacency | None:
         """Neighbours the description is stated for; None fits any."""
         return None
+
+    @property
+    def exact(self) -> bool:
+        """Whether some pair of neighbours has the curve; False where it only bounds those of all pairs."""
+        return True
 
     @property
     def sized(self) -> bool:
@@ -79,7 +89,7 @@ class Mechanism(ABC):
         Raises
         ------
         DomainError
-            If ``n`` is not an integer from 0 to 10^300.
+            If ``n`` is not an integer from 0 to 10^12.
 
         Examples
         --------
@@ -88,8 +98,9 @@ class Mechanism(ABC):
         >>> round(step.guarantee()(0.5), 5), round(step.guarantee(100).epsilon(1e-5), 2)
         (0.15866, 137.16)
         """
-        runs = factor_of(self) ** count("n", n, 0, MOST_RUNS)
-        return runs.symmetrise(assume="either-order")
+        from tradeoff.mechanisms.plan import Plan
+
+        return Plan({self: count("n", n, 0, MAX_COUNT)}, self.adjacency or "add-remove").guarantee()
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, but those that were left out."""
@@ -111,6 +122,16 @@ class Mechanism(ABC):
             raise missing_attribute(self, name)
 
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _no_algebra
+
+
+def _stating(curve: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
+    """Return the method whose curve is as exact as the mechanism."""
+
+    @wraps(curve)
+    def stating(self: Mechanism) -> TradeOff:
+        return limited(curve(self), PAIR if self.exact else BOUND)
+
+    return stating
 
 
 def factor_of(mechanism: Mechanism) -> TradeOff:

@@ -78,6 +78,7 @@ class TruncatedSubsampledGaussian(Mechanism):
     """
 
     kind = "truncated-subsampled-gaussian"
+    exact = False
     scheme = "poisson"
     sized = True
 

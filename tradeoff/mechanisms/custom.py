@@ -75,6 +75,10 @@ class Custom(Mechanism):
             return "symmetric"
         return "tied" if self.adjacency == "add-remove" else "free"
 
+    @property
+    def exact(self) -> bool:
+        return self.one_order.exact and self.other_order in (None, self.one_order.inverse())
+
     def curve(self) -> TradeOff:
         if self.other_order is None:
             return self.one_order
@@ -140,6 +144,10 @@ class CanonicalNoise(Mechanism):
             raise DomainError(f"curve = {curve!r} speaks for one order; give .symmetrise(...) of it")
         if curve.delta(0.0) == 0:
             raise DomainError(f"curve = {curve!r} lets nothing be told: no noise has it; give a lower curve")
+
+    @property
+    def exact(self) -> bool:
+        return self.target.exact
 
     def curve(self) -> TradeOff:
         return self.target

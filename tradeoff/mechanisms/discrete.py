@@ -119,11 +119,12 @@ class DiscreteGaussianVector(Mechanism):
 
     Notes
     -----
-    Exact: the hull of the minimum over all integer shifts of that norm, each the product of its coordinates
-    (Canonne, Kamath, Steinke 2020 have its concentrated DP). Larger shifts of a coordinate have lower curves,
-    so only those that no coordinate can extend are taken. With an l1-sensitivity, of ``DiscreteLaplace`` and
-    all noise that is log-concave, one coordinate carrying all of it is the worst: moving one coordinate after
-    the other is a group, whose curve along one coordinate is that of the sum.
+    Exact for one release: the hull of the minimum over all integer shifts of that norm, each the product of
+    its coordinates (Canonne, Kamath, Steinke 2020 have its concentrated DP). Products of hulls of several
+    shifts dominate. Larger shifts of a coordinate have lower curves, so only those that no coordinate can
+    extend are taken. With an l1-sensitivity, of ``DiscreteLaplace`` and all noise that is log-concave, one
+    coordinate carrying all of it is the worst: moving one coordinate after the other is a group, whose curve
+    along one coordinate is that of the sum.
 
     Examples
     --------
@@ -180,8 +181,8 @@ class Skellam(Mechanism):
 
     Notes
     -----
-    Exact for one query, and the law is log-concave, so the largest shift is the worst (the mechanism:
-    Agarwal, Kairouz, Liu 2021). Dominating for a vector (see ``DiscreteGaussianVector``).
+    Exact, also for vectors, by their l1-sensitivity (see ``DiscreteGaussianVector``): the law is log-concave,
+    so the largest shift, along one coordinate, is the worst (the mechanism: Agarwal, Kairouz, Liu 2021).
 
     Examples
     --------
@@ -216,8 +217,8 @@ class BinomialNoise(Mechanism):
 
     Notes
     -----
-    Exact for one query, mass at infinity included; dominating for a vector, as for ``Skellam`` (the
-    mechanism: Dwork et al. 2006; Agarwal et al. 2018).
+    Exact, mass at infinity included, also for vectors, as for ``Skellam`` (the mechanism: Dwork et al. 2006;
+    Agarwal et al. 2018).
 
     Examples
     --------

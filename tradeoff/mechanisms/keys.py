@@ -54,10 +54,11 @@ class ThresholdedKeys(Mechanism):
     --------
     >>> counts = ThresholdedKeys(scale=2, threshold=28)
     >>> counts.curve()
-    Lap_{0.5} ⊗ f_{0,6.8548e-07}
+    Lap_{0.5} ⊗ f_{0,6.8548e-07} (not exact)
     """
 
     kind = "thresholded-keys"
+    exact = False
 
     # With more noise losses are less, and keys of one record alone are shown more often.
     scale: float = field(metadata=SCALE)

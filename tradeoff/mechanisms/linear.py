@@ -253,14 +253,15 @@ class LastIterate(Mechanism):
     Examples
     --------
     >>> LastIterate(noise_multiplier=10, steps=100).curve()
-    G_{1}
+    G_{1} (not exact)
     >>> LastIterate(noise_multiplier=10, steps=10**9, contraction=0.5).curve()
-    G_{0.173205}
+    G_{0.173205} (not exact)
     >>> LastIterate(noise_multiplier=10, steps=10**9, diameter=25).curve()
-    G_{1}
+    G_{1} (not exact)
     """
 
     kind = "last-iterate"
+    exact = False
 
     noise_multiplier: float = field(metadata=NOISE)
     steps: int = field(metadata=wholes(1, math.inf))

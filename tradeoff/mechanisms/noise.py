@@ -230,10 +230,11 @@ class BoundedLaplace(Mechanism):
     Examples
     --------
     >>> BoundedLaplace(scale=1, width=10).curve()
-    f_{1.48985,0}
+    f_{1.48985,0} (not exact)
     """
 
     kind = "bounded-laplace"
+    exact = False
 
     scale: float = field(metadata=SCALE)
     width: float = field(metadata=SIZE)
@@ -278,10 +279,11 @@ class BoundedGaussian(Mechanism):
     Examples
     --------
     >>> BoundedGaussian(noise_multiplier=4).curve()
-    G_{0.25}
+    G_{0.25} (not exact)
     """
 
     kind = "bounded-gaussian"
+    exact = False
 
     noise_multiplier: float = field(metadata=NOISE)
 

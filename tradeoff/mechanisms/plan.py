@@ -10,15 +10,23 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
+from tradeoff.conversions import from_zcdp
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import MAX_COUNT, count
 from tradeoff.curves.tensor import tensor
 from tradeoff.display import Displayed, Grid
 from tradeoff.errors import KindError, PlanError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.mechanisms.base import MOST_RUNS, Adjacency, Mechanism, factor_of, missing_attribute
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import total, whole
+from tradeoff.mechanisms.base import Adjacency, Mechanism, factor_of, missing_attribute
+from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Selection
+from tradeoff.operators.corners import both_orders
+from tradeoff.operators.pointwise import maximum
+
+_LARGEST_RHO = 1e6  # largest rho that is converted: a larger one proves nothing
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +84,7 @@ class Plan(Displayed):
                 f"adjacency = {shown(self.adjacency)} is none of {', '.join(map(repr, get_args(Adjacency)))}"
             )
         given = self.mechanisms.items()
-        counts = {_mechanism(key): count(f"the count of {key!r}", n, 0, MOST_RUNS) for key, n in given}
+        counts = {_mechanism(key): count(f"the count of {key!r}", n, 0, MAX_COUNT) for key, n in given}
         for mechanism in counts:
             _fits(mechanism, self.adjacency)
         object.__setattr__(self, "mechanisms", MappingProxyType(counts))
@@ -124,12 +132,44 @@ class Plan(Displayed):
         """
         return tensor((factor_of(mechanism), n) for mechanism, n in self.mechanisms.items() if n)
 
+    @property
+    def exact(self) -> bool:
+        """Whether the guarantee is the greatest curve below those of all pairs of neighbours."""
+        return self.guarantee().exact
+
     def guarantee(self) -> TradeOff:
         """Return the curve that is valid for every ordered pair of neighbours: the envelope of ``curve()``.
 
         It is symmetric: ``curve()`` where that is symmetric, else the hull of the minimum of both orders.
+
+        Exponential mechanisms are eps^2/8-zCDP each, whatever was answered before (Cesar, Rogers 2021). If
+        there are several, and all else in the plan is zCDP too, the guarantee is the greater of ``curve()``
+        and what the sum of rho leaves (``conversions.from_zcdp``).
         """
-        return self.curve().symmetrise(assume="either-order")
+        product = self.curve().symmetrise(assume="either-order")
+        if sum(n for mechanism, n in self.mechanisms.items() if _has_bounded_range(mechanism)) < 2:
+            return product
+        rho = total(whole(n) * _rho(mechanism) for mechanism, n in self.mechanisms.items() if n).upper
+        return maximum(product, from_zcdp(rho)) if rho <= _LARGEST_RHO else product
+
+
+def _has_bounded_range(mechanism: Mechanism) -> bool:
+    return isinstance(mechanism, ExponentialMechanism) or (
+        isinstance(mechanism, ReportNoisyMax) and mechanism.noise == "gumbel"
+    )
+
+
+def _rho(mechanism: Mechanism) -> Bounds:
+    """Bound the rho of which a mechanism is rho-zCDP; inf where none is known."""
+    if isinstance(mechanism, Selection) and _has_bounded_range(mechanism):
+        return Bounds.of(mechanism.epsilon) ** 2 / 8
+    curve = mechanism.curve()
+    if isinstance(curve, Gaussian):
+        return Bounds.of(float(curve.mu)) ** 2 / 2
+    orders = both_orders(curve)
+    if any(f.mass_at_infinity.upper > 0 for f in orders):
+        return Bounds.of(math.inf)
+    return Bounds.of(max(0.0, *(f.sup_loss for f in orders))) ** 2 / 2
 
 
 def _mechanism(key: Any) -> Mechanism:

@@ -70,6 +70,7 @@ class BestOfRuns(Mechanism):
     """
 
     kind = "best-of-runs"
+    exact = False
 
     mechanism: Mechanism = field(metadata={"checked": inner})
     mean: float

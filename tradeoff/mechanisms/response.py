@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count
@@ -10,14 +13,15 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP as PureDPCurve
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp
+from tradeoff.intervals.digits import precise
 from tradeoff.mechanisms.base import LOSS, SHARE, Mechanism, ratio, wholes, within
 
 _MOST_LOSS = 700.0  # losses up to here have e^eps and e^-eps among the floats
 
 # Below, vertices near 1/2 say nothing of a loss that is less than their rounding: f_{eps,0} stands there.
 _LEAST_LOSS = 1e-9
+
+_LONG = partial(precise, 160)  # vertices are rounded once, and by less than a question charges
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class RandomizedResponse(Mechanism):
     Exact, for replaced answers: one more record is one more answer, which shows. With D = e^eps + k - 1 the
     curve has the vertices (0, 1), (1/D, (k-1)/D),
     ((k-1)/D, 1/D), (1, 0): above f_{eps,0} for k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath
-    2015). The vertices are rounded to floats below the curve, and ``bounds`` hold that one's answers.
+    2015). The vertices are rounded to floats below the curve, by less than ``bounds`` charge.
 
     Examples
     --------
@@ -62,8 +66,8 @@ class RandomizedResponse(Mechanism):
             return Identity()
         if self.categories == 2:
             return PureDPCurve(self.epsilon)
-        others = Bounds.of(self.categories - 1)
-        total = exp(self.epsilon) + others
+        others = self.categories - 1
+        total = _LONG().exp(self.epsilon) + others
         return three_losses(self.epsilon, 1 / total, others / total)
 
 
@@ -88,10 +92,11 @@ class PureDP(Mechanism):
     Examples
     --------
     >>> PureDP(epsilon=0.3).curve()
-    f_{0.3,0}
+    f_{0.3,0} (not exact)
     """
 
     kind = "pure-dp"
+    exact = False
 
     epsilon: float = field(metadata=LOSS)
 
@@ -126,6 +131,7 @@ class ApproximateDP(Mechanism):
     """
 
     kind = "approximate-dp"
+    exact = False
 
     epsilon: float = field(metadata=LOSS)
     delta: float = field(metadata=SHARE)
@@ -175,10 +181,11 @@ class SubsetSelection(Mechanism):
         object.__setattr__(self, "size", count("size", self.size, 1, self.categories - 1))
 
     def curve(self) -> TradeOff:
-        k, d, r = self.categories, self.size, exp(-self.epsilon)
+        k, d, r = self.categories, self.size, _LONG().exp(-self.epsilon)
         total = (d + (k - d) * r) * (k - 1)  # that is D (k - 1) e^-eps, which no loss makes too large
-        held = Bounds.of(d) * (d - 1) + Bounds.of(k - 1) * (k - d) * r
-        return three_losses(self.epsilon, Bounds.of(d) * (k - d) * r / total, held / total)
+        return three_losses(
+            self.epsilon, d * (k - d) * r / total, (d * (d - 1) + (k - 1) * (k - d) * r) / total
+        )
 
 
 @dataclass(frozen=True)
@@ -257,8 +264,9 @@ class Staircase(Mechanism):
     def curve(self) -> TradeOff:
         if self.gamma == 0.5:
             return PureDPCurve(self.epsilon)
-        r = exp(-self.epsilon)
-        gamma = 1 / (1 + exp(self.epsilon / 2)) if self.gamma is None else Bounds.of(self.gamma)
+        mp = _LONG()
+        r = mp.exp(-self.epsilon)
+        gamma = 1 / (1 + mp.exp(mp.mpf(self.epsilon) / 2)) if self.gamma is None else mp.mpf(self.gamma)
         least = gamma + r * (1 - gamma)
         p, rest = (gamma + (0.5 - gamma) * r) / least * r, r / 2 / least
         if self.gamma is not None and self.gamma > 0.5:
@@ -266,12 +274,12 @@ class Staircase(Mechanism):
         return three_losses(self.epsilon, p, rest)
 
 
-def three_losses(epsilon: float, p: Bounds, rest: Bounds) -> TradeOff:
+def three_losses(epsilon: float, p: Any, rest: Any) -> TradeOff:
     """Return the symmetric curve with the losses -eps, 0 and eps, its vertices rounded to floats below it.
 
     ``p`` is the mass under P of the greatest loss, ``rest`` the mass under Q of the others.
     """
     if epsilon < _LEAST_LOSS:
         return PureDPCurve(epsilon) if epsilon else Identity()
-    low, high = sorted((p.lower, rest.lower))
+    low, high = sorted(float(x) if float(x) <= x else math.nextafter(float(x), 0.0) for x in (p, rest))
     return PiecewiseLinear([0.0, low, high, 1.0], [1.0, high, low, 0.0])

@@ -21,6 +21,7 @@ _LEAST, _MOST = 1e-12, 700.0
 class Selection(Mechanism):
     """A choice that is epsilon-DP, and of which no more is known."""
 
+    exact = False
     epsilon: float = field(metadata=LOSS)
 
     def curve(self) -> TradeOff:
@@ -88,7 +89,7 @@ class ReportNoisyMax(Selection):
     Examples
     --------
     >>> ReportNoisyMax(epsilon=1, noise="laplace").curve()
-    f_{1,0}
+    f_{1,0} (not exact)
     """
 
     kind = "report-noisy-max"
@@ -121,7 +122,7 @@ class PermuteAndFlip(Selection):
     Examples
     --------
     >>> PermuteAndFlip(epsilon=1).curve()
-    f_{1,0}
+    f_{1,0} (not exact)
     """
 
     kind = "permute-and-flip"
@@ -150,7 +151,7 @@ class AboveThreshold(Selection):
     Examples
     --------
     >>> AboveThreshold(epsilon=0.5).curve()
-    f_{0.5,0}
+    f_{0.5,0} (not exact)
     """
 
     kind = "above-threshold"
@@ -183,7 +184,7 @@ class RepeatAndSelect(Selection):
     Examples
     --------
     >>> RepeatAndSelect(epsilon=0.1, shape=1).curve()
-    f_{0.3,0}
+    f_{0.3,0} (not exact)
     """
 
     kind = "repeat-and-select"

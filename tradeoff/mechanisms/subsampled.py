@@ -44,7 +44,8 @@ class SubsampledGaussian(Sampled):
 
     Notes
     -----
-    Exact for Poisson samples, of vectors too, dominating for others. Adding k records is T(N(0), sum_j Bin(k,
+    Exact for Poisson samples, of vectors too, dominating for others, and for groups so large that hits of a
+    probability below 1e-30 are counted as more. Adding k records is T(N(0), sum_j Bin(k,
     p)(j) N(j)), with the records absent under the null hypothesis (Schuchardt et al. 2024, Theorem 3.8);
     replacing them puts N(-j) for N(0) at each j. That vectors on one line are the worst is proved in
     ``docs/gaussian-mixtures.md``. Fixed sizes are bounded by C_p(G_(2/noise_multiplier)) (Dong, Roth, Su
@@ -57,7 +58,7 @@ class SubsampledGaussian(Sampled):
     >>> step.curve().symmetric
     False
     >>> SubsampledGaussian(2, 0.01, scheme="without-replacement").guarantee()
-    either-order envelope of [subsample(G_{1}, 0.01)]
+    either-order envelope of [subsample(G_{1}, 0.01)] (not exact)
     """
 
     kind = "subsampled-gaussian"
@@ -68,6 +69,11 @@ class SubsampledGaussian(Sampled):
     adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
     batch_size: int | None = field(default=None, metadata=wholes(1))
     group_size: int = field(default=1, metadata=wholes(1))
+
+    @property
+    def exact(self) -> bool:
+        # Numbers of hits too rare to be listed one by one are counted as larger ones.
+        return self.scheme == "poisson" and len(self._hits().weights) in {1, self.group_size + 1}
 
     def curve(self) -> TradeOff:
         replaced = self.adjacency == "replace-one"
@@ -130,6 +136,10 @@ class SubsampledLaplace(Sampled):
         super().__post_init__()
         check_scale(self.scale, self.sensitivity)
 
+    @property
+    def exact(self) -> bool:
+        return (self.scheme, self.adjacency, self.group_size) == ("poisson", "add-remove", 1)
+
     def _base(self) -> TradeOff:
         moved = 2 if self.adjacency == "replace-one" else 1
         return Laplace(moved * ratio(self.sensitivity, self.scale))
@@ -187,6 +197,7 @@ class Subsampled(Sampled):
     """
 
     kind = "subsampled"
+    exact = False
 
     mechanism: Mechanism = field(metadata={"checked": inner})
     sample_rate: float = field(metadata=SHARE)

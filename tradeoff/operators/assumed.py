@@ -7,6 +7,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
+from tradeoff.curves.hooks import limited, pure
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
 
@@ -69,6 +70,10 @@ def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     """
     if set(sentences) <= set(f.assumptions):
         return f
+    return limited(_assumed(pure(f), sentences), f.tightness)
+
+
+def _assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     if isinstance(f, Tensor):  # one factor says so
         said = next((g for g in f.factors if g.leak is None), None)
         if said is not None:

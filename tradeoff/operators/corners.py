@@ -132,7 +132,7 @@ def polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
     if _many(f, g):
         return None
     lower, crossed = g.rational(), _crossed(f, g)
-    noise = _noise(f, g) if f.exact and g.exact else _NOISE
+    noise = _noise(f, g) if f.is_rational and g.is_rational else _NOISE
     farther = [(a + noise * a, b + noise * b) for a, b in crossed]
     return True if not crossed else False if any(lower.at(a) > b for a, b in farther) else None
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited, pure
 from tradeoff.curves.parameters import count, is_symbol, symbols_of
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
@@ -132,8 +133,8 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     k = k if is_symbol(k) else count("k", k)
     if k == 0:
         return Identity()
-    base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (f, k)
+    base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(f), k)
     if not is_symbol(steps) and steps > _MOST:
         most = f"{_MOST}, the most compositions of a curve without a closed form"
         raise DomainError(f"k = {shown(steps)} is above {most}")
-    return f if k == 1 else Group(base, steps)
+    return f if k == 1 else limited(Group(base, steps), BOUND)

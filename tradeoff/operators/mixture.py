@@ -11,6 +11,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
+from tradeoff.curves.hooks import joint, limited, pure
 from tradeoff.curves.parameters import Number, exact_number, is_symbol
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
@@ -119,12 +120,13 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     """
     if not isinstance(weights, Mapping):
         raise KindError(f"weights = {shown(weights)} is no mapping; write {{curve: probability}}")
-    checked = {operand(f): _weight(w) for f, w in weights.items()}
+    checked = {pure(operand(f)): _weight(w) for f, w in weights.items()}
     total = sum(checked.values(), Fraction(0))
     if abs(total - 1) > _MISSED:
         raise DomainError(f"the weights add to {float(total)!r}, not to 1")
     shares = {f: w / total for f, w in checked.items() if w > 0}
-    return next(iter(shares)) if len(shares) == 1 else Mixture(shares)
+    mixed = next(iter(shares)) if len(shares) == 1 else Mixture(shares)
+    return limited(mixed, joint(weights))
 
 
 def _weight(value: Any) -> Fraction:

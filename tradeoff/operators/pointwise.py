@@ -12,15 +12,21 @@ from tradeoff.composition.question import measure
 from tradeoff.curves.asking import certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
+from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import log
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.tabulate import largest, segments
+
+_STEEPEST = 690.0  # loss whose e^eps is still a float
+_STEP = 1e-3  # nats between which a slope is measured
+_USUAL = 1e-3  # width of epsilon up to which whole curves are not asked without a tolerance
 
 
 class _Pooled(Derived):
@@ -68,8 +74,31 @@ class Maximum(_Pooled, OfBeta):
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = super().delta_bounds(epsilon, tol)
-        # No less private than any of them: mostly it is one of them.
-        return low, np.minimum.reduce([high, *(f.bounds.delta(epsilon).upper for f in self.operands)])
+        return low, np.minimum(high, self._least_delta(epsilon))
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        """Take the least of the operands, and ask whole curves where it is not that of the maximum."""
+        high = np.minimum.reduce([f.bounds.epsilon(delta).upper for f in self.operands])
+        low, near = np.full(len(delta), -np.inf), (delta > 0) & (np.abs(high) < _STEEPEST)
+        if near.any():
+            low[near] = self._epsilon_at(delta[near], high[near])
+        if (wide := ~(high - low <= (_USUAL if tol is None else tol))).any():
+            below, above = super().epsilon_bounds(delta[wide], tol)
+            low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
+        return low, high
+
+    def _least_delta(self, epsilon: Array) -> Array:
+        """Bound delta from above by the operands: the maximum is mostly one of them."""
+        return np.asarray(np.minimum.reduce([f.bounds.delta(epsilon).upper for f in self.operands]))
+
+    def _epsilon_at(self, delta: Array, near: Array) -> Array:
+        """Bound epsilon(delta) = sup log((1 - delta - f(alpha))/alpha) from below, by one alpha."""
+        fall = self._least_delta(near - _STEP) - self._least_delta(near + _STEP)
+        alpha = np.clip(fall / (2 * np.exp(near) * np.sinh(_STEP)), 0.0, 1.0)
+        rest = 1 - Bounds.of(delta) - self.bounds(alpha)
+        some = (rest.lower > 0) & (alpha > 0)
+        found = log(Bounds(*(np.where(some, side, 1.0) for side in rest)) / np.where(some, alpha, 1.0))
+        return np.where(some, found.lower, -np.inf)
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         return largest([line for f in curves for line in segments(f)], up=up)
@@ -156,15 +185,17 @@ class HullOfMinimum(_Pooled):
 def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
     if not curves:
         raise DomainError("give at least one curve")
-    distinct = tuple(dict.fromkeys(map(operand, curves)))
+    distinct = tuple(dict.fromkeys(pure(operand(f)) for f in curves))
+    level = min(f.tightness for f in curves)
     if len(distinct) == 1:
-        return distinct[0]
+        return limited(distinct[0], level)
+    level = BOUND if largest else min(level, ENVELOPE)
     if all(isinstance(f, PiecewiseLinear) for f in distinct):
         result = distinct[0]
         for f in distinct[1:]:
             result = pointwise(result, f, largest=largest)  # type: ignore[arg-type]  # checked above
-        return result
-    return Maximum(*distinct) if largest else HullOfMinimum(*distinct)
+        return limited(result, level)
+    return limited(Maximum(*distinct) if largest else HullOfMinimum(*distinct), level)
 
 
 def maximum(*curves: TradeOff) -> TradeOff:

@@ -7,7 +7,8 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import count, is_symbol, symbols_of
+from tradeoff.curves.hooks import BOUND, PAIR, limited, pure
+from tradeoff.curves.parameters import MAX_COUNT, count, is_symbol, symbols_of
 from tradeoff.curves.tensor import tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -47,8 +48,9 @@ def _(curve: Power) -> Form:
 def power(f: TradeOff, n: Any) -> TradeOff:
     """n-fold tensor power; with a symbol n it is a family where that is closed under products."""
     if not is_symbol(n):
-        return tensor([(f, count("n", n))])
-    return tensor((_one(factor, times * n), 1) for factor, times in f.factors.items())
+        return tensor([(f, count("n", n, 0, MAX_COUNT))])
+    product = tensor((_one(pure(factor), times * n), 1) for factor, times in f.factors.items())
+    return limited(product, f.tightness if f.tightness == PAIR else BOUND)
 
 
 def _one(f: TradeOff, n: Any) -> TradeOff:

@@ -13,7 +13,16 @@ import numpy as np
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import Parameter, choice, is_symbol, real, symbols_of, written
+from tradeoff.curves.hooks import BOUND, limited, pure
+from tradeoff.curves.parameters import (
+    MIN_PROBABILITY,
+    Parameter,
+    choice,
+    is_symbol,
+    real,
+    symbols_of,
+    written,
+)
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
@@ -29,12 +38,6 @@ from tradeoff.loss.thinning import base_bounds, thinned_bounds
 Scheme = Literal["poisson", "without-replacement"]
 
 _FARTHEST = 1.5e3  # nats of loss up to which cells tell more than whole curves: of a Gaussian of mu = 28
-_DEEPEST = 4  # samples of samples that are kept apart: each doubles the points of a question
-_LONGEST = 10_000  # binary digits of a product of rates: certificates write 4000 decimal ones
-
-# Rate below which engines take the law of this one below the curve, and no loss at all above it: cells divide
-# p by p + (1 - p) e^-L, and below 1e-308 floats lose their digits.
-_RAREST = 1e-300
 
 
 def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:
@@ -75,22 +78,26 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
         raise DomainError(
             "subsampling without replacement needs a symmetric curve; take f.symmetrise(assume=...) first"
         )
-    return found.symmetrise(assume="either-order")
+    return limited(found.symmetrise(assume="either-order"), BOUND)
 
 
 def _rate(f: TradeOff, p: Any) -> Any:
     """Return a checked rate: a fraction for curves in fractions, else a float."""
     rate = real("p", p, 0, 1)
-    return p if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Fraction) else rate
+    return p if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(p, Fraction) else rate
 
 
 def one_order(f: TradeOff, rate: Any) -> TradeOff:
     """Return one order of the sample; of a sample, one at the product of the rates."""
+    return limited(_one_order(pure(f), rate), f.tightness)
+
+
+def _one_order(f: TradeOff, rate: Any) -> TradeOff:
     symbolic = bool(f.free_symbols) or is_symbol(rate)
     # P = Q, where no loss is positive
     if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
         return Identity()
-    if isinstance(f, PiecewiseLinear) and f.exact and isinstance(rate, Fraction):
+    if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(rate, Fraction):
         return _exactly(f, rate)
     if rate == 1:
         return f @ Identity()
@@ -225,14 +232,16 @@ class Subsampled(Derived):
     def laws(self) -> tuple[LossLaw, LossLaw]:
         low, high = self.operands[0].laws()
         least, most = self.rate
-        if least < _RAREST:  # f_p falls with p
-            return self._thin(low, max(most, _RAREST)), Identity().loss_law()
+        # Below that rate engines take the law of this one below the curve, and no loss at all above it: cells
+        # divide p by p + (1 - p) e^-L, and floats below 1e-308 lose their digits.
+        if least < MIN_PROBABILITY:  # f_p falls with p
+            return self._thin(low, max(most, MIN_PROBABILITY)), Identity().loss_law()
         below = self._thin(low, most)
         return below, below if high is low and least == most else self._thin(high, least)
 
     def cells_law(self) -> LossLaw | None:
         least, most = self.rate
-        law = self.operands[0].cells_law() if _RAREST <= least == most else None
+        law = self.operands[0].cells_law() if MIN_PROBABILITY <= least == most else None
         return None if law is None else self._thin(law, most)
 
     def folded_laws(self) -> tuple[LossLaw, LossLaw] | None:
@@ -247,8 +256,8 @@ class Subsampled(Derived):
         if high is not low or low.span[1] > _FARTHEST:
             return None
         least, most = self.rate
-        law = folded(low, max(most, _RAREST), base.bounds.delta(0.0))
-        if least < _RAREST:
+        law = folded(low, max(most, MIN_PROBABILITY), base.bounds.delta(0.0))
+        if least < MIN_PROBABILITY:
             return law, Identity().loss_law()
         return law, law if least == most else folded(low, least, base.bounds.delta(0.0))
 

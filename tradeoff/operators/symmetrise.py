@@ -10,6 +10,7 @@ import numpy as np
 from tradeoff.composition.cache import own
 from tradeoff.composition.question import query_options
 from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
+from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
@@ -36,6 +37,11 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     choice("assume", assume, get_args(Hypothesis))
     if f.symmetric:
         return f
+    level = min(f.tightness, ENVELOPE if assume == "either-order" else BOUND)
+    return limited(_symmetrised(pure(f), assume), level)
+
+
+def _symmetrised(f: TradeOff, assume: Hypothesis) -> TradeOff:
     if assume == "profile":
         return _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
     if isinstance(f, PiecewiseLinear):

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
@@ -34,9 +35,10 @@ class Tabulated(NamedTuple):
     lower: PiecewiseLinear
     upper: PiecewiseLinear
 
-    def assuming(self, assumptions: tuple[str, ...]) -> Tabulated:
-        """Return the sides of a curve that rests on assumptions: so do they."""
-        return Tabulated(*(side.assuming(*assumptions) for side in self)) if assumptions else self
+    def described(self, f: TradeOff) -> Tabulated:
+        """Return the sides of a curve with its assumptions; none is exact but the curve itself."""
+        sides = (side if side is f else limited(side.assuming(*f.assumptions), BOUND) for side in self)
+        return Tabulated(*sides)
 
 
 def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:

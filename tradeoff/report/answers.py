@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import ONE_ORDER
+from tradeoff.curves.hooks import NOT_EXACT, ONE_ORDER
 from tradeoff.display import Displayed, Grid, exactly, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
@@ -38,6 +38,7 @@ class Answers(Displayed):
     beta: tuple[Answer, ...] = ()
     assumptions: tuple[str, ...] = ()  # unproved statements on which the curve rests
     one_order: bool = False  # whether the curve is of one order of the neighbouring pair
+    exact: bool = True  # whether both bounds are of the mechanism
 
     def __iter__(self) -> Iterator[tuple[str, str, Answer]]:
         """Go through all answers as (what is answered, by what it is asked, answer)."""
@@ -46,8 +47,8 @@ class Answers(Displayed):
                 yield name, question, answer
 
     def grid(self) -> Grid:
-        order = [ONE_ORDER] if self.one_order else []
-        notes = [*order, *(f"assumes: {each}" for each in self.assumptions)]
+        notes = [ONE_ORDER] * self.one_order + [NOT_EXACT] * (not self.exact)
+        notes += [f"assumes: {each}" for each in self.assumptions]
         return Grid([row(*each) for each in self], COLUMNS, notes=notes)
 
     def as_json(self) -> dict[str, Any]:
@@ -66,7 +67,8 @@ class Answers(Displayed):
             for name, question in ASKED.items()
         }
         order = {"one_order": True} if self.one_order else {}
-        return found | order | ({"assumptions": list(self.assumptions)} if self.assumptions else {})
+        assumes = {"assumptions": list(self.assumptions)} if self.assumptions else {}
+        return found | order | assumes | {"exact": self.exact}
 
 
 Lines = Iterable[tuple[str, str, Answer]]  # what is answered, by what it is asked, and the answer
@@ -78,14 +80,14 @@ def row(name: str, question: str, answer: Answer, digits: int = 10) -> tuple[str
     return f"{name} at {question} = {exactly(answer.asked)}", *bounds
 
 
-def csv(lines: Lines, assumptions: Iterable[str]) -> str:
+def csv(lines: Lines, assumptions: Iterable[str], *, exact: bool = True) -> str:
     """Write answers as CSV, every number to its last bit; infinity is inf."""
     assumed = "; ".join(map(plain, assumptions))
-    rows = ((name, question, a.asked, a.lower, a.upper, assumed) for name, question, a in lines)
-    return Table(("answered", "question", "at", "lower", "upper", "assumes"), tuple(rows)).to_csv()
+    rows = ((name, question, a.asked, a.lower, a.upper, assumed, exact) for name, question, a in lines)
+    return Table(("answered", "question", "at", "lower", "upper", "assumes", "exact"), tuple(rows)).to_csv()
 
 
-def latex(lines: Lines, assumptions: Iterable[str]) -> str:
+def latex(lines: Lines, assumptions: Iterable[str], *, exact: bool = True) -> str:
     r"""Write answers as a table for LaTeX with booktabs, bounds rounded outward to 6 digits.
 
     Examples
@@ -100,7 +102,7 @@ def latex(lines: Lines, assumptions: Iterable[str]) -> str:
     \bottomrule
     \end{tabular}
     """
-    notes = [f"Assumes: {plain(each)}" for each in assumptions]
+    notes = [f"Assumes: {plain(each)}" for each in assumptions] + [NOT_EXACT] * (not exact)
     return Grid([row(*each, digits=6) for each in lines], ("", *COLUMNS[1:]), "", notes, "<>>").latex() + "\n"
 
 
@@ -133,7 +135,7 @@ def ask(
             step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
             floor = 0.0 if name == "epsilon" else -math.inf
             found[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), floor)
-    return Answers(**found, assumptions=curve.assumptions, one_order=not curve.symmetric)
+    return Answers(**found, assumptions=curve.assumptions, one_order=not curve.symmetric, exact=curve.exact)
 
 
 def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:

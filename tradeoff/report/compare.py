@@ -19,13 +19,11 @@ from tradeoff.report.answers import ASKED, Answers, ask
 from tradeoff.report.figures import comparison_figure
 from tradeoff.report.methods import METHODS, Claim, claim_of, remembered
 from tradeoff.report.rows import ALPHAS, DECLINED, Entry, Row, row_of
+from tradeoff.report.summary import composition
 from tradeoff.sweeps import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# Rows of what is exact, and the sides of the answers in them.
-_EXACT: dict[str, Literal["lower", "upper"]] = {"exact, at least": "lower", "exact, at most": "upper"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,9 +63,15 @@ class Comparison(Displayed):
         """Return the rows as text: value and signed error, "!" where unsafe, "?" where bounds do not tell."""
         exact = [
             [name, "certified", *(rounded(getattr(a, side), side, 6) for *_, a in self.exact), "", ""]
-            for name, side in _EXACT.items()
+            for name, side in self._sides.items()
         ]
         return exact + [self._line(row) for row in self.rows]
+
+    @property
+    def _sides(self) -> dict[str, Literal["lower", "upper"]]:
+        """Return the names of the rows of both bounds."""
+        name = "exact" if self.exact.exact else "bound used"
+        return {f"{name}, at least": "lower", f"{name}, at most": "upper"}
 
     @property
     def declined(self) -> dict[str, str]:
@@ -93,7 +97,7 @@ class Comparison(Displayed):
         nothing = [None] * (len(errors) + 2)
         rows = [
             (name, "certified", *(getattr(a, side) for *_, a in self.exact), *nothing)
-            for name, side in _EXACT.items()
+            for name, side in self._sides.items()
         ]
         rows += [self._numbers(row, len(errors)) for row in self.rows]
         if not self.curve.symmetric:
@@ -212,7 +216,7 @@ def _claims(
     for name in names:
         step(name)
         try:
-            yield name, METHODS[name](curve)
+            yield name, METHODS[name](composition(curve))
         except TradeOffError as error:
             yield name, str(error)
 

@@ -14,6 +14,7 @@ from string import Template
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import NOT_EXACT
 from tradeoff.display import exactly, folded, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
@@ -25,7 +26,7 @@ from tradeoff.report.interactive import figure_of, library, to_html
 from tradeoff.report.methods import claim_of, remembered
 from tradeoff.report.page import PAGE
 from tradeoff.report.plot import mu_name
-from tradeoff.report.proofs import Proved, certified, written
+from tradeoff.report.proofs import Proved, certify_plan, to_json
 from tradeoff.report.rows import DECLINED, under
 from tradeoff.report.series import known, outline
 from tradeoff.report.summary import rows
@@ -44,6 +45,8 @@ _SCHEMES = {
     "allocated": "Each record takes part in a fixed number of steps, every choice of them alike",
     "shuffled": "Each record is answered for on its own, and the answers are shuffled",
 }
+
+_SIDES = "The truth lies between the two bounds; rounding is inside them."  # of an exact curve
 
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)  # what the policy of the page must name
 
@@ -69,6 +72,7 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
     return Template(PAGE).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
         words="".join(f"<li>{escape(each)}</li>" for each in (*assumptions(plan), *curve.assumptions)),
+        sides=_SIDES if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
         reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve)),
         mechanisms=_table(("runs", "mechanism", "parameters"), rows(plan)),
         answers=_table(COLUMNS, _answers(answers)),
@@ -130,21 +134,21 @@ def _answers(answers: Iterable[tuple[str, str, Answer]]) -> Iterable[Sequence[st
 
 
 def _proofs(plan: Plan, answers: Answers) -> str:
-    """Attach a certificate for each answer and order of the pair, or say why there is none."""
+    """Attach a certificate of each answer, or the reason why there is none."""
     found: list[Proved] = []
     refused = ""
     for name, by, answer in answers:
         try:
-            found += certified(plan, None, **{by: [answer.asked]})
+            found += certify_plan(plan, None, **{by: [answer.asked]})
         except TradeOffError as error:
             said = f"{name} at {by} = {exactly(answer.asked)}: {error}"
             refused += f"<p>No proof is attached of {escape(said)}.</p>"
     if not found:
         return refused
-    file, text = "certificates.json", b64encode(written(found).encode()).decode()
+    file, text = "certificates.json", b64encode(to_json(found).encode()).decode()
     link = f"<a download={file} href='data:application/json;base64,{text}'>{file}</a>"
     return (
-        f"<p>What is proved of them stands in {link}; <code>tradeoff verify {file}</code> proves it:</p>"
+        f"<p>Certificates are in {link}; <code>tradeoff verify {file}</code> checks them. They prove:</p>"
         f"{_table(COLUMNS, _answers(each[:3] for each in found))}{refused}"
     )
 

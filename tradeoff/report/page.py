@@ -47,7 +47,7 @@ least β that any test can have at each α: the higher the curve, the more priva
 <dt>ε and δ (epsilon, delta)</dt><dd>Whatever an attacker looks for is at most e<sup>ε</sup> times as
 probable with one of two neighbours as with the other, plus δ. ε is in nats, the unit of natural logarithms;
 smaller is more private.</dd>
-<dt>at least, at most</dt><dd>The truth lies between the two bounds; rounding is inside them. The number to
+<dt>at least, at most</dt><dd>$sides The number to
 report is in bold: for ε and δ the upper bound, for β the lower one. Neither can claim more privacy than
 there is.</dd>
 </dl>

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,8 @@ def row_of(name: str, claim: Claim | str, exact: Answers, on_grid: Bounds) -> Ro
     if isinstance(claim, str):
         return Row(name, None, claim)
     entries = {answered: _entries(claim, answered, getattr(exact, answered)) for answered in ASKED}
+    if not exact.exact:  # a method may be closer to the mechanism than the bound is
+        entries = {name: tuple(map(_open, each)) for name, each in entries.items()}
     looked = {
         answered: [(e.value, a) for e, a in zip(entries[answered], getattr(exact, answered), strict=True)]
         for answered in ASKED
@@ -148,7 +150,8 @@ def row_of(name: str, claim: Claim | str, exact: Answers, on_grid: Bounds) -> Ro
     if beta is not None:
         looked["beta"] += [(v, Answer(*each)) for v, *each in zip(beta, ALPHAS, *on_grid, strict=True)]
     proved = claim.kind == "bound" or _beyond(looked)
-    return Row(name, claim, "", entries, *_largest(beta, on_grid), _unsafe(looked), proved)
+    unsafe = _unsafe(looked) if exact.exact else ()
+    return Row(name, claim, "", entries, *_largest(beta, on_grid), unsafe, proved)
 
 
 def _is_safe(answered: str, value: float, exact: Answer) -> bool:
@@ -196,6 +199,11 @@ def _entry(claim: Claim, answered: str, value: float, exact: Answer) -> Entry:
     unsafe = _is_unsafe(answered, found, exact)
     open_ = not unsafe and not _is_safe(answered, found, exact) and claim.kind != "bound"
     return Entry(exact.asked, found, _error(found, exact), unsafe, open_)
+
+
+def _open(entry: Entry) -> Entry:
+    """Return an entry that a bound on the mechanism cannot refute."""
+    return replace(entry, under_reports=False, undecided=entry.undecided or entry.under_reports)
 
 
 def _error(found: float, exact: Answer) -> float:

@@ -6,14 +6,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import limited
+from tradeoff.curves.tensor import Tensor
 from tradeoff.mechanisms import Plan
 from tradeoff.mechanisms.plan import plain
+from tradeoff.operators.pointwise import Maximum
 from tradeoff.operators.symmetrise import Envelope
 
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product, in one order of an envelope; a curve is its own factor."""
-    return dict((curve.operands[0] if isinstance(curve, Envelope) else curve).factors)
+    product = composition(curve)
+    return dict((product.operands[0] if isinstance(product, Envelope) else product).factors)
+
+
+def composition(curve: TradeOff) -> TradeOff:
+    """Return the product, of a guarantee that is the greater of it and of what its zCDP leaves."""
+    if isinstance(curve, Maximum) and isinstance(curve.operands[0], Tensor) and not curve.exact:
+        return limited(curve.operands[0], curve.tightness)
+    return curve
 
 
 def summary(title: str, plan: Plan) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from tradeoff.baselines.concentrated import ORDERS, converted, renyi_divergence
 from tradeoff.baselines.result import raised
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
+from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.costs import pure_loss
+from tradeoff.filters.step_cost import pure_loss
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import UNIT, Array
@@ -131,6 +132,8 @@ def _failures(releases: Sequence[Release]) -> list[float]:
 
 def _zcdp(curve: TradeOff) -> Claim:
     def rho(factor: TradeOff) -> Bounds:
+        if isinstance(factor, BoundedRange) and not curve.exact:  # of an exponential mechanism
+            return Bounds.of(factor.epsilon_0) ** 2 / 8
         epsilon, mass = pure_loss(factor)
         if isinstance(factor, Gaussian):
             return Bounds.of(float(factor.mu)) ** 2 / 2

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count, exact_number, number, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
@@ -36,6 +37,7 @@ from tradeoff.families.location_shift import LocationShift, LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
+from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.polygon import ONE, hull, whole
 from tradeoff.mechanisms import Mechanism
 from tradeoff.operators.group import Group
@@ -113,7 +115,8 @@ class Codec:
     """A table of forms by kind, which writes and reads whatever is made of them.
 
     Floats are JSON numbers that read back to the last bit, infinities the texts "inf" and "-inf", fractions
-    texts such as "1/3", other texts themselves; tables are the entries of a form, with its "kind".
+    texts such as "1/3", other texts themselves; tables are the entries of a form, with its "kind"
+    and, of a curve that is not exact, ``"exact": false``.
     """
 
     def __init__(self, forms: Mapping[str, Form]) -> None:
@@ -142,15 +145,21 @@ class Codec:
         form = self.forms[kind]
         is_mechanism = isinstance(value, Mechanism)
         fields = value.parameters() if is_mechanism else {n: get(value) for n, get in form.fields.items()}
-        return {"kind": kind} | {n: self.encode(each) for n, each in fields.items() if not _is_missing(each)}
+        entries = {n: self.encode(each) for n, each in fields.items() if not _is_missing(each)}
+        bound = {"exact": False} if isinstance(value, TradeOff) and not value.exact else {}
+        return {"kind": kind} | entries | bound
 
     def decode(self, data: Any, place: str) -> Any:
         """Return the object that plain data describe; ``DomainError`` names the place of a wrong entry."""
         match data:
             case dict():
                 form = pop_form(self.forms, place, data)
+                exact = data.pop("exact", None) if issubclass(form.type, TradeOff) else None
+                if exact is not None and exact is not False:
+                    raise domain(f"{place}.exact", exact, "false or left out")
                 entries = {name: self.decode(each, f"{place}.{name}") for name, each in data.items()}
-                return form.build(place, entries)
+                thing = form.build(place, entries)
+                return thing if exact is None else limited(thing, BOUND)
             case list() if set(map(type, data)) <= {float, int}:
                 return tuple(data)
             case list():
@@ -180,7 +189,7 @@ class Codec:
 
 def _complement(index: int) -> Callable[[PiecewiseLinear], Any]:
     """Return 1 - alpha or 1 - beta of vertices in floats: the smaller number of each pair is exact."""
-    return lambda f: None if f.exact else f.complements[index]
+    return lambda f: None if f.is_rational else f.complements[index]
 
 
 def _polygon(alpha: Any, beta: Any, one_minus_alpha: Any = None, one_minus_beta: Any = None) -> TradeOff:
@@ -262,6 +271,7 @@ CURVES = Codec(
         "pure-dp": Form(PureDP, epsilon=attrgetter("epsilon_0")),
         "total-variation": Form(TotalVariation, _total_variation, delta=_inexact("product_weight")),
         "bounded-range": Form(BoundedRange, epsilon=attrgetter("epsilon_0")),
+        "zero-concentrated": Form(ZeroConcentrated),
         "allocated-curve": Form(AllocatedCurve),
         "shuffled-curve": Form(ShuffledCurve),
         "skellam-curve": Form(SkellamCurve),

@@ -34,7 +34,7 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
 from tradeoff.loss.law import LossLaw, Transformed, lost_mass
-from tradeoff.loss.together import sketches, together
+from tradeoff.loss.together import damped, sketches, together
 
 # Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter
 # one that led to it. Were there room for one alone, each would drive the other out, at every question.
@@ -62,6 +62,17 @@ _FARTHEST_MIDDLE = 1e4  # losses beyond this are not looked for in the middle st
 # What a smoothing adds to the widths of most answers, over its own accuracy; where it is more, a finer one
 # follows.
 _SHARE = 3.0
+
+
+# Levels of damping: Q loses less than e^-level, and an answer at most e^-20 of itself. Damping spares long
+# periods where a loss is rare, and is tried for few distinct factors.
+_LEVELS, _TAKEN, _DISTINCT = [36.0 * 1.13**k for k in range(24)], 20.0, 8
+
+
+_FALL = 6.0  # nats that psi may fall by from a place to losses that are answered there
+
+
+_TINIEST = 1e-290  # delta below which a line has lost digits that Chernoff's bound has
 
 
 class Cost(NamedTuple):
@@ -95,13 +106,18 @@ class ContourLines:
     is the other order) delta less the mass at infinity.
     """
 
-    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int]) -> None:
-        self.laws, self.counts = laws, counts
-        self.q_plus = lost_mass([law.q_plus for law in laws], counts)
+    def __init__(
+        self, laws: Sequence[LossLaw], counts: Sequence[int], whole: ContourLines | None = None
+    ) -> None:
+        self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
+        self.q_plus = lost_mass([law.q_plus for law in self.whole.laws], counts)
+        # What damping takes off may be anywhere, at most at infinity.
+        self.most_q_plus = lost_mass([law.q_plus for law in laws], counts)
         self.drawn: Cache[PlacedLine] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
 
+        self._damped: Cache[ContourLines] = Cache(len(_LEVELS))
         self.briefly: Cache[Placement] = Cache(_PLACES)
         self.points: Cache[Chernoff] = Cache(_POINTS)
         self.estimates: Cache[float] = Cache(_POINTS)  # of log psi(0) at a tilt
@@ -109,7 +125,36 @@ class ContourLines:
     @property
     def leak(self) -> Bounds:
         """Bound Q(L = inf), which lines leave out of delta, though not of 1 - delta."""
-        return Bounds(self.q_plus * (1 - 16 * UNIT), self.q_plus * (1 + 16 * UNIT))
+        return Bounds(self.q_plus * (1 - 16 * UNIT), self.most_q_plus * (1 + 16 * UNIT))
+
+    def damped(self, level: int) -> ContourLines:
+        """Return the lines of the laws without what is rarer than that of a level, where damping may help."""
+        if level == len(_LEVELS) or len(self.laws) > _DISTINCT:
+            return self
+
+        def make() -> ContourLines:
+            each = zip(self.laws, self.counts, strict=True)
+            laws = [damped(law, n, _LEVELS[level]) for law, n in each]
+            same = all(law is other for law, other in zip(laws, self.laws, strict=True))
+            return self if same else ContourLines(laws, self.counts, self)
+
+        return self._damped.of(level, make)
+
+    def leading(
+        self, kind: Kind, x: Array, log_psi: Array | None = None
+    ) -> Iterator[tuple[ContourLines, Index]]:
+        """Yield lines that lack at most e^-20 of psi(x), with the losses that they serve."""
+        left = np.arange(len(x))
+        for level in range(len(_LEVELS) + 1):
+            lines = self if kind == "rest" else self.damped(level)
+            enough = np.ones(len(left), bool)
+            if lines is not self:
+                size = lines.saddles(kind).at(x[left]).log if log_psi is None else log_psi[left]
+                enough = size > _TAKEN - _LEVELS[level]
+            if enough.any():
+                yield lines, left[enough]
+            if not len(left := left[~enough]):
+                break
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
@@ -141,14 +186,20 @@ class ContourLines:
 
     def anchors(self, kind: Kind, x: Array) -> Array:
         """Return where lines are placed that serve questions at losses x of this order."""
-        return x if self.too_far else anchors(x, self.saddles(kind).spread(x), APART)
+        if self.too_far:
+            return x
+        saddles = self.saddles(kind)
+        spread = saddles.spread(x)
+        if kind != "rest":  # psi falls by at most e^-((c - 1) x)
+            spread = np.minimum(spread, _FALL / (saddles.at(x).c - 1))
+        return anchors(x, spread, APART)
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
-        return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.tail.at(x).log < _HALF)
+        return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.damped(0).tail.at(x).log < _HALF)
 
-    def enclose(self, kind: Kind, x: float, cost: Cost) -> LineEnclosure | None:
-        """Return what the line placed at the loss x of this order bounds.
+    def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
+        """Return what the line placed at the loss x of this order bounds, and where psi is about e^log_psi.
 
         Where the product does not decay a Gaussian is added, for a share of the cost.
         """
@@ -158,11 +209,11 @@ class ContourLines:
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
         accuracy = slope * cost.accuracy
         middle = kind == "rest"
-        key = (middle, x, *query_options().choices[1:])  # whichever method asks for it
-        place = partial(place_line, self.saddles(kind), x, cost.terms, middle=middle)
+        key = (middle, x, log_psi, *query_options().choices[1:])  # whichever method asks for it
+        place = partial(place_line, self.saddles(kind), x, cost.terms, log_psi, middle=middle)
         found = sharp = self.drawn.of((*key, cost.terms, 0.0), partial(self._line, place))
         if blurry := sharp.leaves(10):
-            near = self.briefly.of((x, middle), partial(brief, self.cumulant, x, sharp.place))
+            near = self.briefly.of((x, log_psi, middle), partial(brief, self.cumulant, x, sharp.place))
             allowed = near._replace(most=cost.terms * cost.share)
             where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws)))
             blurred = self.drawn.of((*key, where.most, where.tau), partial(self._line, lambda: where))
@@ -263,27 +314,42 @@ class ContourEngine(Engine[Cost]):
     def rough(self, effort: Cost) -> Cost | None:
         return effort._replace(share=min(self.terms / effort.terms, 1.0) / LOOKING)
 
-    def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[Place[Cost], Index]]:
+    def places(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)
-        other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0)) if steep else np.zeros(len(x), bool)
+        other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0))
+        with np.errstate(divide="ignore"):
+            log_delta = None if delta is None else np.log(delta - self.forward.q_plus)
         strips: list[tuple[Kind, ContourLines, NDArray[np.bool_]]] = [
             ("delta", self.forward, far),
-            ("other", self.backward, other),
+            ("other", self.backward, other & ~far),
             ("rest", self.forward, ~(far | other)),
         ]
         for kind, lines, mine in strips:
             at = np.flatnonzero(mine)
             loss = -x[at] if kind == "other" else x[at]
-            for aim, which in alike(lines.anchors(kind, loss)) if len(at) else ():
-                yield partial(lines.enclose, kind, aim), at[which]
+            known = log_delta[at] if kind == "delta" and log_delta is not None else None
+            for part, some in lines.leading(kind, loss, known):
+                if known is not None:
+                    for k in some.tolist():
+                        yield (
+                            partial(part.enclose, kind, float(loss[k]), log_psi=float(known[k])),
+                            at[k : k + 1],
+                        )
+                    continue
+                for aim, which in alike(part.anchors(kind, loss[some])):
+                    yield partial(part.enclose, kind, aim), at[some[which]]
 
     def loss_at_delta(self, delta: Array) -> Array:
         lines = self.forward
         if lines.too_far:
             return np.zeros(len(delta))
-        left = np.log(delta - lines.q_plus)
-        x = lines.tail.x_for(left)
-        near = ~((x >= 0) & (left < _HALF))
+        left, x = np.log(delta - lines.q_plus), np.zeros(len(delta))
+        for part, which in lines.leading("delta", x, left):
+            x[which] = part.tail.x_for(left[which])
+            if part is not lines:
+                x[which] = np.minimum(x[which], part.cumulant.rare.loss(left[which]))
+        x = np.where(left < _HALF, np.maximum(x, 0.0), x)  # from there lines lead to small losses below 0
+        near = left >= _HALF
         if near.any():
             goal = -np.log1p(-delta[near])
             found = bracket_root(lambda x: -lines.middle.at(x).log, goal)[1]
@@ -300,9 +366,10 @@ class ContourEngine(Engine[Cost]):
         if lines.too_far:
             return high
         if question == "delta":
-            mine = np.flatnonzero((high >= 1) & (at > 0))
+            mine = np.flatnonzero(((high >= 1) | (high < _TINIEST)) & (at > 0))
             least = np.full(len(mine), TINY)
-            high[mine] = np.minimum((lines.leak + lines.ceiling(at[mine], least)).upper, 1.0)
+            chernoff = (lines.leak + lines.ceiling(at[mine], least)).upper
+            high[mine] = np.minimum(chernoff, np.minimum(high[mine], 1.0))
         elif question == "epsilon":
             for k in np.flatnonzero(~(high - low < _WIDE)):
                 left = float((at[k] - lines.leak).lower)

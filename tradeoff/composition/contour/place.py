@@ -34,8 +34,11 @@ _BESIDE = 1 / 512
 
 _DEPTH = 5.5  # frequencies, in units of 1/tau, at which lines with a Gaussian end for the most part
 
-# A lower tilt may lose a factor of e^3 against the saddle if its period is 3.5 times shorter at least.
-_GIVEN, _SHORTER = 3.0, 3.5
+# Periods asked for on the right of a saddle, over that on the left, from which on lower tilts are tried: at
+# these shares of the saddle, less 1. One is taken if its period is so many times shorter.
+_UNEVEN, _SHORTER = 1.5, 1.2
+_CANCELS = 3.0  # nats of the sum that may cancel for a period shorter by e
+_SHARES = np.append(np.linspace(0.0, 1.2, 37), np.geomspace(1.3, 8.0, 8))
 
 # Distances of Chernoff points tried, in tilted deviations, and the one that is usually best: it reaches
 # sqrt(2 log 1e14) = 8.
@@ -51,6 +54,7 @@ class Placement(NamedTuple):
 
     ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is
     lost. ``blur`` tau^2 is about what a Gaussian of mu = tau leaves in doubt of psi, relative.
+    ``log_psi`` is what psi is taken for; ``uneven`` is whether a lower tilt may have a much shorter period.
     """
 
     c: float
@@ -62,6 +66,8 @@ class Placement(NamedTuple):
     tau: float
     scale: float
     blur: float = 1.0
+    log_psi: float = 0.0
+    uneven: bool = False
 
     @property
     def drawable(self) -> bool:
@@ -87,23 +93,38 @@ def least_tau(place: Placement, accuracy: float) -> float:
     return math.sqrt(accuracy / place.blur)
 
 
-def place_line(saddles: SaddleTable, x: float, most: float, *, middle: bool) -> Placement:
+def place_line(
+    saddles: SaddleTable, x: float, most: float, log_psi: float | None, *, middle: bool
+) -> Placement:
     """Place a line at the loss x, in the strip of the saddles, 0 < c < 1 or c > 1.
 
-    Where rare rounds lose much, K is nearly 0 up to c and soars beyond: the integrand has a second bump far
-    to the right, which only a tilt well below c keeps out of a short period.
+    ``log_psi`` is log psi(x), estimated where it is None. Where rare rounds lose much, K is nearly 0 up to c
+    and soars beyond: the saddle asks for a long period on its right. A tilt below it has a shorter one, and
+    the shortest is where both sides ask for the same.
     """
     cumulant, c = saddles.cumulant, saddles.tilt(x)
     value, _, variance = cumulant(c)
+    spread = math.sqrt(2 * math.pi * (variance + c**-2 + (c - 1) ** -2))
+    size = value - (c - 1) * x - math.log(abs(c * (c - 1)) * spread) if log_psi is None else log_psi
     reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
     above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
-    there = _between(cumulant, x, most, (c, value, variance), below, above)
-    if middle:
+    there = _between(cumulant, x, most, (c, value, variance), below, above, size)
+    if middle or not there.uneven:
         return there
-    lower = c - min((c - 1) / 2, _GIVEN / x if x > 0 else math.inf)
+    points = 1 + (c - 1) * _SHARES
+    room = np.array([cumulant.value(t) - (t - 1) * x + log_kappa(t) for t in points.tolist()])
+    room = np.maximum(room - size - math.log(ALIAS), 1.0)
+    gap = points - points[:, None]
+    with np.errstate(divide="ignore"):
+        periods = room / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
+    left, right = (np.min(periods, axis=1, where=side, initial=math.inf) for side in (gap < 0, gap > 0))
+    # Room beyond that for aliases is what cancels in the sum.
+    k = int(np.argmin(np.log(np.maximum(left, right)) + room / _CANCELS))
+    lower = float(points[k])
     value, _, variance = cumulant(lower)
-    found = _between(cumulant, x, most, (lower, value, variance), [1.0], [c])
+    tilt, sides = (lower, value, variance), (points[:k][::-1].tolist(), points[k + 1 :].tolist())
+    found = _between(cumulant, x, most, tilt, *sides, size)
     return found if found.step > _SHORTER * there.step else there
 
 
@@ -119,8 +140,10 @@ def brief(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
         lost = there - value - (c - sharp.c) * x
         if abs(lost) < _SPENT:
             reach = _REACH / math.sqrt(max(width, 1e-300))
-            below, size = [*np.maximum(c - reach, 1.0).tolist(), 1.0], sharp.goal / GOAL * math.exp(-lost)
-            found = _between(cumulant, x, sharp.most, (c, there, width), below, (c + reach).tolist(), size)
+            below = [*np.maximum(c - reach, 1.0).tolist(), 1.0]
+            found = _between(
+                cumulant, x, sharp.most, (c, there, width), below, (c + reach).tolist(), sharp.log_psi
+            )
             if found.drawable and found.step > sharp.step:
                 return found._replace(scale=sharp.scale, blur=sharp.blur)
     return sharp
@@ -133,16 +156,12 @@ def _between(
     tilt: tuple[float, float, float],
     below: Sequence[float],
     above: Sequence[float],
-    size: float | None = None,
+    log_psi: float,
 ) -> Placement:
-    """Place a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given.
-
-    ``size`` is psi over e^(K - (c - 1) x), estimated as at a saddle where it is not given.
-    """
+    """Place a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
     c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
-    log_size = -math.log(abs(c * (c - 1))) - math.log(math.sqrt(2 * math.pi) * spread)
-    log_size = log_size if size is None else math.log(size)
+    log_size = log_psi - value + (c - 1) * x
 
     @cache
     def period(other: float) -> float:
@@ -153,12 +172,16 @@ def _between(
         return excess / abs(gap) + spread  # it serves questions within so much of its aim
 
     left, right = _least(period, below), _least(period, above)
-    step = 2 * math.pi / max(period(left), period(right))
+    sides = period(left), period(right)
+    goal = GOAL * math.exp(min(log_size, 700.0))
     # The density at x of the tilted loss, whose mean is 1/c + 1/(c - 1) above x, over psi.
     deviation = math.sqrt(max(variance, 1e-300))
     apart = min(abs(1 / c + 1 / (c - 1)) / deviation, _APART)
     blur = LEFT * abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
-    return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread, float(blur))
+    uneven = bool(sides[1] > _UNEVEN * sides[0])
+    return Placement(
+        c, left, right, 2 * math.pi / max(sides), goal, most, 0.0, spread, float(blur), log_psi, uneven
+    )
 
 
 def _least(function: Callable[[float], float], points: Sequence[float]) -> float:

@@ -145,7 +145,7 @@ class LatticeEngine(Engine[Effort]):
     def finer(self, effort: Effort, by: float) -> Effort:
         return effort._replace(width=effort.width / by)
 
-    def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[Place[Effort], Index]]:
+    def places(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Effort], Index]]:
         for order, mine in ((self.forward, np.flatnonzero(x >= 0)), (self.backward, np.flatnonzero(x < 0))):
             for aim, which in alike(order.anchors(np.abs(x[mine]))) if len(mine) else ():
                 yield partial(order.at, aim), mine[which]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, needed, shown
@@ -54,7 +55,7 @@ class Orders(NamedTuple):
 
 
 def _through(points: Iterable[Point]) -> PiecewiseLinear:
-    return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True))
+    return limited(PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True)), BOUND)
 
 
 def _points(f: PiecewiseLinear) -> list[Point]:

@@ -1,0 +1,120 @@
+"""Number policy: accepted kinds, error messages, and both ends of the working range of each family."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+
+import tradeoff as to
+from tradeoff.curves.parameters import MAX_COUNT, MAX_LOSS, MIN_PROBABILITY, workers
+from tradeoff.errors import DomainError, SymbolError
+
+ABOVE = math.nextafter(MAX_LOSS, math.inf)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.5, np.float32(0.5), Fraction(1, 2), Decimal("0.5"), sympy.Rational(1, 2), np.array(0.5)],
+    ids=repr,
+)
+def test_parameter_of_any_number_type_is_its_float(value: Any) -> None:
+    for family, name in ((to.Gaussian, "mu"), (to.PureDP, "epsilon_0"), (to.Laplace, "epsilon_0")):
+        kept = getattr(family(value), name)
+        assert (type(kept), kept) == (float, 0.5)
+        assert family(value) == family(0.5)
+
+
+def test_number_between_floats_is_rounded_to_nearest() -> None:
+    assert to.Gaussian(Fraction(1, 3)).mu == 1 / 3
+    assert to.PureDP(Decimal("0.1")).epsilon_0 == 0.1
+
+
+def test_formula_is_kept_until_substituted() -> None:
+    mu = sympy.Symbol("mu", positive=True)
+    assert to.Gaussian(mu).mu == mu
+    assert to.Gaussian(2 * mu).subs({mu: 0.5}) == to.Gaussian(1.0)
+    with pytest.raises(SymbolError, match="jobs must be an integer, got the symbol mu; substitute it"):
+        workers("jobs", mu)
+
+
+def test_fraction_is_kept_where_a_polygon_is_exact() -> None:
+    third = Fraction(1, 3)
+    curve = to.PiecewiseLinear([0, third, 1], [1, third, 0])
+    assert (curve(third), type(curve(third))) == (third, Fraction)
+
+
+@pytest.mark.parametrize("value", ["0.5", b"1", None, True, np.True_, 1j, [0.5], np.datetime64("2020")])
+def test_parameter_that_is_not_one_real_number_is_refused(value: Any) -> None:
+    for build in (to.Gaussian, to.Laplace, to.PureDP, to.TotalVariation):
+        with pytest.raises(DomainError, match=r"^\w+ must be one real number, got "):
+            build(value)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: to.Gaussian(ABOVE), f"mu must be in [0, 10000], got {ABOVE}"),
+        (lambda: to.Gaussian(-1), "mu must be in [0, inf], got -1"),
+        (lambda: to.Gaussian(math.nan), "mu must be in [0, inf], got nan"),
+        (lambda: to.Laplace(ABOVE), f"epsilon must be in [0, 10000], got {ABOVE}"),
+        (lambda: to.PureDP(ABOVE), f"epsilon must be in [0, 10000], got {ABOVE}"),
+        (lambda: to.PureDP(math.inf), "epsilon must be in [0, 10000], got inf"),
+        (lambda: to.TotalVariation(1.5), "delta must be in [0, 1], got 1.5"),
+        (lambda: to.TotalVariation("0.5"), "delta must be one real number, got '0.5'; convert the text"),
+        (lambda: to.subsample(to.Gaussian(1), 2), "p must be in [0, 1], got 2"),
+        (
+            lambda: to.Gaussian(1) ** (MAX_COUNT + 1),
+            "n must be an integer from 0 to 1000000000000, got 10000000000",
+        ),
+        (lambda: to.Gaussian(1) ** -1, "n must be an integer from 0 to 1000000000000, got -1"),
+        (lambda: to.Gaussian(1) ** 1.5, "n must be an integer from 0 to 1000000000000, got 1.5"),
+        (
+            lambda: to.Gaussian(1).renyi(2e6),
+            "order must be in (0, 1e+06] or infinite, got 2000000.0",
+        ),
+        (lambda: to.Gaussian(1).epsilon(-0.1), "delta must be in [0, 1], got -0.1"),
+        (lambda: to.Gaussian(1)([0.1, 1.5, 2.0]), "alpha[1] must be in [0, 1], got 1.5"),
+        (lambda: to.Gaussian(1).delta(math.nan), "epsilon must be in [-inf, inf], got nan"),
+    ],
+)
+def test_number_outside_its_range_is_refused_in_one_sentence(build: Any, message: str) -> None:
+    with pytest.raises(DomainError, match="^" + re.escape(message)):
+        build()
+
+
+def test_truncated_noise_is_refused_outside_its_scales() -> None:
+    build = to.mechanisms.TruncatedLaplace
+    for scale in (0.9e-9, 1.1e9):
+        with pytest.raises(DomainError, match=r"^\w+ must be in \["):
+            build(scale=scale, bound=1.0).curve()
+
+
+@pytest.mark.parametrize("family", [to.Gaussian, to.Laplace, to.PureDP], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("loss", [0.0, MIN_PROBABILITY, 1e-12, 700.0, MAX_LOSS])
+def test_bounds_hold_the_truth_at_the_ends_of_losses(family: Any, loss: float) -> None:
+    """delta(0) = 2 Phi(mu/2) - 1, 1 - e^(-eps/2) and tanh(eps/2)."""
+    with mpmath.workdps(700):
+        half = mpmath.mpf(loss) / 2
+        truth = {
+            to.Gaussian: mpmath.erf(half / mpmath.sqrt(2)),
+            to.Laplace: -mpmath.expm1(-half),
+            to.PureDP: mpmath.tanh(half),
+        }[family]
+        found = family(loss).bounds.delta(0.0)
+        assert found.lower <= truth <= found.upper
+        assert found.width <= 1e-12 * truth
+
+
+@pytest.mark.parametrize("delta", [0.0, MIN_PROBABILITY, 0.5, 1.0])
+def test_bounds_hold_the_truth_at_the_ends_of_probabilities(delta: float) -> None:
+    for curve in (to.TotalVariation(delta), to.subsample(to.TotalVariation(1), delta)):
+        found = curve.bounds.delta(0.0)
+        assert found.lower <= delta <= found.upper

@@ -1,0 +1,279 @@
+"""Every filter: sums rounded up, refusal without a trace, a state that survives JSON, threads."""
+
+import copy
+import json
+import math
+import pickle
+import re
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.stats
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import log_uniform
+from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError
+from tradeoff.filters.base import SLACK, Filter, add_up, widen
+from tradeoff.operators.assumed import assumed
+
+FILTERS = [
+    lambda: to.filters.GDPFilter(1),
+    lambda: to.filters.ResidueFilter(1, delta=1e-6, step_delta=1e-8),
+    lambda: to.filters.ZCDPFilter(2, 1e-6, step_delta=1e-7),
+    lambda: to.filters.RhoFilter(0.5, delta=1e-7),
+    lambda: to.filters.PureDPFilter(3),
+    lambda: to.filters.ApproximateDPFilter(3, 1e-5, step_delta=1e-6),
+    lambda: to.filters.RenyiFilter(4, 2),
+]
+
+
+IDS = [build().kind for build in FILTERS]
+
+
+every_filter = pytest.mark.parametrize("build", FILTERS, ids=IDS)
+
+
+class Approximation:
+    """Stands for a curve of a central limit theorem: it answers questions, and proves nothing."""
+
+    def trusted(self):
+        return to.Gaussian(1)
+
+
+@given(st.lists(log_uniform(1e-30, 1e30), max_size=60))
+def test_add_up_is_at_least_the_exact_sum(numbers):
+    running = (0.0, 0.0)
+    for x in numbers:
+        running = add_up(running, x)
+    exact = sum(map(Fraction, numbers), Fraction(0))
+    assert exact <= sum(map(Fraction, running)) <= exact * (1 + Fraction(1, 2**90))
+
+
+def test_add_up_does_not_drift():
+    running, naive = (0.0, 0.0), 0.0
+    for _ in range(100_000):
+        running, naive = add_up(running, 0.1), naive + 0.1
+    exact = 100_000 * Fraction(0.1)
+    assert exact <= sum(map(Fraction, running)) <= exact * (1 + Fraction(1, 10**25))
+    assert Fraction(naive) != exact
+
+
+@given(log_uniform(1e-12, 1e6))
+def test_widen_bounds_the_slack(limit):
+    exact, bounds = Fraction(limit) * Fraction(1 + SLACK), widen(limit)
+    assert Fraction(bounds.lower) <= exact <= Fraction(bounds.upper) <= exact * (1 + Fraction(1, 2**50))
+
+
+@every_filter
+def test_refusal_says_what_is_left_and_leaves_no_trace(build):
+    budget = build()
+    budget.spend(to.PureDP(0.3))
+    before = budget.state()
+    with pytest.raises(BudgetExceeded, match="remains") as refusal:
+        budget.spend(to.PureDP(30))
+    assert budget.would_exceed(to.PureDP(30))
+    assert budget.state() == before
+    found = refusal.value
+    assert (found.spent, found.remaining, found.budget) == (budget.spent, budget.remaining, budget.budget)
+    assert found.requested > found.remaining
+    assert pickle.loads(pickle.dumps(found)).requested == found.requested
+
+
+def written(text, pattern):
+    """The numbers a pattern finds in a text, as the fractions that are printed."""
+    return [Fraction(each) for each in re.search(pattern, text).groups()]
+
+
+def test_printed_amounts_are_on_the_safe_side():
+    budget = to.filters.GDPFilter(0.7)
+    budget.spend(to.Gaussian(0.1))
+    with pytest.raises(BudgetExceeded) as refusal:
+        budget.spend(to.Gaussian(2 / 3 + 0.1))
+    found, number = refusal.value, r"([0-9.e-]+)"
+    asked, remaining, limit, spent = written(
+        str(found), rf"costs {number}, but {number} of {number} remains \({number} spent"
+    )
+    assert asked >= Fraction(found.requested)
+    assert spent >= Fraction(found.spent)
+    assert remaining <= Fraction(found.remaining)
+    assert limit == Fraction("0.7")
+    assert written(repr(budget), rf": {number} of {number} spent") == [spent, limit]
+    assert repr(to.filters.GDPFilter(1)).endswith(": 0 of 1 spent in 0 steps")
+
+
+@every_filter
+def test_states_survive_json(build):
+    budget = build()
+    steps = [to.PureDP(0.1), to.Laplace(0.05), to.mechanisms.RandomizedResponse(0.2), to.Identity()]
+    for step in steps:
+        budget.spend(step)
+    again = to.filters.Filter.from_state(json.loads(json.dumps(budget.state(), allow_nan=False)))
+    assert type(again) is type(budget)
+    assert (again.spent, again.remaining, again.steps) == (budget.spent, budget.remaining, 4)
+    budget.spend(to.PureDP(0.07))
+    again.spend(to.PureDP(0.07))
+    assert again.state() == budget.state()
+    assert repr(again) == repr(budget)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "unknown"},
+        {"sums": [[1.0, 0.0], [2.0, 0.0]]},
+        {"sums": [[math.nan, 0.0]]},
+        {"sums": [[-1.0, 0.0]]},
+        {"sums": None},
+        {"steps": -3},
+        {"adjacency": 3},
+        {"parameters": {"nu": 1}},
+        {"parameters": {"mu": -1}},
+    ],
+)
+def test_malformed_states_are_refused(change):
+    with pytest.raises(DomainError):
+        to.filters.Filter.from_state({**to.filters.GDPFilter(1).state(), **change})
+    with pytest.raises(DomainError, match="PureDPFilter"):
+        to.filters.PureDPFilter.from_state(to.filters.GDPFilter(1).state())
+
+
+@every_filter
+def test_no_step_without_a_proof(build):
+    budget = build()
+    for step in (Approximation(), 0.1, None, "gaussian"):
+        with pytest.raises(KindError):
+            budget.spend(step)
+        with pytest.raises(KindError):
+            budget.would_exceed(step)
+    with pytest.raises(SymbolError):
+        budget.spend(to.Gaussian(sympy.Symbol("mu")))
+    assert budget.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("budget", "step"),
+    [
+        (to.filters.GDPFilter(1), to.TotalVariation(0.1)),
+        (to.filters.GDPFilter(1), to.mechanisms.DiscreteGaussian(sigma=3)),
+        (to.filters.PureDPFilter(1), to.Gaussian(0.1)),
+        (to.filters.ApproximateDPFilter(1, 1e-5), to.Gaussian(0.1)),
+        (to.filters.RenyiFilter(2, 1), to.TotalVariation(0.1)),
+        (to.filters.ResidueFilter(1), to.mechanisms.DiscreteGaussian(sigma=3)),
+    ],
+)
+def test_curves_without_a_finite_cost_are_refused_with_a_way_out(budget, step):
+    with pytest.raises(KindError, match=r"spend|give"):
+        budget.spend(step)
+
+
+def test_one_filter_serves_one_kind_of_neighbours():
+    budget = to.filters.GDPFilter(5)
+    budget.spend(to.mechanisms.Gaussian(noise_multiplier=2))
+    budget.spend(to.mechanisms.SubsampledGaussian(noise_multiplier=2, sample_rate=0.5))
+    with pytest.raises(PlanError, match="replace-one"):
+        budget.spend(to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 1}, adjacency="replace-one"))
+
+
+def test_without_budget_only_perfect_privacy_is_granted():
+    for budget in (to.filters.GDPFilter(0), to.filters.PureDPFilter(0), to.filters.RhoFilter(0)):
+        budget.spend(to.Identity())
+        with pytest.raises(BudgetExceeded) as refusal:
+            budget.spend(to.PureDP(1e-20))
+        assert not math.isnan(
+            refusal.value.requested[0]
+            if isinstance(refusal.value.requested, tuple)
+            else refusal.value.requested
+        )
+        assert budget.guarantee().delta(0) <= 5e-324
+
+
+def test_guarantees_carry_the_slack():
+    slack = 1 + 1e-12
+    assert to.filters.PureDPFilter(1).guarantee().epsilon_0 >= slack
+    assert to.filters.ExPostFilter(1).guarantee().epsilon_0 >= slack
+    assert to.filters.RhoFilter(0.5).guarantee().delta(1.0) >= to.Gaussian(1).bounds.delta(1.0).lower
+
+
+def test_messages_about_steps_are_one_sentence():
+    for step in (list(range(3000)), 10**5000, np.eye(30)):
+        with pytest.raises(KindError) as told:
+            to.filters.GDPFilter(1).spend(step)
+        assert len(str(told.value)) < 400
+        assert "\n" not in str(told.value)
+
+
+def test_unspent_filter_has_all_of_its_budget():
+    for budget in (to.filters.GDPFilter(0.3), to.filters.ZCDPFilter(1, 1e-6), to.filters.PureDPFilter(0.3)):
+        assert np.all(np.equal(budget.spent, 0.0))
+        assert budget.remaining == budget.budget
+
+
+def test_filter_without_a_kind_of_its_own_has_no_state():
+    class Mine(to.filters.GDPFilter):
+        pass
+
+    with pytest.raises(KindError, match="name of its own"):
+        Mine(1).state()
+
+
+def test_assumptions_of_steps_are_those_of_the_guarantee():
+    resting = to.from_scipy(scipy.stats.binom(10, 0.5), scipy.stats.binom(10, 0.52))
+    for budget in (to.filters.PureDPFilter(5), to.filters.ExPostFilter(5), to.filters.GDPFilter(5)):
+        budget.spend(resting)
+        assert budget.guarantee().assumptions == resting.assumptions != ()
+        assert Filter.from_state(budget.state()).assumptions == resting.assumptions
+    second = to.filters.GDPFilter(10)
+    second.spend(budget.guarantee())
+    assert second.spent >= 5
+    assert second.assumptions == resting.assumptions
+    sampled = to.filters.SampledFilter(1.0, 0.01, 10)
+    sampled.spend(assumed(assumed(to.subsample(to.Gaussian(1.0), 0.01) ** 3, ["a."]), ["b."]))
+    assert (sampled.spent, set(sampled.assumptions)) == (3, {"a.", "b."})
+
+
+@pytest.mark.parametrize(
+    ("budget", "step", "fitting"),
+    [
+        (to.filters.GDPFilter(1), to.Gaussian(0.02), 2500),
+        (to.filters.RhoFilter(0.5), to.Gaussian(0.02), 2500),
+        (to.filters.PureDPFilter(1), to.PureDP(0.001), 1000),
+        (to.filters.MixtureOdometer(1e-6, r=0.1), to.Gaussian(0.1), 8000),
+    ],
+)
+def test_threads_that_share_a_budget_are_granted_exactly_what_fits(budget, step, fitting):
+    granted, start = [], threading.Barrier(8)
+
+    def spend():
+        start.wait()
+        for _ in range(1000):
+            try:
+                budget.spend(step)
+            except BudgetExceeded:
+                return
+            granted.append(1)
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(granted) == budget.steps == fitting
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_shared_objects_are_neither_copied_nor_pickled(copied):
+    rng = np.random.default_rng(1)
+    for each in (
+        to.filters.GDPFilter(1),
+        to.filters.MixtureOdometer(0.1, r=1),
+        to.filters.IndividualGDPFilter(1, 2),
+        to.filters.GaussianSimulator(0.0, rng),
+        to.filters.BrownianMechanism(5.0, rng=1),
+    ):
+        with pytest.raises(KindError, match="neither copied nor pickled"):
+            copied(each)

@@ -1,0 +1,488 @@
+"""Every kind of mechanism against an oracle of itself, which is inside the bounds where the curve is exact.
+
+An oracle is the profile of the outputs on one pair of data sets, or the largest of several: sums over atoms
+and pieces of normal laws in 40 digits. None uses the library.
+"""
+
+from collections import Counter
+from itertools import combinations, pairwise, product
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import tradeoff as to
+from tradeoff import mechanisms as m
+from tradeoff.curves.hooks import NOT_EXACT
+from tradeoff.families.zero_concentrated import ZeroConcentrated
+from tradeoff.report.answers import ask, csv, latex
+from tradeoff.report.compare import compare
+
+LOSSES = (-0.3, 0.1, 0.8)
+LONG = mp.clone()
+LONG.dps = 40
+exp, log, sqrt, cdf = LONG.exp, LONG.log, LONG.sqrt, LONG.ncdf
+mpf = LONG.mpf
+
+
+def both(delta):
+    """Return the larger profile of both orders, delta(loss, turned)."""
+    return lambda loss: max(delta(loss, False), delta(loss, True))
+
+
+def atoms(p, q):
+    """Return the profile of two lists of masses."""
+
+    def delta(loss, turned):
+        pairs, slope = zip(*((q, p) if turned else (p, q)), strict=True), exp(mpf(loss))
+        return sum((max(b - slope * a, 0) for a, b in pairs), mpf(0))
+
+    return both(delta)
+
+
+def worst(*profiles):
+    return lambda loss: max(each(loss) for each in profiles)
+
+
+def normal(null, alternative, sigma=1.0, ends=(-40.0, 40.0)):
+    """Return the profile of two mixtures {mean: weight} of normal laws, conditioned on an interval."""
+    sigma = mpf(sigma)
+
+    def mass(law, a, b):
+        return sum(mpf(w) * (cdf((b - c) / sigma) - cdf((a - c) / sigma)) for c, w in law.items())
+
+    def density(law, x, number, e):
+        return sum(number(w) * e(-(((x - number(c)) / number(sigma)) ** 2) / 2) for c, w in law.items())
+
+    def delta(loss, turned):
+        p, q = (alternative, null) if turned else (null, alternative)
+        low, high = map(mpf, ends)
+        whole_p, whole_q, slope = mass(p, low, high), mass(q, low, high), exp(mpf(loss))
+
+        def gain(x, number=mpf, e=exp):
+            ratio = number(slope * whole_q / whole_p)
+            return density(q, x, number, e) - ratio * density(p, x, number, e)
+
+        grid = np.linspace(*ends, 8001)
+        signs = np.sign(gain(grid, float, np.exp))
+        roots = [
+            LONG.findroot(gain, (mpf(grid[k]), mpf(grid[k + 1])), solver="illinois")
+            for k in np.flatnonzero(signs[:-1] * signs[1:] < 0)
+        ]
+        cuts = [low, *roots, high]
+        pieces = pairwise(cuts)
+        parts = (mass(q, a, b) / whole_q - slope * mass(p, a, b) / whole_p for a, b in pieces)
+        return sum((max(each, 0) for each in parts), mpf(0))
+
+    return both(delta)
+
+
+def laplace(shift, rate=1):
+    """Return the profile of a Laplace law of scale 1, and of its mixture with its shift."""
+    s, r = mpf(shift), mpf(rate)
+
+    def shifted(loss):
+        size = abs(loss)
+        tail = max(1 - exp((size - s) / 2), mpf(0))
+        return tail if loss >= 0 else 1 - exp(-size) + exp(-size) * tail
+
+    def delta(loss, turned):
+        slope = exp(mpf(loss))
+        if not turned:
+            return r * shifted(log((slope - 1 + r) / r)) if slope > 1 - r else 1 - slope
+        kept = 1 - slope * (1 - r)
+        return kept * shifted(log(slope * r / kept)) if kept > 0 else mpf(0)
+
+    return both(delta)
+
+
+def truncated_gaussian(bound):
+    """Return the profile of N(0, 1) on [-bound, bound], and its shift by 1."""
+    b = mpf(bound)
+
+    def delta(loss):
+        root = max(mpf(loss) + mpf(1) / 2, 1 - b)  # where the loss is x - 1/2
+        whole = cdf(b) - cdf(-b)
+        shared = cdf(b - 1) - cdf(root - 1) - exp(mpf(loss)) * (cdf(b) - cdf(root))
+        return (cdf(b) - cdf(b - 1) + shared) / whole
+
+    return delta
+
+
+def truncated_laplace(bound, shift):
+    """Return the profile of Laplace noise of scale 1 on [-bound, bound], and its shift."""
+    b, s = mpf(bound), mpf(shift)
+
+    def mass(low, high):  # of e^-|x|, integrated
+        return (-LONG.expm1(-abs(low)) * (low < 0) - -LONG.expm1(-abs(high)) * (high < 0)) + (
+            -LONG.expm1(-max(high, 0)) - -LONG.expm1(-max(low, 0))
+        )
+
+    def delta(loss):
+        # Where both have mass, the loss is |x| - |x - s|: it rises from -s to s as x goes from 0 to s.
+        root = min(max((mpf(loss) + s) / 2, mpf(0)), s) if abs(loss) < s else (s if loss >= s else mpf(0))
+        total = mass(-b, b)
+        alone = mass(b - s, b) / total
+        shared = (mass(root - s, b - s) - exp(mpf(loss)) * mass(root, b)) / total
+        below = (mass(-b, root - s) - exp(mpf(loss)) * mass(s - b, root)) / total
+        return alone + max(shared, 0) + max(below, 0)
+
+    return delta
+
+
+def responses(weights):
+    """Return the profile of answers by lists of weights, one a data set, each divided by its sum."""
+    sums = [LONG.fsum(each) for each in weights]
+    laws = [[mpf(w) / total for w in each] for each, total in zip(weights, sums, strict=True)]
+    return worst(*(atoms(p, q) for p, q in combinations(laws, 2)))
+
+
+def noisy_counts(pmf, shift, reach=120):
+    """Return the profile of integer noise, with masses up to a factor, and its shift."""
+    masses = [pmf(x) for x in range(-reach, reach + 1)]
+    none = [mpf(0)] * shift
+    return responses([masses + none, none + masses])
+
+
+def discrete_gaussians(sigma, *shifts):
+    """Return the profile of a vector of discrete normal noise, and its shift."""
+    pmf = [exp(-(mpf(x) ** 2) / (2 * mpf(sigma) ** 2)) for x in range(-16, 17)]
+
+    def joint(moved):
+        sides = [[mpf(0)] * k + pmf + [mpf(0)] * (2 - k) for k in moved]
+        return [LONG.fprod(each) for each in product(*sides)]
+
+    return responses([joint([0] * len(shifts)), joint(shifts)])
+
+
+def staircase(epsilon):
+    """Return the profile of the noise of Geng and Viswanath with the least mean size, and its shift by 1."""
+    e = mpf(epsilon)
+    gamma = 1 / (1 + exp(e / 2))
+
+    def height(x):
+        return exp(-e * LONG.floor(abs(x) + 1 - gamma))
+
+    cuts = sorted(k + sign * gamma for k in range(-120, 121) for sign in (-1, 1))
+    pieces = [(b - a, (a + b) / 2) for a, b in pairwise(cuts)]
+    return responses([[w * height(x) for w, x in pieces], [w * height(x - 1) for w, x in pieces]])
+
+
+def one_of_two(mu):
+    """Return the profile of N(0, I) in the plane, and the mean of N(mu e_1, I) and N(mu e_2, I)."""
+    mu = mpf(mu)
+
+    def delta(loss):
+        slope = exp(mpf(loss))
+
+        def inner(x):
+            """Return E (e^(mu y - mu^2/2)/2 - rest)_+ over a normal y."""
+            rest = slope - exp(mu * x - mu**2 / 2) / 2
+            density = LONG.npdf(x)
+            if rest <= 0:
+                return density * (mpf(1) / 2 - rest)
+            root = log(2 * rest) / mu + mu / 2
+            return density * (cdf(mu - root) / 2 - rest * cdf(-root))
+
+        kink = log(2 * slope) / mu + mu / 2
+        return LONG.quad(inner, [-14, -6, -2, kink, kink + 2, kink + 6, 16])
+
+    return delta
+
+
+def best_of_geometric(epsilon, stop):
+    """Return the profile of the best of N runs of randomised response, P(N = n) = stop (1 - stop)^(n - 1)."""
+    kept = 1 / (1 + exp(mpf(epsilon)))
+    low = [stop * p / (1 - (1 - stop) * p) for p in (kept, 1 - kept)]
+    return responses([[p, 1 - p] for p in low])
+
+
+def shuffled(epsilon, others):
+    """Return the profile of the number of ones among randomised responses, of which one changes."""
+    p = 1 / (1 + exp(mpf(epsilon)))
+    counts = [LONG.binomial(others, k) * p**k * (1 - p) ** (others - k) for k in range(others + 1)]
+    laws = [
+        [a * one + b * (1 - one) for a, b in zip([0, *counts], [*counts, 0], strict=True)]
+        for one in (p, 1 - p)
+    ]
+    return responses(laws)
+
+
+def above_threshold(epsilon):
+    """Return the profile of one query, 0 or 1 below the threshold: whether it is reported."""
+    a, b = 2 / mpf(epsilon), 4 / mpf(epsilon)
+
+    def below(gap):  # P(noise of the query < gap + noise of the threshold)
+        return 1 - (b**2 * exp(-gap / b) - a**2 * exp(-gap / a)) / (2 * (b**2 - a**2))
+
+    return responses([[below(gap), 1 - below(gap)] for gap in (mpf(0), mpf(1))])
+
+
+def choices(epsilon):
+    """Return the profile of two candidates chosen by the exponential mechanism, of several utilities."""
+    e = mpf(epsilon)
+    pairs = [
+        ((u, v), (u + du, v + dv))
+        for u, v in ((0, 0), (1, 0), (3, 0))
+        for du, dv in product((-1, 0, 1), repeat=2)
+    ]
+    weighed = (([exp(e * u / 2) for u in each] for each in pair) for pair in pairs)
+    return worst(*(responses([*pair]) for pair in weighed))
+
+
+def permute_and_flip(epsilon):
+    """Return the profile of two candidates that trade places."""
+    lesser = exp(-mpf(epsilon) / 2) / 2  # one Delta below the other: drawn first, and accepted
+    return responses([[lesser, 1 - lesser], [1 - lesser, lesser]])
+
+
+SUBSETS = [set(each) for each in combinations(range(4), 2)]
+STEP, FIXED = {0: 0.75, 1: 0.25}, normal({-1: 1}, {-1: 0.75, 1: 0.25})
+CUT = normal({0: 0.5, -1: 0.5}, {0: 0.25, -1: 0.375, 1: 0.375})  # one of two records, each by a coin, is kept
+
+EXACT = [
+    (m.Gaussian(2, sensitivity=3), normal({0: 1}, {1.5: 1})),
+    (m.Laplace(2), laplace(0.5)),
+    (m.SubsampledGaussian(1, 0.25), normal({0: 1}, STEP)),
+    (m.SubsampledGaussian(1, 0.25, adjacency="replace-one"), normal({0: 0.75, -1: 0.25}, STEP)),
+    (m.SubsampledGaussian(1, 0.25, group_size=2), normal({0: 1}, {0: 9 / 16, 1: 6 / 16, 2: 1 / 16})),
+    (m.SubsampledLaplace(2, 0.25), laplace(0.5, 0.25)),
+    (m.RandomizedResponse(1, 3), responses([[LONG.e, 1, 1], [1, LONG.e, 1]])),
+    (m.DiscreteGaussian(2), noisy_counts(lambda x: exp(-(mpf(x) ** 2) / 8), 1)),
+    (m.DiscreteLaplace(2, 2), noisy_counts(lambda x: exp(-mpf(abs(x)) / 2), 2, 400)),
+    (m.Custom(to.Gaussian(1)), normal({0: 1}, {1: 1})),
+    (m.CanonicalNoise(to.Gaussian(1)), normal({0: 1}, {1: 1})),
+    (m.TreeAggregation(2, 8), normal({0: 1}, {1: 1})),  # the first of 8 steps is in 4 nodes
+    (m.MatrixMechanism(4, 2), normal({0: 1}, {0.5: 1})),
+    (m.TruncatedGaussian(1, 3), truncated_gaussian(3)),
+    (m.TruncatedLaplace(1, 3), truncated_laplace(3, 1)),
+    (
+        m.Rappor(1),
+        responses([[exp(mpf(k) / 2) for k in (2, 1, 1, 0)], [exp(mpf(k) / 2) for k in (0, 1, 1, 2)]]),
+    ),
+    (m.Staircase(1), staircase(1)),
+    (m.SubsetSelection(1, 4, 2), responses([[exp(mpf(x in each)) for each in SUBSETS] for x in (0, 1)])),
+    (m.DiscreteGaussianVector(1, 2, 2), worst(discrete_gaussians(1, 1, 0), discrete_gaussians(1, 1, 1))),
+    (m.Skellam(4), noisy_counts(lambda x: LONG.besseli(abs(x), 4), 1)),
+    (m.BinomialNoise(20), noisy_counts(lambda x: LONG.binomial(20, x + 10) if abs(x) <= 10 else mpf(0), 1)),
+    (m.BandedFactorization(1, 0.25, steps=8, bands=8), normal({0: 1}, STEP)),
+    (m.RandomAllocation(1, 4, 4), normal({0: 1}, {2: 1})),
+    (m.MixtureOfGaussians(1, [0, 1, 2], [0.5, 0.25, 0.25]), normal({0: 1}, {0: 0.5, 1: 0.25, 2: 0.25})),
+]
+DOMINATING = [
+    (m.Subsampled(m.Gaussian(1), 0.25), normal({0: 1}, STEP)),
+    (m.SubsampledGaussian(1, 0.25, "without-replacement"), FIXED),
+    (
+        m.SubsampledGaussian(1, 0.5, "with-replacement", batch_size=2),
+        normal({-2: 1}, {-2: 9 / 16, 0: 6 / 16, 2: 1 / 16}),
+    ),
+    (m.SubsampledLaplace(2, 0.25, adjacency="replace-one"), laplace(1, 0.25)),
+    (m.PureDP(1), laplace(1)),
+    (m.ApproximateDP(1, 0.01), laplace(1)),
+    (m.ExponentialMechanism(1), choices(1)),
+    (m.ReportNoisyMax(1), choices(1)),
+    (m.PermuteAndFlip(1), permute_and_flip(1)),
+    (m.AboveThreshold(1), above_threshold(1)),
+    (m.RepeatAndSelect(1, shape=1), best_of_geometric(1, mpf(1) / 4)),
+    (m.BestOfRuns(m.RandomizedResponse(1), mean=2), best_of_geometric(1, mpf(1) / 2)),
+    (m.LastIterate(1, 2, contraction=0.5), normal({0: 1}, {1.5: 1}, sqrt(mpf(1.25)))),
+    (m.BoundedGaussian(1), normal({0: 1}, {1: 1}, ends=(-1.0, 2.0))),
+    (m.BoundedLaplace(1, 2), truncated_laplace(1, 0)),
+    (m.ThresholdedKeys(2, 5), responses([[1, 0], [1 - exp(mpf(-2)) / 2, exp(mpf(-2)) / 2]])),
+    (m.RandomAllocation(1, 2), one_of_two(1)),
+    (m.BallsInBins(2, 2, 4), one_of_two(1)),
+    (m.ShuffledRandomizers(1, 3), shuffled(1, 2)),
+    (m.TruncatedSubsampledGaussian(1, 0.5, batch_size=1, dataset_size=2), CUT),
+    (m.Custom(to.maximum(to.PureDP(1), to.Gaussian(1))), laplace(0.5)),
+]
+
+
+def named(cases):
+    return [pytest.param(*case, id=f"{k}-{case[0].kind}") for k, case in enumerate(cases)]
+
+
+def guarantee(mechanism):
+    return to.Plan({mechanism: 1}, mechanism.adjacency or "add-remove").guarantee()
+
+
+@pytest.mark.parametrize(("mechanism", "oracle"), named(EXACT))
+def test_bounds_of_an_exact_mechanism_enclose_its_profile(mechanism, oracle):
+    curve = guarantee(mechanism)
+    assert mechanism.exact
+    assert curve.exact
+    for loss in LOSSES:
+        lower, upper = curve.bounds.delta(loss)
+        assert lower <= oracle(loss) <= upper
+
+
+@pytest.mark.parametrize(("mechanism", "oracle"), named(DOMINATING))
+def test_a_dominating_mechanism_is_safe_and_not_exact(mechanism, oracle):
+    curve = guarantee(mechanism)
+    assert not mechanism.exact
+    assert not curve.exact
+    assert "(not exact)" in repr(curve)
+    for loss in LOSSES:
+        assert oracle(loss) <= curve.bounds.delta(loss).upper
+
+
+def test_every_kind_has_an_oracle():
+    assert Counter(type(each) for each, _ in EXACT + DOMINATING).keys() == set(m.KINDS.values())
+
+
+COIN = m.SubsampledGaussian(1, 0.25)
+BOUND, PAIR = m.PureDP(1).curve(), to.PureDP(1)
+OPERATORS = [
+    lambda f: f @ to.Gaussian(1),
+    lambda f: to.Gaussian(1) @ f @ to.Gaussian(1),
+    lambda f: f**3,
+    lambda f: ~f,
+    lambda f: ~~to.subsample(f, 0.1),
+    lambda f: to.subsample(f, 0.1).symmetrise(assume="either-order"),
+    lambda f: to.mixture({f: 0.5, to.Identity(): 0.5}),
+    lambda f: to.minimum(f, to.Gaussian(1)),
+    lambda f: f.dual().dual(),
+    lambda f: f.symbolic().subsample(0.5),
+    lambda f: m.Custom(f).curve(),
+    lambda f: m.CanonicalNoise(f).curve(),
+]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_curve_made_of_a_bound_is_not_exact(operator):
+    assert operator(PAIR).exact
+    assert not operator(BOUND).exact
+    assert operator(PAIR).delta(0.3) == operator(BOUND).delta(0.3)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda f: f.lower,
+        lambda f: f.upper,
+        lambda f: f.tabulate([0.1, 0.5]).lower,
+        lambda f: to.maximum(f, to.Gaussian(1)),
+        lambda f: f.group(2),
+        lambda f: to.subsample(f, 0.1, scheme="without-replacement"),
+        lambda f: to.subsample(f, 0.1).symmetrise(assume="both-orders"),
+        lambda f: to.subsample(f, 0.1).symmetrise(assume="either-order") ** 2,
+        lambda f: to.minimum(f, to.Gaussian(1)) @ f,
+        lambda f: f.gdp(failure=0).curve,
+        lambda f: to.conversions.from_renyi({2: f.renyi(2)}),
+        lambda f: to.Profile.from_epsilon_delta({1.0: f.delta(1.0)}),
+    ],
+)
+def test_an_operator_that_is_not_tight_gives_a_bound(operator):
+    assert not operator(PAIR).exact
+    assert not operator(BOUND).exact
+
+
+def test_tight_cases_of_these_operators_are_exact():
+    assert to.Gaussian(1).group(2).exact
+    assert to.Laplace(1).group(2).exact
+    assert to.Gaussian(1).gdp(failure=0).curve.exact
+    polygon = to.PiecewiseLinear([0, 0.25, 1], [1, 0.25, 0])
+    assert polygon.lower.exact
+    assert (polygon.symmetrise(assume="either-order") @ to.TotalVariation(0.1)).exact
+
+
+def test_a_guarantee_of_tied_steps_is_exact_and_of_free_ones_is_not():
+    tied = to.Plan({COIN: 100, m.Gaussian(4): 3})
+    assert tied.exact
+    assert tied.guarantee().exact
+    assert not to.Plan({COIN: 100, m.RandomAllocation(1, 4): 1}).exact
+    one_way = m.Custom(to.subsample(to.PureDP(1), 0.5))
+    assert to.Plan({one_way: 1}).exact
+    assert not to.Plan({one_way: 2}).exact
+    assert not (tied.guarantee() @ tied.guarantee()).exact
+
+
+def test_a_file_keeps_that_a_curve_is_not_exact(tmp_path):
+    for curve in (BOUND, PAIR, to.Plan({COIN: 3}).guarantee()):
+        to.save(curve, tmp_path / "curve.json")
+        read = to.load(tmp_path / "curve.json")
+        assert (read, read.exact) == (curve, curve.exact)
+
+
+def test_answers_of_a_bound_are_labelled():
+    curve = to.Plan({m.ExponentialMechanism(0.1): 1}).guarantee()
+    answers = ask(curve, delta=[1e-5])
+    assert answers.as_json()["exact"] is False
+    assert NOT_EXACT in repr(answers)
+    assert NOT_EXACT in latex(answers, (), exact=answers.exact)
+    assert csv(answers, (), exact=answers.exact).splitlines()[1].endswith(",False")
+    assert NOT_EXACT in repr(curve.gdp())
+    exact = ask(to.Gaussian(1), delta=[1e-5])
+    assert exact.as_json()["exact"] is True
+    assert NOT_EXACT not in repr(exact)
+
+
+def test_a_comparison_with_a_bound_accuses_no_method():
+    bound = m.Subsampled(m.Gaussian(1), 0.5).curve()
+    found = compare(bound, {"half": to.Gaussian(0.1)})
+    assert NOT_EXACT in repr(found)
+    assert "bound used, at least" in repr(found)
+    assert not found["half"].under_reports
+    assert compare(to.Gaussian(1), {"half": to.Gaussian(0.1)})["half"].under_reports
+
+
+@pytest.mark.parametrize(
+    ("rho", "delta"), [(50, 1e-5), (2.56, 1e-10), (1 / 32, 1e-6), (1e-4, 1e-9), (0.5, 1e-100)]
+)
+def test_from_zcdp_is_no_looser_than_the_route_by_the_best_order(rho, delta):
+    curve = to.conversions.from_zcdp(rho)
+    found = curve.bounds.epsilon(delta)
+    assert not curve.exact
+    assert found.upper <= to.baselines.zcdp_route(rho, delta).epsilon
+    order = LONG.findroot(
+        lambda a: a * rho - found.upper + (a - 1) * rho + log((a - 1) / a), 1 + sqrt(-log(delta) / rho)
+    )
+    least = order * rho + log(1 - 1 / order) - (log(mpf(delta)) + log(order)) / (order - 1)
+    assert abs(found.upper - least) < 1e-9 * least  # Canonne, Kamath, Steinke 2020, Proposition 12
+
+
+def test_the_curve_of_every_order_is_a_closed_form():
+    f = ZeroConcentrated(0.5, 0.25)
+    for alpha in (1e-200, 1e-9, 0.1, 0.4, 0.6):
+        root = max(sqrt(max(log(1 / mpf(alpha)) - mpf(1) / 4, 0)) - sqrt(mpf(1) / 2), 0)
+        lower, upper = f.bounds(alpha)
+        assert lower <= 1 - exp(-(root**2)) <= upper
+        lower, upper = (~f).bounds(alpha)
+        assert lower <= exp(-mpf(1) / 4 - (sqrt(mpf(1) / 2) + sqrt(-log(1 - mpf(alpha)))) ** 2) <= upper
+    for loss in (-2.0, -0.1, 0.3, 2.0, 20.0):
+        # sup over x of x - e^loss y(x), and of the inverse 1 - y - e^loss (1 - x)
+        slope = mpf(3) / 4 - mpf(loss)
+        root = LONG.findroot(lambda k, slope=slope: k + slope + log(k / (k + 1)), max(loss, 0.05))
+        x, y = exp(-(root**2) / 2), exp(-mpf(1) / 4 - (root + 1) ** 2 / 2)
+        lower, upper = f.bounds.delta(loss)
+        assert lower <= x - exp(mpf(loss)) * y <= upper
+        assert upper - lower < 1e-12 * upper
+        lower, upper = (~f).bounds.delta(-loss)
+        assert lower <= 1 - y - exp(-mpf(loss)) * (1 - x) <= upper
+        assert upper - lower < 1e-12
+
+
+@pytest.mark.slow
+def test_many_exponential_mechanisms_have_the_guarantee_of_their_concentrated_privacy():
+    plan = to.Plan({m.ExponentialMechanism(0.15): 3000})
+    epsilon = plan.guarantee().epsilon(7e-9)
+    assert epsilon < 32.483
+    assert plan.curve().epsilon(7e-9) > 37.4
+    assert epsilon <= to.baselines.zcdp_route(3000 * 0.15**2 / 8, 7e-9).epsilon
+    assert not plan.exact
+    few = to.Plan({m.ExponentialMechanism(0.1): 10})
+    assert few.guarantee().epsilon(1e-6) == few.curve().epsilon(1e-6)
+    row = compare(plan.guarantee(), ["zcdp"], delta=[7e-9], epsilon=[], alpha=[])["zcdp"]
+    assert row.entries["epsilon"][0].value == pytest.approx(32.479, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_two_exponential_mechanisms_are_safe_where_the_second_depends_on_the_first():
+    """Two choices of two candidates, the utilities of the second by the answer of the first."""
+    upper = to.Plan({m.ExponentialMechanism(1): 2}).guarantee().bounds.delta(0.5).upper
+    # Probabilities of the first candidate on both data sets, of utilities that change by at most 1.
+    changes = [(0, 2), (0, -2), (1, -1)]
+    steps = [tuple(1 / (1 + exp(mpf(gap) / 2)) for gap in (before, before + by)) for before, by in changes]
+    for first, then, other in product(steps, repeat=3):
+        both_sets = zip(first, then, other, strict=True)
+        masses = [[p * q, p * (1 - q), (1 - p) * r, (1 - p) * (1 - r)] for p, q, r in both_sets]
+        assert atoms(*masses)(0.5) <= upper

@@ -1,0 +1,349 @@
+"""The ledger: a filter in an SQLite file that processes share, each grant one transaction.
+
+It uses SQLite's rollback journal (``journal_mode=DELETE``) and not a write-ahead log: once ``spend`` has
+returned, the entry is in the file itself, and not in a second file that a copy or a move could leave behind.
+``synchronous=EXTRA`` is FULL plus a flush of the folder once the journal is deleted, without which a power
+failure could bring the journal back and undo a grant.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import secrets
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, astuple, dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Self
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import number
+from tradeoff.errors import KindError, LedgerError, TradeOffError, file_name, shown
+from tradeoff.filters.base import Filter
+from tradeoff.filters.expost import ExPost
+from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.plan import Plan, plain
+
+# application_id of the SQLite file, and user_version: the version of its table and entries.
+_APPLICATION, _FORMAT = 0x74724F66, 3
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One granted step; the first entry, step 0, holds the unspent filter.
+
+    Parameters
+    ----------
+    step : number of the grant, from 1
+    time : time of the grant: UTC, ISO 8601
+    mechanism
+        The granted step: ``kind`` and parameters of a mechanism, or a curve, a plan or an ex-post loss. In
+        step 0 a random number that identifies this ledger, under ``ledger``.
+    totals : ``budget``, ``spent`` and ``remaining`` after the grant, in the units of the filter
+    state : state of the filter after the grant, from which it is rebuilt
+    hash
+        SHA-256 of the previous entry's hash and of everything above as JSON; the last one is the head of the
+        ledger.
+    """
+
+    step: int
+    time: str
+    mechanism: dict[str, Any]
+    totals: dict[str, Any]
+    state: dict[str, Any]
+    hash: str
+
+    @classmethod
+    def following(cls, previous: Self | None, mechanism: dict[str, Any], filter_: Filter) -> Self:
+        """Return the entry of a step that the filter has just granted."""
+        totals = {name: plain(getattr(filter_, name), repr) for name in ("budget", "spent", "remaining")}
+        time = datetime.now(UTC).isoformat(timespec="microseconds")
+        entry = cls(previous.step + 1 if previous else 0, time, mechanism, totals, filter_.state(), "")
+        return replace(entry, hash=entry.digest(previous))
+
+    def text(self) -> str:
+        """Return everything but the hash as JSON."""
+        return _json(list(astuple(self)[:-1]))
+
+    def digest(self, previous: Self | None) -> str:
+        """Return the hash of this entry after a previous one."""
+        return hashlib.sha256(((previous.hash if previous else "0" * 64) + self.text()).encode()).hexdigest()
+
+
+class Ledger:
+    """A filter on disk: processes that share it can never overspend together, and no crash undoes a grant.
+
+    ``spend`` is one transaction that is on disk before it returns. A process killed before that was granted
+    nothing; killed after, its grant stays. In between the entry may be there although ``spend`` did not
+    return: paid and not used. Every entry includes the hash of the one before. Anybody who can write the file
+    can also write a new chain, so keep the ``head`` where others cannot write and give it to ``verify``, or
+    to ``spend``. Keep a ledger on a local disk. A copy of the file is a second budget. ``LedgerError`` is
+    raised if there is no such file, it cannot be opened, has a second hard link, or is not a ledger.
+
+    Parameters
+    ----------
+    path : file made by ``Ledger.create``
+    wait : seconds to wait for other processes before giving up, in [0, 1e6]
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tradeoff.filters import GDPFilter, Ledger
+    >>> from tradeoff.mechanisms import Gaussian
+    >>> path = Path(tempfile.mkdtemp()) / "budget.ledger"
+    >>> ledger = Ledger.create(path, GDPFilter(1))
+    >>> entry = ledger.spend(Gaussian(noise_multiplier=2))
+    >>> Ledger(path).steps, ledger.would_exceed(Gaussian(noise_multiplier=1)), ledger.verify() == entry.hash
+    (1, True, True)
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, wait: float = 60.0) -> None:
+        self._path, self._wait = file_name(path).absolute(), number("wait", wait, 0, 1e6)
+        self.last  # noqa: B018 - refuse a file that cannot be read
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], filter: Filter) -> Self:  # noqa: A002 - the name of the thing
+        """Put an unspent filter into a file that does not exist yet, and return its ledger."""
+        if not isinstance(filter, Filter) or filter.steps:
+            raise KindError(f"filter must be an unspent filter, such as GDPFilter(1), got {shown(filter)}")
+        entry = Entry.following(None, {"ledger": secrets.token_hex(16)}, filter)
+        with _new_file(file_name(path).absolute()) as db:
+            db.executescript(
+                "PRAGMA synchronous=EXTRA; BEGIN;"
+                f"PRAGMA application_id={_APPLICATION}; PRAGMA user_version={_FORMAT};"
+                "CREATE TABLE entries (step INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)"
+            )
+            _insert(db, entry)
+        return cls(path)
+
+    def would_exceed(self, step: Any) -> bool:
+        """Return whether ``spend(step)`` would be refused now; another process may spend first."""
+        return self.filter.would_exceed(step)
+
+    def spend(self, step: Any, *, head: str | None = None) -> Entry:
+        """Grant a step and record it, or refuse it as the filter does and record nothing.
+
+        Parameters
+        ----------
+        step : any step of the filter: a curve, a mechanism, a plan, an ex-post loss
+        head : the head that the ledger must have; otherwise nothing is granted
+
+        Returns
+        -------
+        Entry
+            The entry, on disk; its ``hash`` is the new head.
+        """
+        self.would_exceed(step)  # computes the cost, which is cached, before other processes have to wait
+        with self._open(write=True) as db:
+            last = _last(db)
+            if head is not None and last.hash != head.strip().lower():
+                raise LedgerError(f"head must be {head}, got {last.hash}; nothing was granted")
+            filter_ = Filter.from_state(last.state)
+            filter_.spend(step)
+            entry = Entry.following(last, describe_step(step), filter_)
+            _insert(db, entry)
+        return entry
+
+    @property
+    def filter(self) -> Filter:
+        """The filter as it is now, in memory; spending from it does not touch the ledger."""
+        return Filter.from_state(self.last.state)
+
+    @property
+    def spent(self) -> Any:
+        """Sum over the granted steps, rounded up."""
+        return self.filter.spent
+
+    @property
+    def remaining(self) -> Any:
+        """Largest amount that one more step may cost, rounded down."""
+        return self.filter.remaining
+
+    @property
+    def budget(self) -> Any:
+        """Budget in the units of the filter."""
+        return self.filter.budget
+
+    @property
+    def steps(self) -> int:
+        """Number of granted steps."""
+        return self.last.step
+
+    def guarantee(self) -> TradeOff:
+        """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound."""
+        return self.filter.guarantee()
+
+    @property
+    def last(self) -> Entry:
+        """The last entry, checked against its hash."""
+        with self._open() as db:
+            return _last(db)
+
+    @property
+    def identity(self) -> str:
+        """Hash of the first entry, which holds a random number: a ledger shares it with its copies alone."""
+        return self.entries()[0].hash
+
+    @property
+    def head(self) -> str:
+        """Hash of the last entry, which depends on all entries before."""
+        return self.last.hash
+
+    def entries(self) -> list[Entry]:
+        """Return all entries, the first one first, with the chain checked."""
+        with self._open() as db:
+            return _entries(db, -1)
+
+    def verify(self, head: str | None = None) -> str:
+        """Check every entry and the file that holds them; return the head now.
+
+        Without a head known from before, a file restored to an earlier state goes unnoticed.
+        """
+        with self._open() as db:
+            (problem,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+        if problem != "ok":
+            raise LedgerError(f"{self._path}: the file is damaged: {problem}; restore a backup")
+        hashes = [entry.hash for entry in self.entries()]
+        if head is not None and head.strip().lower() not in hashes:
+            raise LedgerError(
+                f"{self._path}: no entry has the head {head}: entries were cut off or rewritten after it"
+            )
+        return hashes[-1]
+
+    def backup(self, path: str | os.PathLike[str]) -> str:
+        """Write a checked copy to a new file, while others go on spending; return its head.
+
+        The copy is a second budget: never spend from both.
+        """
+        self.verify()
+        with self._open() as db, _new_file(file_name(path).absolute()) as copy:
+            db.backup(copy)
+        return type(self)(path).head
+
+    def to_json(self, file: IO[str] | None = None) -> str:
+        """Return all entries as a JSON array of objects; write it to an open text file if one is given."""
+        text = json.dumps([asdict(entry) for entry in self.entries()], indent=2, allow_nan=False)
+        if file is not None:
+            file.write(text)
+        return text
+
+    def to_csv(self, file: IO[str] | None = None) -> str:
+        """Return all entries as CSV with a header, tables as JSON; write it to an open text file if given."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(each.name for each in fields(Entry))
+        for entry in self.entries():
+            writer.writerow(_json(each) if isinstance(each, dict) else each for each in astuple(entry))
+        if file is not None:
+            file.write(text.getvalue())
+        return text.getvalue()
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self._path)!r}): {self.filter!r}"
+
+    @contextmanager
+    def _open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        """Open the file for one transaction, committed if the block ends without an error.
+
+        Every use opens it anew, so that threads and forks share nothing.
+        """
+        with _translate_errors(self._path):
+            status = self._path.stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise LedgerError("a ledger must be a regular file")
+            if status.st_nlink > 1:  # SQLite finds the journal by the name of the file
+                raise LedgerError("a ledger must have one hard link, got several; remove all names but one")
+            # Readers need to write only where a killed process left a journal to roll back.
+            uri = f"{self._path.as_uri()}?mode={'rw' if os.access(self._path, os.W_OK) else 'ro'}"
+            with closing(sqlite3.connect(uri, uri=True, timeout=self._wait, isolation_level=None)) as db:
+                db.execute("PRAGMA synchronous = EXTRA")
+                db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                names = "application_id", "user_version"
+                ids = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+                if ids != [_APPLICATION, _FORMAT]:
+                    raise LedgerError("the file is not a ledger, or one of another version of tradeoff")
+                yield db
+                db.execute("COMMIT")  # closing without it rolls back
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a new file, readable by its owner alone, for one transaction; remove it if the block fails."""
+    with _translate_errors(path):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            with closing(sqlite3.connect(path, isolation_level=None)) as db:
+                yield db
+                if db.in_transaction:
+                    db.execute("COMMIT")
+        except BaseException:
+            path.unlink()
+            raise
+
+
+@contextmanager
+def _translate_errors(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite and of the system into a LedgerError that names the file."""
+    try:
+        yield
+    except LedgerError as error:
+        raise LedgerError(f"{path}: {error}") from error
+    except FileExistsError as error:
+        raise LedgerError(f"{path}: the file exists already; a ledger is never overwritten") from error
+    except FileNotFoundError as error:
+        raise LedgerError(f"{path}: no such file or folder; Ledger.create makes a new ledger") from error
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LedgerError(f"{path}: {reason}; nothing was granted") from error
+
+
+def _insert(db: sqlite3.Connection, entry: Entry) -> None:
+    db.execute("INSERT INTO entries VALUES (?, ?, ?)", (entry.step, entry.text(), entry.hash))
+
+
+def _last(db: sqlite3.Connection) -> Entry:
+    return _entries(db, 2)[-1]
+
+
+def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
+    """Return the last entries (-1: all), each checked against the one before, the oldest if it is step 0."""
+    entries: list[Entry] = []
+    query = "SELECT * FROM (SELECT * FROM entries ORDER BY step DESC LIMIT ?) ORDER BY step"
+    for step, text, digest in db.execute(query, (limit,)):
+        try:
+            entry = Entry(*json.loads(text), digest)  # type: ignore[call-arg]
+            previous = entries[-1] if entries else None
+            chained = digest == entry.digest(previous) or (previous is None and step > 0 and limit > 0)
+            valid = chained and step == entry.step == Filter.from_state(entry.state).steps
+        except (TradeOffError, TypeError, ValueError) as error:
+            raise LedgerError(f"entry {step} cannot be read by this version of tradeoff ({error})") from error
+        if not valid:
+            raise LedgerError(f"entry {step} was edited or is out of place; restore a backup")
+        entries.append(entry)
+    if not entries:
+        raise LedgerError("the ledger has no entries")
+    return entries
+
+
+def describe_step(step: object) -> dict[str, Any]:
+    """Return plain data that describes a step.
+
+    >>> from tradeoff.mechanisms import Gaussian
+    >>> describe_step(Gaussian(noise_multiplier=10))
+    {'kind': 'gaussian', 'noise_multiplier': 10.0}
+    """
+    if isinstance(step, Plan | Mechanism):
+        return dict(plain(step, repr))
+    return {"ex-post": asdict(step)} if isinstance(step, ExPost) else {"curve": repr(step)}
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)

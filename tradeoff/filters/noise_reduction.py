@@ -1,0 +1,479 @@
+"""Noise reduction: one answer refined until it is good enough, for the price of the last release."""
+# ruff: noqa: A002 - the parameter is a filter
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate, pairwise, repeat, takewhile
+from operator import truediv
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.curves.parameters import number, reals
+from tradeoff.errors import DomainError, KindError, shown
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.filters.base import ThreadSafe
+from tradeoff.filters.expost import ExPost
+from tradeoff.filters.gdp import GDPFilter
+from tradeoff.filters.individual import IndividualGDPFilter
+from tradeoff.filters.zcdp import RhoFilter
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import log, log1p, sqrt
+from tradeoff.intervals.rounding import Array
+
+Seed = np.random.Generator | int | None
+
+_TIMES = 1e-18, 1e18  # range of variances: the squares of scales from 1e-9 to 1e9
+_SCALES = 1e-9, 1e9  # range of sensitivities and of epsilons
+
+
+class Charged(Protocol):
+    """Object that grants a step or raises: a filter, or a ledger that keeps one on disk."""
+
+    def spend(self, step: Any) -> Any: ...
+
+
+class Boundary(Protocol):
+    """A function psi(t) in nats, rounded up, with P(L(t) >= psi(t) for some t > 0) <= delta, falling in t."""
+
+    delta: float
+
+    def __call__(self, time: float, sensitivity: float = 1.0) -> float: ...
+
+
+@dataclass(frozen=True)
+class LinearBoundary:
+    """Stay below the line a t + b but for delta = e^(-2ab): psi(t) = (Delta/t)(Delta/2 + b) + Delta a.
+
+    L(t) = d^2/(2t) + (d/t) W_t for neighbours at distance d; it reaches psi only where W_t >= t psi/d - d/2,
+    which grows as d falls, so the sensitivity Delta is the worst distance. The crossing probability e^(-2ab)
+    of a line is exact for all t > 0 (Doob); a = sqrt(ln(1/delta)/(2 t*)) minimises psi(t*) (Whitehouse,
+    Ramdas, Wu, Rogers 2022, Brownian noise reduction). With mu = Delta/sqrt(t) and s = sqrt(t/t*), psi(t) =
+    mu^2/2 + mu sqrt(ln(1/delta)/2) (s + 1/s).
+
+    Parameters
+    ----------
+    delta : probability that the loss passes the boundary at any time, in (0, 1)
+    time : variance t* at which the boundary is tightest, in [1e-18, 1e18], in squared units of the query
+
+    Examples
+    --------
+    >>> psi = LinearBoundary(delta=1e-6, time=100.0)
+    >>> round(psi(100.0), 4), round(psi(400.0), 4)
+    (0.5307, 0.3298)
+    """
+
+    delta: float
+    time: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", number("delta", self.delta, 0, 1, open_low=True, open_high=True))
+        object.__setattr__(self, "time", number("time", self.time, *_TIMES))
+
+    def __call__(self, time: float, sensitivity: float = 1.0) -> float:
+        """Return psi(t) in nats, rounded up."""
+        mu = sqrt(_gaussian_cost(time, sensitivity))
+        s = sqrt(Bounds.of(float(time)) / self.time)
+        return float((mu * mu / 2 + mu * sqrt(-log(self.delta) / 2) * (s + 1 / s)).upper)
+
+
+@dataclass(frozen=True)
+class MixtureBoundary:
+    """A normal mixture of lines: psi(t) = Delta^2/(2t) + (Delta/t) sqrt(2 (t + r) ln(sqrt((t + r)/r)/delta)).
+
+    Ville's inequality for exp(lambda W_t - lambda^2 t/2) averaged over lambda ~ N(0, 1/r) (Robbins 1970). It
+    stays tight over a much wider range of t than a line.
+
+    Parameters
+    ----------
+    delta : probability that the loss passes the boundary at any time, in (0, 1)
+    r : variance about which the boundary is tight, in [1e-18, 1e18], in squared units of the query
+
+    Examples
+    --------
+    >>> psi = MixtureBoundary(delta=1e-6, r=100.0)
+    >>> round(psi(100.0), 4), round(psi(400.0), 4)
+    (0.7577, 0.3035)
+    """
+
+    delta: float
+    r: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", number("delta", self.delta, 0, 1, open_low=True, open_high=True))
+        object.__setattr__(self, "r", number("r", self.r, *_TIMES))
+
+    def __call__(self, time: float, sensitivity: float = 1.0) -> float:
+        """Return psi(t) in nats, rounded up."""
+        mu = sqrt(_gaussian_cost(time, sensitivity))
+        u = Bounds.of(float(time)) / self.r
+        return float((mu * mu / 2 + mu * sqrt(2 * (1 + 1 / u) * (log1p(u) / 2 - log(self.delta)))).upper)
+
+
+def _gaussian_cost(time: float, sensitivity: float) -> Bounds:
+    """Bound mu^2 = Delta^2/t, the cost of a release of variance t."""
+    time, sensitivity = number("time", time, *_TIMES), number("sensitivity", sensitivity, *_SCALES)
+    return Bounds.of(sensitivity) ** 2 / time
+
+
+@dataclass(frozen=True)
+class Release:
+    """One released value, and the number it is to be kept with.
+
+    Parameters
+    ----------
+    value, level : a float or a read-only array, and the variance or epsilon it was drawn at
+    spent : cost of this and all earlier values of the session together, ``Gaussian(mu)`` or ``ExPost``
+    """
+
+    value: Any
+    level: float
+    spent: Any
+
+
+class NoiseReduction(ThreadSafe, ABC):
+    """Session that refines the answer of one query: every further value is paid before it is drawn.
+
+    The public attributes of a session, its ``repr`` and its errors do not contain the true value; code that
+    runs in the process can read it in memory. Two sessions that continue from the same noise would reveal it
+    for a fraction of its cost: copies and pickles are refused, and so is refining in a forked child. Threads
+    may share a session.
+    """
+
+    def __init__(self, value: ArrayLike, sensitivity: float, charged: Charged | None, rng: Seed) -> None:
+        super().__init__()
+        grants = hasattr(charged, "spend") and not isinstance(charged, type | IndividualGDPFilter)
+        if not (charged is None or grants):  # an IndividualGDPFilter leaves out records, and refuses nothing
+            raise KindError(f"filter must be a filter, a ledger or None, got {shown(charged)}")
+        try:
+            self._true = np.array(reals("value", value))
+        except DomainError:  # its message contains the value
+            raise DomainError("value must be an array of real numbers") from None
+        if not np.all(np.abs(self._true) <= 1e300):  # NaN fails too
+            raise DomainError("value must be within 1e300 of 0; clip it to a public range first")
+        self._sensitivity = number("sensitivity", sensitivity, *_SCALES)
+        try:
+            self._rng = np.random.default_rng(rng)
+        except (TypeError, ValueError) as error:
+            raise DomainError(f"rng must be a numpy.random.Generator or a seed, got {shown(rng)}") from error
+        self._filter, self._process = charged, os.getpid()
+        self._noise: Array = np.zeros_like(self._true)  # of the last release
+        self._releases: tuple[Release, ...] = ()
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """All released values, the latest last."""
+        return self._releases
+
+    @property
+    def spent(self) -> Any:
+        """Cost of the session so far; None before the first release."""
+        return self._releases[-1].spent if self._releases else None
+
+    @abstractmethod
+    def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
+        """Return the cost of the next level, and of all levels including it; raise if it cannot be next."""
+
+    @abstractmethod
+    def _draw(self, level: float) -> Array:
+        """Return the noise of the next level, given that of the last release."""
+
+    def refine(self, level: float) -> Release:
+        """Pay for the next level, then draw its value and return it with the cost so far.
+
+        If the filter raises ``BudgetExceeded``, nothing is paid and nothing drawn, and earlier releases stay
+        valid.
+
+        The level is the variance of the noise, below that of the last release, or epsilon, above it.
+        """
+        if os.getpid() != self._process:  # before the lock, which another thread may have held at the fork
+            raise KindError(
+                f"a {type(self).__name__} can refine only in the process that opened it, not in a fork, "
+                "which would draw the same noise; open a session here, with its own budget and generator"
+            )
+        with self._lock:
+            step, total = self._price(level)
+            if self._filter is not None:
+                self._filter.spend(step)
+            noise = self._draw(float(level))
+            drawn = np.array(self._true + noise)
+            drawn.flags.writeable = False
+            release = Release(drawn if drawn.ndim else float(drawn), float(level), total)
+            self._noise, self._releases = noise, (*self._releases, release)
+            return release
+
+    def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
+        """Refine level after level, and return the release at which a rule stopped; None if none did.
+
+        A rule that looks at the data instead of the releases (is the *true* error small enough?) leaks
+        through its answer and is not covered by the cost of the session.
+
+        Parameters
+        ----------
+        rule : Called with all releases so far, the latest last; a true result stops.
+        levels : Levels to go through.
+
+        """
+        if not callable(rule):  # before a level is paid
+            raise KindError(f"rule must be a function of the releases, got {shown(rule)}")
+        for level in levels:
+            release = self.refine(level)
+            if rule(self._releases):
+                return release
+        return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {len(self._releases)} releases, spent {self.spent}"
+
+
+class BrownianMechanism(NoiseReduction):
+    """Walk a Brownian motion back towards f(x).
+
+    All releases f(x) + B_t together cost as much as the last, mu = Delta/sqrt(t). Read in inverse time 1/t
+    the releases are Gaussian mechanisms with independent increments, chosen adaptively: the step from t to t'
+    is G_mu with mu^2 = Delta^2 (1/t' - 1/t), which telescopes (Whitehouse, Ramdas, Wu, Rogers 2022; as
+    adaptive Gaussian composition, Smith and Thakurta 2022). B_t' given B_t is the Brownian bridge from B_0 =
+    0. Noise is drawn in floating point: for research and simulation.
+
+    Parameters
+    ----------
+    value : The true answer f(x), a number or an array.
+    sensitivity : l2-sensitivity Delta of the query, in [1e-9, 1e9].
+    filter : Filter or ledger with a ``spend`` that pays. Without one the session only keeps count.
+    boundary
+        ``LinearBoundary`` or ``MixtureBoundary``: pay ex post, psi(t) with its delta. Without one: pay
+        Gaussian steps.
+    rng : ``numpy.random.Generator`` or a seed
+
+    Examples
+    --------
+    >>> session = BrownianMechanism(100.0, rng=1)
+    >>> session.run(lambda seen: seen[-1].level <= 4, levels=[64.0, 16.0, 4.0, 1.0]).spent
+    G_{0.5}
+    >>> [release.level for release in session.releases]
+    [64.0, 16.0, 4.0]
+    """
+
+    def __init__(
+        self,
+        value: ArrayLike,
+        sensitivity: float = 1.0,
+        *,
+        filter: Charged | None = None,
+        boundary: Boundary | None = None,
+        rng: Seed = None,
+    ) -> None:
+        if boundary is not None and not (callable(boundary) and hasattr(boundary, "delta")):
+            raise KindError(
+                f"boundary must be a LinearBoundary, MixtureBoundary or None, got {shown(boundary)}"
+            )
+        self._boundary = boundary
+        super().__init__(value, sensitivity, filter, rng)
+
+    def _last_time(self, time: float) -> float:
+        """Return the last time, inf before the first release; refuse a time that is not below it."""
+        last = self._releases[-1].level if self._releases else math.inf
+        if not number("time", time, *_TIMES) < last:
+            raise DomainError(f"time must be below the last time {last!r}, got {time!r}")
+        return last
+
+    def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
+        last = self._last_time(level)
+        if self._boundary is None:
+            cost = _gaussian_cost(level, self._sensitivity)
+            share = 1.0 if math.isinf(last) else (Bounds.of(last) - float(level)) / last
+            return Gaussian(sqrt(cost * share).upper), Gaussian(sqrt(cost).upper)
+        psi, delta = self._boundary(level, self._sensitivity), self._boundary.delta
+        if not self._releases:
+            return ExPost(psi, delta), ExPost(psi, delta)
+        before = self._releases[-1].spent.epsilon
+        psi = max(psi, before)  # at two times close together their roundings may change the order
+        # The boundary holds at all times at once, so its delta is paid once.
+        return ExPost((Bounds.of(psi) - before).upper, 0.0), ExPost(psi, delta)
+
+    def _draw(self, level: float) -> Array:
+        normal = self._rng.standard_normal(self._true.shape)
+        if not self._releases:
+            return math.sqrt(level) * normal
+        last = self._releases[-1].level
+        return level / last * self._noise + math.sqrt(level * (1 - level / last)) * normal
+
+
+class Doubling(BrownianMechanism):
+    """Draw fresh noise at each level: n releases f(x) + N(0, t_i) cost mu^2 = sum of Delta^2/t_i.
+
+    With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, which is
+    the cost of noise reduction: 3.41 for factor sqrt(2), 2 for 2, 1.33 for 4; but a larger factor overshoots
+    the level that was needed. Noise is drawn in floating point: for research and simulation.
+
+    Parameters
+    ----------
+    value, sensitivity, filter, rng : as for ``BrownianMechanism``
+
+    Examples
+    --------
+    >>> session = Doubling(100.0, rng=1)
+    >>> session.refine(4.0).spent, session.refine(1.0).spent
+    (G_{0.5}, G_{1.11803})
+    """
+
+    def __init__(
+        self, value: ArrayLike, sensitivity: float = 1.0, *, filter: Charged | None = None, rng: Seed = None
+    ) -> None:
+        super().__init__(value, sensitivity, filter=filter, rng=rng)
+
+    def _price(self, level: float) -> tuple[Gaussian, Gaussian]:
+        self._last_time(level)
+        cost = _gaussian_cost(level, self._sensitivity)
+        before = Bounds.of(self.spent.mu) ** 2 if self._releases else 0.0
+        return Gaussian(sqrt(cost).upper), Gaussian(sqrt(cost + before).upper)
+
+    def _draw(self, level: float) -> Array:
+        return math.sqrt(level) * self._rng.standard_normal(self._true.shape)
+
+
+class LaplaceNoiseReduction(NoiseReduction):
+    """Release f(x) + Z_j with Z_j ~ Lap(Delta/epsilon_j) at growing epsilon_j.
+
+    All of them together cost as much as the last. Each noisier value is made from the finer one alone: it
+    repeats it with probability (epsilon_j/epsilon_{j+1})^2, else it adds fresh Lap(Delta/epsilon_j). So the
+    finest release determines the loss, at most epsilon in every case: pure ex-post privacy (Koufogiannis,
+    Han, Pappas 2017; Ligett, Neel, Roth, Waggoner, Wu 2017). Noise is drawn in floating point: for research
+    and simulation.
+
+    Parameters
+    ----------
+    value : The true answer f(x), a number or an array.
+    epsilons
+        Levels epsilon_1 < ... < epsilon_k in [1e-9, 1e9], fixed before the first release. Some may be skipped
+        later.
+    sensitivity : l1-sensitivity Delta of the query, in [1e-9, 1e9].
+    filter : ``ExPostFilter`` that pays, or a ledger of one. Without it the session only keeps count.
+    rng : ``numpy.random.Generator`` or a seed
+
+    Examples
+    --------
+    >>> session = LaplaceNoiseReduction(100.0, [0.1, 0.2, 0.4], rng=1)
+    >>> session.refine(0.1).spent, session.refine(0.4).spent
+    (ExPost(epsilon=0.1, delta=0.0), ExPost(epsilon=0.4, delta=0.0))
+    """
+
+    def __init__(
+        self,
+        value: ArrayLike,
+        epsilons: Iterable[float],
+        sensitivity: float = 1.0,
+        *,
+        filter: Charged | None = None,
+        rng: Seed = None,
+    ) -> None:
+        super().__init__(value, sensitivity, filter, rng)
+        levels = [number("epsilons", each, *_SCALES) for each in epsilons]
+        if not levels or any(a >= b for a, b in pairwise(levels)):
+            raise DomainError(f"epsilons must rise, got {levels}")
+        scales = [float((Bounds.of(self._sensitivity) / level).upper) for level in levels]
+        shape = self._true.shape
+        noise = [self._rng.laplace(scale=scales[-1], size=shape)]  # the finest, then each noisier one from it
+        for coarse, fine in zip(scales[-2::-1], scales[:0:-1], strict=True):
+            repeats = self._rng.random(shape) < (fine / coarse) ** 2
+            noise.append(noise[-1] + np.where(repeats, 0.0, self._rng.laplace(scale=coarse, size=shape)))
+        self._chain = dict(zip(levels, noise[::-1], strict=True))
+
+    def _price(self, level: float) -> tuple[ExPost, ExPost]:
+        last = self._releases[-1].level if self._releases else 0.0
+        later = [each for each in self._chain if each > last]
+        if level not in later:
+            raise DomainError(f"epsilon must be one of the later levels {later}, got {shown(level)}")
+        return ExPost((Bounds.of(float(level)) - last).upper), ExPost(level)
+
+    def _draw(self, level: float) -> Array:
+        return self._chain[level]
+
+
+def geometric(start: float, factor: float) -> Iterator[float]:
+    """Return levels start, start/factor, start/factor^2, ...: each costs ``factor`` times the last.
+
+    Parameters
+    ----------
+    start, factor : first variance, in (0, inf), and ratio of neighbouring levels, in (1, inf)
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> list(islice(geometric(64.0, 4), 4))
+    [64.0, 16.0, 4.0, 1.0]
+    """
+    level = number("start", start, 0, open_low=True, open_high=True)
+    ratio = number("factor", factor, 1, open_low=True, open_high=True)
+    return takewhile(lambda each: each > 0, accumulate(repeat(ratio), truediv, initial=level))
+
+
+class _Sessions:
+    """Sessions that pay from this filter, before each reduction of their noise."""
+
+    def brownian(
+        self: Charged, value: ArrayLike, sensitivity: float = 1.0, *, rng: Seed = None
+    ) -> BrownianMechanism:
+        """Open a ``BrownianMechanism`` that pays here: mu^2 = Delta^2/T by time T, or half that in rho."""
+        return BrownianMechanism(value, sensitivity, filter=self, rng=rng)
+
+    def doubling(self: Charged, value: ArrayLike, sensitivity: float = 1.0, *, rng: Seed = None) -> Doubling:
+        """Open a ``Doubling`` session that pays here, for every level."""
+        return Doubling(value, sensitivity, filter=self, rng=rng)
+
+
+class UnifiedFilter(_Sessions, GDPFilter):
+    """Continue while sum mu_k^2 + sum Delta_j^2/T_j <= mu^2, over steps k and sessions j: it is mu-GDP.
+
+    A session in inverse time is Gaussian composition with increments chosen adaptively, so sessions and steps
+    form one adaptive sequence for the GDP filter, in whatever order they are interleaved (Rogers,
+    Samorodnitsky, Wu, Ramdas 2023, in their zCDP form; Smith, Thakurta 2022).
+
+    Parameters
+    ----------
+    mu : budget, in [0, 1e4]
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian
+    >>> budget = UnifiedFilter(1.0)
+    >>> first, second = budget.brownian(120.0, rng=1), budget.brownian(80.0, rng=2)
+    >>> first.refine(16.0).spent, second.refine(4.0).spent, first.refine(2.0).spent
+    (G_{0.25}, G_{0.5}, G_{0.707107})
+    >>> budget.spend(Gaussian(0.5))
+    >>> budget.would_exceed(Gaussian(0.001)), budget.guarantee()
+    (True, G_{1} (not exact))
+    """
+
+    kind = "unified"
+
+
+class UnifiedZCDPFilter(_Sessions, RhoFilter):
+    """Continue while sum rho_k + sum Delta_j^2/(2 T_j) <= rho, over steps k and sessions j: it is rho-zCDP.
+
+    It takes steps that are zCDP without being GDP, such as the discrete Gaussian; where all steps are
+    Gaussian, ``UnifiedFilter(sqrt(2 rho))`` grants the same ones and guarantees more (Rogers, Samorodnitsky,
+    Wu, Ramdas 2023).
+
+    Parameters
+    ----------
+    rho, delta : budgets, as for ``RhoFilter``
+
+    Examples
+    --------
+    >>> from tradeoff.mechanisms import DiscreteGaussian
+    >>> budget = UnifiedZCDPFilter(0.5)
+    >>> budget.spend(DiscreteGaussian(sigma=2))
+    >>> budget.brownian(80.0, rng=1).refine(4.0).spent
+    G_{0.5}
+    >>> round(budget.spent.rho, 12)
+    0.25
+    """
+
+    kind = "unified-zcdp"

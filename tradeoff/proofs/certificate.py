@@ -1,0 +1,111 @@
+"""The certificate: bounds on one number and the laws from which they are proved. Nothing but data.
+
+A factor is ``{"law": description, "count": rounds}``; ``verify.laws`` lists the kinds of laws and their keys.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tradeoff.errors import DomainError, file_name, shown
+
+Description = dict[str, Any]
+Question = Literal["delta", "epsilon", "beta"]
+Orders = Literal["one", "both"]
+
+FORMAT = 5  # of the text
+_MAX_SIZE = 2**26  # bytes of a file; a certificate has some 500
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bounds on one number of a product of laws, which ``verify`` proves from the laws alone.
+
+    Parameters
+    ----------
+    question, at
+        ``delta`` at an epsilon in nats, ``epsilon`` at a delta, or ``beta`` at a type I error.
+    lower, upper
+        The bounds, in nats for epsilon; an infinite one is no claim.
+    orders
+        ``"one"``: P against Q as listed; ``"both"``: the guarantee for both orders of the pair.
+    factors
+        Laws of L by their parameters, with multiplicities.
+    losses
+        Losses at which delta is enclosed to bound beta: a hint, which no bound rests on.
+    """
+
+    question: Question
+    at: float
+    lower: float
+    upper: float
+    orders: Orders
+    factors: tuple[Description, ...]
+    losses: tuple[float, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON; floats keep every bit, infinities are written as in JavaScript."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read the text that ``to_json`` returned.
+
+        Raises
+        ------
+        DomainError
+            If the text is not a certificate of the current format.
+        """
+        try:
+            content = json.loads(text)
+            if not isinstance(content, dict):
+                raise DomainError(
+                    f"the text is no certificate: it must be a JSON object, got {shown(content)}"
+                )
+            if (known := content.pop("format", None)) != FORMAT:
+                raise DomainError(f"format must be {FORMAT}, got {shown(known)}; certify again")
+            lists = {name: tuple(content[name]) for name in ("factors", "losses")}
+            return cls(**content | lists)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            if isinstance(error, DomainError):
+                raise
+            raise DomainError(f"the text is no certificate: {error!r}") from error
+
+    def __str__(self) -> str:
+        order = "both orders" if self.orders == "both" else "one order"
+        laws = " and ".join(f"{each['count']} x {describe(each['law'])}" for each in self.factors)
+        return f"{self.lower!r} <= {self.question}({self.at!r}) <= {self.upper!r} for {order} of {laws}"
+
+
+def describe(law: Description) -> str:
+    """Return a law as it is read by people; lists are shortened."""
+    inner = [f"{k}={describe(v) if isinstance(v, dict) else shown(v)}" for k, v in law.items() if k != "kind"]
+    return f"{law['kind']}({', '.join(inner)})"
+
+
+def read_certificates(path: str | Path) -> list[Certificate]:
+    """Read a regular file of at most 64 MiB with a certificate, or a list of them; else ``DomainError``."""
+    file = file_name(path)
+    try:
+        if not file.is_file():  # a pipe would block
+            raise DomainError(f"{path} must be a regular file")
+        if (size := file.stat().st_size) > _MAX_SIZE:
+            raise DomainError(f"{path} must have at most {_MAX_SIZE} bytes, got {size}")
+        return parse_certificates(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DomainError(f"{path} cannot be read: {error}") from error
+
+
+def parse_certificates(text: str) -> list[Certificate]:
+    """Return the certificates of a text that holds one, or a list of them."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"the text is no certificate: {error}") from error
+    entries = content if isinstance(content, list) else [content]
+    if not entries:  # an empty list would prove nothing
+        raise DomainError("the text is no certificate: it is an empty list")
+    return [Certificate.from_json(json.dumps(each)) for each in entries]

@@ -1,0 +1,179 @@
+"""Certificates of answers: the bounds of the engines, widened where the verifier proves less."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import get_args
+
+from scipy.optimize import minimize_scalar
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import number
+from tradeoff.curves.tensor import law_pair
+from tradeoff.errors import (
+    DomainError,
+    KindError,
+    NoClosedForm,
+    PrecisionError,
+    SymbolError,
+    VerificationError,
+    shown,
+)
+from tradeoff.operators.symmetrise import Envelope
+from tradeoff.proofs.certificate import Certificate, Description, Orders, Question
+from tradeoff.proofs.verify.verifier import EFFORTS, Profile, examine
+
+_GOAL = 1e-6  # width below which no more effort is made
+_ROUNDS = 6  # times that bounds are widened for one effort
+_ULPS = 2.0**-50  # least relative change of a delta, and of a bound
+_REMEDY = "certify curve.lower and curve.upper, which are polygons"
+_DISAGREES = 1e-9  # relative contradiction of engine and verifier that is an error, not rounding
+_SPACINGS = (1e-9, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)  # between the losses of a bound on beta, in nats
+
+
+def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None = None) -> Certificate:
+    """Return bounds on one answer that ``verify`` proves from the certificate alone.
+
+    Parameters
+    ----------
+    curve
+        A product of laws: Gaussian, Laplace, pure and approximate DP, finite laws, discrete Gaussian and
+        Laplace, mixtures of normal laws with an increasing ratio, and these subsampled, reversed or mixed.
+        Its envelope for both orders (``symmetrise(assume="either-order")``, ``Plan.guarantee``) as well.
+    question
+        ``"delta"``, ``"epsilon"`` or ``"beta"``.
+    at
+        The epsilon in nats, the delta or the type I error.
+    tol
+        Width that the bounds must reach: absolute for epsilon, relative for delta and beta.
+
+    Returns
+    -------
+    Certificate
+        The bounds of the engines where the verifier proves them, or wider ones that it does prove.
+
+    Raises
+    ------
+    NoClosedForm
+        If the curve is not such a product; certify ``curve.lower`` or ``curve.upper``.
+    PrecisionError
+        If ``tol`` is not reached; ``reachable`` is the width that is.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> certificate = to.certify(to.subsample(to.Gaussian(1), 0.01) ** 1000, "epsilon", 1e-5)
+    >>> round(certificate.upper, 8)
+    1.82823667
+    """
+    value = _checked(curve, question, at)
+    if tol is not None:
+        number("tol", tol, 0.0, open_low=True, open_high=True)
+    orders: Orders = "both" if isinstance(curve, Envelope) else "one"
+    factors = describe_factors(curve.operands[0] if isinstance(curve, Envelope) else curve)
+    ask = curve.bounds if question == "beta" else getattr(curve.bounds, question)
+    low, high = ask(value, tol=tol)
+    claim = Certificate(question, value, float(low), float(high), orders, factors)
+    best, goal = None, _GOAL if tol is None else tol
+    for made in _attempts(curve, claim):
+        best = made if best is None or width(made) < width(best) else best
+        if width(best) <= goal or (made.lower, made.upper) == (claim.lower, claim.upper):
+            return best
+    if best is None:
+        raise NoClosedForm(f"the verifier proves no bounds on {question} of {shown(curve)}; {_REMEDY}")
+    if tol is not None:
+        raise PrecisionError(f"tol = {tol:g} not reached; reachable here: {width(best):.3g}", width(best))
+    return best
+
+
+def _checked(curve: TradeOff, question: str, at: object) -> float:
+    """Return ``at`` as a float if the question can be certified of the curve."""
+    if not isinstance(curve, TradeOff):
+        raise KindError(f"curve must be a trade-off function, got {shown(curve)}; use .guarantee() of a plan")
+    if curve.free_symbols:
+        raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
+    if curve.assumptions:
+        assumed = "; ".join(curve.assumptions)
+        raise NoClosedForm(f"{curve!r} has assumptions that cannot be certified: {assumed}; use its bounds")
+    if question not in get_args(Question):
+        raise DomainError(f"question must be one of {', '.join(get_args(Question))}, got {question!r}")
+    low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
+    value = number("at", at, low, high, open_low=True, open_high=True)
+    if question == "epsilon" and value <= curve.q_plus * (1 + 8 * _ULPS):
+        raise DomainError(f"at must be above the mass at infinity {curve.q_plus!r}, got {value!r}")
+    return value
+
+
+def describe_factors(curve: TradeOff) -> tuple[Description, ...]:
+    """Return the laws of a product by their parameters, or raise ``NoClosedForm``."""
+    factors = []
+    for factor, n in curve.factors.items():
+        low, high, count = law_pair(factor, n)
+        if low is not high:
+            raise NoClosedForm(f"{shown(factor)} has no law that certify describes; {_REMEDY}")
+        factors.append(low.described(count))
+    return tuple(factors)
+
+
+def _attempts(curve: TradeOff, claim: Certificate) -> Iterator[Certificate]:
+    """Yield certificates that the verifier proves, with more effort each time."""
+    for effort in range(len(EFFORTS)):
+        try:
+            losses = _choose_losses(claim, effort) if claim.question == "beta" else ()
+            made = _widened(curve, replace(claim, losses=losses), effort)
+        except VerificationError as error:
+            if error.term not in {"claim", "laws"}:  # limits of the verifier
+                raise
+            continue
+        if made is not None and (made.lower > 0 or made.upper < 1 or claim.question == "epsilon"):
+            yield made
+
+
+def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | None:
+    """Return the claim, widened until the verifier proves it with this effort; None if that fails."""
+    share = _ULPS
+    for _ in range(_ROUNDS):
+        checks = examine(claim, effort)
+        for check in checks:
+            slack = _DISAGREES * max(abs(check.lower), abs(check.upper))
+            if replace(check, recorded=check.recorded + (slack if check.side == "<=" else -slack)).refuted:
+                raise VerificationError(
+                    f"the engines and the verifier disagree: {check}; report it", "engine"
+                )
+        if all(check.proved for check in checks):
+            return claim
+        if claim.question != "epsilon":
+            low, high = checks[0].lower, checks[1].upper
+            claim = replace(claim, lower=min(claim.lower, low), upper=max(claim.upper, high))
+            continue
+        share = 4 * max(share, *((check.upper - check.lower) / claim.at for check in checks))
+        if share >= 1:
+            return None
+        more, less = (curve.bounds.epsilon(claim.at * (1 + sign * share)) for sign in (1, -1))
+        room = _ULPS * (1 + abs(claim.upper))
+        low, high = min(claim.lower, float(more.lower)), max(claim.upper, float(less.upper))
+        claim = replace(claim, lower=low - room, upper=high + room)
+    return None
+
+
+def _choose_losses(claim: Certificate, effort: int) -> tuple[float, ...]:
+    """Return losses about the supremum of 1 - delta(x) - e^x alpha that bound beta closely."""
+    coarse, profile, alpha = Profile(claim, 0), Profile(claim, effort), claim.at
+
+    def gap(x: float) -> float:
+        return math.exp(x) * alpha - float(coarse.at(x).rest.mid())
+
+    ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)
+    x = float(minimize_scalar(gap, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)
+    x = min([x, *profile.kinks(x)], key=gap)
+    candidates = [tuple(x + k * spacing for k in (-2, -1, 0, 1, 2)) for spacing in _SPACINGS]
+    return min(candidates, key=lambda losses: float(profile.beta(alpha, losses).rad()))
+
+
+def width(certificate: Certificate) -> float:
+    """Return the width of the bounds: absolute for epsilon, else relative to the upper bound."""
+    difference = certificate.upper - certificate.lower
+    relative = certificate.question != "epsilon" and certificate.upper > 0
+    return difference / certificate.upper if relative else difference

@@ -1,0 +1,184 @@
+"""Laws of the privacy loss rebuilt from their descriptions, as parts in ball arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any
+
+from flint import arb, ctx, fmpq
+
+from tradeoff.proofs.certificate import Description
+from tradeoff.proofs.verify.parts import MAX_ATOMS, Atoms, Bell, Pair, Part, Slab
+from tradeoff.proofs.verify.report import require
+
+Law = tuple[Part, ...]
+
+_MASS_TOLERANCE = 2.0**-20  # by which masses that are written as logarithms may miss a total of 1
+_WEIGHT_TOLERANCE = 2.0**-50  # by which the weights of a mixture may miss 1, for each of them
+_MAX_NESTING = 16  # laws inside laws
+
+
+def read_law(description: Description, depth: int = 0) -> Law:
+    """Return the law of a description, in the precision of the context; no key may be left unread."""
+    kind = description["kind"]
+    require("law", kind in _LAWS, f"kind must be one of {', '.join(_LAWS)}, got {kind!r}")
+    require("law", depth < _MAX_NESTING, f"laws must be nested at most {_MAX_NESTING} deep")
+    make, keys = _LAWS[kind]
+    require("law", description.keys() <= {"kind", *keys}, f"{kind} has unknown keys: {sorted(description)}")
+    return make(description, depth + 1)
+
+
+def infinite_mass(parts: Law) -> arb:
+    """Return Q(L = inf)."""
+    pairs = [pair for part in parts if isinstance(part, Atoms) for pair in zip(part.p, part.q, strict=True)]
+    return sum((q for p, q in pairs if p.is_zero()), arb(0))
+
+
+def real(number: Any, name: str, low: float = -math.inf) -> arb:
+    """Return a finite number above ``low``."""
+    finite = type(number) in {int, float} and math.isfinite(number) and number > low
+    require(name, finite, f"must be a finite number above {low:g}, got {number!r}")
+    return arb(number)
+
+
+def _rational(text: Any) -> arb:
+    value = Fraction(text)
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def gaussian_square(description: Description) -> arb | None:
+    """Return the square of mu of a Gaussian in either order, or None of another law."""
+    while description["kind"] == "reversed":
+        description = description["base"]
+    if description["kind"] != "gaussian":
+        return None
+    require(
+        "mu", description.keys() in ({"kind", "mu"}, {"kind", "square"}), "must be given once, or its square"
+    )
+    square = (
+        real(description["mu"], "mu", 0.0) ** 2 if "mu" in description else _rational(description["square"])
+    )
+    require("square", square > 0, f"must be positive, got {description!r}")
+    return square
+
+
+def _gaussian(description: Description, _depth: int) -> Law:
+    square = gaussian_square(description)
+    assert square is not None  # noqa: S101 - by its kind
+    return (Bell((arb(1), arb(0)), (arb(0), arb(1)), rising=True, means=(arb(0), square.sqrt())),)
+
+
+def _mixtures(description: Description, _depth: int) -> Law:
+    m, p, q = ([Fraction(text) for text in description[name]] for name in ("means", "p", "q"))
+    require("means", all(a < b for a, b in pairwise(m)) and len(m) > 1, "must increase")
+    for name, side in (("p", p), ("q", q)):
+        require(name, min(side) >= 0 and sum(side) == 1 and len(side) == len(m), "must be weights of sum 1")
+    turns = [q[j] * p[i] - q[i] * p[j] for i, j in combinations(range(len(m)), 2)]
+    require("means", min(turns) >= 0, "the ratio of the weights must increase")
+    return (Bell(tuple(map(_rational, p)), tuple(map(_rational, q)), True, tuple(map(_rational, m))),)
+
+
+def _laplace(description: Description, _depth: int) -> Law:
+    e = real(description["epsilon"], "epsilon", 0.0)
+    far = (-e).exp() / 2
+    slab = Slab((arb(1), arb(0)), (arb(0), arb(1)), True, e)
+    return Atoms((arb(1) / 2, far), (far, arb(1) / 2)), slab
+
+
+def _response(description: Description, _depth: int) -> Law:
+    far = (-real(description["epsilon"], "epsilon", 0.0)).exp()
+    near = 1 / (1 + far)
+    return (Atoms((near, far * near), (far * near, near)),)
+
+
+def _discrete_gaussian(description: Description, _depth: int) -> Law:
+    sigma, shift = real(description["sigma"], "sigma", 0.0), description["shift"]
+    require("shift", type(shift) is int and shift > 0, f"must be a positive integer, got {shift!r}")
+    reach = math.ceil(float(sigma) * math.sqrt(1.4 * ctx.prec)) + 1  # deviations beyond which 2^-prec lies
+    require(
+        "sigma",
+        reach + shift < MAX_ATOMS // 2,
+        f"integer noise of {2 * reach} atoms is more than {MAX_ATOMS}",
+    )
+    terms = [(-((arb(k) / sigma) ** 2) / 2).exp() for k in range(reach + shift + 1)]
+    ratio = (-reach / sigma**2).exp()
+    rest = arb(0).union(2 * terms[reach] * ratio / (1 - ratio))
+    total = terms[0] + 2 * sum(terms[1 : reach + 1], arb(0)) + rest
+    each = [terms[abs(k)] / total for k in range(-reach - shift, reach + shift + 1)]
+    return (Atoms(tuple(each[shift:]), tuple(each[:-shift]), (rest / total).upper()),)
+
+
+def _atoms(description: Description, _depth: int) -> Law:
+    """Return atoms by log_p and the loss, whose masses are divided by their sums under P and under Q."""
+    p_minus, q_plus = (real(description[name], name) for name in ("p_minus", "q_plus"))
+    require("q_plus", p_minus >= 0 and q_plus >= 0, "masses at infinity must not be negative")
+    p, q = [p_minus, arb(0)], [arb(0), q_plus]
+    for written, at in zip(description["log_p"], description["loss"], strict=True):
+        log_p = real(written, "log_p")
+        p, q = [*p, log_p.exp()], [*q, (log_p + real(at, "loss")).exp()]
+    for name, side in (("log_p", p), ("loss", q)):
+        off = float(abs(sum(side, arb(0)) - 1).upper())
+        require(name, off <= _MASS_TOLERANCE, f"masses must add to 1, and miss it by {off!r}")
+    return (Atoms(_shares(p), _shares(q)),)
+
+
+def _shares(masses: Sequence[arb]) -> tuple[arb, ...]:
+    total = sum(masses, arb(0))
+    return tuple(mass / total for mass in masses)
+
+
+def _masses(description: Description, _depth: int) -> Law:
+    for side in ("p", "q"):
+        each = [Fraction(mass) for mass in description[side]]
+        require(side, min(each) >= 0 and sum(each) == 1, "must be masses of sum 1")
+    pairs = [(_rational(a), _rational(b)) for a, b in zip(description["p"], description["q"], strict=True)]
+    p, q = zip(*pairs, strict=True)
+    return (Atoms(p, q),)
+
+
+def _subsampled(description: Description, depth: int) -> Law:
+    r = real(description["p"], "p", 0.0)
+    require("p", r <= 1, f"must be in (0, 1], got {description['p']!r}")
+
+    def change(a: arb, b: arb) -> Pair:
+        return a, (1 - r) * a + r * b
+
+    return tuple(part.changed(change) for part in read_law(description["base"], depth))
+
+
+def _reversed(description: Description, depth: int) -> Law:
+    return tuple(part.turned() for part in read_law(description["base"], depth))
+
+
+def _mixed(description: Description, depth: int) -> Law:
+    weights = [real(weight, "parts", 0.0) for weight, _ in description["parts"]]
+    off = float(abs(sum(weights, arb(0)) - 1))
+    require(
+        "parts", off <= len(weights) * _WEIGHT_TOLERANCE, f"weights must add to 1, and miss it by {off!r}"
+    )
+    parts: list[Part] = []
+    for weight, (_, law) in zip(_shares(weights), description["parts"], strict=True):
+
+        def change(a: arb, b: arb, weight: arb = weight) -> Pair:
+            return weight * a, weight * b
+
+        parts += [part.changed(change) for part in read_law(law, depth)]
+    return tuple(parts)
+
+
+# The reader of each kind of law, and the keys that it reads.
+_LAWS: dict[str, tuple[Callable[[Description, int], Law], tuple[str, ...]]] = {
+    "gaussian": (_gaussian, ("mu", "square")),
+    "gaussian mixtures": (_mixtures, ("means", "p", "q")),
+    "laplace": (_laplace, ("epsilon",)),
+    "response": (_response, ("epsilon",)),
+    "discrete gaussian": (_discrete_gaussian, ("sigma", "shift")),
+    "atoms": (_atoms, ("loss", "log_p", "p_minus", "q_plus")),
+    "masses": (_masses, ("p", "q")),
+    "thinned": (_subsampled, ("p", "base")),
+    "reversed": (_reversed, ("base",)),
+    "mixed": (_mixed, ("parts",)),
+}

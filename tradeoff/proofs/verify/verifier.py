@@ -1,0 +1,198 @@
+"""Verification: every recorded bound is compared with an enclosure in ball arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
+from typing import NamedTuple
+
+from flint import arb, ctx
+
+from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
+from tradeoff.proofs.certificate import Certificate, Description
+from tradeoff.proofs.verify.atoms import AtomSum
+from tradeoff.proofs.verify.contour import Contour, chernoff
+from tradeoff.proofs.verify.laws import real
+from tradeoff.proofs.verify.product import Product
+from tradeoff.proofs.verify.report import Check, Verification, outward, require
+
+EFFORTS = (
+    2**10,
+    2**13,
+    2**16,
+)  # nodes of contours with an added Gaussian; each effort takes about ten times the last
+_BITS = 256  # of the balls; twice as many with each effort
+_TRUSTED = (
+    "the laws listed are those of the curve, with their numbers as written",
+    "Arb: its balls contain the numbers that they enclose",
+)
+_MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
+
+
+def verify(certificate: Certificate) -> Verification:
+    """Prove the bounds of a certificate from its laws alone, in ball arithmetic.
+
+    Parameters
+    ----------
+    certificate
+        The result of ``certify``, or of ``Certificate.from_json``.
+
+    Returns
+    -------
+    Verification
+        Every comparison that was made, and the assumptions.
+
+    Raises
+    ------
+    VerificationError
+        If a bound is refuted or not proved, or the certificate is malformed; ``term`` names the entry.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> certificate = to.certify(to.Gaussian(1) @ to.Laplace(0.1) ** 50, "delta", 2.0)
+    >>> [check.side for check in to.verify(certificate).checks]
+    ['>=', '<=']
+    """
+    if not isinstance(certificate, Certificate):
+        raise DomainError(
+            f"certificate must be a Certificate, got {shown(certificate)}; read one with from_json"
+        )
+    try:
+        for effort in range(len(EFFORTS)):
+            checks = examine(certificate, effort)
+            if all(check.proved for check in checks):
+                return Verification(str(certificate), tuple(checks), _TRUSTED)
+            if any(check.refuted for check in checks):
+                break
+    except TradeOffError:
+        raise
+    except _MALFORMED as error:
+        raise VerificationError(f"the certificate is malformed: {error!r}", "form") from error
+    failed = next(check for check in checks if not check.proved)
+    raise VerificationError(str(failed), failed.name)
+
+
+def examine(certificate: Certificate, effort: int) -> list[Check]:
+    """Return comparisons that prove the bounds if all hold."""
+    at, lower, upper = (getattr(certificate, name) for name in ("at", "lower", "upper"))
+    orders = certificate.orders
+    require("orders", orders in {"one", "both"}, f"must be one or both, got {orders!r}")
+    require("factors", certificate.factors, "must not be empty")
+    for name, number in (("lower", lower), ("upper", upper)):
+        require(name, type(number) in {int, float}, f"must be a number, got {number!r}")
+    require("upper", lower <= upper, f"must be at least lower = {lower!r}, got {upper!r}")
+    with ctx.workprec(_BITS):
+        real(at, "at", -math.inf if certificate.question == "delta" else 0.0)
+        profile = Profile(certificate, effort)
+        if certificate.question == "delta":
+            return _between(f"delta({at!r})", profile.at(at).delta, lower, upper)
+        require("at", at < 1, f"must be in (0, 1), got {at!r}")
+        if certificate.question == "epsilon":
+            require("upper", math.isfinite(lower) or math.isfinite(upper), "must be finite, or lower")
+            return [
+                Check(f"delta({x!r})", *outward(profile.at(x).delta), side, at)
+                for x, side in ((lower, ">"), (upper, "<="))
+                if math.isfinite(x)
+            ]
+        known = certificate.question == "beta"
+        require("question", known, f"must be delta, epsilon or beta, got {certificate.question!r}")
+        return _between(f"beta({at!r})", profile.beta(at, certificate.losses), lower, upper)
+
+
+def _between(name: str, ball: arb, lower: float, upper: float) -> list[Check]:
+    low, high = (min(max(end, 0.0), 1.0) for end in outward(ball))
+    return [Check(name, low, high, ">=", lower), Check(name, low, high, "<=", upper)]
+
+
+class Point(NamedTuple):
+    """Enclosures of delta and of 1 - delta at a loss, the lesser of them to the better relative accuracy."""
+
+    delta: arb
+    rest: arb
+
+
+class Profile:
+    """delta of one order of the pair, or the larger delta of both orders."""
+
+    def __init__(self, certificate: Certificate, effort: int) -> None:
+        reverse = (False, True) if certificate.orders == "both" else (False,)
+        with ctx.workprec(_BITS):
+            self.orders = [_Order(certificate.factors, effort, reverse=each) for each in reverse]
+        self.known: dict[float, Point] = {}
+
+    def at(self, x: float) -> Point:
+        """Enclose delta(x), and 1 - delta(x)."""
+        if x not in self.known:
+            with ctx.workprec(_BITS):
+                points = [order.at(x) for order in self.orders]
+            delta, rest = points[0]
+            for point in points[1:]:
+                delta, rest = delta.max(point.delta), rest.min(point.rest)
+            self.known[x] = Point(delta, rest)
+        return self.known[x]
+
+    def kinks(self, x: float) -> list[float]:
+        """Return losses of atoms next to x, where a sum has kinks."""
+        sums = [order.sum for order in self.orders if order.sum]
+        losses = [float((b / a).log().mid()) for each in sums for a, b in each.atoms]
+        return sorted(losses, key=lambda loss: abs(loss - x))[:4]
+
+    def beta(self, alpha: float, losses: tuple[float, ...]) -> arb:
+        """Enclose f(alpha) = sup over s = e^x of g(s) = 1 - delta(x) - s alpha, from samples of g, concave.
+
+        Every sample is a lower bound. Between two samples g lies below the chords of the pairs on both sides,
+        extended. Left of the first it is below it if g rises to the second; right of the last, alike.
+        """
+        x = sorted({float(real(loss, "losses")) for loss in losses})
+        s = [arb(loss).exp() for loss in x]
+        g = [self.at(loss).rest - at * alpha for loss, at in zip(x, s, strict=True)]
+        low, high = arb(0), 1 - arb(alpha)
+        for value in g:
+            low = low.max(value.lower())
+        if len(x) > 3 and g[0] <= g[1] and g[-1] <= g[-2]:
+            rises = [(b - a) / (t - r) for (r, a), (t, b) in pairwise(zip(s, g, strict=True))]
+            most = g[1].upper().max(g[-2].upper())
+            for k in range(len(x) - 1):
+                width, ends = s[k + 1] - s[k], []
+                if k > 0:
+                    ends.append((g[k] + (rises[k - 1] * width).max(arb(0))).upper())
+                if k < len(x) - 2:
+                    ends.append((g[k + 1] - (rises[k + 1] * width).min(arb(0))).upper())
+                most = most.max(reduce(arb.min, ends))
+            high = high.min(most)
+        return low.lower().union(high.upper())
+
+
+class _Order:
+    """delta of one order, by a sum over atoms or else by contours that serve neighbouring losses."""
+
+    def __init__(self, factors: Sequence[Description], effort: int, *, reverse: bool) -> None:
+        self.count, self.bits = EFFORTS[effort], _BITS << effort
+        self.contours: list[Contour] = []
+        try:
+            with ctx.workprec(self.bits):
+                self.sum: AtomSum | None = AtomSum(Product(factors, reverse=reverse))
+        except VerificationError:
+            self.sum, self.bits, self.product = None, _BITS, Product(factors, reverse=reverse)
+
+    def at(self, x: float) -> Point:
+        if self.sum is not None:
+            with ctx.workprec(self.bits):
+                delta = self.sum.delta(x)
+                return Point(delta, 1 - delta)
+        leak, slip, middle = self.product.leak, self.product.slip, x < self.product.tilt(0.5).mean
+        if self.product.sup_loss <= x:
+            return Point(leak + slip, 1 - leak - slip)
+        near = (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2)
+        if (contour := next(near, None)) is None:
+            try:
+                contour = Contour(self.product, x, middle=middle, count=self.count)
+            except VerificationError:  # limits of the contour
+                delta = leak.union(leak + chernoff(self.product, x)) + slip
+                return Point(delta, 1 - delta)
+            self.contours.append(contour)
+        psi = contour.bound(x) + slip
+        return Point(1 - psi, psi) if middle else Point(leak + psi, 1 - leak - psi)
