@@ -17,7 +17,7 @@ def _union(mass: Fraction, n: int) -> tuple[Fraction, Fraction]:
     return n * mass - n * n * mass * mass / 2, n * mass
 
 
-@pytest.mark.parametrize("n", [*ROUNDS, 10**21])
+@pytest.mark.parametrize("n", ROUNDS)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("mass", MASSES)
 def test_powers_of_a_sampled_leak(mass: float, rate: float, n: int) -> None:

@@ -20,7 +20,7 @@ from tests.truth.atoms import Atomic, DiscreteGaussian, DiscreteLaplace, Masses,
 from tests.truth.balls import ball
 from tests.truth.built import built
 from tests.truth.claims import answers, check, check_range, refuted
-from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
+from tests.truth.continuous import Gaussian, Gumbel, Laplace, Logistic
 from tests.truth.line import Normals
 from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import Maximum, Minimum, Mixture, Product, Reversed, Subsampled
@@ -173,7 +173,6 @@ CASES: dict[str, tuple[Spec, str, list[float]]] = {
     "discrete-laplace-sup-shift": (DiscreteLaplace(1.1, 5), "epsilon", [1e-40, 0.0]),
     "gaussian-underflow": (Gaussian(37.7), "beta", [0.5, 0.1, 0.999]),
     "gaussian-underflow-delta": (Gaussian(0.5), "delta", [18.6, 18.7, 18.8, 19.0, 30.0]),
-    "gaussian-product-of-tiny-mu": (Gaussians(((1e-170, 10**340),)), "delta", [0.0, 1.0, 5.0]),
     "nested-subsampling-underflow": (
         Subsampled(Subsampled(Gaussian(1.0), 1e-200), 1e-150),
         "delta",
@@ -522,7 +521,7 @@ def test_shifts_of_any_size(law: type[Gumbel | Logistic], theta: float) -> None:
 
 
 def test_a_shift_without_digits_is_refused() -> None:
-    with pytest.raises(TradeOffError, match="at least 1e-290"):
+    with pytest.raises(TradeOffError, match=r"shift/scale must be in \[1e-290, 500\], got 5e-324"):
         to.LocationShift(gumbel_r(), 5e-324)
 
 

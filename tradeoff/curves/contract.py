@@ -286,7 +286,7 @@ class TradeOff(Hooks):
         >>> from fractions import Fraction as F
         >>> from tradeoff import from_masses
         >>> from_masses([F(1, 2), F(1, 2)], [F(1, 5), F(4, 5)]).group(2)
-        PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order)
+        PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order) (not exact)
         """
         from tradeoff.operators.group import group
 

@@ -194,16 +194,7 @@ class LogConcaveShift(TradeOff):
 
     @cached_property
     def _law(self) -> ShiftLaw:
-        return ShiftLaw(self._shape, self._description)
-
-    @property
-    def _description(self) -> dict[str, Any]:
-        """The law for a certificate, by its exact shift; one of mirrored laws is an order of the other."""
-        theta = str(abs(self.shift) / Fraction(self.scale))
-        if self.name not in _MIRRORED:
-            return {"kind": "shift", "density": self.name, "theta": theta}
-        right = {"kind": "shift", "density": "gumbel", "theta": theta}
-        return right if (self.name == "gumbel_r") == (self.shift > 0) else {"kind": "reversed", "base": right}
+        return ShiftLaw(self._shape)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = self._shape.beta(alpha)

@@ -208,8 +208,8 @@ def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:
     """Return JSON data: named tuples as tables, and as text what JSON has no number for.
 
     >>> from tradeoff.mechanisms import TruncatedLaplace
-    >>> plain(TruncatedLaplace(Fraction(1, 3), bound=2))
-    {'kind': 'truncated-laplace', 'scale': '1/3', 'bound': 2.0, 'sensitivity': 1.0}
+    >>> plain(TruncatedLaplace(Fraction(1, 2), bound=2))
+    {'kind': 'truncated-laplace', 'scale': 0.5, 'bound': 2.0, 'sensitivity': 1.0}
     """
     if isinstance(value, Plan):
         counted = [{**plain(each, fraction), "count": n} for each, n in value.mechanisms.items()]
