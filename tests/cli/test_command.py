@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -209,15 +210,12 @@ def test_a_bad_plot_is_refused_before_anything_is_computed(run, plan, monkeypatc
 
 
 def test_a_failure_while_drawing_leaves_the_old_plot(run, plan, tmp_path, monkeypatch):
-    from matplotlib.figure import Figure
-
-    def broken(_, path, **__):
-        Path(path).write_text("half", encoding="utf-8")
+    def broken(_):
         raise OSError(28, "No space left on device")
 
     target = tmp_path / "plot.svg"
     target.write_text("old", encoding="utf-8")
-    monkeypatch.setattr(Figure, "savefig", broken)
+    monkeypatch.setattr(os, "fsync", broken)
     assert "No space left" in refused(run("compose", plan, "--plot", target))
     assert target.read_text(encoding="utf-8") == "old"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["plan.toml", "plot.svg"]
@@ -226,11 +224,11 @@ def test_a_failure_while_drawing_leaves_the_old_plot(run, plan, tmp_path, monkey
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--delta", "2"], "--delta[1] = 2.0"),
-        (["--delta", "0.1", "-0.1"], "--delta[2] = -0.1"),
-        (["--delta", "nan"], "--delta[1] = nan"),
-        (["--alpha", "1.5"], "--alpha[1] = 1.5"),
-        (["--epsilon", "nan"], "--epsilon[1] = nan"),
+        (["--delta", "2"], "--delta must be in [0, 1], got 2.0"),
+        (["--delta", "0.1", "-0.1"], "--delta must be in [0, 1], got -0.1"),
+        (["--delta", "nan"], "--delta must be in [0, 1], got nan"),
+        (["--alpha", "1.5"], "--alpha must be in [0, 1], got 1.5"),
+        (["--epsilon", "nan"], "--epsilon must be in [-inf, inf], got nan"),
         (["--delta", "small"], "small"),
         (["--delta"], "--delta"),
         (["--tol", "0"], "tol must be in (0, inf], got 0.0"),
@@ -408,7 +406,7 @@ def test_a_plan_on_stdin_is_calibrated_and_printed(run, monkeypatch):
     code, out, err = run("calibrate", "-", *flags)
     assert (code, err) == (0, "")
     assert to.spec.loads(out).plan.guarantee().gdp(failure=0).mu <= 1
-    assert "give a plan file" in refused(run("calibrate", "-", *flags, "--write"))
+    assert "--write needs a plan file" in refused(run("calibrate", "-", *flags, "--write"))
 
 
 @pytest.mark.parametrize("flags", [(), ("--epsilon", "1"), ("--alpha", "0.1", "--mu", "1")])
@@ -430,13 +428,6 @@ def test_a_file_that_is_written_keeps_its_ends_of_lines_and_its_readers(run, wri
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_old_ends_of_lines_are_read(run, write):
-    path = write("")
-    path.write_text(TWO.replace("\n", "\r"), encoding="utf-8", newline="")
-    flags = ("--vary", "mechanism[2].noise_multiplier", "--epsilon", "1", "--delta", "1e-6")
-    assert run("calibrate", path, *flags)[0] == 0
-
-
 def test_counts_and_keys_left_out_are_calibrated(run, write):
     path = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 4')
     code, out, _ = run("calibrate", path, "--vary", "mechanism[1].count", "--mu", "1.1")
@@ -449,11 +440,11 @@ def test_counts_and_keys_left_out_are_calibrated(run, write):
         (
             TWO,
             "mechanism[3].scale",
-            "is no place in this plan; allowed: mechanism[1].KEY to mechanism[2].KEY",
+            "--vary must be one of mechanism[1].KEY to mechanism[2].KEY, got 'mechanism[3].scale'",
         ),
-        (TWO, "mechanism[0].scale", "is no place in this plan"),
-        (TWO, "mechanism[1].sigma", "allowed there: count, scale, sensitivity"),
-        (TWO, "mechanism[1].kind", "is no number that can vary"),
+        (TWO, "mechanism[0].scale", "--vary must be one of mechanism[1].KEY"),
+        (TWO, "mechanism[1].sigma", "must be mechanism[1].KEY with KEY one of count, scale, sensitivity"),
+        (TWO, "mechanism[1].kind", "with KEY one of count, scale"),
         ('mechanism = [{kind = "laplace", scale = 1}]', "mechanism[1].scale", "on a line of its own"),
         ('title = """\n[[mechanism]]"""\n' + TWO, "mechanism[1].scale", "on a line of its own"),
     ],

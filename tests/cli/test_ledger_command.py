@@ -87,7 +87,7 @@ def test_spend_refuses_with_one_line_and_records_nothing(run, file):
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["--kind", "gausian", "--noise-multiplier", "1"], 'did you mean "gaussian"'),
+        (["--kind", "gausian", "--noise-multiplier", "1"], "did you mean gaussian"),
         (["--kind", "gaussian", "--noise-multipler", "1"], "did you mean noise_multiplier"),
         (["--kind", "gaussian"], "noise_multiplier is missing"),
         (["--kind", "gaussian", "--noise-multiplier", "0"], "noise_multiplier must be in (0, inf], got 0.0"),

@@ -17,7 +17,7 @@ from tests.truth.claims import check_range, refuted
 from tests.truth.operators import Product, Subsampled
 from tests.truth.spec import Spec
 from tradeoff.errors import NoClosedForm, PrecisionError, Undecided
-from tradeoff.files import CODEC
+from tradeoff.spec.saved_file import FILES
 
 Relation = Callable[[Spec, Drawer], Iterator[str]]
 
@@ -268,10 +268,10 @@ def files_keep(spec: Spec, draw: Drawer) -> Iterator[str]:
     """What a file holds is the curve, and gives its answers to the bit."""
     f, (question, at) = built(spec), one_question(draw)
     try:
-        text = CODEC.dumps(f)
+        text = FILES.dumps(f)
     except to.errors.DomainError:
         return
-    again = CODEC.loads(text)
+    again = FILES.loads(text)
     if again != f or hash(again) != hash(f):
         yield f"{f!r} is read as {again!r}"
     if ask(f, question, at) != ask(again, question, at):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import runpy
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from scipy.optimize import brentq
 
 import tradeoff as to
 from tradeoff.families.discrete import DiscreteGaussianCurve
-from tradeoff.spec.reading import load
+from tradeoff.spec import load
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 TRUTH = json.loads((Path(__file__).parent / "census.json").read_text(encoding="utf-8"))
 LEVELS = TRUTH["levels"]
 PUBLISHED = {
@@ -28,7 +30,7 @@ PRINTED = {"epsilon": (1, 4), "zcdp": (1, 4), "saved": (100, 2), "variance_reduc
 
 @functools.cache
 def persons() -> to.TradeOff:
-    return load(Path(__file__).parents[2] / "examples" / "census2020.toml").plan.curve()
+    return load(EXAMPLES / "census2020.toml").plan.curve()
 
 
 def rho(name: str) -> float:
@@ -82,3 +84,22 @@ def test_persons_epsilon() -> None:
     assert bounds.lower <= truth + 1e-12
     assert truth - 1e-12 <= bounds.upper
     assert bounds.width <= 1e-8
+
+
+def test_budget_adds_up_to_the_published_rho() -> None:
+    content = load(EXAMPLES / "census2020.toml")
+    mechanisms = content.plan.mechanisms
+    assert sum(mechanisms.values()) == 2 * 65
+    assert (content.plan.adjacency, content.delta) == ("replace-one", (1e-10,))
+    total = math.fsum(n / (2 * each.sigma**2) for each, n in mechanisms.items())
+    assert total == pytest.approx(293764 / 114921, rel=1e-14)
+    variances = [each.sigma**2 for each in mechanisms]
+    assert min(variances) == pytest.approx(1.2092, abs=5e-5)
+    assert max(variances) == pytest.approx(7963.3, abs=0.05)
+
+
+def test_script_writes_the_example(tmp_path: Path) -> None:
+    script = tmp_path / "write_census2020.py"
+    script.write_text((EXAMPLES / "write_census2020.py").read_text(encoding="utf-8"), encoding="utf-8")
+    runpy.run_path(str(script), run_name="__main__")
+    assert (tmp_path / "census2020.toml").read_bytes() == (EXAMPLES / "census2020.toml").read_bytes()

@@ -19,7 +19,6 @@ from tradeoff.cli.terminal import Screen, version
 from tradeoff.cli.tokens import spread
 from tradeoff.display import plain
 from tradeoff.errors import TradeOffError, VerificationError
-from tradeoff.spec.limits import within
 
 app = App(
     name="tradeoff",
@@ -50,7 +49,6 @@ def install_completion(shell: Literal["bash", "fish", "zsh"] | None = None) -> N
 def run(tokens: Sequence[str]) -> int:
     """Run the command and return its exit code: 0, or another with one line on stderr that says why."""
     try:
-        within("words", len(tokens), "words on the command line")
         command, given, _ = app.parse_args(spread(tokens), exit_on_error=False, print_error=False)
         command(*given.args, **given.kwargs)
         sys.stdout.flush()

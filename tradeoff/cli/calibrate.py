@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from tradeoff.cli.questions import Flag, Source, composed, letters
+from tradeoff.atomic_write import atomic_write
+from tradeoff.cli.questions import Flag, Source, composed, read_source
 from tradeoff.cli.terminal import progress
 from tradeoff.display import plain
 from tradeoff.errors import DomainError
 from tradeoff.report.saving import check_target
-from tradeoff.whole_files import write_whole
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
@@ -64,38 +63,32 @@ def calibrate(
     """
     from tradeoff.design.calibration import calibrate as calibrated
     from tradeoff.spec import loads
-    from tradeoff.spec.editing import is_whole, replaced
-    from tradeoff.spec.reading import read_plan
+    from tradeoff.spec.plan_file import find_number, replace_number
 
     given = {"epsilon": epsilon, "delta": delta, "mu": mu, "failure": failure}
     given |= {"alpha": alpha, "beta": beta, "advantage": advantage}
     target = {name: value for name, value in given.items() if value is not None}
-    if str(plan) == "-":
-        if write:
-            raise DomainError("--write puts the number into the file, and stdin is none; give a plan file")
-        content = letters()
-        loads(content, name="stdin")  # says what is wrong with it
-    else:
-        place = check_target(plan, (plan.suffix.lower(),)) if write else plan
-        content = re.sub(
-            r"\r(?!\n)", "\n", read_plan(plan, keep_line_ends=True)
-        )  # ends of lines stay as they are
-        loads(content, name=str(plan), folder=plan.parent)
+    if write and str(plan) == "-":
+        raise DomainError("--write needs a plan file, got stdin")
+    if write:
+        check_target(plan, (plan.suffix.lower(),))
+    content = read_source(plan)
+    loads(content, name="stdin" if str(plan) == "-" else str(plan), folder=plan.parent)  # checks it
     if tuple(target) not in _TARGETS:
         flags = ", ".join(f"--{name}" for name in target) or "nothing"
         raise DomainError(f"the target is {flags}; give one of {', '.join(_TOLD)}")
-    replaced(content, vary, 1)  # says what is wrong with the place
+    replace_number(content, vary, 1)  # checks the place
 
     def guarantee(value: float) -> TradeOff:
-        return composed(loads(replaced(content, vary, value), folder=plan.parent).plan)
+        return composed(loads(replace_number(content, vary, value), folder=plan.parent).plan)
 
-    whole = is_whole(content, vary)
+    *_, is_integer = find_number(content, vary)
     with progress() as step:
         step(f"calibrating {plain(vary)}")
-        found = calibrated(guarantee, target, integer=whole, tol=tol)
-    text = replaced(content, vary, found.value)
+        found = calibrated(guarantee, target, integer=is_integer, tol=tol)
+    text = replace_number(content, vary, found.value)
     if write:
-        write_whole(place, text)
+        atomic_write(plan, text)
     else:
         print(text.rstrip("\r\n"))
     low, high = found.achieved

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tradeoff.atomic_write import atomic_write
 from tradeoff.cli.questions import UNASKED, Output, Questions, Source, asked, composed, read
 from tradeoff.cli.terminal import progress, show
 from tradeoff.errors import VerificationError
 from tradeoff.report.saving import check_target
-from tradeoff.whole_files import write_whole
 
 
 def certify(
@@ -41,7 +41,7 @@ def certify(
         step("certifying")
         curve = composed(content.plan)  # raises if the plan is too large
         proved = list(certify_plan(content.plan, tol, **questions_by_name))
-    write_whole(target, to_json(proved))
+    atomic_write(target, to_json(proved))
     notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
     notes += [NOT_EXACT] * (not curve.exact) + [f"Certificates written to {target}"]
     rows = [row(name, parameter, answer) for name, parameter, answer, _ in proved]

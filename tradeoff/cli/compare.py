@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from tradeoff.atomic_write import atomic_write
 from tradeoff.cli.questions import UNASKED, Json, Output, Questions, Source, asked, composed, read
 from tradeoff.cli.terminal import print_json, progress, screen
 from tradeoff.display import folded, plain
 from tradeoff.report.saving import check_target, save
-from tradeoff.whole_files import write_whole
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -97,7 +97,7 @@ def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Q
         found = curve.gdp(failure)
         comparison = compared(curve, None, **given, step=step)
         step("drawing")
-        write_whole(target, written(content.title, content.plan, comparison.exact, found, comparison))
+        atomic_write(target, written(content.title, content.plan, comparison.exact, found, comparison))
     print(f"Report written to {plain(target)}")
 
 

@@ -115,14 +115,15 @@ def spend(
         Numbers of the kind, as in plan files: --noise-multiplier 10.
     """
     from tradeoff.mechanisms import Plan
-    from tradeoff.spec.reading import step
+    from tradeoff.spec.plan_file import read_mechanism
 
     ledger = _ledger(file)
     if count == 0:
         raise DomainError("count must be at least 1, got 0")
     keys = {name.replace("-", "_"): value for name, value in parameters.items()}
-    mechanism, n, neighbours = step("spend", {"kind": kind, **keys, "count": count}, adjacency)
-    entry = ledger.spend(mechanism if n == 1 else Plan({mechanism: n}, neighbours), head=head)
+    mechanism = read_mechanism("spend", {"kind": kind, **keys})
+    plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
+    entry = ledger.spend(mechanism if count == 1 else plan, head=head)
     _print(f"{file}: {_describe(entry)}")
 
 

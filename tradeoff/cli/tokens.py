@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tradeoff.errors import DomainError, shown
 
 SEVERAL = ("--delta", "--epsilon", "--alpha")  # flags that take several numbers
+_MAX_WORDS = 1_000  # parsing takes time quadratic in them, 0.5 seconds for 1000
 
 
 def spread(tokens: Sequence[str]) -> list[str]:
@@ -17,6 +18,8 @@ def spread(tokens: Sequence[str]) -> list[str]:
     >>> spread(["--epsilon", "-1", "2", "plan.toml"])
     ['--epsilon=-1', '--epsilon=2', 'plan.toml']
     """
+    if len(tokens) > _MAX_WORDS:
+        raise DomainError(f"a command must have at most {_MAX_WORDS:,} words, got {len(tokens):,}")
     return list(_spread(tokens))
 
 

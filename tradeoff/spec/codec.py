@@ -1,0 +1,305 @@
+"""Objects as plain data, and back: one table of forms, by the kind that the data name."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+from fractions import Fraction
+from inspect import Parameter, signature
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.parameters import count, exact_number, number, reals
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.tensor import Tensor, tensor
+from tradeoff.errors import DomainError, TradeOffError, domain, shown
+from tradeoff.families.bounded_range import BoundedRange
+from tradeoff.families.discrete import (
+    AllocatedCurve,
+    BinomialCurve,
+    DiscreteGaussianCurve,
+    DiscreteLaplaceCurve,
+    ShuffledCurve,
+    SkellamCurve,
+)
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.gaussian_mixtures import GaussianMixtures
+from tradeoff.families.identity import Identity
+from tradeoff.families.laplace import Laplace
+from tradeoff.families.location_shift import LocationShift, LogConcaveShift
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.families.truncated import Truncated
+from tradeoff.families.zero_concentrated import ZeroConcentrated
+from tradeoff.intervals.polygon import ONE, hull, whole
+from tradeoff.mechanisms import Mechanism
+from tradeoff.operators.group import Group
+from tradeoff.operators.inverse import Inverse
+from tradeoff.operators.mixture import Mixture, mixture
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, maximum, minimum
+from tradeoff.operators.subsample import Subsampled, one_order
+from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
+
+SCHEMA = 1
+"""Version of a saved file; it grows when an older reader would misread one."""
+
+_NUMBER = re.compile(r"'*(-?inf|-?\d+/[1-9]\d*)")  # texts read as numbers, and those with a quote before
+_MAX_PLACE = 100  # characters of a place in an error
+
+
+class Form:
+    """How objects of one class, and of no subclass, are written by name, and made and checked again.
+
+    ``make`` takes the attributes of the same names, or values computed by ``fields``.
+    """
+
+    def __init__(
+        self, kind: type, make: Callable[..., Any] | None = None, **fields: Callable[[Any], Any]
+    ) -> None:
+        self.type, self.make = kind, make or kind
+        self.parameters: Mapping[str, Parameter] = signature(self.make).parameters
+        self.fields = {name: fields.get(name, attrgetter(name)) for name in self.parameters}
+
+    def build(self, place: str, values: Mapping[str, Any]) -> Any:
+        """Return the object of these entries; ``DomainError`` names the place of a wrong one."""
+        place = place if len(place) <= _MAX_PLACE else f"{place[:_MAX_PLACE]}..."
+        for name in values:
+            check_known(f"{place}.{name}", name, self.parameters)
+        for name, parameter in self.parameters.items():
+            if name not in values and parameter.default is Parameter.empty:
+                raise DomainError(f"{place}.{name} is missing")
+        try:
+            return self.make(**values)
+        except (TradeOffError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
+            # Entries of arrays are counted from 1 in files.
+            message = re.sub(r"^(\w+)\[(\d+)", lambda m: f"{m[1]}[{int(m[2]) + 1}", str(error))
+            joint = "." if re.split(r"\W", message)[0] in self.parameters else ": "
+            raise DomainError(f"{place}{joint}{message}") from error
+
+
+def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
+    """Refuse an unknown key or kind, and suggest the closest one."""
+    if not (isinstance(word, str) and word in allowed):
+        hint = "".join(f"; did you mean {each}?" for each in difflib.get_close_matches(str(word), allowed, 1))
+        known = ", ".join(allowed) or "nothing"
+        raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known; allowed: {known}{hint}")
+
+
+def pop_form(forms: Mapping[str, Form], place: str, table: dict[str, Any]) -> Form:
+    """Take the kind out of a table, and return its form."""
+    kind = table.pop("kind", None)
+    check_known(f"{place}.kind = {shown(kind)}", kind, forms)
+    return forms[kind]
+
+
+def parse_float(text: str) -> float:
+    """Return a float; 1e400 does not mean infinite noise, nor 1e-400 a rate of 0."""
+    value = float(text)
+    if (math.isinf(value) and "inf" not in text) or (value == 0 and re.match(r"[^eE]*[1-9]", text)):
+        raise DomainError(f"{text[:_MAX_PLACE]} is outside the range of floats; write inf or 0 if meant")
+    return value
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+class Codec:
+    """A table of forms by kind, which writes and reads whatever is made of them.
+
+    Floats are JSON numbers that read back to the last bit, infinities the texts "inf" and "-inf", fractions
+    texts such as "1/3", other texts themselves; tables are the entries of a form, with its "kind"
+    and, of a curve that is not exact, ``"exact": false``.
+    """
+
+    def __init__(self, forms: Mapping[str, Form]) -> None:
+        self.forms = forms
+        self.kinds = {form.type: kind for kind, form in forms.items()}
+
+    def encode(self, value: Any) -> Any:
+        """Return plain data; ``DomainError`` if a part of it has no form."""
+        if isinstance(value, np.ndarray | np.generic) and not np.ma.isMaskedArray(value):
+            value = value.tolist()
+        match value:
+            case None | bool() | int():
+                return value
+            case float():
+                return str(value) if math.isinf(value) else value
+            case str():
+                return f"'{value}" if _NUMBER.fullmatch(value) else value
+            case Fraction():
+                return f"{value.numerator}/{value.denominator}"
+            case tuple() | list():
+                return [self.encode(each) for each in value]
+        kind = self.kinds.get(type(value))
+        if kind is None or (isinstance(value, TradeOff) and value.assumptions):
+            remedy = "save its parts, or the .lower of a curve without assumptions"
+            raise DomainError(f"{shown(value)} has no form in a file; {remedy}")
+        form = self.forms[kind]
+        is_mechanism = isinstance(value, Mechanism)
+        fields = value.parameters() if is_mechanism else {n: get(value) for n, get in form.fields.items()}
+        entries = {n: self.encode(each) for n, each in fields.items() if not _is_missing(each)}
+        bound = {"exact": False} if isinstance(value, TradeOff) and not value.exact else {}
+        return {"kind": kind} | entries | bound
+
+    def decode(self, data: Any, place: str) -> Any:
+        """Return the object that plain data describe; ``DomainError`` names the place of a wrong entry."""
+        match data:
+            case dict():
+                form = pop_form(self.forms, place, data)
+                exact = data.pop("exact", None) if issubclass(form.type, TradeOff) else None
+                if exact is not None and exact is not False:
+                    raise domain(f"{place}.exact", exact, "false or left out")
+                entries = {name: self.decode(each, f"{place}.{name}") for name, each in data.items()}
+                thing = form.build(place, entries)
+                return thing if exact is None else limited(thing, BOUND)
+            case list() if set(map(type, data)) <= {float, int}:
+                return tuple(data)
+            case list():
+                return tuple(self.decode(each, f"{place}[{k}]") for k, each in enumerate(data, 1))
+            case str() if _NUMBER.fullmatch(data):
+                return data[1:] if data[0] == "'" else float(data) if "inf" in data else Fraction(data)
+        return data
+
+    def dumps(self, thing: Any, *, indent: int | None = None) -> str:
+        """Return the text of a file of ``thing``; ``DomainError`` if a part of it has no form."""
+        try:
+            content = {"schema": SCHEMA, "tradeoff": self.encode(thing)}
+            return json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
+        except (ValueError, RecursionError) as error:
+            raise DomainError(f"a {type(thing).__name__} cannot be saved: {error}") from error
+
+    def loads(self, content: str) -> Any:
+        """Return the object of a saved text; ``ValueError`` if it is not one."""
+        try:
+            data = json.loads(content, parse_float=parse_float)
+            if isinstance(data, dict) and data.get("schema") == SCHEMA and "tradeoff" in data:
+                return self.decode(data["tradeoff"], "tradeoff")
+        except RecursionError:
+            raise DomainError("arrays or tables are nested too deeply") from None
+        raise DomainError(f'a saved file must hold {{"schema": {SCHEMA}, "tradeoff": ...}}')
+
+
+def _complement(index: int) -> Callable[[PiecewiseLinear], Any]:
+    """Return 1 - alpha or 1 - beta of vertices in floats: the smaller number of each pair is exact."""
+    return lambda f: None if f.is_rational else f.complements[index]
+
+
+def _polygon(alpha: Any, beta: Any, one_minus_alpha: Any = None, one_minus_beta: Any = None) -> TradeOff:
+    if one_minus_alpha is None and one_minus_beta is None:
+        return PiecewiseLinear(alpha, beta)
+    x, y = _multiples("alpha", alpha, one_minus_alpha), _multiples("beta", beta, one_minus_beta)
+    points = list(zip(x, y, strict=True))
+    inside = points and x[0] == 0 == y[-1] and min(y) == 0 and x[-1] <= ONE
+    if not inside or hull(points) != points:
+        remedy = "save PiecewiseLinear.hull(alpha, beta)"
+        raise DomainError(f"alpha and beta must be the vertices of a convex curve; {remedy}")
+    return PiecewiseLinear.of_wholes(x, y)
+
+
+def _multiples(name: str, values: Any, complements: Any) -> list[int]:
+    """Return multiples of 2^-1074, from the smaller of each number and its distance to 1."""
+    x, rest = reals(name, values), reals(f"one_minus_{name}", complements)
+    if x.shape != rest.shape or not np.all(abs(x + rest - 1) <= 1e-15):
+        raise DomainError(f"{name} + one_minus_{name} must be 1")
+    pairs = zip(x.tolist(), rest.tolist(), strict=True)
+    return [whole(v) if v <= 0.5 else ONE - whole(r) for v, r in pairs]
+
+
+def _product(factors: Any) -> TradeOff:
+    return tensor((operand(curve), count("factors", n, 1)) for curve, n in factors)
+
+
+def _mixture(curves: Any, weights: Any) -> TradeOff:
+    return mixture(dict(zip(curves, weights, strict=True)))
+
+
+def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
+    number("rate", rate, 0, 1)
+    if not isinstance(flipped, bool):
+        raise domain("flipped", flipped, "true or false")
+    sample = one_order(operand(curve), rate)
+    return sample.inverse() if flipped else sample
+
+
+def _shift(law: Any, arguments: Any, shift: Any) -> TradeOff:
+    import scipy.stats
+
+    distribution = getattr(scipy.stats, law, None)
+    if not isinstance(distribution, scipy.stats.rv_continuous):
+        raise DomainError(f"law must be a continuous distribution of scipy.stats, got {shown(law)}")
+    return LocationShift(distribution(**dict(arguments)), shift)
+
+
+def _inexact(exact: str) -> Callable[[Any], Any]:
+    """Return the parameter of a family where a product or a group has no exact number, which is saved."""
+    return lambda f: getattr(f, f.parameter) if getattr(f, exact) is None else None
+
+
+def _gaussian(mu: Any = None, square: Any = None) -> Gaussian:
+    return Gaussian(mu) if square is None else Gaussian.from_weight(_positive("square", square))
+
+
+def _laplace(epsilon: Any = None, shift: Any = None) -> Laplace:
+    return Laplace(epsilon) if shift is None else Laplace.from_shift(_positive("shift", shift))
+
+
+def _total_variation(delta: Any = None, product_weight: Any = None) -> TradeOff:
+    if product_weight is None:
+        return TotalVariation(delta)
+    return TotalVariation.from_weight(_positive("product_weight", product_weight))
+
+
+def _positive(name: str, value: Any) -> Fraction:
+    return exact_number(name, value, 0, math.inf, open_low=True, open_high=True)
+
+
+_OPERANDS, _FIRST = attrgetter("operands"), lambda f: f.operands[0]
+
+CURVES = Codec(
+    {
+        "identity": Form(Identity),
+        "gaussian": Form(Gaussian, _gaussian, mu=_inexact("square")),
+        "laplace": Form(Laplace, _laplace, epsilon=_inexact("shift")),
+        "pure-dp": Form(PureDP, epsilon=attrgetter("epsilon_0")),
+        "total-variation": Form(TotalVariation, _total_variation, delta=_inexact("product_weight")),
+        "bounded-range": Form(BoundedRange, epsilon=attrgetter("epsilon_0")),
+        "zero-concentrated": Form(ZeroConcentrated),
+        "allocated-curve": Form(AllocatedCurve),
+        "shuffled-curve": Form(ShuffledCurve),
+        "skellam-curve": Form(SkellamCurve),
+        "binomial-curve": Form(BinomialCurve),
+        "discrete-gaussian-curve": Form(DiscreteGaussianCurve),
+        "discrete-laplace-curve": Form(DiscreteLaplaceCurve),
+        "truncated": Form(Truncated),
+        "gaussian-mixtures": Form(
+            GaussianMixtures,
+            lambda null, alternative, sigma: GaussianMixtures(dict(null), dict(alternative), sigma),
+            null=lambda f: list(f.null.items()),
+            alternative=lambda f: list(f.alternative.items()),
+        ),
+        "location-shift": Form(LogConcaveShift, _shift, law=attrgetter("name")),
+        "piecewise-linear": Form(
+            PiecewiseLinear, _polygon, one_minus_alpha=_complement(0), one_minus_beta=_complement(1)
+        ),
+        "product": Form(Tensor, _product, factors=lambda f: list(f.factors.items())),
+        "subsampled": Form(Subsampled, _subsampled, curve=_FIRST, rate=attrgetter("p")),
+        "mixture": Form(Mixture, _mixture, curves=_OPERANDS, weights=attrgetter("shares")),
+        "minimum": Form(HullOfMinimum, lambda curves: minimum(*curves), curves=_OPERANDS),
+        "maximum": Form(Maximum, lambda curves: maximum(*curves), curves=_OPERANDS),
+        "either-order": Form(Envelope, lambda curve: curve.symmetrise(assume="either-order"), curve=_FIRST),
+        "profile-symmetrised": Form(
+            ProfileSymmetrised, lambda curve: curve.symmetrise(assume="profile"), curve=_FIRST
+        ),
+        "inverse": Form(Inverse, lambda curve: operand(curve).inverse(), curve=_FIRST),
+        "group": Form(Group, lambda curve, k: operand(curve).group(k), curve=_FIRST),
+    }
+)
+"""Curves by the kind that a file names."""

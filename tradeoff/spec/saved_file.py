@@ -1,0 +1,111 @@
+"""Curves, plans and results in JSON files, every number exact."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from tradeoff.atomic_write import atomic_write, read_text
+from tradeoff.audits import OneRun, Refutation
+from tradeoff.baselines import Baseline
+from tradeoff.curves.parameters import reals
+from tradeoff.design.allocate import Allocation
+from tradeoff.design.calibration import Calibration
+from tradeoff.design.sensitivities import Sensitivities
+from tradeoff.errors import DomainError, shown
+from tradeoff.gdp.reduction import Reduction
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.mechanisms import Plan
+from tradeoff.report.answers import Answer, Answers
+from tradeoff.spec.codec import CURVES, Codec, Form
+from tradeoff.spec.plan_file import MECHANISMS, PlanFile
+from tradeoff.sweeps import Table
+
+MAX_CHARACTERS = 2**28
+"""Longest saved file that is read: some three million vertices."""
+
+RESULTS = (
+    *(Answer, Answers, Reduction, Calibration, Allocation),
+    *(Table, Sensitivities, Baseline, OneRun, Refutation),
+)
+
+
+def _plan(runs: Any, adjacency: Any) -> Plan:
+    plan = Plan(dict(runs), adjacency)
+    if len(plan.mechanisms) < len(runs):
+        raise DomainError("runs must not repeat a mechanism; add the counts")
+    return plan
+
+
+def _bounds(lower: Any, upper: Any) -> Bounds:
+    low, high = reals("lower", lower), reals("upper", upper)
+    if low.shape != high.shape or not np.all(low <= high):
+        raise DomainError(f"lower must be at or below upper, got {shown(lower)} and {shown(upper)}")
+    return Bounds(low, high) if low.ndim else Bounds(lower, upper)
+
+
+FILES = Codec(
+    {
+        **CURVES.forms,
+        **{f"mechanism/{kind}": form for kind, form in MECHANISMS.items()},
+        "bounds": Form(Bounds, _bounds),
+        "plan": Form(Plan, _plan, runs=lambda plan: list(plan.mechanisms.items())),
+        "plan-file": Form(PlanFile),
+        **{kind.__name__.lower(): Form(kind) for kind in RESULTS},
+    }
+)
+"""Everything that a saved file can hold, by kind."""
+
+
+def save(thing: Any, path: str | PathLike[str]) -> None:
+    """Write a curve, a plan, a plan file, bounds or a result as JSON, completely or not at all.
+
+    Parameters
+    ----------
+    thing
+        Object to write, or a list of objects. Results are answers, reductions, calibrations, allocations,
+        tables of sweeps and sensitivities, baselines, audits in one run and refutations.
+    path
+        File to write; an existing file is replaced.
+
+    Raises
+    ------
+    DomainError
+        For an object without a form in a file: formulas, densities, laws of SciPy without a closed form (save
+        their ``.lower``), estimates, bands, scores, comparisons and filters.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, tradeoff as to
+    >>> steps = to.subsample(to.Gaussian(1 / 1.1), 0.004) ** 14062
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to.save(steps, pathlib.Path(folder) / "steps.json")
+    ...     to.load(pathlib.Path(folder) / "steps.json") == steps
+    True
+    """
+    atomic_write(path, FILES.dumps(thing, indent=1) + "\n")
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a file that ``save`` wrote.
+
+    Parameters
+    ----------
+    path
+        A JSON file; a list in it is read as a tuple. ``DomainError`` names the place of a wrong entry.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, tradeoff as to
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to.save(to.Gaussian(1), pathlib.Path(folder) / "curve.json")
+    ...     to.load(pathlib.Path(folder) / "curve.json")
+    G_{1}
+    """
+    content = read_text(path, MAX_CHARACTERS)
+    try:
+        return FILES.loads(content)
+    except ValueError as error:
+        raise DomainError(f"{path}: {error}") from error
