@@ -160,7 +160,7 @@ def from_densities(
     laws = [Density(side, side.name, ends, cuts=places or (), least_log=LEAST_LOG) for side in sides]
     found = find_pieces(laws[0], laws[1], places)
     trust = (
-        f"p and q are right to a share of {TRUST:g}, smooth where the quadrature found them to be, and 0 where "
+        f"p and q are right to a share of {TRUST:g}, smooth where the quadrature found them so, and 0 where "
         "they return 0."
     )
     names = (str(getattr(each, "__name__", type(each).__name__)) for each in (p, q))
