@@ -242,6 +242,17 @@ def test_bound_mass_holds_truth(x, y):
         assert low[0] <= truth <= high[0] <= truth * (1 + mpmath.mpf(1e-11)) + 1e-300
 
 
+@pytest.mark.parametrize("mean", [0.5, 2.7217437736763572, 18.0])
+def test_delta_of_underflowing_densities_holds_truth(mean):
+    f = to.from_scipy(st.norm(), st.norm(mean), breaks=[])
+    with mpmath.workdps(400):
+        for epsilon in (1, 95, 100, 200, 700, 1000):
+            x = epsilon / mpmath.mpf(mean) + mpmath.mpf(mean) / 2
+            p, q = (mpmath.erfc(y / mpmath.sqrt(2)) / 2 for y in (x, x - mean))
+            found = f.bounds.delta(epsilon)
+            assert found.lower <= q - mpmath.exp(epsilon) * p <= found.upper
+
+
 def test_pairs_that_are_known_are_recognised():
     assert to.from_scipy(st.norm(1, 2), st.norm(2, 2)) == to.Gaussian(0.5)
     assert to.from_scipy(st.laplace(), st.laplace()) == to.Identity()

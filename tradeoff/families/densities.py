@@ -159,7 +159,10 @@ def from_densities(
         sides.append(_Checked(density, name))
     laws = [Density(side, side.name, ends, cuts=places or (), least_log=LEAST_LOG) for side in sides]
     found = find_pieces(laws[0], laws[1], places)
-    trust = f"p and q are right to a share of {TRUST:g}, and smooth where the quadrature found them to be."
+    trust = (
+        f"p and q are right to a share of {TRUST:g}, smooth where the quadrature found them so, and 0 where "
+        "they return 0."
+    )
     names = (str(getattr(each, "__name__", type(each).__name__)) for each in (p, q))
     key = (p, laws[0].mass.tobytes(), q, laws[1].mass.tobytes(), tuple(places or ()), ends)
     words = (trust, *describe_totals(laws), describe_pieces(found, breaks))

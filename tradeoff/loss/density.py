@@ -166,7 +166,7 @@ class Density:
                         start,
                         stop,
                         left + right,
-                        difference + np.where(np.isinf(rounding), 0.0, rounding) + TINY,
+                        difference + rounding + TINY,
                     ]
                 )[:, done]
             )
@@ -196,9 +196,11 @@ class Density:
             value = np.exp(log)
             rounding = _ROUNDED * np.nan_to_num(np.abs(log) * value)
         moved = _MOVED * np.maximum(np.abs(start), np.abs(stop)) * np.ptp(value, axis=1)
-        rounding = np.where(
-            np.max(log, axis=1) < LEAST_LOG, np.inf, moved + applied(rounding, _weights()) * half
-        )
+        # A density that may have lost digits is bounded by its greatest value alone.
+        greatest = np.max(log, axis=1)
+        with np.errstate(divide="ignore", under="ignore", over="ignore"):
+            lost = np.where(greatest < LEAST_LOG, np.exp(greatest + np.log(stop - start)), 0.0)
+        rounding = moved + applied(rounding, _weights()) * half + lost
         return applied(value, _weights()) * half, rounding
 
     def _part(self, panel: Index, start: Array, stop: Array) -> Array:
@@ -210,7 +212,7 @@ class Density:
         if inside.any():
             mass, rounding = self._integrate(start[inside], stop[inside])
             share = np.minimum(mass / np.maximum(found[0, inside], TINY), 1.0)
-            found[:, inside] = mass, share * found[1, inside] + np.where(np.isinf(rounding), 0.0, rounding)
+            found[:, inside] = mass, share * found[1, inside] + rounding
         return found
 
 
