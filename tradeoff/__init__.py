@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tradeoff.families.masses import from_masses
     from tradeoff.families.profile import Profile
     from tradeoff.families.pure_dp import PureDP
-    from tradeoff.families.symbolic import Symbolic
+    from tradeoff.symbolic.formula import Symbolic
     from tradeoff.families.total_variation import TotalVariation
     from tradeoff.files import load, save
     from tradeoff.intervals.bounds import Bounds
@@ -124,7 +124,7 @@ _HOMES = {
     "families.masses": ("from_masses",),
     "families.profile": ("Profile",),
     "families.pure_dp": ("PureDP",),
-    "families.symbolic": ("Symbolic",),
+    "symbolic.formula": ("Symbolic",),
     "families.total_variation": ("TotalVariation",),
     "mechanisms.plan": ("Plan",),
     "operators.distance": ("distance",),

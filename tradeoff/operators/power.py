@@ -13,7 +13,8 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.symbolic_forms import Form, exact, form, responses
+from tradeoff.symbolic.forms import Form, form, responses
+from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.families.total_variation import TotalVariation
 
 
@@ -57,5 +58,5 @@ def _one(f: TradeOff, n: Any) -> TradeOff:
     if isinstance(f, Gaussian):
         return Gaussian(sympy.sqrt(n) * f.mu)
     if isinstance(f, TotalVariation):
-        return TotalVariation(1 - (1 - exact(f.delta_0)) ** n)
+        return TotalVariation(1 - (1 - convert_number(f.delta_0)) ** n)
     return Power(f.each[0], f.each[1] * n) if isinstance(f, Power) else Power(f, n)

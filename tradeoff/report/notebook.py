@@ -24,7 +24,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.symbolic import Symbolic
+from tradeoff.symbolic.formula import Symbolic
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.operators.assumed import Assumed
 from tradeoff.operators.group import Group

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache, partial, singledispatch
-from numbers import Number, Rational
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import Tensor
-from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.symbolic.evaluate import convert_number
 
 Formula = Callable[[Any], Any]  # an expression of one argument
 
@@ -42,67 +38,14 @@ def form(curve: TradeOff) -> Form:
     return Form(None, None)
 
 
-def convert_number(value: Any) -> Any:
-    """Return a number as a SymPy object, and a SymPy object unchanged.
-
-    SymPy runs texts as code, also inside lists and tables, so nothing else is converted.
-    """
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if not isinstance(value, sympy.Basic | Number):
-        raise DomainError(f"{shown(value)} is not a number or a SymPy expression; build one from symbols")
-    return sympy.sympify(value, strict=True)
-
-
-def exact(value: Any) -> Any:
-    """Return a SymPy expression with every float in it replaced by its binary value."""
-    if isinstance(value, float | np.floating):
-        value = Fraction(float(value))
-    if isinstance(value, Rational):
-        return sympy.Rational(int(value.numerator), int(value.denominator))
-    if not isinstance(value, sympy.Expr):
-        raise DomainError(f"{shown(value)} is not a number or a formula")
-    return value.xreplace(fractions_of(value))
-
-
-def fractions_of(expression: Any) -> dict[Any, Any]:
-    """Return the floats in an expression with their binary values."""
-    return {x: sympy.Rational(*float(x).as_integer_ratio()) for x in expression.atoms(sympy.Float)}
-
-
-def parsed(value: Any) -> Any:
-    """Return ``value`` as a SymPy expression without running texts as code, or raise ``DomainError``."""
-    try:
-        expression = convert_number(value)
-        # Formulas are compiled from their text, and Python prints no integer of more than 4300 digits.
-        str(expression)
-    except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError) as error:
-        raise DomainError(
-            f"expr must be a SymPy expression, got {shown(value)}; build it from symbols and numbers"
-        ) from error
-    if not isinstance(expression, sympy.Expr) or expression.has(sympy.zoo, sympy.nan):
-        raise DomainError(f"expr must be a SymPy expression of real numbers, got {shown(value)}")
-    return expression
-
-
-def lost(curve: TotalVariation) -> Any:
-    """Return delta of f_{0,delta}, by what is kept where that is a number: no float need hold it."""
-    return exact(curve.delta_0)
-
-
-def is_rounded(curve: TradeOff | None) -> bool:
-    """Whether the curve is an f_{0,delta} whose delta is right to 300 digits only."""
-    return isinstance(curve, TotalVariation) and curve.product_weight is not None
-
-
 def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
     """Return (epsilon, delta) if the curve is f_{epsilon,delta}, else None."""
     if isinstance(curve, Identity):
         return 0, 0
     if isinstance(curve, PureDP):
-        return exact(curve.epsilon_0), 0
+        return convert_number(curve.epsilon_0), 0
     if isinstance(curve, TotalVariation):
-        return 0, lost(curve)
+        return 0, convert_number(curve.delta_0)
     pair = isinstance(curve, Tensor) and list(curve.factors.values()) == [1, 1]
     if pair and set(map(type, curve.factors)) == {PureDP, TotalVariation}:
         parts = [two_lines(factor) or (0, 0) for factor in curve.factors]
@@ -113,7 +56,7 @@ def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
 @form.register
 def _(curve: Gaussian) -> Form:
     square, root = curve.square, sympy.sqrt(2)
-    mu = exact(curve.mu) if square is None else sympy.sqrt(sympy.Rational(square))
+    mu = convert_number(curve.mu) if square is None else sympy.sqrt(sympy.Rational(square))
 
     def profile(epsilon: Any) -> Any:
         first, second = (sympy.erfc((epsilon / mu + sign * mu / 2) / root) / 2 for sign in (-1, 1))
@@ -124,7 +67,7 @@ def _(curve: Gaussian) -> Form:
 
 @form.register
 def _(curve: Laplace) -> Form:
-    e, half = exact(curve.epsilon_0), sympy.Rational(1, 2)
+    e, half = convert_number(curve.epsilon_0), sympy.Rational(1, 2)
 
     def value(alpha: Any) -> Any:
         middle, last = sympy.exp(-e) / (4 * alpha), sympy.exp(-e) * (1 - alpha)
@@ -175,7 +118,7 @@ def _(curve: Tensor) -> Form:
         inner = form(factor)
     else:
         inner = responses(factor.epsilon_0, n) if isinstance(factor, PureDP) else Form(None, None)
-    return leaking(inner, lost(leaks[0])) if leaks else inner
+    return leaking(inner, convert_number(leaks[0].delta_0)) if leaks else inner
 
 
 def leaking(f: Form, delta: Any) -> Form:
@@ -220,7 +163,7 @@ def responses(epsilon: Any, n: Any) -> Form:
 
     A test rejects the largest losses first; n may be a symbol (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
     """
-    e = exact(epsilon)
+    e = convert_number(epsilon)
     k, j = _counters()
 
     def mass(of: Any, sign: int) -> Any:

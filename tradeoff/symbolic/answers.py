@@ -14,8 +14,9 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.symbolic_forms import convert_number, exact, form
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.symbolic.evaluate import convert_number
+from tradeoff.symbolic.forms import form
 
 # The closed form that answers a question, by the name of what is asked at.
 FIELDS = {"alpha": "value", "epsilon": "profile", "delta": "epsilon"}
@@ -126,7 +127,7 @@ def closed(curve: TradeOff, field: str, *at: Any) -> Any:
     """Return a field of the table for a family of one parameter."""
     if type(curve) not in table():
         raise unknown(field, curve)
-    parameter = exact(getattr(curve, getattr(type(curve), "parameter", ""), 0))
+    parameter = convert_number(getattr(curve, getattr(type(curve), "parameter", ""), 0))
     return getattr(table()[type(curve)], field)(parameter, *at)
 
 
@@ -139,7 +140,7 @@ def renyi(curve: TradeOff, order: Any) -> Any:
     """Return the divergence of an order in (0, inf), in nats: KL(P || Q) at 1."""
     if not is_symbol(order):
         number("order", order, 0, open_low=True, open_high=True)
-    order = exact(order)
+    order = convert_number(order)
     return summed(curve, "kl") if order == 1 else summed(curve, "renyi", order)
 
 
