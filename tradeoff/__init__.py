@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tradeoff.families.masses import from_masses
     from tradeoff.families.profile import Profile
     from tradeoff.families.pure_dp import PureDP
-    from tradeoff.symbolic.formula import Symbolic
     from tradeoff.families.total_variation import TotalVariation
     from tradeoff.files import load, save
     from tradeoff.intervals.bounds import Bounds
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from tradeoff.report.compare import compare
     from tradeoff.report.plot import plot
     from tradeoff.sweeps import sweep
+    from tradeoff.symbolic.formula import Symbolic
 
     __version__: str
 

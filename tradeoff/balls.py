@@ -139,7 +139,7 @@ _choose = _elementwise(_chosen, 3)
 
 
 def function(name: str) -> Callable[[Balls], Balls]:
-    """Return a function of balls by its name in Arb, "erfc" for example, with its limits where it has poles."""
+    """Return a function of balls by its name in Arb, with the limits at its poles."""
     limits = _LIMITS.get(name, {})
 
     def value(x: Balls) -> Balls:

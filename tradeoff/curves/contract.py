@@ -19,11 +19,11 @@ from tradeoff.loss.law import LossLaw
 if TYPE_CHECKING:
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
     from tradeoff.design.sensitivities import Sensitivities
-    from tradeoff.symbolic.formula import Symbolic
     from tradeoff.gdp.reduction import Reduction
     from tradeoff.operators.dual import Dual
     from tradeoff.operators.law import Law
     from tradeoff.operators.tabulate import Tabulated
+    from tradeoff.symbolic.formula import Symbolic
 
 CHOICES = 4  # ways of answering, by method and memory, for which a curve remembers what it has made
 

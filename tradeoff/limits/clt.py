@@ -17,13 +17,13 @@ from tradeoff.curves.tensor import tensor
 from tradeoff.errors import PrecisionError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
-from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.moments import factors, measurable, moments
 from tradeoff.limits.sums import attached
 from tradeoff.operators.symmetrise import Envelope
+from tradeoff.symbolic.evaluate import convert_number
 
 Scheme = Literal["poisson", "fixed-size"]
 

@@ -13,13 +13,13 @@ from tradeoff.curves.parameters import count, is_symbol, symbols_of
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.identity import Identity
-from tradeoff.symbolic.forms import Form, form, lines_group, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, whole
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.tabulate import largest, segments, tabulate
+from tradeoff.symbolic.forms import Form, form, lines_group, two_lines
 
 _MOST = 10_000  # compositions of a curve without a closed form: each is a question, all take seconds
 _VERTICES = 10_000  # vertices of a group of a polygon, in seconds; beyond, lines are laid below and above
@@ -124,7 +124,9 @@ def _(curve: Group) -> Form:
     if lines := two_lines(f):
         return Form(lambda alpha: lines_group(*lines, alpha, k), None)
     value = form(f).value
-    return Form(value and (lambda alpha: 1 - reduce(lambda power, _: 1 - value(power), range(k), alpha)), None)
+    return Form(
+        value and (lambda alpha: 1 - reduce(lambda power, _: 1 - value(power), range(k), alpha)), None
+    )
 
 
 def group(f: TradeOff, k: Any) -> TradeOff:

@@ -12,10 +12,9 @@ from tradeoff.curves.tensor import tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.later import sympy
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.symbolic.forms import Form, form, responses
-from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.symbolic.evaluate import convert_number
+from tradeoff.symbolic.forms import Form, form, form_of_power
 
 
 class Power(Derived):
@@ -41,8 +40,7 @@ class Power(Derived):
 
 @form.register
 def _(curve: Power) -> Form:
-    f, n = curve.each
-    return responses(f.epsilon_0, n) if isinstance(f, PureDP) else Form(None, None)
+    return form_of_power(*curve.each)
 
 
 def power(f: TradeOff, n: Any) -> TradeOff:

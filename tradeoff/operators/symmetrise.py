@@ -14,8 +14,6 @@ from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
 from tradeoff.families.later import sympy
-from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
-from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
@@ -25,6 +23,8 @@ from tradeoff.operators.of_beta import CloseLines, OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import largest, segments
+from tradeoff.symbolic.evaluate import convert_number
+from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
 
 
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:

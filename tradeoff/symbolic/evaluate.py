@@ -24,12 +24,7 @@ _SUPPORTED = "+, -, *, /, powers, pi, Abs, Max, Min, Piecewise with <, <=, > and
 def evaluate(expression: Any, values: Mapping[Any, Balls]) -> Balls:
     """Return balls that contain an expression, given balls for its symbols; NaN where it is not real.
 
-    Parameters
-    ----------
-    expression
-        SymPy expression of supported functions (``require_supported``).
-    values
-        A ball, or an array of balls, for every symbol; arrays have one shape, which is that of the answer.
+    Symbols may have arrays of balls, of one shape. ``DomainError`` names a function that is not supported.
     """
     known = dict(values)
 
@@ -39,22 +34,6 @@ def evaluate(expression: Any, values: Mapping[Any, Balls]) -> Balls:
         return known[part]
 
     return ball(expression)
-
-
-def require_supported(name: str, expression: Any) -> None:
-    """Raise ``DomainError`` for the first part of an expression that has no balls."""
-    for part in sympy.preorder_traversal(expression):
-        if not _is_supported(part):
-            raise DomainError(f"{name} must be made of {_SUPPORTED}, got {shown(part)}")
-
-
-def _is_supported(part: Any) -> bool:
-    kinds = (sympy.Symbol, sympy.Rational, sympy.Float, sympy.Add, sympy.Mul, sympy.Pow, sympy.Max, sympy.Min)
-    conditions = (sympy.StrictLessThan, sympy.LessThan, sympy.StrictGreaterThan, sympy.GreaterThan)
-    logic = (sympy.And, sympy.Or, sympy.logic.boolalg.BooleanAtom)
-    pieces = (sympy.Abs, sympy.Piecewise, sympy.functions.elementary.piecewise.ExprCondPair)
-    named = part.func.__name__ in _FUNCTIONS and len(part.args) == 1
-    return named or part in {sympy.pi, sympy.E} or isinstance(part, (*kinds, *conditions, *logic, *pieces))
 
 
 def convert_number(value: Any, name: str = "formula") -> Any:
@@ -82,13 +61,14 @@ def _ball(part: Any, ball: Callable[[Any], Balls]) -> Balls:
         for formula, condition in reversed(part.args):
             value = _select(condition, ball(formula), value, ball)
         return value
-    arguments = [ball(argument) for argument in part.args]
-    for kind, operation in ((sympy.Add, add), (sympy.Mul, mul), (sympy.Max, maximum), (sympy.Min, minimum)):
-        if isinstance(part, kind):
-            return reduce(operation, arguments)
-    if isinstance(part, sympy.Pow):
-        return power(*arguments)
-    return absolute(*arguments) if isinstance(part, sympy.Abs) else function(part.func.__name__)(*arguments)
+    operations = {sympy.Add: add, sympy.Mul: mul, sympy.Pow: power, sympy.Max: maximum, sympy.Min: minimum}
+    if (operation := operations.get(part.func)) is not None:
+        return reduce(operation, map(ball, part.args))
+    if isinstance(part, sympy.Abs):
+        return absolute(ball(part.args[0]))
+    if (name := part.func.__name__) in _FUNCTIONS:
+        return function(name)(ball(part.args[0]))
+    raise _unsupported(part)
 
 
 def _select(condition: Any, value: Balls, otherwise: Balls, ball: Callable[[Any], Balls]) -> Balls:
@@ -99,5 +79,11 @@ def _select(condition: Any, value: Balls, otherwise: Balls, ball: Callable[[Any]
         return reduce(lambda chosen, each: _select(each, value, chosen, ball), condition.args, otherwise)
     if condition in {sympy.true, sympy.false}:
         return value if condition == sympy.true else otherwise
+    if condition.rel_op not in {"<", "<=", ">", ">="}:
+        raise _unsupported(condition)
     gap = ball(condition.lts) - ball(condition.gts)  # the lesser side minus the greater
     return choose(gap, value, otherwise) if condition.rel_op in {"<", ">"} else choose(-gap, otherwise, value)
+
+
+def _unsupported(part: Any) -> DomainError:
+    return DomainError(f"formulas must be made of {_SUPPORTED}, got {shown(part)}")

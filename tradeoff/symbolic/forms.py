@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial, singledispatch
+from itertools import permutations
 from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
@@ -17,6 +18,7 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.symbolic.evaluate import convert_number
 
 Formula = Callable[[Any], Any]  # an expression of one argument
+_PAIRS = list(permutations([(PureDP, 1), (TotalVariation, 1)]))  # factors of f_{epsilon,delta}
 
 
 class Form(NamedTuple):
@@ -46,10 +48,9 @@ def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
         return convert_number(curve.epsilon_0), 0
     if isinstance(curve, TotalVariation):
         return 0, convert_number(curve.delta_0)
-    pair = isinstance(curve, Tensor) and list(curve.factors.values()) == [1, 1]
-    if pair and set(map(type, curve.factors)) == {PureDP, TotalVariation}:
-        parts = [two_lines(factor) or (0, 0) for factor in curve.factors]
-        return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
+    if isinstance(curve, Tensor) and tuple((type(f), n) for f, n in curve.factors.items()) in _PAIRS:
+        (e, delta), (other, lost) = (two_lines(f) or (0, 0) for f in curve.factors)
+        return e + other, delta + lost
     return None
 
 
@@ -114,10 +115,7 @@ def _(curve: Tensor) -> Form:
     if len(rest) != 1:
         return Form(None, None)
     ((factor, n),) = rest
-    if n == 1:
-        inner = form(factor)
-    else:
-        inner = responses(factor.epsilon_0, n) if isinstance(factor, PureDP) else Form(None, None)
+    inner = form(factor) if n == 1 else form_of_power(factor, n)
     return leaking(inner, convert_number(leaks[0].delta_0)) if leaks else inner
 
 
@@ -125,20 +123,15 @@ def leaking(f: Form, delta: Any) -> Form:
     """Return f (x) f_{0,delta}: both axes are scaled by 1 - delta."""
     kept = 1 - delta
 
-    def value(of: Formula, alpha: Any) -> Any:
-        return sympy.Piecewise((kept * of(alpha / kept), alpha < kept), (0, True))
-
-    def epsilon(of: Formula, d: Any) -> Any:
-        return sympy.Piecewise((sympy.oo, d < delta), (of((d - delta) / kept), True))
-
-    return f.changed(value, lambda of, e: delta + kept * of(e), epsilon)
+    return f.changed(
+        lambda of, alpha: sympy.Piecewise((kept * of(alpha / kept), alpha < kept), (0, True)),
+        lambda of, e: delta + kept * of(e),
+        lambda of, d: sympy.Piecewise((sympy.oo, d < delta), (of((d - delta) / kept), True)),
+    )
 
 
 def thinned(f: Form, p: Any) -> Form:
     """Return one order of sampling: delta_(f_p)(eps) = p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p."""
-
-    def value(of: Formula, alpha: Any) -> Any:
-        return p * of(alpha) + (1 - p) * (1 - alpha)
 
     def profile(of: Formula, e: Any) -> Any:
         ratio = (sympy.exp(e) - 1 + p) / p
@@ -148,36 +141,35 @@ def thinned(f: Form, p: Any) -> Form:
         inside = sympy.log(1 - p + p * sympy.exp(of(d / p)))
         return sympy.Piecewise((inside, d < p), (sympy.log(1 - d), True))
 
-    return f.changed(value, profile, epsilon)
+    return f.changed(lambda of, alpha: p * of(alpha) + (1 - p) * (1 - alpha), profile, epsilon)
 
 
 @lru_cache(maxsize=1)
-def _counters() -> tuple[Any, Any]:
-    """Return what sums run over: no symbol of the caller's, and always the same, so that formulas compare."""
-    k, j = sympy.symbols("k j", cls=sympy.Dummy, integer=True, nonnegative=True)
-    return k, j
+def _indices() -> Any:
+    """Return the indices of sums: always the same, so that formulas compare, and not symbols of a user."""
+    return sympy.symbols("k j", cls=sympy.Dummy, integer=True, nonnegative=True)
 
 
-def responses(epsilon: Any, n: Any) -> Form:
+def form_of_power(f: TradeOff, n: Any) -> Form:
     """Return the forms of f_{epsilon,0}^n: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P.
 
     A test rejects the largest losses first; n may be a symbol (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
     """
-    e = convert_number(epsilon)
-    k, j = _counters()
+    if not isinstance(f, PureDP):
+        return Form(None, None)
+    e, (k, j) = convert_number(f.epsilon_0), _indices()
 
-    def mass(of: Any, sign: int) -> Any:
-        times = of if sign > 0 else n - of
-        return sympy.binomial(n, of) * sympy.exp(times * e) / (1 + sympy.exp(e)) ** n
+    def mass(index: Any, power: Any) -> Any:
+        return sympy.binomial(n, index) * sympy.exp(power * e) / (1 + sympy.exp(e)) ** n
 
     def value(alpha: Any) -> Any:
-        # From 0, not from k + 1: such sums SymPy writes out, and does not look for their closed forms.
-        before = sympy.Sum(mass(j, -1) * sympy.Heaviside(j - k - sympy.Rational(1, 2)), (j, 0, n))
-        accepted = 1 - sympy.Min(1, sympy.Max(0, (alpha - before) / mass(k, -1)))
-        return sympy.Sum(mass(k, 1) * accepted, (k, 0, n))
+        # From 0, not from k + 1: SymPy expands such sums and does not look for their closed forms.
+        above = sympy.Sum(mass(j, n - j) * sympy.Heaviside(j - k - sympy.Rational(1, 2)), (j, 0, n))
+        accepted = 1 - sympy.Min(1, sympy.Max(0, (alpha - above) / mass(k, n - k)))
+        return sympy.Sum(mass(k, k) * accepted, (k, 0, n))
 
     def profile(x: Any) -> Any:
-        return sympy.Sum(sympy.Max(0, mass(k, 1) - sympy.exp(x) * mass(k, -1)), (k, 0, n))
+        return sympy.Sum(sympy.Max(0, mass(k, k) - sympy.exp(x) * mass(k, n - k)), (k, 0, n))
 
     return Form(value, profile)
 
@@ -185,15 +177,13 @@ def responses(epsilon: Any, n: Any) -> Form:
 def lines_group(epsilon: Any, delta: Any, alpha: Any, k: int) -> Any:
     """Return 1 - (1 - f)^(o k) for f = f_{epsilon,delta}.
 
-    1 - f is the least of two increasing lines and 1, so its powers are the least of all words in the two;
-    exchanging neighbours so that the steep line acts first never increases a word, which leaves one word for
-    each a of k.
+    1 - f is the least of two increasing lines and 1, so its powers are the least of all words in the two.
+    Exchanging neighbours so that the steep line acts first never increases a word: one is left for each
+    number a of steep lines.
     """
     words = []
     for a in range(k, -1, -1):
-        b = k - a
         rest = 1 - sympy.exp(a * epsilon) * alpha - delta * sum(sympy.exp(i * epsilon) for i in range(a))
-        lost = delta * sum(sympy.exp(-i * epsilon) for i in range(1, b + 1))
-        words.append(sympy.exp(-b * epsilon) * rest - lost)
-    distinct = list(dict.fromkeys(words))
-    return sympy.Max(*distinct) if delta == 0 else sympy.Max(0, *distinct)
+        lost = delta * sum(sympy.exp(-i * epsilon) for i in range(1, k - a + 1))
+        words.append(sympy.exp((a - k) * epsilon) * rest - lost)
+    return sympy.Max(*words) if delta == 0 else sympy.Max(0, *words)
