@@ -29,7 +29,8 @@ _SLACK = 1e-12  # violation of a property on the grid that rounded constants exp
 _CHECK_BITS = 512
 _NEAR, _NEARER = -33_000, -330_000  # powers of 2 at which a jump at 0 is looked for
 _JUMP = 1e-30  # difference that is a jump unless it shrinks by a tenth from one to the other
-_FARTHEST, _STEPS = 2.0**15, 96  # log odds of the type I errors searched, and halvings of that range
+_FIRST, _LAST, _STEPS = -(2.0**15), 90.0, 96  # log odds of type I errors searched, and halvings of that range
+_APART = 2.0**-80  # log odds by which bounds keep away from a kink at the place found
 _LEAST_MASS, _MASS_BITS = 1e-300, 1536  # least probability, and bits that hold 1 minus it
 
 
@@ -87,12 +88,12 @@ class Symbolic(TradeOff):
         for property_, places in failures.items():
             for place in _GRID[places]:
                 raise CurveError(f"{self.expr} {property_} at alpha = {place:.6g}")
-        for left, right in self._breakpoints():
-            if _exceeds(abs(self._value(left) - self._value(right))):
-                raise CurveError(f"{self.expr} jumps at alpha = {float(right):.6g}")
         near, nearer = (abs(self._start - self._value(to_balls(2) ** power)) for power in (_NEAR, _NEARER))
         if nearer > _JUMP and not nearer < 0.9 * near:
             raise CurveError(f"{self.expr} jumps at alpha = 0: its value there must be its limit")
+        for left, right in self._breakpoints():
+            if _exceeds(abs(self._value(left) - self._value(right))):
+                raise CurveError(f"{self.expr} jumps at alpha = {float(right):.6g}")
 
     def _breakpoints(self) -> Iterator[tuple[Balls, Balls]]:
         """Yield points on either side of every place where a condition changes between two of the grid."""
@@ -177,13 +178,14 @@ class Symbolic(TradeOff):
         The log odds of alpha are halved to find where the gain is largest; the bounds hold wherever that is.
         """
         s = balls.exp(loss)
-        left, right = 0 * loss - _FARTHEST, 0 * loss + _FARTHEST
+        left, right = 0 * loss + _FIRST, 0 * loss + _LAST
         for _ in range(_STEPS):
             middle = (left + right) / 2
             rise = balls.center(-self._slope(1 / (1 + balls.exp(-middle))) - s)
             rises = to_floats(rise)[0] > 0
             left, right = np.where(rises, middle, left), np.where(rises, right, middle)
-        x, y, rest = 1 / (1 + balls.exp(-left)), 1 / (1 + balls.exp(-right)), 1 / (1 + balls.exp(right))
+        left, right = left - _APART, right + _APART
+        x, y, rest = (1 / (1 + balls.exp(odds)) for odds in (-left, -right, right))
         gain, end_gain = (1 - self._value(at) - s * at for at in (x, y))
         rise, end_rise = (-self._slope(at) - s for at in (x, y))
         below = balls.maximum(gain, end_gain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import SymbolError
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.total_variation import TotalVariation
 from tradeoff.symbolic.evaluate import convert_number, evaluate
 
 _BITS = 1024  # in which squares and sums of floats of the working range are exact
@@ -47,13 +49,17 @@ def _replace(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
         with precision(_BITS):
             square = exact_fraction(_evaluate(parameter**2, values))
         return Gaussian(number) if square is None else Gaussian.from_weight(square)
+    if isinstance(curve, TotalVariation) and number == math.nextafter(1, 2):  # a ball around 1
+        number = 1.0
     return type(curve)(number)  # type: ignore[call-arg]  # of one parameter
 
 
 def _number(parameter: Any, values: Mapping[Any, Any]) -> Any:
     """Return a parameter with symbols replaced: a formula while one is left, else the float above."""
-    if not is_symbol(parameter) or parameter in values:  # as the constructor takes it
-        return values.get(parameter, parameter)
+    if not is_symbol(parameter):
+        return parameter
+    if parameter in values:  # as the constructor takes it
+        return values[parameter]
     if symbols_of(*values.values()) or not parameter.free_symbols <= values.keys():
         numbers = {symbol: convert_number(value) for symbol, value in values.items()}
         return convert_number(parameter).subs(numbers, simultaneous=True)
