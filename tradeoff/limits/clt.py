@@ -75,7 +75,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
             (clt(order) for order in curve.operands), key=lambda estimate: estimate.mu or 0.0
         ).envelope(curve)
     if isinstance(curve, TradeOff) and curve.free_symbols:
-        from tradeoff.symbolic.answers import clt_mu
+        from tradeoff.symbolic.forms import clt_mu
 
         mu = clt_mu(curve)
         lost = (factor**n for factor, n in curve.factors.items() if isinstance(factor, TotalVariation))

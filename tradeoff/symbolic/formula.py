@@ -40,8 +40,7 @@ class Symbolic(TradeOff):
     Parameters
     ----------
     expr
-        Expression or number; its symbols other than ``alpha`` are parameters. Texts are refused, since SymPy
-        runs them as code.
+        Expression; its symbols other than ``alpha`` are parameters. Texts, which SymPy runs, are refused.
     alpha
         Symbol of the type I error; ``Symbol("alpha")`` by default.
     symmetric

