@@ -47,6 +47,7 @@ def test_evaluate_at_poles_returns_the_limits():
     normal = sp.erfc(1 - sp.erfcinv(2 * X)) / 2
     assert [evaluate(normal, {X: arb(x)}) for x in (0, 1)] == [1, 0]
     assert evaluate(sp.exp(sp.log(X)), {X: arb(0)}) == 0
+    assert [evaluate(sp.exp(x * sp.erfinv(X)), {X: arb(x)}) for x in (-1, 1)] == [arb.pos_inf()] * 2
 
 
 def test_evaluate_without_a_real_value_is_nan():

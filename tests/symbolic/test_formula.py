@@ -1,5 +1,6 @@
 """Formulas of users: numbers contain the truth in balls, and other functions are refused."""
 
+import math
 import pickle
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from flint import arb
 import tradeoff as to
 from tradeoff import Symbolic
 from tradeoff.errors import CurveError, DomainError, NoClosedForm, SymbolError, TradeOffError
+from tradeoff.symbolic import formula
 
 ALPHA, MU, NU, EPS, DELTA, P, K = sp.symbols("alpha mu nu epsilon delta p k", positive=True)
 LOSS = sp.Symbol("x", real=True)
@@ -24,6 +26,7 @@ FAMILIES = [
     (to.Gaussian(MU), {MU: 40}),
     (to.Laplace(EPS), {EPS: 0.7}),
     (to.PureDP(EPS), {EPS: 0.7}),
+    (to.PureDP(EPS), {EPS: 32768 - 32858 * 4084 / 4096}),  # the search meets the kink
     (to.TotalVariation(DELTA), {DELTA: 0.1}),
     (to.approximate_dp(EPS, DELTA), {EPS: 0.7, DELTA: 0.1}),
     (to.Gaussian(MU) @ to.TotalVariation(DELTA), {MU: 0.8, DELTA: 0.1}),
@@ -42,15 +45,15 @@ def agree(one, two, rtol=1e-11):
 
 @by_family
 def test_formula_of_a_family_has_its_numbers(curve, values):
-    formula, numbers = curve.symbolic(ALPHA).subs(values), curve.subs(values)
+    written, numbers = curve.symbolic(ALPHA).subs(values), curve.subs(values)
     assert curve.symbolic(ALPHA).free_symbols == set(values)
-    assert (curve.symbolic(ALPHA).symmetric, formula.symmetric) == (numbers.symmetric, numbers.symmetric)
-    agree(formula.bounds(ALPHAS), numbers.bounds(ALPHAS))
-    agree(formula.bounds.delta(LOSSES), numbers.bounds.delta(LOSSES), rtol=1e-9)
-    agree(formula.bounds.epsilon([0.15, 0.4]), numbers.bounds.epsilon([0.15, 0.4]))
-    agree((~formula).bounds(ALPHAS), (~numbers).bounds(ALPHAS), rtol=1e-9)
-    assert "checked at 80 points" in formula.assumptions[0]
-    assert ("its own inverse" in formula.assumptions[0]) == numbers.symmetric
+    assert (curve.symbolic(ALPHA).symmetric, written.symmetric) == (numbers.symmetric, numbers.symmetric)
+    agree(written.bounds(ALPHAS), numbers.bounds(ALPHAS))
+    agree(written.bounds.delta(LOSSES), numbers.bounds.delta(LOSSES), rtol=1e-9)
+    agree(written.bounds.epsilon([0.15, 0.4]), numbers.bounds.epsilon([0.15, 0.4]))
+    agree((~written).bounds(ALPHAS), (~numbers).bounds(ALPHAS), rtol=1e-9)
+    assert "checked at 80 points" in written.assumptions[0]
+    assert ("its own inverse" in written.assumptions[0]) == numbers.symmetric
 
 
 FAR = np.array([-300.0, -30.0, -1.0, -1e-9, 0.0, 0.3, 2.0, 30.0, 300.0])
@@ -72,6 +75,24 @@ def test_delta_of_a_formula_contains_the_truth(expr):
         assert arb(low) <= truth or truth.contains(arb(low))
         assert truth <= arb(high) or truth.contains(arb(high))
         assert high - low <= 3e-15 * high
+
+
+@pytest.mark.parametrize("expr", PROFILES, ids=str)
+def test_delta_contains_the_truth_wherever_the_search_ends(expr, monkeypatch):
+    for steps in (0, 5, 12, 16, 20):
+        monkeypatch.setattr(formula, "_STEPS", steps)
+        for loss, low, high in zip(FAR, *Symbolic(expr, ALPHA).delta_bounds(FAR, None), strict=True):
+            assert arb(low) <= PROFILES[expr](arb(float(loss)).exp()) * (1 + arb(2) ** -100)
+            assert arb(high) >= PROFILES[expr](arb(float(loss)).exp()) * (1 - arb(2) ** -100)
+
+
+def test_delta_beyond_the_working_range_contains_the_truth():
+    """The supremum of 2/(2 - log a) - e^x a is at an a < e^-x, and at least the value at e^-x/x^2."""
+    f = Symbolic(1 - 2 / (2 - sp.log(ALPHA)), ALPHA)
+    for loss in (5e3, 1e5, 1e9):
+        low, high = f.bounds.delta(loss)
+        assert low <= 2 / (2 + loss)
+        assert high >= 2 / (2 + loss + 2 * math.log(loss)) - loss**-2
 
 
 @pytest.mark.parametrize(

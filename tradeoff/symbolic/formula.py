@@ -161,7 +161,6 @@ class Symbolic(TradeOff):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = enclose(self._value, alpha)
-        low[alpha == 0], high[alpha == 0] = to_bounds(balls.clip_probability(self._start))
         return low, np.minimum(high, (1 - Bounds.of(alpha)).upper)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
