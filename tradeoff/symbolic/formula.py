@@ -26,7 +26,7 @@ from tradeoff.symbolic.substitution import match_symbols
 _TAILS = np.geomspace(1e-9, 0.04, 16)
 _GRID = np.concatenate([[0.0], _TAILS, np.linspace(0.05, 0.95, 46), (1 - _TAILS)[::-1], [1.0]])
 _SLACK = 1e-12  # violation of a property on the grid that rounded constants explain
-_CHECK_BITS = 512
+_CHECK_BITS = 512  # bits of a check: differences of nearby values keep their digits
 _NEAR, _NEARER = -33_000, -330_000  # powers of 2 at which a jump at 0 is looked for
 _JUMP = 1e-30  # difference that is a jump unless it shrinks by a tenth from one to the other
 _FIRST, _LAST, _STEPS = -(2.0**15), 90.0, 96  # log odds of type I errors searched, and halvings of that range
