@@ -28,7 +28,6 @@ from .families.location_shift import LocationShift as LocationShift
 from .families.masses import from_masses as from_masses
 from .families.profile import Profile as Profile
 from .families.pure_dp import PureDP as PureDP
-from .families.symbolic import Symbolic as Symbolic
 from .families.total_variation import TotalVariation as TotalVariation
 from .intervals.bounds import Bounds as Bounds
 from .mechanisms.plan import Plan as Plan
@@ -44,3 +43,4 @@ from .report.plot import plot as plot
 from .spec.saved_file import load as load
 from .spec.saved_file import save as save
 from .sweeps import sweep as sweep
+from .symbolic.formula import Symbolic as Symbolic

@@ -136,3 +136,40 @@ def _chosen(gap: Balls, first: Balls, second: Balls) -> Balls:
 
 
 _choose = _elementwise(_chosen, 3)
+
+
+def function(name: str) -> Callable[[Balls], Balls]:
+    """Return a function of balls by its name in Arb, with the limits at its poles."""
+    limits = _LIMITS.get(name, {})
+
+    def value(x: Balls) -> Balls:
+        at_limit = next((limit for place, limit in limits.items() if x == arb(place)), None)
+        return getattr(arb(x), name)() if at_limit is None else arb(at_limit)
+
+    return _elementwise(value)
+
+
+_INFINITY = float("inf")
+_LIMITS: dict[str, dict[float, float]] = {
+    "erf": {_INFINITY: 1, -_INFINITY: -1},
+    "erfc": {_INFINITY: 0, -_INFINITY: 2},
+    "erfinv": {1: _INFINITY, -1: -_INFINITY},
+    "erfcinv": {0: _INFINITY, 2: -_INFINITY},
+    "log": {0: -_INFINITY},
+}
+power = _elementwise(lambda x, y: arb(x) ** arb(y), 2)
+absolute = _elementwise(abs)
+center = _elementwise(lambda x: arb(x).mid())
+
+
+def pi() -> Balls:
+    """Return a ball around pi."""
+    return arb.pi()
+
+
+def exact_fraction(ball: Balls) -> Fraction | None:
+    """Return the number of a ball without radius, None if it has one."""
+    if not (ball.is_exact() and ball.is_finite()):
+        return None
+    mantissa, exponent = ball.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

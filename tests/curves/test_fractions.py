@@ -4,13 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import sympy
 
 import tradeoff as to
 
 F = Fraction
 
-alpha = sympy.Symbol("alpha", positive=True)
 RESPONSE = to.from_masses([F(3, 4), F(1, 4)], [F(1, 4), F(3, 4)])
 LEAK = to.TotalVariation(F(1, 3))
 
@@ -18,7 +16,6 @@ LEAK = to.TotalVariation(F(1, 3))
 @pytest.mark.parametrize(
     ("f", "at", "value"),
     [
-        (to.Symbolic((1 - sympy.sqrt(alpha)) ** 2, alpha), F(1, 25), F(16, 25)),
         (RESPONSE, F(1, 7), F(4, 7)),
         (RESPONSE, F(1, 2), F(1, 6)),
         (RESPONSE @ RESPONSE, F(1, 32), F(23, 32)),

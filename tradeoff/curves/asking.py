@@ -110,7 +110,7 @@ class Certified:
     def renyi(self, order: Number) -> Bounds[float]:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf], in nats (van Erven, Harremoes 2014)."""
         if is_symbol(order) or self._curve.free_symbols:
-            from tradeoff.families.symbolic_answers import renyi as formula
+            from tradeoff.symbolic.forms import renyi as formula
 
             return Bounds(*[formula(self._curve, order)] * 2)
         from tradeoff.operators.divergence import renyi
@@ -139,7 +139,7 @@ class Certified:
         Roth, Su 2022, Proposition 2.12), and below 1/2 the same of f^-1, where no 1 - delta cancels.
         """
         if is_symbol(prior):
-            from tradeoff.families.symbolic_answers import bayes_risk
+            from tradeoff.symbolic.forms import bayes_risk
 
             return Bounds(*[bayes_risk(self._curve, prior)] * 2)
         p = reals("prior", prior)
@@ -167,7 +167,7 @@ def ask(
 ) -> Bounds[float] | Bounds[Array]:
     """Bound beta at an alpha, delta at an epsilon, or epsilon at a delta, whichever ``name`` is given."""
     if is_symbol(value):
-        from tradeoff.families.symbolic_answers import answer
+        from tradeoff.symbolic.forms import answer
 
         return Bounds(*[answer(curve, name, value)] * 2)
     limits, method = _limits(how) if how else query_options(), how.get("method")

@@ -19,11 +19,11 @@ from tradeoff.loss.law import LossLaw
 if TYPE_CHECKING:
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
     from tradeoff.design.sensitivities import Sensitivities
-    from tradeoff.families.symbolic import Symbolic
     from tradeoff.gdp.reduction import Reduction
     from tradeoff.operators.dual import Dual
     from tradeoff.operators.law import Law
     from tradeoff.operators.tabulate import Tabulated
+    from tradeoff.symbolic.formula import Symbolic
 
 CHOICES = 4  # ways of answering, by method and memory, for which a curve remembers what it has made
 
@@ -328,13 +328,13 @@ class TradeOff(Hooks):
 
     def subs(self, values: Mapping[Any, Any]) -> TradeOff:
         """Curve with symbols replaced, for example ``f.subs({mu: 1})``; keys are symbols or their names."""
-        from tradeoff.families.substitution import substitute
+        from tradeoff.symbolic.substitution import substitute
 
         return substitute(self, values)
 
     def symbolic(self, alpha: Any = None) -> Symbolic:
         """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms."""
-        from tradeoff.families.symbolic import symbolic
+        from tradeoff.symbolic.formula import symbolic
 
         return symbolic(self, alpha)
 

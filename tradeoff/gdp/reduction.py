@@ -140,7 +140,7 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     exact = _exact(failure)
     failure = float(rational(exact).upper)  # what is said of it holds of a larger one
     if f.free_symbols:
-        from tradeoff.families.symbolic_answers import least_mu
+        from tradeoff.symbolic.forms import least_mu
 
         mu = least_mu(f)  # at failure = 0; a larger one asks for no more
         return Reduction(f, failure, Bounds(mu if failure == 0 else 0.0, mu), Bounds(0.0, 1.0))

@@ -17,13 +17,13 @@ from tradeoff.curves.tensor import tensor
 from tradeoff.errors import PrecisionError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
-from tradeoff.families.symbolic_forms import exact
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.moments import factors, measurable, moments
 from tradeoff.limits.sums import attached
 from tradeoff.operators.symmetrise import Envelope
+from tradeoff.symbolic.evaluate import convert_number
 
 Scheme = Literal["poisson", "fixed-size"]
 
@@ -75,7 +75,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
             (clt(order) for order in curve.operands), key=lambda estimate: estimate.mu or 0.0
         ).envelope(curve)
     if isinstance(curve, TradeOff) and curve.free_symbols:
-        from tradeoff.families.symbolic_answers import clt_mu
+        from tradeoff.symbolic.forms import clt_mu
 
         mu = clt_mu(curve)
         lost = (factor**n for factor, n in curve.factors.items() if isinstance(factor, TotalVariation))
@@ -125,7 +125,7 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
         import sympy
 
         epsilon, delta = real("epsilon", epsilon, 0, open_high=True), real("delta", delta, 0, 1)
-        mu, lost = sympy.sqrt(n) * epsilon, 1 - sympy.exp(-n * exact(delta))
+        mu, lost = sympy.sqrt(n) * epsilon, 1 - sympy.exp(-n * convert_number(delta))
     else:
         e, d = losses(epsilon, delta)
         mu = math.sqrt(n) * math.hypot(*e.tolist())
@@ -180,7 +180,7 @@ def dp_sgd_clt(
     choice("scheme", scheme, get_args(Scheme))
     steps = steps if is_symbol(steps) else count("steps", steps, 0, MOST)
     if any(map(is_symbol, (p, sigma, steps))):
-        mu = _dp_sgd(exact(p), exact(sigma), steps, scheme)
+        mu = _dp_sgd(convert_number(p), convert_number(sigma), steps, scheme)
     else:
         c = p * math.sqrt(steps)
         grown = _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * _fixed_size(1 / sigma)

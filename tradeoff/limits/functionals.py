@@ -97,7 +97,7 @@ def kappa3bar(curve: TradeOff) -> Bounds:
 def _summed(curve: TradeOff, field: str, exact: Callable[[Moments], Bounds]) -> Bounds:
     """Add a functional over the factors."""
     if isinstance(curve, TradeOff) and curve.free_symbols:
-        from tradeoff.families.symbolic_answers import summed
+        from tradeoff.symbolic.forms import summed
 
         formula = summed(curve, field)
         return Bounds(formula, formula)

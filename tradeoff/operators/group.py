@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from tradeoff.curves.parameters import count, is_symbol, symbols_of
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.identity import Identity
-from tradeoff.families.symbolic_forms import Form, form, lines_group, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, whole
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.tabulate import largest, segments, tabulate
+from tradeoff.symbolic.forms import Form, form, lines_group, two_lines
 
 _MOST = 10_000  # compositions of a curve without a closed form: each is a question, all take seconds
 _VERTICES = 10_000  # vertices of a group of a polygon, in seconds; beyond, lines are laid below and above
@@ -118,10 +119,15 @@ def _chained(g: PiecewiseLinear, f: PiecewiseLinear) -> Iterator[Line]:
 
 @form.register
 def _(curve: Group) -> Form:
-    lines = two_lines(curve.operands[0])
-    if lines is None or is_symbol(curve.k):
+    f, k = curve.operands[0], curve.k
+    if is_symbol(k):
         return Form(None, None)
-    return Form(lambda alpha: lines_group(*lines, alpha, curve.k), None)
+    if lines := two_lines(f):
+        return Form(lambda alpha: lines_group(*lines, alpha, k), None)
+    value = form(f).value
+    return Form(
+        value and (lambda alpha: 1 - reduce(lambda power, _: 1 - value(power), range(k), alpha)), None
+    )
 
 
 def group(f: TradeOff, k: Any) -> TradeOff:

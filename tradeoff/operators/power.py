@@ -13,9 +13,9 @@ from tradeoff.curves.tensor import tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.later import sympy
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.symbolic_forms import Form, exact, form, responses
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.symbolic.evaluate import convert_number
+from tradeoff.symbolic.forms import Form, form, form_of_power
 
 
 class Power(Derived):
@@ -41,8 +41,7 @@ class Power(Derived):
 
 @form.register
 def _(curve: Power) -> Form:
-    f, n = curve.each
-    return responses(f.epsilon_0, n) if isinstance(f, PureDP) else Form(None, None)
+    return form_of_power(*curve.each)
 
 
 def power(f: TradeOff, n: Any) -> TradeOff:
@@ -59,5 +58,5 @@ def _one(f: TradeOff, n: Any) -> TradeOff:
     if isinstance(f, Gaussian):
         return Gaussian(sympy.sqrt(n) * f.mu)
     if isinstance(f, TotalVariation):
-        return TotalVariation(1 - (1 - exact(f.delta_0)) ** n)
+        return TotalVariation(1 - (1 - convert_number(f.delta_0)) ** n)
     return Power(f.each[0], f.each[1] * n) if isinstance(f, Power) else Power(f, n)

@@ -34,6 +34,8 @@ from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.folded import folded
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.thinning import base_bounds, thinned_bounds
+from tradeoff.symbolic.evaluate import convert_number
+from tradeoff.symbolic.forms import Form, form, thinned
 
 Scheme = Literal["poisson", "without-replacement"]
 
@@ -48,8 +50,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     f
         Base curve T(P, Q).
     p
-        Sampling rate in [0, 1], rounded up to a float unless ``f`` is a curve in fractions. Or a SymPy
-        expression: the curve is then a formula where there is one, else it waits for numbers.
+        Sampling rate in [0, 1], a float unless ``f`` is a curve in fractions. Or a SymPy expression.
     scheme
         ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is
         not ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for
@@ -69,8 +70,6 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     """
     choice("scheme", scheme, get_args(Scheme))
     rate = _rate(operand(f), p)
-    if scheme == "poisson" and (f.free_symbols or is_symbol(p)):
-        return f.symbolic().subsample(p)
     found = one_order(f, rate)
     if scheme == "poisson" or isinstance(found, Identity):
         return found
@@ -267,6 +266,13 @@ class Subsampled(Derived):
     @property
     def notation(self) -> str:
         return f"{'~' if self.flipped else ''}subsample({self.operands[0].notation}, {written(self.p)})"
+
+
+@form.register
+def _(curve: Subsampled) -> Form:
+    if curve.flipped:
+        return Form(None, None)
+    return thinned(form(curve.operands[0]), convert_number(curve.p))
 
 
 def _falling(answer: Callable[..., Pair], curve: TradeOff, at: Bounds, tol: float | None) -> Bounds:

@@ -15,7 +15,6 @@ from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
 from tradeoff.families.later import sympy
-from tradeoff.families.symbolic_forms import Form, Formula, exact, form, thinned, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
@@ -25,6 +24,8 @@ from tradeoff.operators.of_beta import CloseLines, OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import largest, segments
+from tradeoff.symbolic.evaluate import convert_number
+from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
 
 
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
@@ -102,7 +103,7 @@ def _(curve: Envelope) -> Form:
     one = curve.operands[0]
     if not isinstance(one, Subsampled) or one.flipped or not one.operands[0].symmetric:
         return Form(None, None)
-    p, base = exact(one.p), one.operands[0]
+    p, base = convert_number(one.p), one.operands[0]
 
     def profile(of: Formula, epsilon: Any) -> Any:
         size = sympy.Abs(epsilon)

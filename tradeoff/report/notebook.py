@@ -24,7 +24,6 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.symbolic import Symbolic
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.operators.assumed import Assumed
 from tradeoff.operators.group import Group
@@ -34,6 +33,7 @@ from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
+from tradeoff.symbolic.formula import Symbolic
 
 
 def latex(curve: Any) -> str:

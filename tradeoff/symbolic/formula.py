@@ -1,0 +1,281 @@
+"""Trade-off functions written as SymPy expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tradeoff import balls
+from tradeoff.balls import Balls, to_balls, to_bounds, to_floats
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import MAX_LOSS, symbols_of
+from tradeoff.errors import CurveError, NoClosedForm, SymbolError, domain
+from tradeoff.families._closed_form import enclose
+from tradeoff.families.later import sympy
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.rounding import Array
+from tradeoff.symbolic.evaluate import convert_number, evaluate
+from tradeoff.symbolic.forms import Form, form
+from tradeoff.symbolic.substitution import match_symbols
+
+_TAILS = np.geomspace(1e-9, 0.04, 16)
+_GRID = np.concatenate([[0.0], _TAILS, np.linspace(0.05, 0.95, 46), (1 - _TAILS)[::-1], [1.0]])
+_SLACK = 1e-12  # violation of a property on the grid that rounded constants explain
+_CHECK_BITS = 512  # bits of a check: differences of nearby values keep their digits
+_NEAR, _NEARER = -33_000, -330_000  # powers of 2 at which a jump at 0 is looked for
+_JUMP = 1e-30  # difference that is a jump unless it shrinks by a tenth from one to the other
+_FIRST, _LAST, _STEPS = -(2.0**15), 90.0, 96  # log odds of type I errors searched, and halvings of that range
+_APART = 2.0**-80  # log odds by which bounds keep away from a kink at the place found
+_LEAST_MASS, _MASS_BITS = 1e-300, 1536  # least probability, and bits that hold 1 minus it
+
+
+class Symbolic(TradeOff):
+    """Trade-off function f(alpha) given by a SymPy expression; numbers are answered once no symbol is left.
+
+    Parameters
+    ----------
+    expr
+        Expression; its symbols other than ``alpha`` are parameters. Texts, which SymPy runs, are refused.
+    alpha
+        Symbol of the type I error; ``Symbol("alpha")`` by default.
+    symmetric
+        Whether f = f^-1, while parameters are left; without parameters it is checked.
+
+    Notes
+    -----
+    Numbers are computed from the formula in ball arithmetic. That it is a trade-off function (Dong, Roth, Su
+    2022, Proposition 2.2) is checked on a grid, as ``assumptions`` states; ``CurveError`` if it is not.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> alpha, k = sympy.symbols("alpha k", positive=True)
+    >>> f = Symbolic((1 - alpha) / (1 - alpha + k * alpha), alpha)
+    >>> round(f.subs({k: 3})(0.25), 6)
+    0.5
+    """
+
+    def __init__(self, expr: Any, alpha: Any = None, *, symmetric: bool = False) -> None:
+        convert_number(expr, "expr")  # which refuses texts
+        self.alpha = _check_symbol(sympy.Symbol("alpha") if alpha is None else alpha)
+        self.expr, self._claimed = sympy.sympify(expr, strict=True), symmetric
+        if not self.free_symbols:
+            with balls.precision(_CHECK_BITS):
+                self._check()
+
+    def _check(self) -> None:
+        """Raise ``CurveError`` for the first property of a trade-off function that fails."""
+        alpha = to_balls(_GRID)
+        values = self._value(alpha)
+        values[0] = self._start
+        if not values[-1].is_finite():  # f(1) = 0, which a formula need not give
+            values[-1] = to_balls(0)
+        slopes = np.diff(values) / np.diff(alpha)
+        steps = np.minimum(np.diff(_GRID)[1:], np.diff(_GRID)[:-1])
+        failures = {
+            "is not a real number": [not value.is_finite() for value in values],
+            "is negative": _exceeds(-values),
+            "is above 1 - alpha": _exceeds(values - (1 - alpha)),
+            "increases": [False, *_exceeds(np.diff(values))],
+            "is not convex": [False, *_exceeds(-np.diff(slopes) * steps), False],
+        }
+        for property_, places in failures.items():
+            for place in _GRID[places]:
+                raise CurveError(f"{self.expr} {property_} at alpha = {place:.6g}")
+        near, nearer = (abs(self._start - self._value(to_balls(2) ** power)) for power in (_NEAR, _NEARER))
+        if nearer > _JUMP and not nearer < 0.9 * near:
+            raise CurveError(f"{self.expr} jumps at alpha = 0: its value there must be its limit")
+        for left, right in self._breakpoints():
+            if _exceeds(abs(self._value(left) - self._value(right))):
+                raise CurveError(f"{self.expr} jumps at alpha = {float(right):.6g}")
+
+    def _breakpoints(self) -> Iterator[tuple[Balls, Balls]]:
+        """Yield points on either side of every place where a condition changes between two of the grid."""
+        for condition in self.expr.atoms(sympy.core.relational.Relational):
+
+            def sign(alpha: Balls, gap: Any = condition.lts - condition.gts) -> Any:
+                return np.sign(sum(to_floats(evaluate(gap, {self.alpha: alpha}) + 0 * alpha)))
+
+            signs = sign(to_balls(_GRID))
+            for k in np.flatnonzero(signs[1:] != signs[:-1]):
+                left, right = to_balls(_GRID[k : k + 2])
+                for _ in range(_CHECK_BITS // 4):
+                    middle = (left + right) / 2
+                    left, right = (middle, right) if sign(middle) == signs[k] else (left, middle)
+                yield left, right
+
+    @cached_property
+    def _start(self) -> Balls:
+        """Ball around f(0): the value of the formula, else its limit."""
+        start = self._value(to_balls(0.0))
+        if start.is_finite():
+            return start
+        with suppress(ArithmeticError, AttributeError, NotImplementedError, TypeError, ValueError):
+            return evaluate(sympy.limit(*self._positive, 0, "+"), {})
+        raise CurveError(f"{self.expr} has no value at alpha = 0, and no limit there that SymPy finds")
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return frozenset(self.expr.free_symbols - {self.alpha})
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        if self.free_symbols:
+            return ()
+        properties = "convex, decreasing and continuous at 0" + ", and its own inverse" * self.symmetric
+        return (f"{self.expr} is {properties} (checked at {len(_GRID)} points, to {_SLACK:g}).",)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether f(f(alpha)) = alpha on the grid; as claimed while parameters are left."""
+        if self.free_symbols:
+            return self._claimed
+        with balls.precision(_CHECK_BITS):
+            alpha = to_balls(_GRID[1:-1])
+            once = self._value(alpha)
+            positive = to_floats(once)[0] > 0
+            low, high = to_floats(self._value(once[positive]) - alpha[positive])
+        return bool(np.all((low <= 0) & (high >= 0) & (high - low < _JUMP)))
+
+    def _value(self, alpha: Balls) -> Balls:
+        return evaluate(self.expr, {self.alpha: alpha}) + 0 * alpha  # of the shape of alpha
+
+    @cached_property
+    def _positive(self) -> tuple[Any, Any]:
+        """Formula and symbol, which is positive for SymPy."""
+        alpha = sympy.Dummy("alpha", positive=True)
+        return self.expr.subs(self.alpha, alpha), alpha
+
+    def _slope(self, alpha: Balls) -> Balls:
+        return evaluate(self._derivative, {self._positive[1]: alpha}) + 0 * alpha
+
+    @cached_property
+    def _derivative(self) -> Any:
+        formula, alpha = self._positive
+        return formula.rewrite([sympy.Max, sympy.Min, sympy.Abs], sympy.Piecewise).diff(alpha)
+
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        low, high = enclose(self._value, alpha)
+        return low, np.minimum(high, (1 - Bounds.of(alpha)).upper)
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        low, high = enclose(self._profile, np.clip(epsilon, -MAX_LOSS, MAX_LOSS))
+        low[epsilon > MAX_LOSS] = 0.0
+        high[epsilon < -MAX_LOSS] = 1.0
+        lost = self.mass_at_infinity
+        return np.maximum(low, lost.lower), np.where(epsilon >= self.sup_loss, lost.upper, high)
+
+    def _profile(self, loss: Balls) -> Balls:
+        """Return delta(x) = sup 1 - f(alpha) - e^x alpha, a gain that is concave, below its tangents.
+
+        The log odds of alpha are halved to find where the gain is largest; the bounds hold wherever that is.
+        """
+        s = balls.exp(loss)
+        left, right = 0 * loss + _FIRST, 0 * loss + _LAST
+        for _ in range(_STEPS):
+            middle = (left + right) / 2
+            rise = balls.center(-self._slope(1 / (1 + balls.exp(-middle))) - s)
+            rises = to_floats(rise)[0] > 0
+            left, right = np.where(rises, middle, left), np.where(rises, right, middle)
+        left, right = left - _APART, right + _APART
+        x, y, rest = (1 / (1 + balls.exp(odds)) for odds in (-left, -right, right))
+        gain, end_gain = (1 - self._value(at) - s * at for at in (x, y))
+        rise, end_rise = (-self._slope(at) - s for at in (x, y))
+        below = balls.maximum(gain, end_gain)
+        # Tangents at x bound the gain before x and between, that at y bounds it after y.
+        before, after = gain + balls.maximum(-rise, 0) * x, end_gain + balls.maximum(end_rise, 0) * rest
+        between = gain + balls.maximum(rise, 0) * (y - x)
+        return balls.union(below, balls.maximum(balls.maximum(before, after), between))
+
+    @cached_property
+    def mass_at_infinity(self) -> Bounds[float]:
+        self.require_numbers()
+        return to_bounds(balls.clip_probability(1 - self._start))
+
+    q_plus = property(lambda self: self.mass_at_infinity.upper)
+
+    @cached_property
+    def p_minus(self) -> float:
+        """Return 1 - inf{alpha : f(alpha) = 0}, at most rounded up."""
+        if self.symmetric:
+            return float(self.q_plus)
+
+        def is_positive(rest: float) -> bool:
+            return bool(self._value(1 - to_balls(rest)) > 0)
+
+        with balls.precision(_MASS_BITS):
+            low, high = _LEAST_MASS, 1.0
+            if is_positive(low):
+                return 0.0
+            while low < (middle := math.sqrt(low * high)) < high:
+                low, high = (low, middle) if is_positive(middle) else (middle, high)
+            return high
+
+    sup_loss = property(lambda self: self._sup_loss.upper)
+    least_sup_loss = property(lambda self: self._sup_loss.lower)
+
+    @cached_property
+    def _sup_loss(self) -> Bounds[float]:
+        """Bounds on log -f'(0+): the slope near 0 is less, and that at 0 is its limit if it is close."""
+        at, near = (to_bounds(balls.log(-self._slope(x))) for x in (to_balls(0), to_balls(2) ** _NEAR))
+        is_limit = 0 <= at.upper - near.lower < _SLACK
+        return Bounds(float(np.fmax(near.lower, -np.inf)), at.upper if is_limit else np.inf)
+
+    def subs(self, values: Mapping[Any, Any]) -> Symbolic:
+        """Replace symbols, all at once; floats are taken as the rational numbers they are."""
+        numbers = {symbol: convert_number(value) for symbol, value in match_symbols(self, values).items()}
+        _require_apart(self.alpha, *numbers.values())
+        return Symbolic(self.expr.subs(numbers, simultaneous=True), self.alpha, symmetric=self._claimed)
+
+    def symbolic(self, alpha: Any = None) -> Symbolic:
+        return self if alpha in {None, self.alpha} else symbolic(self, alpha)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Symbolic) and (self.expr, self.alpha) == (other.expr, other.alpha)
+
+    def __hash__(self) -> int:
+        return hash((self.expr, self.alpha))
+
+    @property
+    def notation(self) -> str:
+        return f"Symbolic({self.expr}, {self.alpha})"
+
+
+@form.register
+def _(curve: Symbolic) -> Form:
+    return Form(lambda alpha: curve.expr.subs(curve.alpha, alpha), None)
+
+
+def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
+    """Return a curve with a closed form as a formula in the symbol ``alpha``."""
+    value = form(curve).value
+    if value is None:
+        raise NoClosedForm(f"no formula is known for {curve!r}")
+    alpha = _check_symbol(sympy.Symbol("alpha", positive=True) if alpha is None else alpha)
+    _require_apart(alpha, *curve.free_symbols)
+    return Symbolic(value(alpha), alpha, symmetric=curve.symmetric)
+
+
+def _exceeds(values: Balls) -> Any:
+    """Whether balls are certainly above the slack."""
+    return to_floats(values)[0] > _SLACK
+
+
+def _check_symbol(alpha: Any) -> Any:
+    if isinstance(alpha, sympy.Symbol):
+        return alpha
+    raise domain("alpha", alpha, "a SymPy symbol", "give sympy.Symbol('alpha')")
+
+
+def _require_apart(alpha: Any, *parameters: Any) -> None:
+    """Raise ``SymbolError`` if the symbol of the type I error is one of the parameters'."""
+    if alpha in symbols_of(*parameters):
+        raise SymbolError(
+            f"{alpha} is a parameter and cannot be the type I error as well; "
+            "write the curve in another symbol first, with .symbolic(Symbol(...))"
+        )
