@@ -37,6 +37,7 @@ THINGS = [
     to.PiecewiseLinear([0.0, 1e-300, 1 - 1e-16, 1.0], [1.0, 1 - 1e-16, 1e-300, 0.0]),
     *(to.PiecewiseLinear([0.0], [0.0]), STEP, ~STEP, STEP**14062 @ to.Laplace(0.1) ** 7),
     reduce(to.subsample, (0.9, 0.8, 0.7, 0.3, 0.1, 0.6), to.Laplace(1.0)),
+    reduce(to.subsample, (0.5, 1e-300, 1e-300), to.PiecewiseLinear([0, THIRD, 1], [1, THIRD, 0])),
     *(STEP.symmetrise(assume=name) for name in ("either-order", "both-orders", "profile")),
     to.mixture({to.Gaussian(1): 0.3, to.Laplace(0.1): 0.3, STEP: 0.4}),
     ~to.mixture({STEP: 1 / 3, to.Gaussian(1): 2 / 3}),

@@ -16,7 +16,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import count, exact_number, number, reals
+from tradeoff.curves.parameters import count, exact_number, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, TradeOffError, domain, shown
@@ -44,7 +44,7 @@ from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture, mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, maximum, minimum
-from tradeoff.operators.subsample import Subsampled, one_order
+from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 
 SCHEMA = 1
@@ -222,11 +222,11 @@ def _mixture(curves: Any, weights: Any) -> TradeOff:
 
 
 def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
-    number("rate", rate, 0, 1)
+    if not 0 < exact_number("rate", rate, 0, 1) < 1:
+        raise domain("rate", rate, "in (0, 1)")
     if not isinstance(flipped, bool):
         raise domain("flipped", flipped, "true or false")
-    sample = one_order(operand(curve), rate)
-    return sample.inverse() if flipped else sample
+    return Subsampled(operand(curve), rate, flipped=flipped)
 
 
 def _shift(law: Any, arguments: Any, shift: Any) -> TradeOff:
