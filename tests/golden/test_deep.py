@@ -29,7 +29,6 @@ CASES = {
 WIDTH_OF_DELTA, WIDTH_OF_BETA, WIDTH_OF_EPSILON = 1e-3, 1e-3, 3e-4
 
 OUT_OF_REACH = {
-    ("delta", "sgm p=.5 s=1 n=20", "~f"): "0.4 % at delta = 1e-100, an atom's width from the largest loss",
     ("delta", "sgm p=.01 s=1 n=2", "~f"): "two nearly atomic rounds at delta = 1e-100",
     ("delta", "sgm p=1e-5 s=.6 n=1e5", "f"): "a few rare jumps: neither engine resolves delta below 1e-50",
     ("epsilon", "sgm p=1e-5 s=.6 n=1e5", "f"): "as above",

@@ -189,10 +189,11 @@ class Engine(ABC, Generic[Effort]):
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
                     found.low[mine], found.high[mine] = below, above
                     away = np.abs(above - e.aim)
-                    near = np.where(above - below > _CLOSE, _NEAR, APART) * e.scale
-                    moved[mine] = (away > near) & (away < far[mine])
+                    wide = ~(above - below <= _CLOSE)
+                    onward = (away > np.where(wide, _NEAR, APART) * e.scale) & (away < far[mine])
+                    moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better
                     rest[mine] = moved[mine] | (not e.final)
-                    aimed[mine] = np.where(moved[mine], above, aimed[mine])
+                    aimed[mine] = np.where(onward, above, aimed[mine])
             if not len(going := np.flatnonzero(moved)):
                 break
         return aimed, found, np.flatnonzero(rest)
