@@ -57,7 +57,7 @@ def test_value_profile_and_inverse_of_the_families(curve, values):
 
 @by_family
 def test_profile_is_the_supremum(curve, values):
-    f = sp.lambdify(ALPHA, curve.symbolic(ALPHA).subs(values).expr, ["scipy", "numpy"])
+    f = np.vectorize(sp.lambdify(ALPHA, curve.symbolic(ALPHA).subs(values).expr, ["scipy", "numpy"]))
     with np.errstate(divide="ignore"):
         grid = np.linspace(0, 1, 20001)
         value = f(grid)

@@ -238,7 +238,9 @@ def _floats(value: Any) -> Array:
         raise TypeError("give integers, floats or fractions")
     if raw.dtype.kind == "O" and not all(_is_number(each) for each in raw.flat):
         raise TypeError("give integers, floats or fractions")
-    with np.errstate(over="raise"):  # of an extended float
+    with np.errstate(
+        over="raise", invalid="ignore"
+    ):  # of an extended float; NumPy 2.0 warns of objects of SymPy
         try:
             return raw.astype(float)
         except FloatingPointError as error:

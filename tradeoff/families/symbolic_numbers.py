@@ -6,7 +6,7 @@ import math
 import random
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, reduce
 from itertools import product
 from typing import Any
 
@@ -334,6 +334,10 @@ def _limit(expression: Any, alpha: Any) -> tuple[float, float]:
 
 def compiled(expression: Any, arguments: list[Any]) -> Callable[..., Any]:
     """Return a NumPy function of an expression; pieces are evaluated everywhere, then chosen."""
+    # SymPy 1.13 prints Max and Min so that a number and an array do not broadcast.
+    least, most = sympy.Function("minimum"), sympy.Function("maximum")
+    expression = expression.replace(sympy.Min, lambda *each: reduce(least, each))
+    expression = expression.replace(sympy.Max, lambda *each: reduce(most, each))
     function = sympy.lambdify(arguments, expression, modules=["scipy", "numpy"])
 
     def evaluate(*values: Any) -> Any:
