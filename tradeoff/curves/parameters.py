@@ -140,7 +140,8 @@ def _floats(value: Any) -> Array:
         raise TypeError("give integers, floats or fractions")
     if raw.dtype.kind == "O" and not all(_is_number(each) for each in raw.flat):
         raise TypeError("give integers, floats or fractions")
-    with np.errstate(over="ignore"):  # of an extended float
+    # An extended float may overflow; NumPy 2.0 warns of objects of SymPy.
+    with np.errstate(over="ignore", invalid="ignore"):
         return raw.astype(float)
 
 
