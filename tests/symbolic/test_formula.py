@@ -173,6 +173,7 @@ def test_subs_checks_the_formula_once_it_has_numbers():
         Symbolic(LOGISTIC, 2 * ALPHA)
 
 
+@pytest.mark.slow
 def test_composition_overlaps_the_pairs_known_otherwise():
     leaking = Symbolic(LOGISTIC, ALPHA) @ to.TotalVariation(DELTA)
     numbers = {K: sp.E, DELTA: 0.25}
