@@ -192,7 +192,7 @@ def stream(
     >>> import tradeoff as to
     >>> rows = to.sweeps.stream(lambda mu: to.Gaussian(mu)(0.05), {"mu": [0.5, 1.0]})
     >>> next(rows)
-    {'mu': 0.5, 'value': 0.8738651018065589}
+    {'mu': 0.5, 'value': 0.8738651018065696}
     """
     axes = _axes(grid)
     if not callable(function):

@@ -94,7 +94,7 @@ def test_chernoff_bounds_are_those_of_the_whole_law() -> None:
     law, count, epsilon = Thinned(GaussianLaw(1.0), 0.01), 100, 6.0
     engine = ContourEngine([law], [count])
     assert engine.forward.damped(0) is not engine.forward
-    ceiling = float(engine.forward.ceiling(np.array([epsilon]))[0])
+    ceiling = float(engine.forward.ceiling(np.array([epsilon]), np.array([1e-300]))[0])
     low, _ = engine.answer("delta", np.array([epsilon]), None)
     assert low[0] <= ceiling
     assert engine.forward.q_plus == engine.forward.most_q_plus == 0

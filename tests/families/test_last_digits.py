@@ -98,7 +98,7 @@ def test_what_loses_nothing_says_so_to_the_last_bit(f):
 
 @pytest.mark.parametrize(
     ("delta", "n"),
-    [(1e-300, 5), (1e-300, 10**21), (1e-112, 100), (1e-20, 10**6), (0.3, 4000), (1e-17, 10**18)],
+    [(1e-300, 5), (1e-300, 10**12), (1e-112, 100), (1e-20, 10**6), (0.3, 4000), (1e-12, 10**12)],
 )
 def test_a_power_of_a_small_leak_keeps_it(delta, n):
     with ctx.workprec(4000):

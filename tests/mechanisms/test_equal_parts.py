@@ -12,6 +12,7 @@ import sympy
 
 import tradeoff as to
 import tradeoff.mechanisms as m
+from tradeoff.errors import DomainError
 
 
 def hits(delta: float, rate: float, k: int) -> Fraction:
@@ -47,14 +48,15 @@ def test_noise_that_hides_all_or_nothing_in_groups(mechanism: m.Mechanism) -> No
     assert mechanism.curve().delta(0.0) == pytest.approx(0.875 if open_ else 0.0, abs=1e-12)
 
 
-def test_a_file_that_names_a_mechanism_twice_counts_both(tmp_path: Path) -> None:
+def test_a_file_that_names_a_mechanism_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     to.save(to.Plan({m.Gaussian(1): 5, m.Laplace(1): 1}), path)
     joined = json.loads(path.read_text())
     found = joined["tradeoff"]
-    found["mechanisms"][1] = found["mechanisms"][0]
+    found["runs"][1][0] = found["runs"][0][0]
     path.write_text(json.dumps(joined))
-    assert to.load(path) == to.Plan({m.Gaussian(1): 6})
+    with pytest.raises(DomainError, match="must not repeat a mechanism; add the counts"):
+        to.load(path)
 
 
 @pytest.mark.slow

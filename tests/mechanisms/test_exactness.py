@@ -341,7 +341,7 @@ OPERATORS = [
     lambda f: to.mixture({f: 0.5, to.Identity(): 0.5}),
     lambda f: to.minimum(f, to.Gaussian(1)),
     lambda f: f.dual().dual(),
-    lambda f: f.symbolic().subsample(0.5),
+    lambda f: to.subsample(f.symbolic(), 0.5),
     lambda f: m.Custom(f).curve(),
     lambda f: m.CanonicalNoise(f).curve(),
 ]

@@ -375,8 +375,8 @@ def test_what_is_written_reads_back(mechanism):
     ("line", "said"),
     [
         ('scheme = "shuffle"', "scheme must be one of"),
-        ("scheme = 3", "mechanism[1].scheme = 3 (an integer)"),
-        ('group_size = "2"', 'mechanism[1].group_size = "2" (a string)'),
+        ("scheme = 3", "mechanism[1].scheme must be one of"),
+        ('group_size = "2"', "mechanism[1].group_size must be an integer from 1"),
     ],
 )
 def test_words_of_plan_files_are_checked(line, said):

@@ -73,12 +73,6 @@ def test_basic_composition_answers_at_both_ends():
     assert found["zcdp"].entries["epsilon"][0].value == math.inf
 
 
-def test_losses_whose_squares_are_no_floats_are_declined():
-    found = compare(to.PureDP(1e200), ["zcdp", "basic", "renyi"])
-    assert "beyond the floats" in found["zcdp"].declined
-    assert found["basic"].entries["epsilon"][0].value >= 1e200
-
-
 @pytest.mark.parametrize("mu", [11.9, 12.0, 12.06, 12.12, 14.0])
 def test_one_order_of_a_loss_whose_exponential_is_subnormal(mu):
     found = to.baselines.renyi_route(to.subsample(to.Gaussian(mu), 0.5) ** 5, 1e-6, orders=[2.0])

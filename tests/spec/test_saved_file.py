@@ -171,7 +171,7 @@ def test_save_of_an_object_without_a_form_raises_and_writes_nothing(name, tmp_pa
 # Contents of a file, or of its "tradeoff", and the error; G is a curve, P the start of a polygon in floats.
 WRONG_FILES = """
 [] => a saved file must hold {"schema": 1
-{"schema": 2, "tradeoff": 1} => a saved file must hold {"schema": 1
+{"schema": 2, "tradeoff": 1} => schema must be 1, got 2
 { => Expecting
 """
 WRONG_THINGS = """

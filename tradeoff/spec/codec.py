@@ -180,7 +180,9 @@ class Codec:
         """Return the object of a saved text; ``ValueError`` if it is not one."""
         try:
             data = json.loads(content, parse_float=parse_float)
-            if isinstance(data, dict) and data.get("schema") == SCHEMA and "tradeoff" in data:
+            if isinstance(data, dict) and data.keys() == {"schema", "tradeoff"}:
+                if data["schema"] is True or data["schema"] != SCHEMA:  # True is 1 in Python
+                    raise DomainError(f"schema must be {SCHEMA}, got {data['schema']!r}")
                 return self.decode(data["tradeoff"], "tradeoff")
         except RecursionError:
             raise DomainError("arrays or tables are nested too deeply") from None
