@@ -231,11 +231,11 @@ sys.meta_path.insert(0, Finder())
 sys.exit(main())
 """
     DRAWING = """
-import os, pathlib, signal, sys
+import os, signal, sys
 from matplotlib.figure import Figure
 from tradeoff.__main__ import main
-def savefig(self, path, **_):
-    pathlib.Path(path).write_text("half")
+def savefig(self, file, **_):
+    file.write(b"half")
     os.kill(os.getpid(), signal.{0})
     os.kill(os.getpid(), signal.{0})
 Figure.savefig = savefig
