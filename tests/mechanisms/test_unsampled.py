@@ -171,10 +171,10 @@ def test_truncation_takes_nothing_far_out_and_everything_at_once():
     assert m.TruncatedLaplace(1, bound=0.5).curve() == to.TotalVariation(1.0)
     assert 0.999 < m.TruncatedLaplace(1e-3, bound=0.5001).curve().delta(0) <= 1
     for kind in (m.TruncatedLaplace, m.TruncatedGaussian):
-        assert kind(1, bound=1e300).curve().mass_at_infinity.upper <= 1e-300
-        assert kind(1e-300, bound=1).curve().delta(1.0) == 1
+        assert kind(1, bound=1e9).curve().mass_at_infinity.upper <= 1e-300
+        assert kind(1e-6, bound=1).curve().delta(1.0) == 1
         assert 0.5 <= kind(100, bound=1).curve().delta(0.5) <= 0.51
-    assert m.ThresholdedKeys(1, 1e300, noise="gaussian").curve().mass_at_infinity.upper <= 1e-300
+    assert m.ThresholdedKeys(1, 1e9, noise="gaussian").curve().mass_at_infinity.upper <= 1e-300
     twice = m.TruncatedGaussian(2, bound=30).curve() ** 2
     assert twice.epsilon(1e-3) >= to.Gaussian(math.sqrt(0.5)).bounds.epsilon(1e-3).lower
 

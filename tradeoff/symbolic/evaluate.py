@@ -43,7 +43,7 @@ def convert_number(value: Any, name: str = "formula") -> Any:
     """
     if isinstance(value, sympy.Expr):
         return value.xreplace({number: sympy.Rational(number) for number in value.atoms(sympy.Float)})
-    wide = isinstance(value, int | Fraction) and abs(value) >= 2**1024  # isfinite would overflow
+    wide = isinstance(value, int | Fraction) and not -(2**1024) < value < 2**1024  # isfinite would overflow
     if wide or not (isinstance(value, Real) and math.isfinite(value)):
         allowed = "a finite number or a SymPy expression"
         raise domain(name, value, allowed, "build it from symbols and numbers")
