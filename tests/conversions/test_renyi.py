@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import log_uniform, subsampled, symmetric_families
 from tradeoff.conversions import from_renyi, from_zcdp
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, Undecided
 
 ALPHAS = np.concatenate([[0.0], np.geomspace(1e-30, 0.5, 40), 1 - np.geomspace(0.45, 1e-12, 30), [1.0]])
 
@@ -117,10 +117,14 @@ def test_ends():
     assert from_zcdp(1e6)(0.5) == 0
     assert 1 - 1e-9 < 2 * from_zcdp(1e-20)(0.5) < 1
     pure = from_renyi({math.inf: 1.0})
-    assert pure.bounds.delta(1.0).upper < 1e-14
     assert pure(0.1) == pytest.approx(to.PureDP(1.0)(0.1), rel=1e-14)
     leaky = from_renyi({1.0: 0.5})
     assert 0 < leaky(0.0) < 1
+
+
+@pytest.mark.xfail(raises=Undecided, reason="delta(1) is enclosed in [0, 3e-15], not 0", strict=True)
+def test_a_bound_at_order_infinity_is_pure_dp():
+    assert from_renyi({math.inf: 1.0}) <= to.PureDP(1.0)
 
 
 @pytest.mark.slow

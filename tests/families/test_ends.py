@@ -8,6 +8,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.stats as st
+from hypothesis import given
+from hypothesis import strategies as some
 
 import tradeoff as to
 from tradeoff.errors import PrecisionError
@@ -206,3 +208,54 @@ def test_a_density_that_vanishes_at_its_end_ends_there(law):
     truth = st.norm.cdf(low) + st.norm.sf(high)
     assert found.lower == pytest.approx(truth, rel=1e-10)
     assert found.upper == pytest.approx(truth, rel=1e-10)
+
+
+@given(
+    some.lists(some.tuples(some.integers(0, 5), some.integers(0, 5)), min_size=2, max_size=6),
+    some.sampled_from([(0.0, 1.0), (5.0, 10.0), (-3.0, 1e-3)]),
+)
+def test_histograms_hold_the_sums_of_their_bins(counts, placed):
+    p, q = (np.array(side, dtype=float) for side in zip(*counts, strict=True))
+    if not p.any() or not q.any():
+        return
+    at, width = placed
+    edges = at + width * np.arange(len(p) + 1) / len(p)
+    first, second = (st.rv_histogram((side, edges), density=False)() for side in (p, q))
+    curve = to.from_scipy(first, second)
+    for epsilon in (0.0, 0.3, 1.0, 3.0):
+        truth = sum(
+            max(b - math.exp(epsilon) * a, 0.0) for a, b in zip(p / p.sum(), q / q.sum(), strict=True)
+        )
+        found = curve.bounds.delta(epsilon)
+        assert found.lower - 1e-15 <= truth <= found.upper + 1e-15
+
+
+def test_a_pole_between_two_floats_has_no_largest_loss():
+    curve = to.from_densities(lambda x: ((x - 0.7) - 3e-17) ** 2 * normal(0.7)(x), normal(0.7))
+    assert curve.sup_loss == math.inf
+
+
+@pytest.mark.parametrize(
+    "support", [(-0.1, 0.7), (-0.4, 2.8), (0.2, 2.6), (-1.3, 3.5), (0.7, 2.3), (-0.2, 1.2)]
+)
+def test_supports_of_which_a_part_lies_beside_a_power_of_two(support):
+    """Triangles up and down on an interval: u > 1/(1 + e^-eps) is rejected, u the share from above."""
+    low, high = support
+    width = high - low
+    curve = to.from_densities(
+        lambda x: 2 * (x - low) / width**2 * ((x >= low) & (x <= high)),
+        lambda x: 2 * (high - x) / width**2 * ((x >= low) & (x <= high)),
+        support=support,
+    )
+    for epsilon in (0.0, 0.2, 0.25, 1.0, 3.0):
+        with mp.workdps(30):
+            u = 1 / (1 + mp.exp(epsilon))  # where 1 - u = e^eps u
+            truth = 1 - (1 - u) ** 2 - mp.exp(epsilon) * u**2
+            found = curve.bounds.delta(epsilon)
+            assert found.lower <= truth <= found.upper <= truth + 1e-9
+
+
+def test_a_pole_whose_density_scipy_cannot_tell():
+    curve = to.from_scipy(st.beta(1, 1, 1.0), st.beta(0.054712659020224326, 1, 1.0))
+    found = curve.bounds.delta(1.0)
+    assert found.lower <= power_law(0.054712659020224326, 1.0, flipped=True) <= found.upper
