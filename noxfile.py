@@ -124,8 +124,8 @@ def fuzz(session: nox.Session, search: str) -> None:
 
 MUTATED = {
     "intervals": ("tests/intervals",),
-    "loss": ("tests/composition", "tests/golden"),
-    "composition": ("tests/composition", "tests/golden"),
+    "loss": ("tests/accounting", "tests/golden"),
+    "composition": ("tests/accounting", "tests/golden"),
 }
 """Rooms whose tests are tried on mutants, and the tests that see each."""
 

@@ -38,10 +38,10 @@ GOALS = (goal(1, 1e-6, 0.01, 1000), goal(8, 1e-5, 0.04, 2000), goal(3, 1e-5, 256
 
 def row(setting: Setting, case: Case, python: Path, timeout: float, memory: float) -> list[str]:
     """Ask for one number, and for what it costs."""
-    found = asked(python, setting, case, case.at[0], timeout, memory)
-    first = found.get("first")
+    result = asked(python, setting, case, case.at[0], timeout, memory)
+    first = result.get("first")
     if first is None:
-        return [case.id, setting.name, found.get("failed", found.get("declined", "")), "", "", ""]
+        return [case.id, setting.name, result.get("failed", result.get("declined", "")), "", "", ""]
     (factor,) = case.factors
     noisy = Case("", "", (factor | {"sigma": first["value"]},), "calibration")
     truth, error = answer(noisy, factor["delta"])

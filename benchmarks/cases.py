@@ -141,5 +141,5 @@ def truth(case: Case, at: float) -> Truth | None:
     if golden and (value := golden["epsilon_at_delta"].get(str(at))) is not None:
         # An error r of delta is one of at most r in epsilon, as d log delta / d epsilon < -1 at these delta.
         return Truth(value, golden["relative_error_of_delta"] + 4 * math.ulp(value))
-    found = _computed().get(case.id, {}).get(str(at))
-    return Truth(*found) if found else None
+    result = _computed().get(case.id, {}).get(str(at))
+    return Truth(*result) if result else None

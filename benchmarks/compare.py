@@ -46,14 +46,14 @@ class Run:
 
     def pythons(self, settings: list[Setting]) -> dict[Library, Path]:
         """Make the environments; keep the reason where that fails."""
-        found = {}
+        result = {}
         for library in dict.fromkeys(setting.library for setting in settings):
             try:
-                found[library] = library.interpreter(self.environments)
+                result[library] = library.interpreter(self.environments)
             except NotInstalledError as reason:
                 self.missing[library.name] = str(reason)
                 print(f"skipping {library.name}: {reason}", flush=True)
-        return found
+        return result
 
     def reason_to_pass(self, setting: Setting, case: Case) -> str | None:
         """Return why a question is not asked: the answer is known, or would take time that others need."""

@@ -54,10 +54,10 @@ HEADINGS = {
 ACROSS = ("steps", "distinct", "delta")
 """Tables with a row for each size and a column for each library."""
 
-Rows = Iterable[Sequence[str]]
+Batch = Iterable[Sequence[str]]
 
 
-def table(head: Sequence[str], rows: Rows) -> str:
+def table(head: Sequence[str], rows: Batch) -> str:
     """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return (
@@ -107,12 +107,12 @@ def by_case(case: Case, results: Sequence[Result]) -> str:
         of[result.setting][result.at] = result
     name = "δ" if case.kind == "epsilon" else "α"
     rows = []
-    for setting, found in of.items():
-        answers = [found[at] for at in case.at if at in found]
+    for setting, outcome in of.items():
+        answers = [outcome[at] for at in case.at if at in outcome]
         if not any(result.first for result in answers):
             rows.append([setting, answers[0].reason, *[""] * (len(case.at) + 2)])
             continue
-        cells = [verdict(found[at]) if at in found else "" for at in case.at]
+        cells = [verdict(outcome[at]) if at in outcome else "" for at in case.at]
         seconds, later = (largest(getattr(r, column) for r in answers) for column in ("seconds", "later"))
         rows.append(
             [
@@ -133,12 +133,12 @@ def across(group: str, chosen: Sequence[Case], results: Sequence[Result]) -> str
     of = {(r.setting, r.case, r.at): r for r in results}
     places = [(case, at) for case in chosen if case.group == group for at in case.at]
 
-    def cells(write: Callable[[Result], str]) -> Rows:
+    def cells(write: Callable[[Result], str]) -> Batch:
         for case, at in places:
             name = f"{at:g}" if group == "delta" else case.description
-            found = [of.get((setting, case.id, at)) for setting in settings]
-            if any(found):
-                yield [name, *(write(result) if result else "" for result in found)]
+            outcome = [of.get((setting, case.id, at)) for setting in settings]
+            if any(outcome):
+                yield [name, *(write(result) if result else "" for result in outcome)]
 
     head = ["", *settings]
     return f"Time and memory:\n\n{table(head, cells(cost))}\nError (width):\n\n{table(head, cells(verdict))}"

@@ -254,14 +254,14 @@ def main() -> None:
         answer(*given.answer, floor=given.floor)
         return
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    found, checkouts = [], [str(Path(each).resolve()) for each in given.checkouts]
+    result, checkouts = [], [str(Path(each).resolve()) for each in given.checkouts]
     for each in checkouts:
         compileall.compile_dir(f"{each}/tradeoff", quiet=2)  # as pip does when it installs
     for line in lines(checkouts, given.only.split(","), given.runs):
         print(line, flush=True)
-        found.append(line)
+        result.append(line)
     if given.write:
-        given.write.write_text("\n".join(found) + "\n", encoding="utf-8")
+        given.write.write_text("\n".join(result) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

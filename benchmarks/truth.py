@@ -132,7 +132,7 @@ def epsilon(k: Cumulant, delta: float, fine: float) -> float:
 
 def answer(case: Case, delta: float) -> tuple[float, float]:
     """Return the larger of the two orders, and how far it may be off."""
-    found = []
+    result = []
     for fine in (1.4, 1.9):
         k = cumulant(case.factors, fine)
         value = epsilon(k, delta, fine)
@@ -140,8 +140,8 @@ def answer(case: Case, delta: float) -> tuple[float, float]:
             not case.symmetric and line(lambda z, k=k: k(1 - z), delta)[1] > value
         ):  # else "add" is below by its Chernoff bound
             value = max(value, epsilon(lambda z, k=k: k(1 - z), delta, fine))
-        found.append(value)
-    return found[1], 10 * abs(found[0] - found[1]) + 8 * math.ulp(found[1])
+        result.append(value)
+    return result[1], 10 * abs(result[0] - result[1]) + 8 * math.ulp(result[1])
 
 
 def check() -> None:

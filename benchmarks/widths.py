@@ -126,11 +126,11 @@ def asked(checkout: str, row: Row, factors: tuple[dict[str, Any], ...]) -> Row:
 
 def run(checkout: str, out: Path, only: str | None) -> None:
     """Ask everything, and keep what is known so far."""
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for row, factors in rows():
         if only is None or row.case in only.split(","):
-            found.append(asdict(asked(checkout, row, factors)))
-            out.write_text(json.dumps(found, indent=1), encoding="utf-8")
+            result.append(asdict(asked(checkout, row, factors)))
+            out.write_text(json.dumps(result, indent=1), encoding="utf-8")
             print(*row.name, row.widths, row.seconds, row.failed, flush=True)
 
 

@@ -19,7 +19,7 @@ _GREEK = re.compile(r"\b(?:alpha|beta|delta|epsilon|mu)\b|[εμ⊗≥]")
 _POWER = re.compile(r"([+-]?)(\d[\d.]*)e([+-]\d+)")
 
 
-class Grid(NamedTuple):
+class TextTable(NamedTuple):
     """Texts in rows, below the names of the columns and a line in words, above lines of notes.
 
     ``sides`` has one letter a column, ``"<"`` or ``">"``, for where its texts stand; default: all left.
@@ -103,7 +103,7 @@ class Displayed:
     """What prints as a table, in a notebook as one of HTML: a subclass says which."""
 
     @abstractmethod
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         """Return what is printed."""
 
     def __repr__(self) -> str:

@@ -120,8 +120,8 @@ def called(name: str, function: Callable[[Any], Any], value: Any) -> Any:
     try:
         return function(value)
     except Exception as error:
-        told = " ".join(str(error).split())
-        raise DomainError(f"{name}({shown(value)}) raised {type(error).__name__}: {told}") from error
+        given = " ".join(str(error).split())
+        raise DomainError(f"{name}({shown(value)}) raised {type(error).__name__}: {given}") from error
 
 
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:

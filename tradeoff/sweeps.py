@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tradeoff.composition.cache import Cache, sharing
+from tradeoff.accounting.cache import Cache, shared_cache
 from tradeoff.curves.parameters import workers
-from tradeoff.display import Displayed, Grid, exactly, rounded
+from tradeoff.display import Displayed, TextTable, exactly, rounded
 from tradeoff.errors import DomainError, SweepError, file_name, needed
 from tradeoff.intervals.bounds import Bounds
 
@@ -100,14 +100,14 @@ class Table(Displayed):
         """Return all rows as a tabular of LaTeX, for the package booktabs."""
         return self._texts(self.rows).latex()
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         hidden = len(self.rows) - _SHOWN
         notes = [f"... {hidden} more rows ..."] if hidden > 0 else []
         return self._texts(self.rows[:_SHOWN])._replace(notes=notes)
 
-    def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Grid:
+    def _texts(self, rows: Iterable[tuple[Any, ...]]) -> TextTable:
         texts = [[self._text(k, each) for k, each in enumerate(row)] for row in rows]
-        return Grid(texts, self.columns, sides=">" * len(self.columns))
+        return TextTable(texts, self.columns, sides=">" * len(self.columns))
 
     def _text(self, k: int, value: Any) -> str:
         """Write a cell: what has a safe side by its name to six digits, all digits of the rest."""
@@ -251,8 +251,8 @@ def _until_left(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str,
         batches = parallel(work)  # the first ones are handed over at once
         yield from chain.from_iterable(batches)
     except (PicklingError, TypeError, AttributeError) as error:
-        told = str(error.__cause__ or error).strip('\n"').splitlines()  # loky's own holds a traceback
-        why = told[-1] if told else type(error).__name__
+        given = str(error.__cause__ or error).strip('\n"').splitlines()  # loky's own holds a traceback
+        why = given[-1] if given else type(error).__name__
         raise SweepError(f"no other process can be handed this: {why}; take n_jobs = 1", {}) from error
     finally:
         if isinstance(batches, Generator):
@@ -276,11 +276,11 @@ def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[d
 def _answer(function: Callable[..., Any], point: dict[str, Any], memory: Cache[Any]) -> dict[str, Any]:
     """Return the columns of one answer."""
     try:
-        with sharing(memory):
+        with shared_cache(memory):
             value = function(**point)
     except Exception as error:
-        told = " ".join(str(error).split())
-        raise SweepError(f"{_named(point)}: {type(error).__name__}: {told}", point) from error
+        given = " ".join(str(error).split())
+        raise SweepError(f"{_named(point)}: {type(error).__name__}: {given}", point) from error
     if isinstance(value, Bounds):
         return {"lower": value.lower, "upper": value.upper}
     if not isinstance(value, Mapping):

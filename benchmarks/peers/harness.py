@@ -63,9 +63,9 @@ def answer(adapter: ModuleType, question: dict[str, Any]) -> None:
         raise NotImplementedError(f"does not answer {question['kind']}")
     start = time.perf_counter()
     ask = compose(question["factors"], question["at"], **question["setting"])
-    found = ask(question["at"])
+    result = ask(question["at"])
     seconds = time.perf_counter() - start
-    tell(first={**found, "seconds": seconds, "mebibytes": peak()})
+    tell(first={**result, "seconds": seconds, "mebibytes": peak()})
     if seconds < PATIENCE:
         start = time.perf_counter()
         ask(question["at"] * 1.25)

@@ -74,7 +74,7 @@ def sigma(factors: list[dict[str, Any]], _epsilon: float) -> Callable[[float], d
         return to.Plan({step: factor["count"]})
 
     def ask(epsilon: float) -> dict[str, float]:
-        found = to.calibrate(training, {"epsilon": epsilon, "delta": factor["delta"]})
-        return {"value": found.value, "evaluations": found.evaluations}
+        result = to.calibrate(training, {"epsilon": epsilon, "delta": factor["delta"]})
+        return {"value": result.value, "evaluations": result.evaluations}
 
     return ask

@@ -38,8 +38,8 @@ def quantiles(mu, n):
 
 @given(st.integers(1, 40), st.integers(0, 40), st.fractions(0, 1, max_denominator=1000))
 def test_tails_are_above_the_exact_ones(n, k, rate):
-    exact, found = below(min(k, n), n, Fraction(float(rate))), Fraction(float(tail(k, n, float(rate))))
-    assert exact <= found <= exact * (1 + Fraction(1, 10**9)) + Fraction(1, 10**300)
+    exact, result = below(min(k, n), n, Fraction(float(rate))), Fraction(float(tail(k, n, float(rate))))
+    assert exact <= result <= exact * (1 + Fraction(1, 10**9)) + Fraction(1, 10**300)
 
 
 @pytest.mark.parametrize(("k", "n"), [(3, 10**7), (5_000_000, 10**7), (9_999_000, 10**7), (40, 1000), (0, 7)])
@@ -75,10 +75,10 @@ def test_two_p_values_make_one(chance):
 
 @given(st.integers(1, 10**6))
 def test_nodes_reach_both_ends(n):
-    found = nodes(n)
-    assert found[0] == 0
-    assert found[-1] == n - 1
-    assert np.all(np.diff(found) <= 1 + np.minimum(found[1:], n - found[:-1]) / 8 + 1)
+    result = nodes(n)
+    assert result[0] == 0
+    assert result[-1] == n - 1
+    assert np.all(np.diff(result) <= 1 + np.minimum(result[1:], n - result[:-1]) / 8 + 1)
 
 
 # The estimate.
@@ -87,22 +87,22 @@ def test_nodes_reach_both_ends(n):
 @given(scores, scores)
 @settings(max_examples=60)
 def test_the_estimate_is_the_hull_of_all_thresholds(null, alternative):
-    found = to.empirical(null, alternative).estimate.shape
+    result = to.empirical(null, alternative).estimate.shape
     n, m = len(null), len(alternative)
     points = [
         (Fraction(sum(x > t for x in null), n), Fraction(sum(y <= t for y in alternative), m))
         for t in {*null, *alternative}
     ]
     points += [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]
-    assert all(found.at(a) <= b for a, b in points)
-    for a, b in zip(found.alpha.tolist(), found.beta.tolist(), strict=True):
+    assert all(result.at(a) <= b for a, b in points)
+    for a, b in zip(result.alpha.tolist(), result.beta.tolist(), strict=True):
         assert (a, b) in points
 
 
 def test_the_area_under_a_small_roc_is_that_of_a_peer():
     # jax_privacy, tests/auditing_test.py, test_attack_auroc_simple: 13/16.
-    found = to.empirical([1, 2, 3, 5], [0, 4, 6, 7]).estimate.shape
-    steps = zip(np.diff(found.alpha), found.beta[:-1] + found.beta[1:], strict=True)
+    result = to.empirical([1, 2, 3, 5], [0, 4, 6, 7]).estimate.shape
+    steps = zip(np.diff(result.alpha), result.beta[:-1] + result.beta[1:], strict=True)
     assert 1 - sum(width * height for width, height in steps) / 2 == Fraction(13, 16)
 
 
@@ -120,7 +120,10 @@ def test_an_estimate_enters_no_product_and_no_test():
 def atoms(curve, sizes, draws):
     """Scores from the pair that a piecewise-linear curve stands for: atoms with ties, infinite losses too."""
     p, q = (
-        np.append(mass, rest) for mass, rest in zip(curve.atoms(), (curve.p_minus, curve.q_plus), strict=True)
+        np.append(mass, rest)
+        for mass, rest in zip(
+            curve.atoms(), (curve.mass_at_minus_infinity, curve.mass_at_plus_infinity), strict=True
+        )
     )
     loss = np.arange(len(p) - 1, 0, -1.0)
     p, q = p.astype(float), q.astype(float)
@@ -177,25 +180,25 @@ def test_p_values_are_valid_exactly(sizes):
             key = tuple(sorted(null)), tuple(sorted(alternative))
             chance = np.prod([p[x] for x in null]) * np.prod([q[y] for y in alternative])
             outcomes[key] = outcomes.get(key, 0) + chance
-    found = sorted((to.empirical(*key).refutes(claim).p_value, chance) for key, chance in outcomes.items())
+    result = sorted((to.empirical(*key).refutes(claim).p_value, chance) for key, chance in outcomes.items())
     total = Fraction(0)
-    for value, chance in found:
+    for value, chance in result:
         total += chance
         assert total <= Fraction(value)
 
 
 def test_the_p_value_of_one_threshold_by_hand():
     """Of 20 null scores none is rejected, of 10 others 9: the largest product of tails, by fractions."""
-    found = to.empirical([0.0] * 20, [1.0] * 9 + [0.0], thresholds=[1.0]).refutes(to.Gaussian(0.5))
+    result = to.empirical([0.0] * 20, [1.0] * 9 + [0.0], thresholds=[1.0]).refutes(to.Gaussian(0.5))
     grid = np.linspace(1e-4, 0.5, 4000)
     b = to.Gaussian(0.5).bounds(grid).lower
     products = [(1 - a) ** 20 * float(below(1, 10, b_)) for a, b_ in zip(grid, b, strict=True)]
     t = max(products)
     exact = t * (1 - np.log(t))
-    assert exact <= found.p_value * (1 + 1e-6)
-    assert found.p_value <= 1.5 * exact
-    assert found
-    assert found.threshold == 1.0
+    assert exact <= result.p_value * (1 + 1e-6)
+    assert result.p_value <= 1.5 * exact
+    assert result
+    assert result.threshold == 1.0
 
 
 @given(vertices(), st.integers(1, 40), st.integers(1, 40), st.integers(0, 10**6))
@@ -261,16 +264,16 @@ def test_claims_of_every_kind_are_tested():
 
 
 def test_what_refutes_tells():
-    found = to.empirical(quantiles(0, 2000), quantiles(1, 2000)).refutes(to.Gaussian(0.5))
-    assert found.p_value < 1e-20
-    assert 0 < found.at < 1
-    assert -2 < found.threshold < 3
-    assert found.confidence == 0.95
+    result = to.empirical(quantiles(0, 2000), quantiles(1, 2000)).refutes(to.Gaussian(0.5))
+    assert result.p_value < 1e-20
+    assert 0 < result.at < 1
+    assert -2 < result.threshold < 3
+    assert result.confidence == 0.95
 
 
 def test_p_values_below_all_floats_are_positive():
-    found = to.empirical(np.zeros(20_000), np.ones(20_000)).refutes(to.Gaussian(0.5))
-    assert 0 < found.p_value < 1e-200
+    result = to.empirical(np.zeros(20_000), np.ones(20_000)).refutes(to.Gaussian(0.5))
+    assert 0 < result.p_value < 1e-200
 
 
 # Ends.

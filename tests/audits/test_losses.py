@@ -21,17 +21,17 @@ def test_limits_hold_as_often_as_they_say():
     draws, missed = np.random.default_rng(2), np.zeros(len(EPSILONS))
     truth = to.Gaussian(1).bounds.delta(EPSILONS)
     for _ in range(25):
-        found = from_losses(*gaussian(1.0, 200, draws), 0.8).delta(EPSILONS)
-        missed += (found.lower > truth.upper) | (found.upper < truth.lower)
+        result = from_losses(*gaussian(1.0, 200, draws), 0.8).delta(EPSILONS)
+        missed += (result.lower > truth.upper) | (result.upper < truth.lower)
     assert np.all(missed <= 12)  # of 25 at a fifth: more has probability 4e-4
 
 
 def test_limits_are_where_the_entropy_says():
     # 10 losses of which one is infinite and nine are 0, at epsilon = inf: kl(1/10, limit) = log(40)/10.
-    found = from_losses([0.0], [0.0] * 9 + [np.inf]).delta(np.inf)
-    assert found.lower < 0.1 < found.upper
+    result = from_losses([0.0], [0.0] * 9 + [np.inf]).delta(np.inf)
+    assert result.lower < 0.1 < result.upper
     x, cost = 0.1, np.log(40) / 10
-    for side in found:
+    for side in result:
         assert x * np.log(x / side) + (1 - x) * np.log((1 - x) / (1 - side)) == pytest.approx(cost, rel=1e-9)
 
 
@@ -45,9 +45,9 @@ def test_infinite_losses_and_ends():
 
 def test_many_losses_make_narrow_limits():
     draws = np.random.default_rng(4)
-    found = from_losses(*gaussian(1.0, 10**5, draws)).delta(EPSILONS)
-    assert np.all(found.width < 0.012)
-    assert found.width[-1] < 1e-3  # a small delta is held relative to itself
+    result = from_losses(*gaussian(1.0, 10**5, draws)).delta(EPSILONS)
+    assert np.all(result.width < 0.012)
+    assert result.width[-1] < 1e-3  # a small delta is held relative to itself
 
 
 def test_the_estimate_says_that_it_is_one():

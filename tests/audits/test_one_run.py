@@ -35,9 +35,9 @@ MODULE = import_module("tradeoff.audits.one_run")  # the name is that of the fun
     ],
 )
 def test_epsilon_is_that_of_the_paper(canaries, guesses, correct, delta, published):
-    found = one_run(correct, guesses, canaries, delta=delta).epsilon
-    assert abs(found - published) < 1e-3
-    assert found == one_run(correct, guesses, canaries, delta=delta).epsilon
+    result = one_run(correct, guesses, canaries, delta=delta).epsilon
+    assert abs(result - published) < 1e-3
+    assert result == one_run(correct, guesses, canaries, delta=delta).epsilon
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_the_p_value_is_above_the_exact_one(guesses, data, delta):
     chance = [comb(guesses, k) * q**k * (1 - q) ** (guesses - k) for k in range(guesses + 1)]
     spread = max(sum(chance[max(correct - i, 0) : correct], Fraction(0)) / i for i in range(1, correct + 1))
     exact = float(min(sum(chance[correct:]) + 2 * canaries * Fraction(delta) * spread, Fraction(1)))
-    found = one_run(correct, guesses, canaries, delta=delta).p_value(epsilon)
+    result = one_run(correct, guesses, canaries, delta=delta).p_value(epsilon)
     if delta > 0 and exact > 0.87:
-        assert found == 1
+        assert result == 1
     else:
-        assert exact * (1 - 1e-12) <= found <= exact * (1 + 1e-10)
+        assert exact * (1 - 1e-12) <= result <= exact * (1 + 1e-10)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_what_is_left_out_of_the_sums_is_charged(guesses, data, delta):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(MODULE, "_RAREST", left)
         patched.setattr(MODULE, "_FAR", log(2 / left) / 2)
-        found = audit.p_value(epsilon)
+        result = audit.p_value(epsilon)
     most = whole + left * (1 + 2 * guesses * delta)
-    assert whole * (1 - 1e-12) <= found <= most * (1 + 1e-9)
+    assert whole * (1 - 1e-12) <= result <= most * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("correct", "epsilon"), [(6_000_000, 0.405), (5_002_000, 0.0), (9_999_990, 13.0)])
@@ -156,8 +156,8 @@ def test_most_guesses_are_answered_by_few_terms(correct, epsilon, monkeypatch):
         return log_pmf(k, *law)
 
     monkeypatch.setattr(MODULE, "log_pmf", counted)
-    found = one_run(correct, 10**7, 10**7).p_value(epsilon)
-    assert found == pytest.approx(stats.binom.cdf(10**7 - correct, 10**7, 1 / (1 + exp(epsilon))), rel=1e-7)
+    result = one_run(correct, 10**7, 10**7).p_value(epsilon)
+    assert result == pytest.approx(stats.binom.cdf(10**7 - correct, 10**7, 1 / (1 + exp(epsilon))), rel=1e-7)
     assert max(summed) < 2e5
 
 
@@ -193,7 +193,7 @@ def test_no_law_of_right_guesses_beats_the_bound(claim, correct, guesses, canari
 def test_claims_that_hold_are_refuted_rarely(claim):
     """Every canary answered by its own mechanism, the surest guesses made: at error 1/2, 300 times."""
     draws, games, canaries, guesses = np.random.default_rng(5), 300, 60, 20
-    found = {}
+    result = {}
     for _ in range(games):
         coins = draws.integers(0, 2, canaries)
         if isinstance(claim, to.Gaussian):
@@ -202,10 +202,10 @@ def test_claims_that_hold_are_refuted_rarely(claim):
             seen = np.where(draws.random(canaries) < 1 / (1 + exp(-1.0)), 1, -1) * (2 * coins - 1.0)
         sure = np.argsort(-np.abs(seen))[:guesses]
         right = int(np.sum((seen[sure] > 0) == coins[sure]))
-        found[right] = found.get(right, 0) + 1
-    values = {right: one_run(right, guesses, canaries).refutes(claim).p_value for right in found}
+        result[right] = result.get(right, 0) + 1
+    values = {right: one_run(right, guesses, canaries).refutes(claim).p_value for right in result}
     for level in (0.5, 0.2, 0.05):
-        rate = sum(n for right, n in found.items() if values[right] <= level) / games
+        rate = sum(n for right, n in result.items() if values[right] <= level) / games
         assert rate <= level + 4 * np.sqrt(level * (1 - level) / games)
 
 

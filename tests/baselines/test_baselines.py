@@ -46,8 +46,8 @@ def test_optimal_composition_against_the_list_of_its_theorem():
         for i in (1, 3, 6):
             terms = [mpmath.binomial(n, j) * (x ** (n - j) - x ** (n - 2 * i + j)) for j in range(i)]
             listed = 1 - (1 - mpmath.mpf(d)) ** n * (1 - mpmath.fsum(terms) / (1 + x) ** n)
-            found = B.optimal_composition(e, d, n=n, at_delta=float(listed) * (1 + 1e-12)).epsilon
-            assert found == pytest.approx((n - 2 * i) * e, abs=1e-8)
+            result = B.optimal_composition(e, d, n=n, at_delta=float(listed) * (1 + 1e-12)).epsilon
+            assert result == pytest.approx((n - 2 * i) * e, abs=1e-8)
 
 
 def test_exact_gaussian_calibration_against_mpmath():
@@ -74,15 +74,15 @@ def test_classical_gaussian_stops_at_one_and_points_on():
 @settings(max_examples=25, deadline=None)
 def test_every_composition_is_above_the_exact_one(e, n, slack, d):
     curve = to.approximate_dp(e, d) ** n
-    found = [
+    result = [
         B.basic_composition(e, d, n=n),
         B.advanced_composition(e, d, n=n, slack=slack),
         B.advanced_composition(e, d, n=n, slack=slack, form="k-fold"),
     ]
-    for baseline in found:
+    for baseline in result:
         assert curve.bounds.delta(baseline.epsilon).lower <= baseline.delta
-    best = B.optimal_composition(e, d, n=n, at_delta=found[1].delta).epsilon
-    assert best <= min(found[0].epsilon if d == 0 else math.inf, found[1].epsilon, found[2].epsilon)
+    best = B.optimal_composition(e, d, n=n, at_delta=result[1].delta).epsilon
+    assert best <= min(result[0].epsilon if d == 0 else math.inf, result[1].epsilon, result[2].epsilon)
 
 
 @given(log_uniform(0.05, 3.0), log_uniform(1e-12, 1e-2))
@@ -107,8 +107,8 @@ def test_laplace_noise_keeps_its_promise(epsilon, delta, n):
 def test_renyi_divergences_against_closed_forms_and_integrals():
     for order in (1.5, 4.0, 32.0):
         for curve in (to.PureDP(0.7), to.Laplace(0.7), to.Gaussian(0.7)):
-            found = renyi_divergence(curve, order)
-            assert curve.renyi(order) * (1 - 1e-13) <= found <= curve.renyi(order) * (1 + 1e-5)
+            result = renyi_divergence(curve, order)
+            assert curve.renyi(order) * (1 - 1e-13) <= result <= curve.renyi(order) * (1 + 1e-5)
     p, mu, order = 0.01, 1.25, 4
     with mpmath.workdps(30):
         ratio = lambda x: 1 - p + p * mpmath.exp(mu * x - mpmath.mpf(mu) ** 2 / 2)  # noqa: E731 - a formula
@@ -116,8 +116,8 @@ def test_renyi_divergences_against_closed_forms_and_integrals():
             lambda x: ratio(x) ** order * mpmath.npdf(x), [-mpmath.inf, -3, 0, 2, 4, 6, 9, mpmath.inf]
         )
         truth = mpmath.log(moment) / (order - 1)
-        found = renyi_divergence(to.subsample(to.Gaussian(mu), p), order)
-        assert truth <= found <= truth * (1 + 1e-3)
+        result = renyi_divergence(to.subsample(to.Gaussian(mu), p), order)
+        assert truth <= result <= truth * (1 + 1e-3)
 
 
 def test_mass_where_only_p_is_counts_and_mass_where_only_q_is_forbids():
@@ -131,9 +131,9 @@ def test_mass_where_only_p_is_counts_and_mass_where_only_q_is_forbids():
 def test_the_renyi_route_is_above_the_exact_subsampled_gaussian_in_both_orders():
     step = to.subsample(to.Gaussian(1.25), 0.005)
     envelope = (step**1000).symmetrise(assume="either-order")
-    found = [B.renyi_route(curve, 1e-6).epsilon for curve in (step**1000, ~(step**1000), envelope)]
-    assert found[2] == max(found)
-    assert 2.004 < found[0] < 2.7  # the exact value is 2.0040
+    result = [B.renyi_route(curve, 1e-6).epsilon for curve in (step**1000, ~(step**1000), envelope)]
+    assert result[2] == max(result)
+    assert 2.004 < result[0] < 2.7  # the exact value is 2.0040
 
 
 def test_results_know_where_they_come_from():
@@ -231,14 +231,14 @@ def test_noise_below_the_least_float_is_rounded_up():
 
 def test_renyi_route_of_one_order_promises_that_order():
     curve = ~to.subsample(to.Gaussian(1.0), 0.1)
-    found = to.baselines.renyi_route(curve, 0.03)
-    guarantee = found.guarantee
+    result = to.baselines.renyi_route(curve, 0.03)
+    guarantee = result.guarantee
     assert not guarantee.symmetric
     alpha = np.linspace(0, 1, 101)
     assert np.all(guarantee(alpha) <= curve.bounds(alpha).upper)
-    assert guarantee.delta(found.epsilon) == pytest.approx(0.03)
+    assert guarantee.delta(result.epsilon) == pytest.approx(0.03)
     assert (
-        to.approximate_dp(found.epsilon, 0.03)(alpha) > curve.bounds(alpha).upper
+        to.approximate_dp(result.epsilon, 0.03)(alpha) > curve.bounds(alpha).upper
     ).any()  # both orders would be too much
 
 

@@ -29,30 +29,30 @@ count = 4
 def test_json_has_its_documented_shape(run, plan):
     code, out, err = run("compose", plan, "--json")
     assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert list(found) == ["tradeoff", "plan", "tol", "epsilon", "delta", "beta", "exact", "mu"]
-    assert (found["tradeoff"], found["tol"]) == (version("tradeoff"), None)
-    assert found["mu"] == {"failure": 0.0, "lower": 1.0, "upper": 1.0}  # Gaussian noise: exact, and unasked
-    assert found["plan"] == {
+    result = json.loads(out)
+    assert list(result) == ["tradeoff", "plan", "tol", "epsilon", "delta", "beta", "exact", "mu"]
+    assert (result["tradeoff"], result["tol"]) == (version("tradeoff"), None)
+    assert result["mu"] == {"failure": 0.0, "lower": 1.0, "upper": 1.0}  # Gaussian noise: exact, and unasked
+    assert result["plan"] == {
         "file": str(plan),
         "title": "one [small] plan",
         "adjacency": "add-remove",
         "mechanism": [{"kind": "gaussian", "noise_multiplier": 2.0, "count": 4}],
     }
-    assert [list(each) for each in found["epsilon"]] == [["delta", "lower", "upper"]] * 2
-    assert [each["delta"] for each in found["epsilon"]] == [1e-5, 1e-6]
-    assert found["delta"] == []
-    assert [list(each) for each in found["beta"]] == [["alpha", "lower", "upper"]]
+    assert [list(each) for each in result["epsilon"]] == [["delta", "lower", "upper"]] * 2
+    assert [each["delta"] for each in result["epsilon"]] == [1e-5, 1e-6]
+    assert result["delta"] == []
+    assert [list(each) for each in result["beta"]] == [["alpha", "lower", "upper"]]
     lower, upper = to.Gaussian(1).bounds.epsilon(1e-5)
-    assert (found["epsilon"][0]["lower"], found["epsilon"][0]["upper"]) == (lower, upper)
+    assert (result["epsilon"][0]["lower"], result["epsilon"][0]["upper"]) == (lower, upper)
 
 
 def test_flags_replace_the_questions_of_the_file(run, plan):
-    found = json.loads(run("compose", plan, "--epsilon", "1", "--json")[1])
-    assert found["epsilon"] == found["beta"] == []
-    assert [each["epsilon"] for each in found["delta"]] == [1.0]
+    result = json.loads(run("compose", plan, "--epsilon", "1", "--json")[1])
+    assert result["epsilon"] == result["beta"] == []
+    assert [each["epsilon"] for each in result["delta"]] == [1.0]
     lower, upper = to.Gaussian(1).bounds.delta(1.0)
-    assert (found["delta"][0]["lower"], found["delta"][0]["upper"]) == (lower, upper)
+    assert (result["delta"][0]["lower"], result["delta"][0]["upper"]) == (lower, upper)
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_several_values(run, plan, flags, plan_first):
 
 
 def test_negative_and_infinite_losses(run, plan):
-    found = json.loads(run("compose", plan, "--epsilon", "-1", "inf", "-inf", "--json")[1])["delta"]
-    assert [each["epsilon"] for each in found] == [-1.0, "inf", "-inf"]
-    assert found[0]["lower"] > 1 - 2.718281828**-1
-    assert (found[1]["lower"], found[1]["upper"]) == (0.0, 0.0)
-    assert (found[2]["lower"], found[2]["upper"]) == (1.0, 1.0)
+    result = json.loads(run("compose", plan, "--epsilon", "-1", "inf", "-inf", "--json")[1])["delta"]
+    assert [each["epsilon"] for each in result] == [-1.0, "inf", "-inf"]
+    assert result[0]["lower"] > 1 - 2.718281828**-1
+    assert (result[1]["lower"], result[1]["upper"]) == (0.0, 0.0)
+    assert (result[2]["lower"], result[2]["upper"]) == (1.0, 1.0)
 
 
 def test_infinity_is_a_string_and_losses_below_0_are_0(run, write):
     path = write('[[mechanism]]\nkind = "approximate-dp"\nepsilon = 1\ndelta = 0.01\n')
-    found = json.loads(run("compose", path, "--delta", "1e-3", "0.9", "--json")[1])["epsilon"]
-    assert found[0] == {"delta": 1e-3, "lower": "inf", "upper": "inf"}
-    assert found[1] == {"delta": 0.9, "lower": 0.0, "upper": 0.0}
+    result = json.loads(run("compose", path, "--delta", "1e-3", "0.9", "--json")[1])["epsilon"]
+    assert result[0] == {"delta": 1e-3, "lower": "inf", "upper": "inf"}
+    assert result[1] == {"delta": 0.9, "lower": 0.0, "upper": 0.0}
 
 
 MIXED = """
@@ -98,18 +98,18 @@ def test_mu_is_asked_by_a_flag(run, write):
     path = write(MIXED)
     assert json.loads(run("compose", path, "--json")[1])["mu"] is None
     assert "For mu, one number for the whole curve: --mu" in run("compose", path)[1]
-    found = json.loads(run("compose", path, "--json", "--mu", "--failure", "1e-6", "--tol", "1e-3")[1])
+    result = json.loads(run("compose", path, "--json", "--mu", "--failure", "1e-6", "--tol", "1e-3")[1])
     expected = to.spec.load(path).plan.guarantee().gdp(1e-6).bounds
-    assert found["mu"] == {"failure": 1e-6, "lower": expected.lower, "upper": expected.upper}
-    assert found["tol"] == 1e-3
+    assert result["mu"] == {"failure": 1e-6, "lower": expected.lower, "upper": expected.upper}
+    assert result["tol"] == 1e-3
     assert "mu at failure = 1e-10" in run("compose", path, "--mu")[1]
 
 
 def test_csv_says_what_json_says(run, plan):
     rows = list(csv.DictReader(io.StringIO(run("compose", plan, "--csv")[1])))
-    found = json.loads(run("compose", plan, "--json")[1])
+    result = json.loads(run("compose", plan, "--json")[1])
     assert [row["answered"] for row in rows] == ["epsilon", "epsilon", "beta", "mu"]
-    answers = [*found["epsilon"], *found["beta"], found["mu"]]
+    answers = [*result["epsilon"], *result["beta"], result["mu"]]
     for row, answer in zip(rows, answers, strict=True):
         assert [float(row[key]) for key in ("at", "lower", "upper")] == list(answer.values())
 
@@ -145,9 +145,11 @@ def test_an_answer_has_one_form(run, plan):
 @pytest.mark.parametrize("command", ["compose", "compare"])
 def test_a_plan_comes_through_a_pipe(run, monkeypatch, command):
     monkeypatch.setattr(sys, "stdin", io.StringIO(PLAN))
-    found = json.loads(run(command, "-", "--json", *(["--method", "clt"] if command == "compare" else []))[1])
-    assert (found["tradeoff"], found["plan"]["file"]) == (version("tradeoff"), "-")
-    assert found["plan"]["mechanism"] == [{"kind": "gaussian", "noise_multiplier": 2.0, "count": 4}]
+    result = json.loads(
+        run(command, "-", "--json", *(["--method", "clt"] if command == "compare" else []))[1]
+    )
+    assert (result["tradeoff"], result["plan"]["file"]) == (version("tradeoff"), "-")
+    assert result["plan"]["mechanism"] == [{"kind": "gaussian", "noise_multiplier": 2.0, "count": 4}]
     monkeypatch.setattr(sys, "stdin", io.StringIO(PLAN.replace("= 2", "= -2")))
     assert "stdin: line 7: mechanism[1].noise_multiplier must be in (0, inf], got -2" in refused(
         run(command, "-")
@@ -158,9 +160,9 @@ def test_a_plan_comes_through_a_pipe(run, monkeypatch, command):
 
 def test_without_questions_epsilon_is_asked_at_1e_5(run, write):
     path = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 1\n')
-    found = json.loads(run("compose", path, "--json")[1])
-    assert [each["delta"] for each in found["epsilon"]] == [1e-5]
-    assert found["delta"] == found["beta"] == []
+    result = json.loads(run("compose", path, "--json")[1])
+    assert [each["delta"] for each in result["epsilon"]] == [1e-5]
+    assert result["delta"] == result["beta"] == []
 
 
 def test_people_see_what_was_composed_and_both_bounds(run, plan):
@@ -305,10 +307,10 @@ class TestProcess:
         if not module and not Path(sys.executable).with_name("tradeoff").exists():
             pytest.skip("the script is not installed beside this interpreter")
         target = tmp_path / "mixed.svg"
-        found = self.call("compose", EXAMPLES / "mixed.toml", "--plot", target, "--json", module=module)
-        assert (found.returncode, found.stderr) == (0, "")
+        result = self.call("compose", EXAMPLES / "mixed.toml", "--plot", target, "--json", module=module)
+        assert (result.returncode, result.stderr) == (0, "")
         truth = {1e-3: 3.24008059546093, 1e-5: 4.383197038805472, 1e-8: 5.583889774391438}
-        for each in json.loads(found.stdout)["epsilon"]:
+        for each in json.loads(result.stdout)["epsilon"]:
             assert each["lower"] <= truth[each["delta"]] <= each["upper"]
         assert target.stat().st_size > 1000
 
@@ -316,16 +318,16 @@ class TestProcess:
         heavy = ("numpy", "scipy", "mpmath", "sympy", "matplotlib")
         code = f"import sys, tradeoff.cli.app; print([m for m in {heavy} if m in sys.modules])"
         command = [sys.executable, "-c", code]
-        found = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert found.stdout == "[]\n"
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert result.stdout == "[]\n"
 
     @pytest.mark.skipif(shutil.which("bash") is None, reason="completes in bash")
     def test_bash_completes_what_it_was_taught(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-        found = self.call("--install-completion", "bash", module=True)
-        assert (found.returncode, found.stderr) == (0, "")
-        script = Path(found.stdout.removeprefix("Completion written to ").strip())
+        result = self.call("--install-completion", "bash", module=True)
+        assert (result.returncode, result.stderr) == (0, "")
+        script = Path(result.stdout.removeprefix("Completion written to ").strip())
         assert script.is_relative_to(tmp_path)
         assert {"compose", "calibrate", "--latex"} <= set(
             re.findall(r"[\w-]+", script.read_text(encoding="utf-8"))
@@ -342,11 +344,11 @@ class TestProcess:
 
     @pytest.mark.slow
     def test_bad_input(self, tmp_path):
-        found = self.call("compose", tmp_path / "missing.toml", module=True)
-        assert found.returncode == 2
-        assert found.stdout == ""
-        assert found.stderr.count("\n") == 1
-        assert "missing.toml" in found.stderr
+        result = self.call("compose", tmp_path / "missing.toml", module=True)
+        assert result.returncode == 2
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
+        assert "missing.toml" in result.stderr
 
 
 FOUR = """
@@ -368,11 +370,11 @@ def test_methods_are_compared(run, write):
     for words in ("four [counts]", "at delta = 0.001", "composition"):
         assert words in out
     assert picture.read_text(encoding="utf-8").startswith("<?xml")
-    found = json.loads(run("compare", plan, "--method", "basic", "--delta", "1e-4", "--json")[1])
-    assert found["plan"]["title"] == "four [counts]"
-    (entry,) = found["methods"][0]["epsilon"]
+    result = json.loads(run("compare", plan, "--method", "basic", "--delta", "1e-4", "--json")[1])
+    assert result["plan"]["title"] == "four [counts]"
+    (entry,) = result["methods"][0]["epsilon"]
     assert (entry["delta"], entry["value"], entry["under_reports"]) == (1e-4, pytest.approx(2.0), False)
-    assert found["exact"]["epsilon"][0]["upper"] < 2.0
+    assert result["exact"]["epsilon"][0]["upper"] < 2.0
     assert "'ctl'" in refused(run("compare", plan, "--method", "ctl"))
 
 

@@ -116,10 +116,10 @@ def test_status_rounds_to_the_safe_side_and_speaks_json(run, file):
         out.splitlines()[1]
         == "step 1: spent (rho = 0.05555555556, delta = 0), remaining (rho = 0.9444444444, delta = 0)"
     )
-    found = json.loads(run("status", file, "--json")[1])
-    assert list(found) == ["file", "filter", "steps", "budget", "spent", "remaining", "time", "head"]
-    assert found["spent"]["rho"] >= 1 / 18
-    assert found["head"] == Ledger(file).head
+    result = json.loads(run("status", file, "--json")[1])
+    assert list(result) == ["file", "filter", "steps", "budget", "spent", "remaining", "time", "head"]
+    assert result["spent"]["rho"] >= 1 / 18
+    assert result["head"] == Ledger(file).head
 
 
 def test_verify_takes_a_head(run, file):

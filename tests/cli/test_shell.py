@@ -169,32 +169,32 @@ class TestProcess:
         "arguments", [pytest.param(["compose", "PLAN"], marks=pytest.mark.slow), ["compose", "--help"]]
     )
     def test_a_full_disk(self, plan, arguments):
-        found = self.call("> /dev/full", *(plan if each == "PLAN" else each for each in arguments))
-        assert found.returncode == 74
-        assert found.stderr == b"tradeoff: the answer could not be printed: No space left on device\n"
+        result = self.call("> /dev/full", *(plan if each == "PLAN" else each for each in arguments))
+        assert result.returncode == 74
+        assert result.stderr == b"tradeoff: the answer could not be printed: No space left on device\n"
 
     @pytest.mark.slow
     def test_a_step_is_granted_though_nobody_can_be_told(self, tmp_path):
         file = tmp_path / "budget.ledger"
         assert main(["ledger", "init", str(file), "--mu", "1"]) == 0
-        found = self.call(
+        result = self.call(
             "> /dev/full", "ledger", "spend", file, "--kind", "gaussian", "--noise-multiplier", "10"
         )
-        assert found.returncode == 74
-        assert found.stderr.count(b"\n") == 1
+        assert result.returncode == 74
+        assert result.stderr.count(b"\n") == 1
         assert to.filters.Ledger(file).last.step == 1
 
     def test_a_closed_stdout_is_said_before_anything_is_done(self, plan):
-        found = self.call(">&-", "compose", plan, "--plot", target := plan.with_suffix(".svg"))
-        assert found.returncode == 74
-        assert found.stderr == b"tradeoff: stdout is closed, so no answer could be printed\n"
+        result = self.call(">&-", "compose", plan, "--plot", target := plan.with_suffix(".svg"))
+        assert result.returncode == 74
+        assert result.stderr == b"tradeoff: stdout is closed, so no answer could be printed\n"
         assert not target.exists()
 
     @pytest.mark.slow
     def test_a_closed_stderr_is_no_error(self, plan):
-        found = self.call("2>&-", "compose", plan, "--json")
-        assert found.returncode == 0
-        assert found.stdout.startswith(b"{")
+        result = self.call("2>&-", "compose", plan, "--json")
+        assert result.returncode == 0
+        assert result.stdout.startswith(b"{")
 
     @pytest.mark.slow
     def test_a_full_stderr_changes_no_code(self, plan):
@@ -203,9 +203,9 @@ class TestProcess:
     @pytest.mark.slow
     def test_letters_that_the_terminal_has_not(self, plan):
         plan.write_text(f'title = "ε and 中"\n{PLAN}', encoding="utf-8")
-        found = self.call("", "compose", plan, PYTHONIOENCODING="ascii")
-        assert (found.returncode, found.stderr) == (0, b"")
-        assert rb"\u03b5 and \u4e2d" in found.stdout
+        result = self.call("", "compose", plan, PYTHONIOENCODING="ascii")
+        assert (result.returncode, result.stderr) == (0, b"")
+        assert rb"\u03b5 and \u4e2d" in result.stdout
 
     @pytest.mark.slow
     def test_a_reader_that_leaves_a_table(self, plan):
@@ -265,15 +265,15 @@ sys.exit(main())
         ],
     )
     def test_signals_end_in_silence_and_leave_nothing(self, plan, program, signal, code):
-        found = self.call(
+        result = self.call(
             "", "compose", plan, "--plot", plan.with_suffix(".svg"), program=("-c", program.format(signal))
         )
-        assert (found.returncode, found.stdout, found.stderr) == (code, b"", b"")
+        assert (result.returncode, result.stdout, result.stderr) == (code, b"", b"")
         assert [each.name for each in plan.parent.iterdir()] == ["plan.toml"]
 
     @pytest.mark.slow
     def test_what_nohup_ignores_stays_ignored(self, plan):
-        found = self.call(
+        result = self.call(
             "",
             "compose",
             plan,
@@ -283,4 +283,4 @@ sys.exit(main())
                 "import signal; signal.signal(1, signal.SIG_IGN)" + self.IMPORTING.format("SIGHUP"),
             ),
         )
-        assert found.returncode == 0
+        assert result.returncode == 0

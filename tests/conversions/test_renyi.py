@@ -51,9 +51,9 @@ def test_the_optimal_conversion_of_zcdp(rho, xi):
     bounds = {t: xi + rho * t for t in orders}
     f = from_zcdp(rho, xi)
     for alpha in (1e-6, 0.3):
-        found, truth = f(alpha), allowed(alpha, bounds)
+        result, truth = f(alpha), allowed(alpha, bounds)
         # Thirty orders leave out some 1e-3 of what all of them exclude.
-        assert truth * (1 - 2e-3) <= found <= truth * (1 + 1e-2)
+        assert truth * (1 - 2e-3) <= result <= truth * (1 + 1e-2)
 
 
 def test_half_a_rho():

@@ -28,20 +28,20 @@ OPERATED: dict[str, Callable[[to.TradeOff], to.TradeOff]] = {
 def test_the_ends_are_known_to_any_width(f: to.TradeOff, name: str) -> None:
     """f(0) = 1 - Q(L = inf) and f(1) = 0, so that an array which holds 0 or 1 can have any tol."""
     for curve in (f, OPERATED[name](f)):
-        found = curve.bounds([0.0, 1.0], tol=1e-300)
-        assert found.lower[1] == found.upper[1] == 0
+        result = curve.bounds([0.0, 1.0], tol=1e-300)
+        assert result.lower[1] == result.upper[1] == 0
         least, most = (1 - Fraction(side) for side in reversed(tuple(curve.mass_at_infinity)))
-        assert found.lower[0] <= most
-        assert least <= found.upper[0]
-        assert found.upper[0] - found.lower[0] <= (1e-15 if curve.q_plus else 0)
+        assert result.lower[0] <= most
+        assert least <= result.upper[0]
+        assert result.upper[0] - result.lower[0] <= (1e-15 if curve.mass_at_plus_infinity else 0)
 
 
 @pytest.mark.parametrize("f", [to.Laplace(0.1) ** 40, to.approximate_dp(0.1, 1e-9) ** 40], ids=repr)
 def test_ends_do_not_spoil_what_can_be_reached_between_them(f: to.TradeOff) -> None:
     alpha = np.array([0.0, 0.1, 1.0])
-    found = f.bounds(alpha, tol=1e-4)
-    assert np.all(found.lower <= f.bounds(alpha).upper)
-    assert found.upper[1] - found.lower[1] <= 1e-4 * found.upper[1]
+    result = f.bounds(alpha, tol=1e-4)
+    assert np.all(result.lower <= f.bounds(alpha).upper)
+    assert result.upper[1] - result.lower[1] <= 1e-4 * result.upper[1]
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_ends_do_not_spoil_what_can_be_reached_between_them(f: to.TradeOff) -> N
     ids=repr,
 )
 def test_epsilon_at_delta_zero_holds_the_largest_loss(f: to.TradeOff, truth: mp.mpf) -> None:
-    found = f.bounds.epsilon(0.0)
-    assert found.lower <= truth <= found.upper
-    assert found.width <= (1e-14 if truth < 600 else 0.02) * (1 + truth)
+    result = f.bounds.epsilon(0.0)
+    assert result.lower <= truth <= result.upper
+    assert result.width <= (1e-14 if truth < 600 else 0.02) * (1 + truth)
 
 
 def test_a_curve_lists_its_questions_and_not_its_hooks() -> None:
     listed = set(dir(to.Gaussian(1) @ to.Laplace(1)))
     assert {"epsilon", "delta", "bounds", "gdp", "symmetrise", "factors"} < listed
-    assert not {"delta_bounds", "loss_law", "q_plus", "require_numbers"} & listed
+    assert not {"delta_bounds", "loss_distribution", "mass_at_plus_infinity", "require_numbers"} & listed

@@ -23,14 +23,14 @@ DAMPED = to.Laplace(0.3) ** 2 @ to.Gaussian(1)
 )
 @pytest.mark.parametrize("asked", [{"epsilon": 1.0}, {"delta": 1e-5}, {"alpha": 0.1}], ids=str)
 def test_the_answer_is_the_curves_own(curve: to.TradeOff, engine: str, asked: dict[str, float]) -> None:
-    told = curve.explain(**asked)
+    given = curve.explain(**asked)
     ((name, value),) = asked.items()
     question = {"epsilon": curve.bounds.delta, "delta": curve.bounds.epsilon, "alpha": curve.bounds}[name]
-    assert told.bounds == question(value)
-    assert told.steps[0].engine == engine
-    assert all(step.why and step.seconds >= 0 for step in told.steps)
-    assert len(repr(told).splitlines()) == 2 + len(told.steps) + (not curve.symmetric)
-    assert ("one order" in repr(told)) == (not curve.symmetric)
+    assert given.bounds == question(value)
+    assert given.steps[0].engine == engine
+    assert all(step.why and step.seconds >= 0 for step in given.steps)
+    assert len(repr(given).splitlines()) == 2 + len(given.steps) + (not curve.symmetric)
+    assert ("one order" in repr(given)) == (not curve.symmetric)
 
 
 @pytest.mark.slow
@@ -44,8 +44,8 @@ def test_an_engine_that_is_not_asked_is_not_loaded() -> None:
 def test_both_orders_of_an_envelope_are_told() -> None:
     """The other one where its Chernoff bound is not below the first."""
     mild = to.subsample(to.Gaussian(0.5), 0.01) ** 1000
-    told = [f.symmetrise(assume="either-order").explain(delta=1e-5) for f in (STEPS, mild)]
-    assert [len(each.steps) for each in told] == [1, 2]
+    given = [f.symmetrise(assume="either-order").explain(delta=1e-5) for f in (STEPS, mild)]
+    assert [len(each.steps) for each in given] == [1, 2]
 
 
 def test_a_forced_engine_was_asked_for() -> None:

@@ -313,12 +313,12 @@ def wrong(call: Call, value: Any) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = [np.isnan(np.asarray(each, dtype=float)).any() for each in numbers(call(value))]
+            result = [np.isnan(np.asarray(each, dtype=float)).any() for each in numbers(call(value))]
     except TradeOffError as error:
         return "" if len(str(error)) > 10 and "\n" not in str(error) else f"says {str(error)!r}"
     except Exception as error:  # noqa: BLE001 - whatever else is raised is what is looked for
         return f"raises {type(error).__name__}: {error}"
-    return "answers NaN" if any(found) else ""
+    return "answers NaN" if any(result) else ""
 
 
 def label(value: Any) -> str:
@@ -333,13 +333,13 @@ def label(value: Any) -> str:
     "table", [questions, operators, constructors, mechanisms, theorems], ids=lambda table: table.__name__
 )
 def test_absurd_arguments(table: Callable[[], Iterator[tuple[str, Call]]]) -> None:
-    found = [
+    result = [
         f"{name}: {label(value)} {what}"
         for name, call in table()
         for value in ABSURD
         if (what := wrong(call, value))
     ]
-    assert not found, "\n".join(found)
+    assert not result, "\n".join(result)
 
 
 @pytest.mark.parametrize(
@@ -503,8 +503,8 @@ def test_extreme_tolerances_are_met_or_refused_without_warnings(curve, question,
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            found = getattr(curve.bounds, question)(0.1, tol=tol)
+            result = getattr(curve.bounds, question)(0.1, tol=tol)
         except PrecisionError:
             assert tol < 1
         else:
-            assert found.lower <= found.upper
+            assert result.lower <= result.upper

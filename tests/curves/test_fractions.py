@@ -47,14 +47,14 @@ def test_distances(f, value):
 def test_arithmetic_on_exact_answers_rounds_outward():
     third = RESPONSE.bounds(F(1, 9))
     assert (third.lower, third.upper) == (F(2, 3), F(2, 3))
-    for found, truth in (
+    for result, truth in (
         (third + 0.0, F(2, 3)),
         (third * 3, F(2)),
         (1 - third, F(1, 3)),
         (third / third, F(1)),
     ):
-        assert F(found.lower) <= truth <= F(found.upper)
-        assert np.nextafter(np.nextafter(found.lower, 9), 9) >= found.upper - 1e-15
+        assert F(result.lower) <= truth <= F(result.upper)
+        assert np.nextafter(np.nextafter(result.lower, 9), 9) >= result.upper - 1e-15
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 1, 1.0, np.int64(1), 1 + 1e-9, 3.5])
@@ -62,7 +62,7 @@ def test_a_hockey_stick_in_floats_is_no_less_than_the_truth(ratio):
     """Next to f(0) = 1 floats hold what a height is less than 1, and a height itself would be 1."""
     f = to.subsample(to.Gaussian(1), 1e-20).lower
     truth = max(1 - y - F(float(ratio)) * x for x, y in f.vertices)
-    found = f.hockey_stick(ratio)
-    assert type(found) is float
-    assert truth <= F(found) <= truth * (1 + F(1, 2**52))
+    result = f.hockey_stick(ratio)
+    assert type(result) is float
+    assert truth <= F(result) <= truth * (1 + F(1, 2**52))
     assert to.PiecewiseLinear([0, 0.3, 1], [1, 0.2, 0]).hockey_stick(1) >= 1 - F(0.3) - F(0.2)

@@ -108,13 +108,13 @@ def test_bounds_hold_the_truth_at_the_ends_of_losses(family: Any, loss: float) -
             to.Laplace: -mpmath.expm1(-half),
             to.PureDP: mpmath.tanh(half),
         }[family]
-        found = family(loss).bounds.delta(0.0)
-        assert found.lower <= truth <= found.upper
-        assert found.width <= 1e-12 * truth
+        result = family(loss).bounds.delta(0.0)
+        assert result.lower <= truth <= result.upper
+        assert result.width <= 1e-12 * truth
 
 
 @pytest.mark.parametrize("delta", [0.0, MIN_PROBABILITY, 0.5, 1.0])
 def test_bounds_hold_the_truth_at_the_ends_of_probabilities(delta: float) -> None:
     for curve in (to.TotalVariation(delta), to.subsample(to.TotalVariation(1), delta)):
-        found = curve.bounds.delta(0.0)
-        assert found.lower <= delta <= found.upper
+        result = curve.bounds.delta(0.0)
+        assert result.lower <= delta <= result.upper

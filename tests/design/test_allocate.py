@@ -30,17 +30,17 @@ def gaussian_mu(epsilon, delta):
 )
 def test_two_gaussians(target, mu):
     """As sum n_i/s_i^2 = mu^2, s_i goes as w_i^(-1/4), and the cost is (sum n_i w_i^(1/2))^2/mu^2."""
-    found = to.allocate([(Gaussian, 1, 81.0), to.Part(Gaussian, 3)], target)
-    assert found.scales[1] / found.scales[0] == pytest.approx(3.0, rel=1e-6)
+    result = to.allocate([(Gaussian, 1, 81.0), to.Part(Gaussian, 3)], target)
+    assert result.scales[1] / result.scales[0] == pytest.approx(3.0, rel=1e-6)
     least = (9 + 3) ** 2 / mu**2
-    assert least * (1 - 1e-9) <= found.cost <= least * (1 + 1e-5)
-    assert found.residual < 1e-5
+    assert least * (1 - 1e-9) <= result.cost <= least * (1 + 1e-5)
+    assert result.residual < 1e-5
 
 
 @pytest.mark.slow
 def test_two_laplace_mechanisms_by_brute_force():
-    found = to.allocate([to.Part(Laplace, 20, 10.0), to.Part(Laplace, 20, 1.0)], TARGET)
-    best = found.scales[1] / found.scales[0]
+    result = to.allocate([to.Part(Laplace, 20, 10.0), to.Part(Laplace, 20, 1.0)], TARGET)
+    best = result.scales[1] / result.scales[0]
     for ratio in (
         1.0,
         1.5,
@@ -49,7 +49,7 @@ def test_two_laplace_mechanisms_by_brute_force():
         best * 1.01,
         2.5,
     ):  # at a lower cost none of them meets the target
-        scale = ((1 - 1e-5) * found.cost / (20 * (10 + ratio**2))) ** 0.5
+        scale = ((1 - 1e-5) * result.cost / (20 * (10 + ratio**2))) ** 0.5
         curve = to.Laplace(1 / scale) ** 20 @ to.Laplace(1 / (ratio * scale)) ** 20
         assert curve.bounds.epsilon(1e-6).lower > 1.0
 
@@ -62,8 +62,8 @@ def test_the_target_is_met_and_no_comparison_is_cheaper():
         to.Part(DiscreteGaussian(sigma=1.0)),
         to.Part(lambda s: SubsampledGaussian(s, **sgd), 500, 100.0),
     ]
-    found = to.allocate(parts, TARGET)
-    laplace, discrete, noise = found.scales
+    result = to.allocate(parts, TARGET)
+    laplace, discrete, noise = result.scales
     plan = to.Plan(
         {
             Laplace(scale=laplace, sensitivity=2.0): 20,
@@ -71,19 +71,19 @@ def test_the_target_is_met_and_no_comparison_is_cheaper():
             SubsampledGaussian(noise, **sgd): 500,
         }
     )
-    assert plan.guarantee() == found.curve
-    assert 1 - 1e-5 < plan.guarantee().epsilon(1e-6) == found.achieved.upper <= 1
-    assert found.table["scales"] == ["optimum", "equal scales"]
-    assert min(found.table["over the least"]) == 1.0
-    assert max(found.table["epsilon"]) <= 1.0
+    assert plan.guarantee() == result.curve
+    assert 1 - 1e-5 < plan.guarantee().epsilon(1e-6) == result.achieved.upper <= 1
+    assert result.table["scales"] == ["optimum", "equal scales"]
+    assert min(result.table["over the least"]) == 1.0
+    assert max(result.table["epsilon"]) <= 1.0
 
 
 def test_alike_parts_share_one_scale_and_the_zcdp_optimum_of_gaussians_is_exact():
-    found = to.allocate([Gaussian(2.0)] * 3 + [(Gaussian(2.0), 1, 16.0)], TARGET)
-    assert len(set(found.scales)) == 2
-    assert found.scales[0] / found.scales[3] == pytest.approx(2.0, rel=1e-6)
-    assert found.table["scales"] == ["optimum", "equal scales", "zCDP optimum"]
-    assert found.table["over the least"][2] == pytest.approx(1.0, abs=1e-6)
+    result = to.allocate([Gaussian(2.0)] * 3 + [(Gaussian(2.0), 1, 16.0)], TARGET)
+    assert len(set(result.scales)) == 2
+    assert result.scales[0] / result.scales[3] == pytest.approx(2.0, rel=1e-6)
+    assert result.table["scales"] == ["optimum", "equal scales", "zCDP optimum"]
+    assert result.table["over the least"][2] == pytest.approx(1.0, abs=1e-6)
 
 
 def test_rounds_are_counted_one_by_one():
@@ -91,8 +91,8 @@ def test_rounds_are_counted_one_by_one():
         return to.PureDP(1 / scale)
 
     target = {"epsilon": 1.0, "delta": 0.0}
-    found = to.allocate([(pure, 10**12 - 9)] + [pure] * 9, target)
-    assert list(found.curve.factors.values()) == [10**12]
+    result = to.allocate([(pure, 10**12 - 9)] + [pure] * 9, target)
+    assert list(result.curve.factors.values()) == [10**12]
     for parts, total in (
         ([(pure, 10**12)] + [pure] * 9, 10**12 + 9),
         ([(pure, 2**62)] * 2, 2**63),
@@ -111,10 +111,10 @@ def test_builds_without_a_hash_are_told_apart_by_identity():
             return to.Gaussian(self.sensitivity / scale)
 
     one, two = Noise(), Noise()
-    found = to.allocate([one, one, (one, 1, 16.0), two], TARGET)
-    assert found.scales[0] == found.scales[1]
-    assert found.scales[:2] != found.scales[2:]
-    assert found.scales[3] == pytest.approx(found.scales[0], rel=1e-4)
+    result = to.allocate([one, one, (one, 1, 16.0), two], TARGET)
+    assert result.scales[0] == result.scales[1]
+    assert result.scales[:2] != result.scales[2:]
+    assert result.scales[3] == pytest.approx(result.scales[0], rel=1e-4)
 
 
 def test_functions_that_raise_are_named_with_their_number():
@@ -126,9 +126,9 @@ def test_functions_that_raise_are_named_with_their_number():
 
 def test_a_cost_of_ones_own():
     parts = [to.Part(Gaussian), to.Part(Gaussian)]
-    found = to.allocate(parts, TARGET, lambda s: s[0] + 8 * s[1])  # 1/s^3 is to 1/t^3 as 1 to 8
-    assert found.scales[0] / found.scales[1] == pytest.approx(2.0, rel=1e-5)
-    assert found.cost == pytest.approx(found.scales[0] + 8 * found.scales[1])
+    result = to.allocate(parts, TARGET, lambda s: s[0] + 8 * s[1])  # 1/s^3 is to 1/t^3 as 1 to 8
+    assert result.scales[0] / result.scales[1] == pytest.approx(2.0, rel=1e-5)
+    assert result.cost == pytest.approx(result.scales[0] + 8 * result.scales[1])
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_a_cost_is_a_function(cost):
 @pytest.mark.parametrize("weights", [(16.0, 1.0), (1e-320, 1.0), (1e300, 1e-300)])
 def test_weights_of_any_size(weights):
     """The scales go as weight^-1/4, and the cost as (sqrt w_1 + sqrt w_2)^2."""
-    found = to.allocate([(Gaussian, 1, weight) for weight in weights], TARGET)
-    least, equal, *_ = found.table["cost"]
+    result = to.allocate([(Gaussian, 1, weight) for weight in weights], TARGET)
+    least, equal, *_ = result.table["cost"]
     a, b = (mp.sqrt(weight) for weight in weights)
     assert least / equal == pytest.approx(float((a + b) ** 2 / (2 * (a * a + b * b))), rel=1e-4)
 
@@ -214,16 +214,16 @@ def test_targets_and_builds_at_their_ends():
 
 def test_scales_kept_as_fractions_are_scales():
     part = to.mechanisms.BoundedLaplace(Fraction(1, 3), width=2.0)
-    found = to.allocate([part, to.mechanisms.Laplace(1.0)], {"epsilon": 1, "delta": 0.0})
-    assert found.achieved.upper <= 1
+    result = to.allocate([part, to.mechanisms.Laplace(1.0)], {"epsilon": 1, "delta": 0.0})
+    assert result.achieved.upper <= 1
 
 
 @pytest.mark.parametrize("times", [2.0, 10.0])
 def test_a_cost_that_is_flat_at_equal_scales_is_followed(times):
     """Most of the cost is for the second part, so that the first has more noise for nothing."""
-    found = to.allocate([Gaussian, (Gaussian, 4)], TARGET, cost=lambda s: max(s[0], times * s[1]))
-    assert found.scales[0] > found.scales[1]
-    assert found.cost < 0.99 * found.table["cost"][1]
-    assert found.achieved.upper <= 1
+    result = to.allocate([Gaussian, (Gaussian, 4)], TARGET, cost=lambda s: max(s[0], times * s[1]))
+    assert result.scales[0] > result.scales[1]
+    assert result.cost < 0.99 * result.table["cost"][1]
+    assert result.achieved.upper <= 1
     with pytest.raises(DomainError, match=r"parts\[0\] gains no privacy, or costs nothing"):
         to.allocate([Gaussian, (Gaussian, 4)], TARGET, cost=lambda s: s[1])

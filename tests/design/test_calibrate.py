@@ -55,12 +55,12 @@ TARGETS = [
 @pytest.mark.parametrize(("target", "meets"), TARGETS)
 @pytest.mark.parametrize("falls", [True, False])
 def test_the_crossing_lies_within_the_bounds_and_the_value_is_safe(target, meets, falls):
-    found = to.calibrate(noise if falls else to.Gaussian, target)
-    of = [1 / mpmath.mpf(x) if falls else mpmath.mpf(x) for x in (found.value, *found.bounds)]
+    result = to.calibrate(noise if falls else to.Gaussian, target)
+    of = [1 / mpmath.mpf(x) if falls else mpmath.mpf(x) for x in (result.value, *result.bounds)]
     assert [meets(mu) for mu in of] == [True, not falls, falls]
-    assert found.value == (found.bounds.upper if falls else found.bounds.lower) == float(found)
-    assert found.bounds.width <= 1e-9 * found.bounds.upper
-    assert found.evaluations <= 14
+    assert result.value == (result.bounds.upper if falls else result.bounds.lower) == float(result)
+    assert result.bounds.width <= 1e-9 * result.bounds.upper
+    assert result.evaluations <= 14
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 7.0, 1e-3])
@@ -125,29 +125,29 @@ def test_both_orders_of_a_curve_are_asked():
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-6, 1e-12, 1e-15, 1e-300])
 def test_the_ends_are_as_close_as_asked(tol):
-    found = to.calibrate(noise, {"advantage": 0.1}, tol=tol)
-    of = [profile(1 / mpmath.mpf(x), 0) <= mpmath.mpf(0.1) for x in found.bounds]
+    result = to.calibrate(noise, {"advantage": 0.1}, tol=tol)
+    of = [profile(1 / mpmath.mpf(x), 0) <= mpmath.mpf(0.1) for x in result.bounds]
     assert of == [False, True]
-    assert found.bounds.width <= max(tol, 1e-13) * found.value
+    assert result.bounds.width <= max(tol, 1e-13) * result.value
 
 
 def test_a_curve_is_met_in_the_certified_order():
-    found = to.calibrate(noise, {"curve": to.Gaussian(0.5)})
-    assert found.bounds.lower < 2 <= found.value
-    assert found.achieved == to.Bounds(1.0, 1.0)
-    assert found.bounds.width <= 1e-9 * found.value
-    assert found.evaluations <= 12
+    result = to.calibrate(noise, {"curve": to.Gaussian(0.5)})
+    assert result.bounds.lower < 2 <= result.value
+    assert result.achieved == to.Bounds(1.0, 1.0)
+    assert result.bounds.width <= 1e-9 * result.value
+    assert result.evaluations <= 12
 
 
 @pytest.mark.slow
 def test_steps_are_counted_against_a_curve():
     goal = to.Gaussian(0.8) @ to.TotalVariation(1e-6)
     step = to.subsample(to.Gaussian(1.0), 0.01)
-    found = to.calibrate(lambda n: step**n, {"curve": goal}, integer=True)
-    assert (step**found.value).symmetrise(assume="either-order") >= goal
-    assert not (step ** (found.value + 1)).symmetrise(assume="either-order") >= goal
-    assert found.achieved == to.Bounds(1.0, 1.0)  # the estimate that led there, 1.0009, is not proved
-    assert found.evaluations <= 12
+    result = to.calibrate(lambda n: step**n, {"curve": goal}, integer=True)
+    assert (step**result.value).symmetrise(assume="either-order") >= goal
+    assert not (step ** (result.value + 1)).symmetrise(assume="either-order") >= goal
+    assert result.achieved == to.Bounds(1.0, 1.0)  # the estimate that led there, 1.0009, is not proved
+    assert result.evaluations <= 12
 
 
 def test_no_estimate_is_told_where_a_curve_is_never_met():
@@ -176,12 +176,12 @@ LAPLACES, COINS = (lambda s: to.Laplace(1 / s) ** 2), (lambda x: to.PureDP(x) **
     ],
 )
 def test_curves_that_meet_in_a_corner_are_found_as_soon(build, goal, root):
-    found = to.calibrate(build, {"curve": goal})
-    worse = next(end for end in found.bounds if end != found.value)
-    holds = [build(x).symmetrise(assume="either-order") >= goal for x in (found.value, worse)]
+    result = to.calibrate(build, {"curve": goal})
+    worse = next(end for end in result.bounds if end != result.value)
+    holds = [build(x).symmetrise(assume="either-order") >= goal for x in (result.value, worse)]
     assert holds == [True, False]
-    assert found.evaluations <= 12
-    assert root is None or found.value == pytest.approx(root, rel=2e-9)
+    assert result.evaluations <= 12
+    assert root is None or result.value == pytest.approx(root, rel=2e-9)
 
 
 def test_jumps_and_walls():
@@ -196,9 +196,9 @@ def test_answers_that_are_missing_make_wide_bounds():
     def build(mu):
         return to.Gaussian(mu) if abs(mu - 0.5) > 0.005 else 1 / 0
 
-    found = to.calibrate(build, {"mu": 0.5})
-    assert found.bounds.lower <= 0.495
-    assert 0.505 <= found.bounds.upper < 0.55
+    result = to.calibrate(build, {"mu": 0.5})
+    assert result.bounds.lower <= 0.495
+    assert 0.505 <= result.bounds.upper < 0.55
 
 
 @pytest.mark.parametrize(
@@ -257,8 +257,8 @@ def test_integer_is_a_truth_value(integer):
 
 @pytest.mark.slow
 def test_nothing_is_left_for_a_gaussian_up_to_the_total_variation():
-    found = to.calibrate(to.PureDP, {"mu": 0, "failure": 0.999999}, tol=1e-4)
-    assert found.bounds.lower <= float(2 * mpmath.atanh(0.999999)) <= found.bounds.upper
+    result = to.calibrate(to.PureDP, {"mu": 0, "failure": 0.999999}, tol=1e-4)
+    assert result.bounds.lower <= float(2 * mpmath.atanh(0.999999)) <= result.bounds.upper
 
 
 def test_a_class_is_no_mechanism_and_an_end_without_an_answer_is_named():
@@ -290,9 +290,9 @@ def test_what_heeds_no_width_is_asked_once_a_number(monkeypatch):
         return Wide(Bounds(f.mu - 0.1, f.mu + 0.1))
 
     monkeypatch.setattr("tradeoff.design.target.least", least)
-    found = to.calibrate(to.Gaussian, {"mu": 1.0})
-    assert found.value <= 0.9
-    assert len(asked) == found.evaluations
+    result = to.calibrate(to.Gaussian, {"mu": 1.0})
+    assert result.value <= 0.9
+    assert len(asked) == result.evaluations
 
 
 def test_what_builds_is_called():
@@ -306,9 +306,9 @@ def test_an_order_that_bounds_leave_open_is_decided_by_mu():
     def steps(sigma):
         return to.subsample(to.Gaussian(1 / sigma), 0.01) ** 1000
 
-    found = to.calibrate(steps, {"curve": to.Gaussian(1.0)})
-    assert float(found) == pytest.approx(math.sqrt(1000), rel=1e-8)
-    assert found.bounds == to.calibrate(steps, {"mu": 1.0}).bounds
+    result = to.calibrate(steps, {"curve": to.Gaussian(1.0)})
+    assert float(result) == pytest.approx(math.sqrt(1000), rel=1e-8)
+    assert result.bounds == to.calibrate(steps, {"mu": 1.0}).bounds
 
 
 @pytest.mark.slow
@@ -324,9 +324,9 @@ def test_a_risk_is_known_as_closely_as_the_advantage_it_is():
 
 
 def test_no_mu_with_a_failure_is_an_advantage():
-    found = to.calibrate(noise, {"mu": 0.0, "failure": 1e-3})
-    assert found.bounds == to.calibrate(noise, {"advantage": 1e-3}).bounds
-    assert found.evaluations < 13
+    result = to.calibrate(noise, {"mu": 0.0, "failure": 1e-3})
+    assert result.bounds == to.calibrate(noise, {"advantage": 1e-3}).bounds
+    assert result.evaluations < 13
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_arrays_that_are_no_pair(between):
 
 
 def test_ends_and_truth_values_of_numpy():
-    found = to.calibrate(
+    result = to.calibrate(
         lambda n: to.Gaussian(0.1) ** n, {"mu": 1.05}, between=np.array([1, 500]), integer=np.True_
     )
-    assert found.value == 110
+    assert result.value == 110

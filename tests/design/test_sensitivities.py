@@ -3,7 +3,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import tradeoff as to
-from tradeoff.curves.tensor import Tensor
+from tradeoff.curves.product import Tensor
 from tradeoff.errors import DomainError
 
 DELTA = 1e-5
@@ -35,17 +35,17 @@ def test_products_of_gaussians(delta):
     product = Tensor({to.Gaussian(0.3): 4, to.Gaussian(0.4): 9})  # to.tensor would make one Gaussian of it
     tables = (product.sensitivities(delta=delta), product.sensitivities(epsilon=float(epsilon)))
     for table, answer, truth in zip(tables, ("d epsilon", "d delta"), (slope, by_mu), strict=True):
-        found = column(table, answer)
+        result = column(table, answer)
         for m, n in ((0.3, 4), (0.4, 9)):
-            assert found[f"G_{{{m}}}", "mu"] == pytest.approx(float(truth * n * m / mu), rel=1e-8)
-            assert found[f"G_{{{m}}}", "count"] == pytest.approx(float(truth * m * m / (2 * mu)), rel=1e-8)
+            assert result[f"G_{{{m}}}", "mu"] == pytest.approx(float(truth * n * m / mu), rel=1e-8)
+            assert result[f"G_{{{m}}}", "count"] == pytest.approx(float(truth * m * m / (2 * mu)), rel=1e-8)
 
 
 def test_a_loss_that_is_bounded_has_no_contour():
-    found = column(to.PureDP(1.0).sensitivities(delta=DELTA), "d epsilon")
+    result = column(to.PureDP(1.0).sensitivities(delta=DELTA), "d epsilon")
     with mp.workdps(30):  # epsilon = e + log(1 - delta (1 + e^-e))
         truth = mp.diff(lambda e: e + mp.log(1 - mp.mpf(DELTA) * (1 + mp.exp(-e))), mp.mpf(1))
-    assert found["f_{1,0}", "epsilon"] == pytest.approx(float(truth), rel=1e-7)
+    assert result["f_{1,0}", "epsilon"] == pytest.approx(float(truth), rel=1e-7)
 
 
 def step(mu=1 / 1.1, p=256 / 60000, n=14062):
@@ -68,18 +68,18 @@ def mix(mu=0.5, epsilon=0.1, p=0.01):
 )
 def test_parameters_against_certified_answers(make, name, value):
     table = make(value).sensitivities(delta=DELTA)
-    (found,) = [row[3] for row in table.rows if row[1:3] == (name, value)]
-    assert found == pytest.approx(between(make, value), rel=1e-6)
+    (result,) = [row[3] for row in table.rows if row[1:3] == (name, value)]
+    assert result == pytest.approx(between(make, value), rel=1e-6)
 
 
 def test_counts_and_failures():
     f = mix() @ to.TotalVariation(1e-7)
-    found = column(f.sensitivities(delta=DELTA), "d epsilon")
+    result = column(f.sensitivities(delta=DELTA), "d epsilon")
     step = column((f @ to.Laplace(0.1)).sensitivities(delta=DELTA), "d epsilon")
     gain = (f @ to.Laplace(0.1)).epsilon(DELTA) - f.epsilon(DELTA)
-    assert (found["Lap_{0.1}", "count"] + step["Lap_{0.1}", "count"]) / 2 == pytest.approx(gain, rel=1e-4)
+    assert (result["Lap_{0.1}", "count"] + step["Lap_{0.1}", "count"]) / 2 == pytest.approx(gain, rel=1e-4)
     lost = between(lambda v: mix() @ to.TotalVariation(v), 1e-7, share=1e-2)
-    assert found["f_{0,1e-07}", "delta"] == pytest.approx(lost, rel=1e-5)
+    assert result["f_{0,1e-07}", "delta"] == pytest.approx(lost, rel=1e-5)
 
 
 def test_an_envelope_follows_the_order_that_loses_more():
@@ -117,12 +117,12 @@ def test_parameters_of_0_cannot_move_and_say_so(asked):
 
 @pytest.mark.parametrize("p", [1 - 1e-5, 1 - 1e-6, 1 - 1e-8])
 def test_steps_end_before_a_range_does(p):
-    (found,) = [row[3] for row in step(p=p, mu=1.0, n=1).sensitivities(delta=0.1).rows if row[1] == "p"]
+    (result,) = [row[3] for row in step(p=p, mu=1.0, n=1).sensitivities(delta=0.1).rows if row[1] == "p"]
     one = [to.subsample(to.Gaussian(1.0), at).bounds.epsilon(0.1, tol=1e-12) for at in (0.999, p)]
-    assert found == pytest.approx((sum(one[1]) - sum(one[0])) / (2 * (p - 0.999)), rel=2e-3)
+    assert result == pytest.approx((sum(one[1]) - sum(one[0])) / (2 * (p - 0.999)), rel=2e-3)
     lost = to.Gaussian(1.0) @ to.TotalVariation(p)
-    (found,) = [row[3] for row in lost.sensitivities(epsilon=0.1).rows if row[1] == "delta"]
-    assert found == pytest.approx(1 - to.Gaussian(1.0).delta(0.1), rel=2e-3)
+    (result,) = [row[3] for row in lost.sensitivities(epsilon=0.1).rows if row[1] == "delta"]
+    assert result == pytest.approx(1 - to.Gaussian(1.0).delta(0.1), rel=2e-3)
 
 
 def test_a_parameter_at_the_end_of_its_range_is_named_as_it_was_given():

@@ -17,7 +17,7 @@ def constants(path: Path) -> list[ast.stmt]:
     """Return the numbers that a module names with neither a docstring under them nor a comment at them."""
     source = path.read_text(encoding="utf-8")
     lines, body = ["", *source.splitlines()], ast.parse(source).body
-    found: list[ast.stmt] = []
+    result: list[ast.stmt] = []
     for statement, following in zip(body, [*body[1:], None], strict=True):
         if not isinstance(statement, ast.Assign | ast.AnnAssign) or not (
             named(statement) and chosen(statement)
@@ -27,8 +27,8 @@ def constants(path: Path) -> list[ast.stmt]:
         above = lines[statement.lineno - 1].startswith("#")
         beside = any("#" in line for line in lines[statement.lineno : (statement.end_lineno or 0) + 1])
         if not (under or above or beside):
-            found.append(statement)
-    return found
+            result.append(statement)
+    return result
 
 
 def named(statement: ast.Assign | ast.AnnAssign) -> bool:

@@ -23,9 +23,9 @@ def blocks(text, language):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_run_as_written(page):
     test = doctest.DocTestParser().get_doctest(page.read_text(encoding="utf-8"), {}, page.name, str(page), 0)
-    found = doctest.DocTestRunner(verbose=False).run(test)
-    assert found.failed == 0
-    assert found.attempted > 0 or not blocks(page.read_text(encoding="utf-8"), "python")
+    result = doctest.DocTestRunner(verbose=False).run(test)
+    assert result.failed == 0
+    assert result.attempted > 0 or not blocks(page.read_text(encoding="utf-8"), "python")
 
 
 def test_the_readme_opens_with_code_a_figure_and_two_commands():
@@ -83,5 +83,5 @@ def test_the_vision_is_three_lines():
 def test_importing_the_library_loads_nothing_optional():
     heavy = ("matplotlib", "sympy", "rich", "cyclopts")
     command = [sys.executable, "-c", f"import sys, tradeoff; print([m for m in {heavy} if m in sys.modules])"]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -41,22 +41,22 @@ CLASSES = (
 
 def names() -> list[str]:
     """Return the names of the package, of its public modules, and in the main classes."""
-    found = [f"tradeoff.{name}" for name in dir(to)]
+    result = [f"tradeoff.{name}" for name in dir(to)]
     for module in MODULES:
         exported = getattr(module, "__all__", None) or [
             name
             for name, each in vars(module).items()
             if inspect.isclass(each) and each.__module__ == module.__name__
         ]
-        found += [f"{module.__name__}.{name}" for name in exported]
+        result += [f"{module.__name__}.{name}" for name in exported]
     for each in CLASSES:
         fields = getattr(each, "__dataclass_fields__", ())
         mine = {
             *fields,
             *(name for kind in each.__mro__ if "tradeoff" in kind.__module__ for name in vars(kind)),
         }
-        found += [f"{each.__name__}.{name}" for name in mine if not name.startswith("_")]
-    return sorted(found)
+        result += [f"{each.__name__}.{name}" for name in mine if not name.startswith("_")]
+    return sorted(result)
 
 
 def test_public_names_are_those_that_were_reviewed() -> None:

@@ -45,12 +45,12 @@ def theorem_rows():
 @functools.cache
 def named_tests(path):
     """Return the tests of a file, those of classes after the name of the class."""
-    found = set()
+    result = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         inner = node.body if isinstance(node, ast.ClassDef) else []
-        found |= {f"{node.name}::{each.name}" for each in inner if isinstance(each, ast.FunctionDef)}
-        found |= {node.name} if isinstance(node, ast.FunctionDef) else set()
-    return found
+        result |= {f"{node.name}::{each.name}" for each in inner if isinstance(each, ast.FunctionDef)}
+        result |= {node.name} if isinstance(node, ast.FunctionDef) else set()
+    return result
 
 
 @pytest.mark.parametrize(("library", "page", "test"), list(theorem_rows()))

@@ -24,9 +24,9 @@ def test_where_both_densities_are_0_in_floats_before_an_end(support):
     curve = to.from_densities(normal(0), normal(1), support=support)
     for epsilon in (0.0, 1.0, 3.0):
         known = to.Gaussian(1).bounds.delta(epsilon)
-        found = curve.bounds.delta(epsilon)
-        assert found.lower <= known.upper
-        assert known.lower <= found.upper <= known.upper + 1e-10
+        result = curve.bounds.delta(epsilon)
+        assert result.lower <= known.upper
+        assert known.lower <= result.upper <= known.upper + 1e-10
     assert curve.epsilon(1e-5) == pytest.approx(to.Gaussian(1).epsilon(1e-5), abs=1e-9)
 
 
@@ -36,11 +36,11 @@ def test_narrow_laws_on_a_wide_support():
         lambda x: 10 * mp.log(x / (1 - x)) - mp.log(mp.beta(510, 490) / mp.beta(500, 500)), 0.5
     )
     tails = [mp.betainc(a, b, place, 1, regularized=True) for a, b in ((510, 490), (500, 500))]
-    found = curve.bounds.delta(0.0)
-    assert found.lower <= tails[0] - tails[1] <= found.upper <= found.lower + 1e-10
+    result = curve.bounds.delta(0.0)
+    assert result.lower <= tails[0] - tails[1] <= result.upper <= result.lower + 1e-10
 
 
-def power_law(a, epsilon, *, flipped):
+def power_pld(a, epsilon, *, flipped):
     """delta of a x^(a-1) on (0, 1) against the uniform law, or of the uniform law against it."""
     e, a = mp.exp(epsilon), mp.mpf(a)
     x = min(((e / a) if flipped else 1 / (e * a)) ** (1 / (a - 1)), mp.mpf(1))
@@ -57,8 +57,8 @@ def test_densities_that_vanish_or_have_no_bound_at_an_end(a, loc, flipped):
     curve = to.from_scipy(*(pair[::-1] if flipped else pair))
     with mp.workdps(40):
         for epsilon in (0.0, 1.0, 5.0, 12.0, 25.0, 40.0):
-            found = curve.bounds.delta(epsilon)
-            assert found.lower <= power_law(a, epsilon, flipped=flipped) <= found.upper
+            result = curve.bounds.delta(epsilon)
+            assert result.lower <= power_pld(a, epsilon, flipped=flipped) <= result.upper
 
 
 @pytest.mark.slow
@@ -81,8 +81,8 @@ def test_kinks_lie_at_a_float():
     kinked = to.from_scipy(
         st.uniform(0, 2), st.triang(0.3, scale=2)
     )  # of slopes 1/.6 and 1/1.4 to a height of 1
-    found = kinked.bounds.epsilon(0.0)
-    assert found.lower <= math.log(2) <= found.upper <= found.lower + 1e-10
+    result = kinked.bounds.epsilon(0.0)
+    assert result.lower <= math.log(2) <= result.upper <= result.lower + 1e-10
     far = to.from_scipy(st.uniform(1e6, 2), st.triang(0.3123, loc=1e6, scale=2)).bounds.delta(0.693)
     truth = (1 - math.exp(0.693) / 2) ** 2
     assert far.lower <= truth <= far.upper
@@ -96,8 +96,8 @@ def test_losses_rise_without_bound_at_a_pole():
             r = mp.exp(-mp.mpf(epsilon) / 2)
             inside, e = mp.erf(r / mp.sqrt(2)), mp.exp(epsilon)
             squares = inside - 2 * r * mp.npdf(r)
-            found = curve.bounds.delta(epsilon)
-            assert found.lower <= inside - e * squares <= found.upper
+            result = curve.bounds.delta(epsilon)
+            assert result.lower <= inside - e * squares <= result.upper
 
 
 B33 = 2.0**-33
@@ -116,8 +116,8 @@ ROUNDED = [
 @pytest.mark.parametrize(("p", "q", "breaks", "epsilon", "truth"), ROUNDED)
 def test_masses_of_which_no_float_tells_the_loss_are_in_doubt(p, q, breaks, epsilon, truth):
     curve = to.from_scipy(p, q, breaks=breaks)
-    found = curve.bounds.delta(epsilon)
-    assert found.lower <= truth <= found.upper
+    result = curve.bounds.delta(epsilon)
+    assert result.lower <= truth <= result.upper
     turned = (~curve).bounds.delta([-45.0, 45.0])
     assert turned.lower[1] <= turned.upper[1]
     assert (~curve).inverse() == curve
@@ -132,8 +132,8 @@ def test_losses_next_to_0_are_not_read_off_rounded_quotients(scale, other):
         for epsilon in (0.0, 0.1, 0.3):
             square = max((2 * mp.log(s / t) - epsilon) * 2 / (1 / t**2 - 1 / s**2), 0)
             truth = -mp.expm1(-square / 2 / t**2) + mp.exp(epsilon) * mp.expm1(-square / 2)
-            found = curve.bounds.delta(epsilon)
-            assert found.lower <= truth <= found.upper <= truth + 1e-10
+            result = curve.bounds.delta(epsilon)
+            assert result.lower <= truth <= result.upper <= truth + 1e-10
     assert curve.sup_loss >= 2 * math.log(scale / other)
 
 
@@ -172,17 +172,17 @@ def test_nodes_that_round_to_an_end_are_charged(end):
         with mp.workdps(60):
             u = mp.mpf(2) / 3 * mp.exp(-epsilon)
             truth = u**2 - mp.exp(epsilon) * u**3
-            found = curve.bounds.delta(epsilon)
-            assert found.lower <= truth <= found.upper
+            result = curve.bounds.delta(epsilon)
+            assert result.lower <= truth <= result.upper
 
 
 def test_what_lies_where_a_density_underflows_is_in_doubt():
     curve = to.from_densities(normal(0), normal(18))
     known = to.Gaussian(18)
     for epsilon in (100.0, 600.0, 831.0, 1e4):
-        found, truth = curve.bounds.delta(epsilon), known.bounds.delta(epsilon)
-        assert found.lower <= truth.upper
-        assert truth.lower <= found.upper
+        result, truth = curve.bounds.delta(epsilon), known.bounds.delta(epsilon)
+        assert result.lower <= truth.upper
+        assert truth.lower <= result.upper
     assert curve.bounds.epsilon(1e-299).lower <= known.epsilon(1e-299)
     box = to.from_scipy(st.beta(1, 1, 0, 0.5), st.uniform())  # ends of supports are none of it
     assert box.mass_at_infinity.lower == pytest.approx(0.5, abs=1e-11)
@@ -197,17 +197,17 @@ def root(x):
 @pytest.mark.parametrize("epsilon", [5.0, 20.0, 25.0, 40.0])
 def test_a_pole_at_0_is_integrated_to_where_floats_end(pole, epsilon):
     curve = to.from_densities(np.ones_like, pole, support=(0.0, 1.0))
-    found, truth = curve.bounds.delta(epsilon), math.exp(-epsilon) / 4
-    assert found.lower <= truth <= found.upper <= truth * (1 + 1e-9)
+    result, truth = curve.bounds.delta(epsilon), math.exp(-epsilon) / 4
+    assert result.lower <= truth <= result.upper <= truth * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("law", [st.gamma(3), st.lognorm(1), st.beta(2, 2), st.rayleigh(), st.weibull_min(2)])
 def test_a_density_that_vanishes_at_its_end_ends_there(law):
-    found = to.from_scipy(law, st.norm()).mass_at_infinity
+    result = to.from_scipy(law, st.norm()).mass_at_infinity
     low, high = law.support()
     truth = st.norm.cdf(low) + st.norm.sf(high)
-    assert found.lower == pytest.approx(truth, rel=1e-10)
-    assert found.upper == pytest.approx(truth, rel=1e-10)
+    assert result.lower == pytest.approx(truth, rel=1e-10)
+    assert result.upper == pytest.approx(truth, rel=1e-10)
 
 
 @given(
@@ -226,8 +226,8 @@ def test_histograms_hold_the_sums_of_their_bins(counts, placed):
         truth = sum(
             max(b - math.exp(epsilon) * a, 0.0) for a, b in zip(p / p.sum(), q / q.sum(), strict=True)
         )
-        found = curve.bounds.delta(epsilon)
-        assert found.lower - 1e-15 <= truth <= found.upper + 1e-15
+        result = curve.bounds.delta(epsilon)
+        assert result.lower - 1e-15 <= truth <= result.upper + 1e-15
 
 
 def test_a_pole_between_two_floats_has_no_largest_loss():
@@ -251,11 +251,11 @@ def test_supports_of_which_a_part_lies_beside_a_power_of_two(support):
         with mp.workdps(30):
             u = 1 / (1 + mp.exp(epsilon))  # where 1 - u = e^eps u
             truth = 1 - (1 - u) ** 2 - mp.exp(epsilon) * u**2
-            found = curve.bounds.delta(epsilon)
-            assert found.lower <= truth <= found.upper <= truth + 1e-9
+            result = curve.bounds.delta(epsilon)
+            assert result.lower <= truth <= result.upper <= truth + 1e-9
 
 
 def test_a_pole_whose_density_scipy_cannot_tell():
     curve = to.from_scipy(st.beta(1, 1, 1.0), st.beta(0.054712659020224326, 1, 1.0))
-    found = curve.bounds.delta(1.0)
-    assert found.lower <= power_law(0.054712659020224326, 1.0, flipped=True) <= found.upper
+    result = curve.bounds.delta(1.0)
+    assert result.lower <= power_pld(0.054712659020224326, 1.0, flipped=True) <= result.upper

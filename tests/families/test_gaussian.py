@@ -108,5 +108,5 @@ def test_engines_meet_where_mu_is_a_root(mu: float, n: int) -> None:
     """Where each factor is a law of its own, nothing is rounded before the product."""
     one = to.Gaussian(mu) ** n @ to.Laplace(0.2)
     losses = np.array([0.0, 0.5, 2.0, 6.0])
-    found = [one.bounds.delta(losses, method=method) for method in (None, "contour", "lattice")]
-    assert all(np.all(a.lower <= b.upper) for a in found for b in found)
+    result = [one.bounds.delta(losses, method=method) for method in (None, "contour", "lattice")]
+    assert all(np.all(a.lower <= b.upper) for a in result for b in result)

@@ -14,10 +14,10 @@ from hypothesis import strategies as some
 import tradeoff as to
 from tradeoff import GaussianMixtures
 from tradeoff.errors import DomainError, KindError, NoClosedForm, SizeError
-from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
-from tradeoff.loss.gaussian_mixtures import MixtureShape
-from tradeoff.loss.law import masses
-from tradeoff.loss.normal_mixtures import MixturePair
+from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
+from tradeoff.pld.gaussian_mixtures import MixtureShape
+from tradeoff.pld.law import masses
+from tradeoff.pld.normal_mixtures import MixturePair
 
 DIGITS = 50
 RATE = Fraction(1, 100)
@@ -84,7 +84,7 @@ def to_mpf(value):
     return mpmath.mpf(value.numerator) / value.denominator
 
 
-def held(bounds, truth, width):
+def assert_contains(bounds, truth, width):
     assert bounds.lower <= truth <= bounds.upper
     assert bounds.upper - bounds.lower <= width
 
@@ -176,12 +176,12 @@ def test_products_hold_a_contour_in_balls(pair, n, x, c, step, last):
     truth = balls.delta(n, x, c, step, last)
     assert abs(balls.delta(n, x, c, 2 * step, last) / truth - 1) < 1e-7  # half the step squares its error
     bounds = (GaussianMixtures(*pair) ** n).bounds.delta(x)
-    held(bounds, float(truth.mid()), 1e-9 * bounds.upper)
+    assert_contains(bounds, float(truth.mid()), 1e-9 * bounds.upper)
 
 
 def test_long_products_are_as_narrow_as_is_asked() -> None:
     bounds = (replace_one(0.01, 2) ** 100_000).bounds.epsilon(1e-6, tol=1e-9)
-    held(bounds, 19.51387046139, 1e-9)  # two independent contours
+    assert_contains(bounds, 19.51387046139, 1e-9)  # two independent contours
 
 
 def test_the_mixtures_of_a_peer() -> None:
@@ -234,7 +234,7 @@ def test_a_pinned_replace_one_epsilon_of_a_peer_is_unsafe() -> None:
 def test_replace_one_profile_of_a_peer() -> None:
     # dp_accounting, privacy_loss_mechanism_test: standard deviation 1, sampling probability 0.2, REPLACE
     at = np.array([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5, 1.0])
-    told = [
+    given = [
         0.29584154,
         0.23846474,
         0.18414510,
@@ -244,7 +244,7 @@ def test_replace_one_profile_of_a_peer() -> None:
         0.0250311655,
         0.004734828,
     ]
-    assert replace_one(0.2, 1).bounds.delta(at).upper == pytest.approx(told, abs=1e-8)
+    assert replace_one(0.2, 1).bounds.delta(at).upper == pytest.approx(given, abs=1e-8)
 
 
 # Closed forms, and what other curves are.
@@ -293,7 +293,7 @@ def test_loss_that_turns_twice_or_more() -> None:
             left = mpmath.findroot(lambda t, x=x: truth.loss(t) - x, (-9, -0.43), solver="anderson")
             right = mpmath.findroot(lambda t, x=x: truth.loss(t) - x, (-0.42, 9), solver="anderson")
             inside = [truth.above(side, left) - truth.above(side, right) for side in (truth.p, truth.q)]
-            held(f.bounds.delta(x), (1 - inside[1]) - mpmath.exp(x) * (1 - inside[0]), 1e-4)
+            assert_contains(f.bounds.delta(x), (1 - inside[1]) - mpmath.exp(x) * (1 - inside[0]), 1e-4)
     for method in ("lattice", "contour"):
         bounds = (f**3).bounds.delta(0.5, method=method)
         assert bounds.lower <= (f**3).delta(0.5)
@@ -302,7 +302,7 @@ def test_loss_that_turns_twice_or_more() -> None:
 
 def test_cells_hold_all_mass() -> None:
     for pair in ({0: 1}, {-1: 0.3, 1: 0.7}), ({-3: 0.2, 0: 0.5, 2: 0.3}, {-2: 0.4, 1: 0.6}):
-        law = GaussianMixtures(*pair).loss_law()
+        law = GaussianMixtures(*pair).loss_distribution()
         edges = np.linspace(*law.support, 2001)
         p, q = masses(law.cells(edges), edges)
         assert [np.sum(p), np.sum(q)] == pytest.approx([1, 1], abs=1e-9)
@@ -339,7 +339,7 @@ def test_cells_of_masses_below_all_normal_floats_have_a_slack() -> None:
     # the other order of the weights turns L; beyond it masses times what slopes err by are no floats
     p, q = (Fraction(1), Fraction(3, 10**10), Fraction(1)), (Fraction(1), Fraction(1), Fraction(1, 10**10))
     weights = [{k - 1: w / sum(side) for k, w in enumerate(side)} for side in (p, q)]
-    law = GaussianMixtures(*weights, 4).loss_law()
+    law = GaussianMixtures(*weights, 4).loss_distribution()
     low, high = law.support
     for cells in (1000, 4000):
         assert not any(
@@ -388,8 +388,10 @@ def test_noise_at_the_ends_of_the_floats(sigma):
 
 def test_means_far_apart() -> None:
     f = GaussianMixtures({-1e5: 0.5, 0: 0.5}, {0: 0.5, 1e5: 0.5}, 1)
-    held(f.bounds.delta(1.0), 0.5, 1e-6)
-    held(f.bounds(0.25), 0.25, 1e-6)  # a threshold at the middle mean: half of what it holds on either side
+    assert_contains(f.bounds.delta(1.0), 0.5, 1e-6)
+    assert_contains(
+        f.bounds(0.25), 0.25, 1e-6
+    )  # a threshold at the middle mean: half of what it holds on either side
 
 
 @pytest.mark.slow
@@ -482,7 +484,11 @@ def test_certificates() -> None:
 @pytest.mark.parametrize("rate", [1, 0.25])
 def test_far_frequencies_are_as_faint_as_is_said(pair, c, rate):
     null, alternative, _ = pair
-    rho, step, logs = to.subsample(GaussianMixtures(*pair), rate).loss_law().transform(c, 45.0), 1 / 64, []
+    rho, step, logs = (
+        to.subsample(GaussianMixtures(*pair), rate).loss_distribution().transform(c, 45.0),
+        1 / 64,
+        [],
+    )
     for k in range(-14 * 64, 14 * 64):
         p, q = (
             sum((arb(w) * (-(arb(k * step - m) ** 2) / 2).exp() for m, w in side.items()), arb(0))
@@ -512,7 +518,7 @@ def test_rare_means_do_not_lead_astray() -> None:
     side = {0: Fraction(16503, 16504), 0.25: Fraction(1, 33008), 1.5: Fraction(1, 33008)}
     f = GaussianMixtures({0: 1}, side, 1.2) ** 15
     assert f.bounds(0.1).width < 1e-7  # was 3e-4, in half a minute
-    law = GaussianMixtures({0: 1}, side, 1.2).loss_law()
+    law = GaussianMixtures({0: 1}, side, 1.2).loss_distribution()
     assert abs(epsilon_for_alpha(Cumulant([(law.sketch(), 15)]), 0.1)) < 1e-3
 
 
@@ -524,8 +530,8 @@ def test_beyond_the_last_loss_that_floats_see_delta_is_not_0() -> None:
         {Fraction(k, 100): Fraction(1, 3) for k in (-1, 0, 2)},
     )
     for epsilon in (0.5, 1.0, 3.0):
-        found = to.GaussianMixtures(null, alternative, 1).bounds.delta(epsilon)
-        assert found.lower == 0 < found.upper < 1e-300
+        result = to.GaussianMixtures(null, alternative, 1).bounds.delta(epsilon)
+        assert result.lower == 0 < result.upper < 1e-300
 
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**6)])
@@ -534,10 +540,10 @@ def test_slopes_are_differences_known_to_what_is_said(scale: Fraction) -> None:
     means = [scale * k / 21 for k in range(21)]
     null, alternative = ({m: Fraction(1, len(means[a::2])) for m in means[a::2]} for a in (1, 0))
     pair, x = MixturePair.of(null, alternative, Fraction(1)), np.linspace(-4.9, 4.9, 15)
-    found, off = pair.slopes(x)[0], MixtureShape(pair, (-5.0, 5.0)).slope_error(x)
+    result, off = pair.slopes(x)[0], MixtureShape(pair, (-5.0, 5.0)).slope_error(x)
     with mpmath.workdps(50):
         at = [mpmath.mpf(m.numerator) / m.denominator for m in pair.at]
-        for where, slope, error in zip(map(mpmath.mpf, x), found, off, strict=True):
+        for where, slope, error in zip(map(mpmath.mpf, x), result, off, strict=True):
             bells = [mpmath.exp(m * where - m * m / 2) for m in at]
             p, q = (
                 mpmath.fdot(zip(map(float, side), map(mpmath.fmul, bells, at), strict=True))

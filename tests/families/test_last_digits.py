@@ -52,7 +52,7 @@ def test_groups_of_groups_of_laplace_keep_the_product():
     assert hash(f) == hash(g)
     assert f >= g
     assert g >= f
-    assert F(f.least_sup_loss) < truth < F(f.sup_loss)
+    assert F(f.sup_loss_lower) < truth < F(f.sup_loss)
     for curve in (f, g):
         assert holds(curve.bounds.epsilon(0.0), truth)
         for alpha in (1e-12, 5e-4, 0.01, 0.7):
@@ -74,9 +74,9 @@ def test_divergences_of_groups_of_laplace(epsilon, k, order):
         else:
             terms = a * ((a - 1) * e).exp() + (a - 1) * (-a * e).exp()
             truth = (terms / (2 * a - 1)).log() / (a - 1)
-        found = to.Laplace(epsilon).group(k).renyi_bounds(order)
-        assert arb(found.lower) <= truth <= arb(found.upper)
-        assert found.upper - found.lower <= 1e-12 * found.upper
+        result = to.Laplace(epsilon).group(k).renyi_bounds(order)
+        assert arb(result.lower) <= truth <= arb(result.upper)
+        assert result.upper - result.lower <= 1e-12 * result.upper
 
 
 def test_moments_of_groups_of_laplace_are_of_the_product():

@@ -11,9 +11,9 @@ from hypothesis import strategies as some
 import tradeoff as to
 from tradeoff import LocationShift
 from tradeoff.errors import DomainError
-from tradeoff.loss.law import masses
-from tradeoff.loss.log_concave import Logistic
-from tradeoff.loss.shifted import ShiftLaw
+from tradeoff.pld.law import masses
+from tradeoff.pld.log_concave import Logistic
+from tradeoff.pld.shifted import ShiftLaw
 
 DIGITS = 50
 ALPHAS = np.array([0.0, 1e-200, 1e-12, 0.003, 0.2, 0.5, 0.500001, 0.9, 1 - 1e-10, 1.0])
@@ -141,7 +141,7 @@ def _hold_cells(cells, edges, name, power, theta):
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)
 def test_cells_hold_fifty_digits(name, power, theta):
-    law = _curve(name, power, theta).loss_law()
+    law = _curve(name, power, theta).loss_distribution()
     edges = np.array([-2.0, -0.004, -0.0040001, -0.001, 0.0, 1e-5, 0.003, 0.009, 0.5, 0.500001, 0.9])
     edges = np.unique(np.clip(edges, *(0.999 * np.array(law.support))))
     cells = law.cells(edges)
@@ -162,13 +162,13 @@ def _gumbel_cell(theta, turned, start, stop):
 @pytest.mark.parametrize("turned", [False, True])
 def test_cells_far_out_hold_a_closed_form(turned):
     """Where an exponential inside a density turns fast, down to all the mass a float holds."""
-    law = _curve("gumbel_l" if turned else "gumbel_r", None, 5.0).loss_law()
+    law = _curve("gumbel_l" if turned else "gumbel_r", None, 5.0).loss_distribution()
     edges = 5 - np.expm1(5) * np.exp(-np.linspace(-6.4, 12, 30))
     edges = -edges[::-1] if turned else edges
     with mpmath.workdps(DIGITS):
-        for a, b, *found, slack in zip(edges, edges[1:], *law.cells(edges), strict=False):
+        for a, b, *result, slack in zip(edges, edges[1:], *law.cells(edges), strict=False):
             p, q = _gumbel_cell(mpmath.mpf(5), turned, a, b)
-            for got, truth in zip(found, (q - mpmath.exp(a) * p, p - mpmath.exp(-b) * q), strict=True):
+            for got, truth in zip(result, (q - mpmath.exp(a) * p, p - mpmath.exp(-b) * q), strict=True):
                 assert truth < 1e-290 or abs(got - truth) <= slack * truth
 
 
@@ -194,18 +194,18 @@ def test_cells_hold_what_a_misplaced_edge_makes_of_them(place, off):
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)
 def test_losses_are_their_formula(name, power, theta):
-    shape = _curve(name, power, theta).loss_law().shape
+    shape = _curve(name, power, theta).loss_distribution().shape
     x = np.append(np.linspace(-3, 4, 15), [theta / 2, theta])
     with mpmath.workdps(DIGITS):
         loss = _loss(name, mpmath.mpf(theta), power)
-        for at, found in zip(x, shape.loss(x), strict=True):
+        for at, result in zip(x, shape.loss(x), strict=True):
             true = loss(mpmath.mpf(float(at)) + (theta if name == "gumbel_l" else 0))  # Q lies at 0
-            assert abs(found - true) <= 1e-14 * (1 + abs(at) ** (power or 1) + abs(true))
+            assert abs(result - true) <= 1e-14 * (1 + abs(at) ** (power or 1) + abs(true))
 
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)
 def test_law_is_a_pair_of_probabilities(name, power, theta):
-    law = _curve(name, power, theta).loss_law()
+    law = _curve(name, power, theta).loss_distribution()
     edges = np.linspace(*law.support, 301)
     p, q = masses(law.cells(edges), edges)
     assert abs(np.sum(p) - 1) < 1e-9
@@ -503,13 +503,13 @@ def test_losses_that_rise_steeply_where_a_density_is_nothing(shift: float, z: fl
         epsilon = float(z * mpmath.expm1(theta) - theta)
         place = (mpmath.mpf(epsilon) + theta) / mpmath.expm1(theta)
         true = -mpmath.exp(-place) * mpmath.expm1(-theta)
-        found = LocationShift(st.gumbel_r(), -shift).bounds.delta(epsilon)
-        assert found.lower <= true <= found.upper
-        assert found.upper - found.lower <= 1e-8 * true
+        result = LocationShift(st.gumbel_r(), -shift).bounds.delta(epsilon)
+        assert result.lower <= true <= result.upper
+        assert result.upper - result.lower <= 1e-8 * true
 
 
 def test_cells_next_to_the_greatest_loss_of_a_rounded_shift():
-    law = LocationShift(st.logistic(scale=3), 1).loss_law()
+    law = LocationShift(st.logistic(scale=3), 1).loss_distribution()
     with mpmath.workdps(DIGITS):
         theta = mpmath.mpf(1) / 3
         for gap in (1e-11, 1e-10, 1e-8):
@@ -549,16 +549,16 @@ def test_what_gives_a_shift_away_next_to_an_end(law, end, cdf, share):
     f = LocationShift(law, shift)
     with mpmath.workdps(DIGITS):
         truth = 1 - cdf(end - mpmath.mpf(shift))
-        for found in (f.mass_at_infinity, f.bounds.delta(650.0)):
-            assert found.lower <= truth <= found.upper
-    assert found.upper - found.lower < 5e-9
+        for result in (f.mass_at_infinity, f.bounds.delta(650.0)):
+            assert result.lower <= truth <= result.upper
+    assert result.upper - result.lower < 5e-9
     assert f.gdp(failure=0).mu == np.inf
 
 
 @pytest.mark.parametrize(("shift", "seen"), [(1e-3, 1e-3), (-1e-3, 0.0)])
 def test_what_begins_at_0_keeps_its_digits(shift, seen):
     f = LocationShift(st.expon(), shift)
-    assert f.p_minus == pytest.approx(seen, rel=1e-3)
+    assert f.mass_at_minus_infinity == pytest.approx(seen, rel=1e-3)
     assert f.bounds.delta(650.0).upper == pytest.approx(1e-3 - seen, rel=1e-3)
 
 

@@ -59,14 +59,14 @@ def test_floats_are_the_fractions_they_are(p, q):
     f = to.from_masses(p, q)
     exact = [[F(x) / sum(map(F, law.tolist())) for x in law.tolist()] for law in (p, q)]
     assert f == to.from_masses(*exact)
-    assert (f.q_plus == 0) == (not np.any((p == 0) & (q > 0)))
+    assert (f.mass_at_plus_infinity == 0) == (not np.any((p == 0) & (q > 0)))
 
 
 def test_rounded_masses_put_nothing_at_infinity():
     p, q = [0.1] * 10, [0.3, 0.3, 0.1, 0.1, 0.1, 0.02, 0.02, 0.02, 0.02, 0.02]
     assert sum(map(F, p)) != 1 != sum(map(F, q))
     f = to.from_masses(p, q)
-    assert f.q_plus == f.p_minus == 0
+    assert f.mass_at_plus_infinity == f.mass_at_minus_infinity == 0
     assert f.sup_loss == pytest.approx(np.log(3), rel=1e-15)
     assert len(f.alpha) == 4  # 0.1/0.1 is 1 of both up to the sums: equal ratios are one
     assert (f**3).epsilon(0) == pytest.approx(3 * np.log(3), rel=1e-14)
@@ -281,13 +281,13 @@ def test_assumptions_go_where_numbers_go():
     budget.spend(f)
     budget.spend(to.Gaussian(1))
     again = filters.Filter.from_state(json.loads(json.dumps(budget.state())))
-    found = [f.gdp().curve, budget.guarantee(), again.guarantee(), to.limits.clt(f**40).trusted()]
-    for curve in (*found, to.limits.berry_esseen(f**40).guarantee, ~found[0], found[0] @ to.Laplace(1)):
+    result = [f.gdp().curve, budget.guarantee(), again.guarantee(), to.limits.clt(f**40).trusted()]
+    for curve in (*result, to.limits.berry_esseen(f**40).guarantee, ~result[0], result[0] @ to.Laplace(1)):
         assert curve.assumptions == said, curve
     plain = to.Gaussian(f.gdp().mu) @ to.TotalVariation(f.gdp().failure)
-    for one, two in ((found[0](0.1), plain(0.1)), (found[0].epsilon(1e-3), plain.epsilon(1e-3))):
+    for one, two in ((result[0](0.1), plain(0.1)), (result[0].epsilon(1e-3), plain.epsilon(1e-3))):
         assert one == two
-    three, again = found[0] @ to.Laplace(1), plain @ to.Laplace(1)
+    three, again = result[0] @ to.Laplace(1), plain @ to.Laplace(1)
     assert three.delta(0.5) == pytest.approx(again.delta(0.5), abs=1e-9)
     assert to.Gaussian(1).assumptions == () == (to.Laplace(1) ** 3).assumptions
     twice = f.assuming("the earth is too.") @ f

@@ -11,8 +11,8 @@ import scipy.stats as st
 import tradeoff as to
 from tradeoff.errors import DomainError
 from tradeoff.families.densities import RealLinePair
-from tradeoff.loss.density import TRUST, Density
-from tradeoff.loss.monotone_pieces import find_pieces
+from tradeoff.pld.density import TRUST, Density
+from tradeoff.pld.monotone_pieces import find_pieces
 
 LOSSES = np.array([-6.0, -1.0, -0.3, 0.0, 0.2, 0.7, 1.0, 2.5, 12.0])
 ALPHAS = np.array([0.0, 1e-8, 0.01, 0.3, 0.8, 0.999, 1.0])
@@ -159,15 +159,15 @@ def test_a_pair_holds_its_closed_form(name):
     make, g = KNOWN[name]
     f = make()
     assert isinstance(f, RealLinePair)
-    for found, truth in (
+    for result, truth in (
         (f.bounds.delta(LOSSES), g.bounds.delta(LOSSES)),
         (f.bounds(ALPHAS), g.bounds(ALPHAS)),
     ):
-        assert np.all(found.lower <= truth.upper + 1e-15)
-        assert np.all(found.upper >= truth.lower - 1e-15)
-        assert np.all(found.width <= 2e-6)
-    assert f.sup_loss >= g.least_sup_loss
-    assert f.least_sup_loss <= g.sup_loss
+        assert np.all(result.lower <= truth.upper + 1e-15)
+        assert np.all(result.upper >= truth.lower - 1e-15)
+        assert np.all(result.width <= 2e-6)
+    assert f.sup_loss >= g.sup_loss_lower
+    assert f.sup_loss_lower <= g.sup_loss
     assert f.mass_at_infinity.lower <= g.mass_at_infinity.upper
     assert f.mass_at_infinity.upper >= g.mass_at_infinity.lower
 
@@ -175,10 +175,10 @@ def test_a_pair_holds_its_closed_form(name):
 @pytest.mark.parametrize("name", ["laplace", "uniform", "exponential"])
 def test_products_hold_those_of_closed_forms(name):
     make, g = KNOWN[name]
-    found, truth = (make() ** 4).bounds.delta([0.0, 1.0]), (g**4).bounds.delta([0.0, 1.0])
-    assert np.all(found.lower <= truth.upper)
-    assert np.all(found.upper >= truth.lower)
-    assert np.all(found.width <= 5e-3 * truth.upper)
+    result, truth = (make() ** 4).bounds.delta([0.0, 1.0]), (g**4).bounds.delta([0.0, 1.0])
+    assert np.all(result.lower <= truth.upper)
+    assert np.all(result.upper >= truth.lower)
+    assert np.all(result.width <= 5e-3 * truth.upper)
 
 
 def test_cauchy_is_the_poisson_kernel():
@@ -187,7 +187,7 @@ def test_cauchy_is_the_poisson_kernel():
     f, r = to.LocationShift(st.cauchy(), s), mpmath.mpf(s) / mpmath.sqrt(4 + s * s)
     with mpmath.workdps(40):
         top = mpmath.log((1 + r) / (1 - r))
-        assert f.least_sup_loss <= top <= f.sup_loss
+        assert f.sup_loss_lower <= top <= f.sup_loss
         for epsilon in (0.0, 0.25, 0.9):
             ratio = mpmath.exp(mpmath.mpf(epsilon))
             angle = mpmath.acos((1 + r**2 - (1 - r**2) / ratio) / (2 * r))
@@ -225,10 +225,10 @@ def test_tail_of_wrong_densities_holds_truth(p_sign, q_sign):
         return lambda x: np.log(rate) - rate * x + 0.99 * TRUST * sign * np.sin(3 * x)
 
     sides = [Density(law(r, s), "p", (0.0, np.inf)) for r, s in ((2, p_sign), (1, q_sign))]
-    found = find_pieces(*sides, ())
+    result = find_pieces(*sides, ())
     epsilon = np.array([0.0, 0.3, 5.0, 100.0, 300.0])
     with mpmath.workdps(50):
-        for at, least, most in zip(epsilon, *found.law.tail(epsilon), strict=True):
+        for at, least, most in zip(epsilon, *result.law.tail(epsilon), strict=True):
             assert least <= mpmath.exp(-mpmath.mpf(at)) / 4 <= most
 
 
@@ -249,8 +249,8 @@ def test_delta_of_underflowing_densities_holds_truth(mean):
         for epsilon in (1, 95, 100, 200, 700, 1000):
             x = epsilon / mpmath.mpf(mean) + mpmath.mpf(mean) / 2
             p, q = (mpmath.erfc(y / mpmath.sqrt(2)) / 2 for y in (x, x - mean))
-            found = f.bounds.delta(epsilon)
-            assert found.lower <= q - mpmath.exp(epsilon) * p <= found.upper
+            result = f.bounds.delta(epsilon)
+            assert result.lower <= q - mpmath.exp(epsilon) * p <= result.upper
 
 
 def test_pairs_that_are_known_are_recognised():
@@ -343,10 +343,10 @@ class Bells:
 
 
 def test_pairs_that_rest_on_different_words_are_not_equal():
-    found, given = (to.from_densities(st.norm.pdf, Bells(1.0).shifted, breaks=b) for b in (None, []))
-    assert found.assumptions != given.assumptions
-    assert found != given
-    assert set((found @ given).assumptions) == {*found.assumptions, *given.assumptions}
+    result, given = (to.from_densities(st.norm.pdf, Bells(1.0).shifted, breaks=b) for b in (None, []))
+    assert result.assumptions != given.assumptions
+    assert result != given
+    assert set((result @ given).assumptions) == {*result.assumptions, *given.assumptions}
 
 
 def test_a_frozen_law_that_is_changed_afterwards_changes_no_curve():

@@ -54,11 +54,11 @@ def test_histograms_are_pairs_of_masses_on_their_common_bins(first, second, wide
     assert curve.assumptions == ()
     for epsilon in (0.0, 1.0, 40.0):
         price = Fraction(math.exp(epsilon))
-        found, truth = curve.bounds.delta(epsilon), gained((first, edges), (second, others), price)
+        result, truth = curve.bounds.delta(epsilon), gained((first, edges), (second, others), price)
         assert (
-            Fraction(found.lower) - Fraction(1, 10**12)
+            Fraction(result.lower) - Fraction(1, 10**12)
             <= truth
-            <= Fraction(found.upper) + Fraction(1, 10**12)
+            <= Fraction(result.upper) + Fraction(1, 10**12)
         )
     lost = curve.bounds.delta(math.inf)
     assert (
@@ -108,8 +108,8 @@ def test_an_empty_bin_is_seen_however_narrow(width):
     hole = histogram([1, 0, 1], edges, density=True)
     lost = Fraction(edges[2]) - Fraction(edges[1])
     for other in (st.uniform(), st.beta(1, 1)):  # exact, and by SciPy's tails
-        found = to.from_scipy(hole, other).bounds.delta(40.0)
-        assert Fraction(found.lower) <= lost <= Fraction(found.upper)
+        result = to.from_scipy(hole, other).bounds.delta(40.0)
+        assert Fraction(result.lower) <= lost <= Fraction(result.upper)
 
 
 def test_a_histogram_stays_what_it_was():
@@ -130,8 +130,8 @@ def test_a_tail_that_is_1_less_the_other_has_its_rounding(epsilon):
     curve = to.from_scipy(st.beta(1, 3), st.triang(0.5))
     u = 4 / 3 * math.exp(-epsilon)
     truth = 2 * u**2 - math.exp(epsilon) * u**3
-    found = curve.bounds.delta(epsilon)
-    assert found.lower <= truth <= found.upper <= truth * (1 + 1e-5) + 1e-13
+    result = curve.bounds.delta(epsilon)
+    assert result.lower <= truth <= result.upper <= truth * (1 + 1e-5) + 1e-13
 
 
 def test_counts_beyond_floats_are_counted_exactly():
@@ -140,8 +140,8 @@ def test_counts_beyond_floats_are_counted_exactly():
         st.rv_histogram((np.array(counts), bins), density=False)()
         for counts in ([2**60 + 1, 2**60 - 1], [2**60, 2**60])
     )
-    found = to.from_scipy(first, second).rational().hockey_stick(1)
-    assert found == Fraction(1, 2**61)
+    result = to.from_scipy(first, second).rational().hockey_stick(1)
+    assert result == Fraction(1, 2**61)
 
 
 @pytest.mark.parametrize("epsilon", [8.0, 12.0, 30.0, 45.0])
@@ -158,8 +158,8 @@ def test_heavy_tail_holds_truth(epsilon):
         right = mpmath.findroot(loss, (5 * epsilon, 20 * epsilon), solver="anderson")
         left = mpmath.findroot(loss, (-20 * epsilon, -epsilon), solver="anderson")
         truth = delta(right) + (1 - mpmath.exp(epsilon)) - delta(left)
-        found = to.from_scipy(st.fisk(0.5), st.fisk(0.3)).bounds.delta(epsilon)
-        assert found.lower <= truth <= found.upper <= truth * (1 + mpmath.mpf(1e-9))
+        result = to.from_scipy(st.fisk(0.5), st.fisk(0.3)).bounds.delta(epsilon)
+        assert result.lower <= truth <= result.upper <= truth * (1 + mpmath.mpf(1e-9))
 
 
 def _fisk_density(c, log_x):
@@ -177,11 +177,11 @@ def _fisk_density(c, log_x):
     ],
 )
 def test_tails_that_are_right_at_quantiles_alone(law, width, truth):
-    found = to.from_scipy(st.beta(1, 1, 0, width), law).mass_at_infinity
+    result = to.from_scipy(st.beta(1, 1, 0, width), law).mass_at_infinity
     if truth is None:  # anglit has mass below 0 too: sin(2 y) for y within pi/4
         y = mpmath.pi * mpmath.mpf(width) / 4
         expected = (1 - mpmath.sin(2 * y)) / 2 + mpmath.mpf(1) / 2
     else:
         with mpmath.workdps(40):
             expected = truth(mpmath.mpf(width))
-    assert found.lower <= expected <= found.upper <= expected + 1e-7
+    assert result.lower <= expected <= result.upper <= expected + 1e-7

@@ -78,10 +78,10 @@ def test_refusal_says_what_is_left_and_leaves_no_trace(build):
         budget.spend(to.PureDP(30))
     assert budget.would_exceed(to.PureDP(30))
     assert budget.state() == before
-    found = refusal.value
-    assert (found.spent, found.remaining, found.budget) == (budget.spent, budget.remaining, budget.budget)
-    assert found.requested > found.remaining
-    assert pickle.loads(pickle.dumps(found)).requested == found.requested
+    result = refusal.value
+    assert (result.spent, result.remaining, result.budget) == (budget.spent, budget.remaining, budget.budget)
+    assert result.requested > result.remaining
+    assert pickle.loads(pickle.dumps(result)).requested == result.requested
 
 
 def written(text, pattern):
@@ -94,13 +94,13 @@ def test_printed_amounts_are_on_the_safe_side():
     budget.spend(to.Gaussian(0.1))
     with pytest.raises(BudgetExceeded) as refusal:
         budget.spend(to.Gaussian(2 / 3 + 0.1))
-    found, number = refusal.value, r"([0-9.e-]+)"
+    result, number = refusal.value, r"([0-9.e-]+)"
     asked, remaining, limit, spent = written(
-        str(found), rf"costs {number}, but {number} of {number} remains \({number} spent"
+        str(result), rf"costs {number}, but {number} of {number} remains \({number} spent"
     )
-    assert asked >= Fraction(found.requested)
-    assert spent >= Fraction(found.spent)
-    assert remaining <= Fraction(found.remaining)
+    assert asked >= Fraction(result.requested)
+    assert spent >= Fraction(result.spent)
+    assert remaining <= Fraction(result.remaining)
     assert limit == Fraction("0.7")
     assert written(repr(budget), rf": {number} of {number} spent") == [spent, limit]
     assert repr(to.filters.GDPFilter(1)).endswith(": 0 of 1 spent in 0 steps")
@@ -201,10 +201,10 @@ def test_guarantees_carry_the_slack():
 
 def test_messages_about_steps_are_one_sentence():
     for step in (list(range(3000)), 10**5000, np.eye(30)):
-        with pytest.raises(KindError) as told:
+        with pytest.raises(KindError) as given:
             to.filters.GDPFilter(1).spend(step)
-        assert len(str(told.value)) < 400
-        assert "\n" not in str(told.value)
+        assert len(str(given.value)) < 400
+        assert "\n" not in str(given.value)
 
 
 def test_unspent_filter_has_all_of_its_budget():

@@ -91,9 +91,9 @@ def test_odometers_are_rounded_up_by_little(delta, tuned, clock):
             ),
         )
         for odometer, margin in truths:
-            found = float(odometer.bound(clock))
-            assert found * (1 + mpmath.mpf(2) ** -50) >= v / 2 + margin  # constants are floats
-            assert found <= (v / 2 + margin) * (1 + mpmath.mpf(1e-13))
+            result = float(odometer.bound(clock))
+            assert result * (1 + mpmath.mpf(2) ** -50) >= v / 2 + margin  # constants are floats
+            assert result <= (v / 2 + margin) * (1 + mpmath.mpf(1e-13))
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.2, 0.3, 0.4, 0.5])

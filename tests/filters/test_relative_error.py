@@ -34,27 +34,27 @@ def affordable(counts, mu, overshoot):
 @pytest.mark.slow
 def test_brownian_releases_as_many_as_its_prices_allow():
     counts, mu = zipf(20_000, 300), mu_within(1.0, 1e-6)
-    found = relative_error(counts, runs=4, methods={BROWNIAN: METHODS[BROWNIAN]})[BROWNIAN]
+    result = relative_error(counts, runs=4, methods={BROWNIAN: METHODS[BROWNIAN]})[BROWNIAN]
     # The rule overshoots by up to one level, 2^(1/4), and by the noise of z itself.
-    assert affordable(counts, mu, 1.6) <= np.mean(found.released) <= affordable(counts, mu, 0.9)
+    assert affordable(counts, mu, 1.6) <= np.mean(result.released) <= affordable(counts, mu, 0.9)
 
 
 @pytest.mark.slow
 def test_noise_reduction_beats_doubling_by_what_doubling_pays_twice():
-    found = {
+    result = {
         name: outcome.interval()[0] for name, outcome in relative_error(zipf(10_000, 200), runs=3).items()
     }
-    doubling = max(mean for name, mean in found.items() if name.startswith("doubling"))
-    assert found[BROWNIAN] > found["Brownian, zCDP filter"] > doubling
-    assert found[BROWNIAN] > 1.2 * doubling
+    doubling = max(mean for name, mean in result.items() if name.startswith("doubling"))
+    assert result[BROWNIAN] > result["Brownian, zCDP filter"] > doubling
+    assert result[BROWNIAN] > 1.2 * doubling
 
 
 @pytest.mark.slow
 def test_what_is_released_is_mostly_accurate():
-    found = relative_error(
+    result = relative_error(
         DOCTOR_VISITS, runs=8, methods={BROWNIAN: METHODS[BROWNIAN], "Laplace": METHODS["Laplace"]}
     )
-    for outcome in found.values():
+    for outcome in result.values():
         assert (
             stats.binomtest(sum(outcome.accurate), sum(outcome.released), 0.9, alternative="less").pvalue
             > 1e-3
@@ -108,10 +108,10 @@ def test_intervals_are_those_of_student():
 
 
 def test_the_report_holds_every_method():
-    found = {"a": Outcome((1, 2), (1, 1)), "b": Outcome((3, 3), (2, 3))}
-    assert [row["method"] for row in rows(found)] == ["a", "b"]
+    result = {"a": Outcome((1, 2), (1, 1)), "b": Outcome((3, 3), (2, 3))}
+    assert [row["method"] for row in rows(result)] == ["a", "b"]
     assert rows({"a": Outcome((1,), (1,))})[0]["released_half_width"] == "inf"
-    figure = experiment_figure({"one": found, "two": found}, title="t")
+    figure = experiment_figure({"one": result, "two": result}, title="t")
     assert [axes.get_title() for axes in figure.axes] == ["one", "two"]
 
 
@@ -177,12 +177,12 @@ def test_gumbel_order_repeats_and_releases_the_largest():
 
 
 def test_the_sketch_stays_within_its_budget():
-    found = rounds(rho=1.6e-3)
-    spent = [rho for _, rho in found]
+    result = rounds(rho=1.6e-3)
+    spent = [rho for _, rho in result]
     assert spent == sorted(spent)
     assert spent[-1] <= 1.6e-3
-    assert (found[0][0], found[-1][0]) == ("choice", "refused")
-    after = [b for (a, _), (b, _) in itertools.pairwise(found) if a == "accurate"]
+    assert (result[0][0], result[-1][0]) == ("choice", "refused")
+    after = [b for (a, _), (b, _) in itertools.pairwise(result) if a == "accurate"]
     assert after
     assert set(after) <= {"choice", "refused"}
 

@@ -92,7 +92,7 @@ def test_what_randomised_response_leaves_is_enough_and_all(share, r):
 @given(exact_curves, log_uniform(0.3, 4.0))
 def test_what_a_polygon_leaves_is_enough_and_all(curve, r):
     curve = curve.symmetrise(assume="either-order")
-    assume(curve.q_plus == 0 and 0 < curve.sup_loss < 5)
+    assume(curve.mass_at_plus_infinity == 0 and 0 < curve.sup_loss < 5)
     taken = charge(bounded(curve, 0.0), r)
     assume(taken < 0.95 * r * r)
     with mpmath.workdps(40):
@@ -212,11 +212,11 @@ def reversed_(answers):
 @pytest.mark.parametrize("rule", [greedy, reversed_])
 def test_the_worst_adaptive_analyst_stays_within_the_claim(rule):
     """Enumerated, not sampled: seven responses chosen by the answers, then what is left in one Gaussian."""
-    found = leaves(to.filters.ResidueFilter(1), rule, 7)
+    result = leaves(to.filters.ResidueFilter(1), rule, 7)
     epsilon = np.linspace(0, 4, 41)
-    total = sum(mass * to.Gaussian(left.mu).bounds.delta(epsilon - loss).lower for loss, mass, left in found)
+    total = sum(mass * to.Gaussian(left.mu).bounds.delta(epsilon - loss).lower for loss, mass, left in result)
     claim = to.filters.ResidueFilter(1).guarantee().delta(epsilon)
-    assert sum(mass for _, mass, _ in found) == pytest.approx(1, abs=1e-12)
+    assert sum(mass for _, mass, _ in result) == pytest.approx(1, abs=1e-12)
     assert np.all(total <= claim)
     assert np.all(total >= claim - 0.01)  # and it comes close, so the test could fail
 

@@ -22,8 +22,8 @@ deltas = pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-6, 0.01, 0.7])
 def test_the_rho_of_an_epsilon_solves_its_equation(epsilon, delta):
     with mpmath.workdps(50):
         rho = mpmath.mpf(rho_within(epsilon, delta))
-        found = rho + 2 * mpmath.sqrt(rho * mpmath.log(1 / mpmath.mpf(delta)))
-        assert epsilon * (1 - 1e-12) <= found <= epsilon * (1 + 1e-14)
+        result = rho + 2 * mpmath.sqrt(rho * mpmath.log(1 / mpmath.mpf(delta)))
+        assert epsilon * (1 - 1e-12) <= result <= epsilon * (1 + 1e-14)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])

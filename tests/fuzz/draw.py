@@ -26,7 +26,16 @@ from tests.truth.balls import PRECISIONS
 from tests.truth.continuous import Gaussian, Gumbel, Laplace, Logistic
 from tests.truth.line import Histograms, Normals, Powers, Told
 from tests.truth.mixtures import NormalMixtures
-from tests.truth.operators import FixedSize, Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
+from tests.truth.operators import (
+    FixedSize,
+    Group,
+    Maximum,
+    Minimum,
+    Mixture,
+    Product,
+    ReversedPLD,
+    Subsampled,
+)
 from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 
@@ -239,10 +248,10 @@ class Drawer:
         if kind == 0:
             spec: Spec = Subsampled(self.spec(depth - 1), self.rate())
             for _ in range(self.random.choice([0] * 40 + [1, 3, 6])):  # in one order, and in turn
-                spec = Subsampled(Reversed(spec) if self.chance(0.2) else spec, self.rate())
+                spec = Subsampled(ReversedPLD(spec) if self.chance(0.2) else spec, self.rate())
             return spec
         if kind == 1:
-            return Reversed(self.spec(depth - 1))
+            return ReversedPLD(self.spec(depth - 1))
         if kind == 2:
             return Product(
                 tuple(

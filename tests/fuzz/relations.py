@@ -22,12 +22,12 @@ from tradeoff.spec.saved_file import FILES
 Relation = Callable[[Spec, Drawer], Iterator[str]]
 
 
-def ask(curve: to.TradeOff, question: str, at: object, **how: object) -> to.Bounds:
+def answer_query(curve: to.TradeOff, question: str, at: object, **how: object) -> to.Bounds:
     """Ask one of the three questions."""
-    found: to.Bounds = (
+    result: to.Bounds = (
         curve.bounds(at, **how) if question == "beta" else getattr(curve.bounds, question)(at, **how)
     )
-    return found
+    return result
 
 
 def apart(one: to.Bounds, two: to.Bounds) -> bool:
@@ -50,15 +50,15 @@ def one_question(draw: Drawer) -> tuple[str, float]:
 def engines_meet(spec: Spec, draw: Drawer) -> Iterator[str]:
     """Forced engines and the usual answer share a point."""
     (question, at), curve = one_question(draw), built(spec)
-    found = {"usual": ask(curve, question, at)}
+    result = {"usual": answer_query(curve, question, at)}
     for method in draw.random.sample(["closed-form", "exact", "lattice", "contour"], 2):
         try:
-            found[method] = ask(curve, question, at, method=method)
+            result[method] = answer_query(curve, question, at, method=method)
         except (NoClosedForm, PrecisionError, to.errors.DomainError, to.errors.SizeError):
             continue
-    for method, claim in found.items():
-        if apart(found["usual"], claim):
-            yield f"{question}({at!r}): usual {found['usual']}, {method} {claim}"
+    for method, claim in result.items():
+        if apart(result["usual"], claim):
+            yield f"{question}({at!r}): usual {result['usual']}, {method} {claim}"
 
 
 def factors_commute(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -67,8 +67,8 @@ def factors_commute(spec: Spec, draw: Drawer) -> Iterator[str]:
     one, two = f @ g, g @ f
     if one != two or hash(one) != hash(two):
         yield f"f @ g != g @ f for g = {g!r}"
-    if ask(one, question, at) != ask(two, question, at):
-        both = f"of f @ g {ask(one, question, at)}, of g @ f {ask(two, question, at)}"
+    if answer_query(one, question, at) != answer_query(two, question, at):
+        both = f"of f @ g {answer_query(one, question, at)}, of g @ f {answer_query(two, question, at)}"
         yield f"{question}({at!r}) {both}, g = {g!r}"
 
 
@@ -76,7 +76,7 @@ def powers_split(spec: Spec, draw: Drawer) -> Iterator[str]:
     """f^(m + n) and f^m (x) f^n share a point."""
     f, (question, at) = built(spec), one_question(draw)
     m, n = draw.random.randint(1, 3), draw.random.randint(1, 3)
-    one, two = ask(f ** (m + n), question, at), ask(f**m @ f**n, question, at)
+    one, two = answer_query(f ** (m + n), question, at), answer_query(f**m @ f**n, question, at)
     if apart(one, two):
         yield f"{question}({at!r}): f ** {m + n} {one}, f ** {m} @ f ** {n} {two}"
 
@@ -84,7 +84,7 @@ def powers_split(spec: Spec, draw: Drawer) -> Iterator[str]:
 def profile_turns(spec: Spec, draw: Drawer) -> Iterator[str]:
     """delta of f^-1 at eps is 1 - e^eps + e^eps delta_f(-eps)."""
     f, epsilon = built(spec), draw.random.uniform(-5, 5)
-    there, back = ask(~f, "delta", epsilon), ask(f, "delta", -epsilon)
+    there, back = answer_query(~f, "delta", epsilon), answer_query(f, "delta", -epsilon)
     with ctx.workprec(400):
         s = ball(epsilon).exp()
         least, most = (1 - s + s * ball(x) for x in back)
@@ -95,8 +95,8 @@ def profile_turns(spec: Spec, draw: Drawer) -> Iterator[str]:
 def twice_is_nothing(spec: Spec, draw: Drawer) -> Iterator[str]:
     """f^-1^-1 = f."""
     f, (question, at) = built(spec), one_question(draw)
-    if apart(ask(~~f, question, at), ask(f, question, at)):
-        yield f"{question}({at!r}): ~~f {ask(~~f, question, at)}, f {ask(f, question, at)}"
+    if apart(answer_query(~~f, question, at), answer_query(f, question, at)):
+        yield f"{question}({at!r}): ~~f {answer_query(~~f, question, at)}, f {answer_query(f, question, at)}"
 
 
 def answers_fall(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -104,7 +104,7 @@ def answers_fall(spec: Spec, draw: Drawer) -> Iterator[str]:
     f, (question, at) = built(spec), one_question(draw)
     other = draw.near(at) if draw.chance(0.5) else point(question, draw)
     low, high = sorted((at, min(max(other, 0.0), 1.0) if question != "delta" else other))
-    first, second = ask(f, question, low), ask(f, question, high)
+    first, second = answer_query(f, question, low), answer_query(f, question, high)
     if second.lower > first.upper:
         yield f"{question} rises: {low!r} {first}, {high!r} {second}"
 
@@ -119,7 +119,7 @@ def more_is_less_private(spec: Spec, draw: Drawer) -> Iterator[str]:
     ):
         for turn in (False, True):
             f, g = ((~built(one) if turn else built(one)) for one in (less, more))
-            fewer, greater = ask(f, question, at), ask(g, question, at)
+            fewer, greater = answer_query(f, question, at), answer_query(g, question, at)
             wrong = greater.lower > fewer.upper if question == "beta" else fewer.lower > greater.upper
             if wrong:
                 yield f"{question}({at!r}): {f!r} {fewer}, less private {g!r} {greater}"
@@ -128,7 +128,7 @@ def more_is_less_private(spec: Spec, draw: Drawer) -> Iterator[str]:
 def dual_holds(spec: Spec, draw: Drawer) -> Iterator[str]:
     """Every line supports: f(alpha) >= 1 - delta(eps) - e^eps alpha."""
     f, alpha, epsilon = built(spec), draw.alpha([]), draw.random.uniform(-6, 6)
-    delta, beta = ask(f, "delta", epsilon), ask(f, "beta", alpha)
+    delta, beta = answer_query(f, "delta", epsilon), answer_query(f, "beta", alpha)
     with ctx.workprec(400):
         line = 1 - ball(delta.upper) - ball(epsilon).exp() * ball(alpha)
     if arb(beta.upper) < line:
@@ -138,20 +138,20 @@ def dual_holds(spec: Spec, draw: Drawer) -> Iterator[str]:
 def epsilon_inverts(spec: Spec, draw: Drawer) -> Iterator[str]:
     """delta(eps(delta)) <= delta."""
     f, delta = built(spec), draw.delta(0.0)
-    least = ask(f, "epsilon", delta)
-    if math.isfinite(least.upper) and ask(f, "delta", least.upper).lower > delta:
-        yield f"epsilon({delta!r}) {least}, and delta there {ask(f, 'delta', least.upper)}"
+    least = answer_query(f, "epsilon", delta)
+    if math.isfinite(least.upper) and answer_query(f, "delta", least.upper).lower > delta:
+        yield f"epsilon({delta!r}) {least}, and delta there {answer_query(f, 'delta', least.upper)}"
 
 
 def arrays_are_scalars(spec: Spec, draw: Drawer) -> Iterator[str]:
     """An array's entries and scalar answers share points."""
     question = draw.random.choice(["beta", "delta", "epsilon"])
     at = np.array([point(question, draw) for _ in range(3)])
-    together = ask(built(spec), question, at.reshape(3, 1))
+    together = answer_query(built(spec), question, at.reshape(3, 1))
     if together.lower.shape != (3, 1):
         yield f"{question} of shape (3, 1) has shape {together.lower.shape}"
     for k in range(3):
-        alone = ask(built(spec), question, float(at[k]))
+        alone = answer_query(built(spec), question, float(at[k]))
         if apart(alone, to.Bounds(together.lower[k, 0], together.upper[k, 0])):
             among = f"{together.lower[k, 0]!r}, {together.upper[k, 0]!r}"
             yield f"{question}({at[k]!r}): alone {alone}, among {at.tolist()} {among}"
@@ -161,11 +161,11 @@ def tolerance_narrows(spec: Spec, draw: Drawer) -> Iterator[str]:
     """An answer to a tolerance shares a point with the usual one, and is as narrow as asked."""
     (question, at), tol = one_question(draw), draw.log_uniform(1e-9, 1e-2)
     try:
-        narrow = ask(built(spec), question, at, tol=tol)
+        narrow = answer_query(built(spec), question, at, tol=tol)
     except PrecisionError:
         return
-    if apart(narrow, ask(built(spec), question, at)):
-        yield f"{question}({at!r}): tol {tol!r} {narrow}, usual {ask(built(spec), question, at)}"
+    if apart(narrow, answer_query(built(spec), question, at)):
+        yield f"{question}({at!r}): tol {tol!r} {narrow}, usual {answer_query(built(spec), question, at)}"
     if question == "epsilon" and narrow.width > tol:
         yield f"{question}({at!r}): tol {tol!r} is exceeded by {narrow}"
 
@@ -175,8 +175,8 @@ def history_is_forgotten(spec: Spec, draw: Drawer) -> Iterator[str]:
     used, fresh, (question, at) = built(spec), built(spec), one_question(draw)
     before = [one_question(draw) for _ in range(2)]
     for earlier, where in before:
-        ask(used, earlier, where)
-    late, early = ask(used, question, at), ask(fresh, question, at)
+        answer_query(used, earlier, where)
+    late, early = answer_query(used, question, at), answer_query(fresh, question, at)
     if apart(late, early):
         yield f"{question}({at!r}): fresh {early}, after {before} {late}: no common point"
     if late != early:
@@ -207,14 +207,15 @@ def whole_curves_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
 def reductions_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
     """The reduction's bounds are ordered, and the curve it reports lies below f."""
     f, failure = built(spec), draw.random.choice([1e-10, 1e-6, 0.0])
-    found = f.gdp(failure=failure)
+    result = f.gdp(failure=failure)
     if not (
-        found.bounds.lower <= found.bounds.upper and found.regret_bounds.lower <= found.regret_bounds.upper
+        result.bounds.lower <= result.bounds.upper
+        and result.regret_bounds.lower <= result.regret_bounds.upper
     ):
-        yield f"gdp({failure!r}): {found}"
+        yield f"gdp({failure!r}): {result}"
     alpha = draw.alpha([])
-    if math.isfinite(found.mu) and found.curve.bounds(alpha).lower > f.bounds(alpha).upper:
-        yield f"gdp({failure!r}).curve({alpha!r}) {found.curve.bounds(alpha)} above f {f.bounds(alpha)}"
+    if math.isfinite(result.mu) and result.curve.bounds(alpha).lower > f.bounds(alpha).upper:
+        yield f"gdp({failure!r}).curve({alpha!r}) {result.curve.bounds(alpha)} above f {f.bounds(alpha)}"
 
 
 def order_agrees(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -241,7 +242,7 @@ def certificates_verify(spec: Spec, draw: Drawer) -> Iterator[str]:
         to.verify(made)
     except to.errors.VerificationError as error:
         yield f"certify({question!r}, {at!r}) does not verify: {error}"
-    answer = ask(f, question, at)
+    answer = answer_query(f, question, at)
     if apart(answer, to.Bounds(made.lower, made.upper)):
         yield f"{question}({at!r}): answered {answer}, certified {made.lower!r}, {made.upper!r}"
 
@@ -249,13 +250,13 @@ def certificates_verify(spec: Spec, draw: Drawer) -> Iterator[str]:
 def divergences_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
     """D_a is that of the atoms where there is nothing else, rises with a, and adds."""
     f, orders = built(spec), sorted(draw.random.choice(ORDERS) for _ in range(2))
-    found = [f.bounds.renyi(order) for order in orders]
-    if found[0].lower > found[1].upper:
-        yield f"renyi falls: {orders[0]!r} {found[0]}, {orders[1]!r} {found[1]}"
-    twice, added = (f @ f).bounds.renyi(orders[0]), 2 * found[0]
+    result = [f.bounds.renyi(order) for order in orders]
+    if result[0].lower > result[1].upper:
+        yield f"renyi falls: {orders[0]!r} {result[0]}, {orders[1]!r} {result[1]}"
+    twice, added = (f @ f).bounds.renyi(orders[0]), 2 * result[0]
     if apart(twice, added):
         yield f"renyi({orders[0]!r}) of f @ f {twice}, twice that of f {added}"
-    for order, claim in zip(orders, found, strict=True):
+    for order, claim in zip(orders, result, strict=True):
         try:
             wrong = refuted(claim, spec.renyi(order)) if isinstance(spec, Atomic) else None
         except (TooMany, ArithmeticError, IndexError):
@@ -274,15 +275,16 @@ def files_keep(spec: Spec, draw: Drawer) -> Iterator[str]:
     again = FILES.loads(text)
     if again != f or hash(again) != hash(f):
         yield f"{f!r} is read as {again!r}"
-    if ask(f, question, at) != ask(again, question, at):
-        yield f"{question}({at!r}): {ask(f, question, at)}, of the file {ask(again, question, at)}"
+    if answer_query(f, question, at) != answer_query(again, question, at):
+        both = f"{answer_query(f, question, at)}, of the file {answer_query(again, question, at)}"
+        yield f"{question}({at!r}): {both}"
 
 
 def plans_compose(spec: Spec, draw: Drawer) -> Iterator[str]:
     """A plan of a symmetric curve, n times, is its n-th power; of another one no more private."""
     f, n, (question, at) = built(spec), draw.random.randint(1, 3), one_question(draw)
     plan = to.Plan({to.mechanisms.Custom(f): n}).guarantee()
-    whole, power = ask(plan, question, at), ask(f**n, question, at)
+    whole, power = answer_query(plan, question, at), answer_query(f**n, question, at)
     wrong = whole.lower > power.upper if question == "beta" else whole.upper < power.lower
     if wrong or (f.symmetric and apart(whole, power)):
         yield f"{question}({at!r}): plan {whole}, {f!r} ** {n} {power}"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from flint import arb
 
 from tests.fuzz.draw import Drawer
-from tests.fuzz.relations import RELATIONS, ask
+from tests.fuzz.relations import RELATIONS, answer_query
 from tests.fuzz.shrink import as_test
 from tests.truth.atoms import TooMany
 from tests.truth.built import built, written
@@ -112,7 +112,7 @@ class Search:
         if curve is None:
             return
         alphas, losses = self.oracle(lambda: draw.kinks(spec)) or ([], [])
-        lost = self.oracle(lambda: float(spec.q_plus().mid())) or 0.0
+        lost = self.oracle(lambda: float(spec.mass_at_plus_infinity().mid())) or 0.0
         for asked in (
             Asked.of("beta", draw.alpha(alphas)),
             Asked.of("delta", draw.epsilon(losses)),
@@ -131,7 +131,7 @@ class Search:
 
     def question(self, spec: Spec, seed: str, curve: TradeOff, asked: Asked) -> None:
         """Ask a question, and hold its answer against the oracle's."""
-        claim = self.safely(spec, seed, asked, lambda: ask(curve, asked.name, asked.at))
+        claim = self.safely(spec, seed, asked, lambda: answer_query(curve, asked.name, asked.at))
         if claim is None:
             return
         self.counts["questions"] += 1

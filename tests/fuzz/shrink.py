@@ -40,12 +40,12 @@ def outcome(spec: Spec, at: Any, check: str) -> str | None:
 
 def shrunk(spec: Spec, at: Any, check: str, seconds: float = SECONDS) -> tuple[Spec, Any]:
     """Return the simplest description and point of which the same is wrong."""
-    found, said, stop = (spec, at), outcome(spec, at, check), time.process_time() + seconds
-    trials = smaller(found)
+    result, said, stop = (spec, at), outcome(spec, at, check), time.process_time() + seconds
+    trials = smaller(result)
     while said and time.process_time() < stop and (trial := next(trials, None)):
         if outcome(*trial, check) == said:
-            found, trials = trial, smaller(trial)
-    return found
+            result, trials = trial, smaller(trial)
+    return result
 
 
 def smaller(x: Any) -> Iterator[Any]:

@@ -38,7 +38,7 @@ def test_mu_of_powers_is_never_below_that_of_their_total_variation(epsilon: floa
 
 @pytest.mark.parametrize("failure", [0.0, pytest.param(1e-300, marks=pytest.mark.slow), 1e-10, 0.5])
 def test_a_rate_that_is_the_least_float(failure: float) -> None:
-    found = subsample(PureDP(1.0), 5e-324).gdp(failure=failure)
-    assert found.bounds.lower == 0
-    assert found.bounds.upper < 1e-14
-    assert (found.bounds.upper > 0) == (failure == 0)
+    result = subsample(PureDP(1.0), 5e-324).gdp(failure=failure)
+    assert result.bounds.lower == 0
+    assert result.bounds.upper < 1e-14
+    assert (result.bounds.upper > 0) == (failure == 0)

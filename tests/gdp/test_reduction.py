@@ -49,9 +49,9 @@ def holds(found, truth, width):
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0])
 def test_pure_dp_without_failure_is_the_closed_form(epsilon):
     truth = -2 * quantile(1 / (1 + mp.exp(epsilon)))
-    found = to.PureDP(epsilon).gdp(failure=0)
-    holds(found, truth, 1e-9)
-    assert found.tight_at == pytest.approx(float(1 / (1 + mp.exp(epsilon))), rel=1e-6)
+    result = to.PureDP(epsilon).gdp(failure=0)
+    holds(result, truth, 1e-9)
+    assert result.tight_at == pytest.approx(float(1 / (1 + mp.exp(epsilon))), rel=1e-6)
 
 
 @pytest.mark.parametrize("d", [0, 1e-10, 1e-3])
@@ -110,18 +110,18 @@ def test_a_subsampled_step_against_a_supremum(order, d):
 )
 def test_without_failure_the_tails_decide(f, truth):
     """However rarely all Gaussians are seen at once, small alphas need their whole mu."""
-    found = f.gdp(failure=0)
-    assert found.bounds.lower <= truth <= found.mu
-    assert found.bounds.width <= 1e-14 * truth
-    assert found.tight_at != found.tight_at
+    result = f.gdp(failure=0)
+    assert result.bounds.lower <= truth <= result.mu
+    assert result.bounds.width <= 1e-14 * truth
+    assert result.tight_at != result.tight_at
 
 
 @pytest.mark.slow
 def test_tails_of_both_orders_do_not_add():
     """Each order alone needs 1; together they need no less than either, and nothing certifies more."""
     step = to.subsample(to.Gaussian(1.0), 0.25)
-    found = (step @ ~step).gdp(failure=0)
-    assert 1 - 1e-12 <= found.bounds.lower <= found.mu <= 2**0.5 * (1 + 1e-12)
+    result = (step @ ~step).gdp(failure=0)
+    assert 1 - 1e-12 <= result.bounds.lower <= result.mu <= 2**0.5 * (1 + 1e-12)
 
 
 def test_the_best_case_of_gaussian_factors_needs_no_failure():
@@ -157,10 +157,10 @@ def test_mass_at_infinity_is_charged_to_failure():
 @given(vertices())
 def test_exact_vertices_without_failure(points):
     curve = to.PiecewiseLinear(*points)
-    found = curve.gdp(failure=0)
-    if curve.beta[0] < 1 or curve.p_minus > 0:
-        assert found.mu == np.inf
-        assert "for every finite mu" in found.reason
+    result = curve.gdp(failure=0)
+    if curve.beta[0] < 1 or curve.mass_at_minus_infinity > 0:
+        assert result.mu == np.inf
+        assert "for every finite mu" in result.reason
         return
     inner = [
         (mp.mpf(a.numerator) / a.denominator, mp.mpf(b.numerator) / b.denominator)
@@ -168,21 +168,21 @@ def test_exact_vertices_without_failure(points):
         if 0 < b < 1 and a
     ]
     truth = max([need(a, b, 0) for a, b in inner], default=mp.mpf(0))
-    assert found.bounds.lower - 1e-13 <= truth <= found.mu
-    assert found.mu <= float(truth) + 1e-7
+    assert result.bounds.lower - 1e-13 <= truth <= result.mu
+    assert result.mu <= float(truth) + 1e-7
 
 
 @pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(curves, log_uniform(1e-12, 0.1), st.lists(alphas, min_size=1, max_size=20))
 def test_the_reported_curve_is_below_everywhere(f, failure, at):
-    found = f.gdp(failure)
+    result = f.gdp(failure)
     at = np.array([*at, 0.0, 1.0])
-    assert np.all(found.curve(at) <= f.bounds(at).upper)
+    assert np.all(result.curve(at) <= f.bounds(at).upper)
     assert np.all(
-        (f @ to.TotalVariation(failure)).bounds(at).lower <= to.Gaussian(found.mu_minus).bounds(at).upper
+        (f @ to.TotalVariation(failure)).bounds(at).lower <= to.Gaussian(result.mu_minus).bounds(at).upper
     )
-    assert 0 <= found.regret_bounds.lower <= found.regret <= 1
+    assert 0 <= result.regret_bounds.lower <= result.regret <= 1
 
 
 @pytest.mark.slow
@@ -206,18 +206,18 @@ def test_an_order_its_inverse_and_their_envelope_need_the_same(f, failure):
     ids=repr,
 )
 def test_the_order_proves_the_report_and_refutes_a_smaller_one(f, failure):
-    found = f.gdp(failure)
-    assert f.dominates(to.Gaussian(found.mu), failure=failure)
-    assert not f.dominates(to.Gaussian(found.bounds.lower * 0.999), failure=failure)
+    result = f.gdp(failure)
+    assert f.dominates(to.Gaussian(result.mu), failure=failure)
+    assert not f.dominates(to.Gaussian(result.bounds.lower * 0.999), failure=failure)
 
 
 @pytest.mark.parametrize("failure", [1e-8, 0.05])
 @pytest.mark.parametrize("f", [to.PureDP(1), to.Laplace(1), to.subsample(to.Gaussian(1), 0.1)], ids=repr)
 def test_regret_against_its_definition(f, failure):
     """The least kappa with f(alpha + kappa) - kappa <= g(alpha), on a grid: at most the certified bound."""
-    found = f.gdp(failure)
+    result = f.gdp(failure)
     alpha = np.linspace(0, 1, 4001)
-    g = found.curve.bounds(alpha).upper
+    g = result.curve.bounds(alpha).upper
     low, high = 0.0, 1.0
     for _ in range(40):
         kappa = (low + high) / 2
@@ -225,25 +225,25 @@ def test_regret_against_its_definition(f, failure):
         inside = shifted <= 1
         fits = np.all(f.bounds(shifted[inside]).lower - kappa <= g[inside])
         low, high = (low, kappa) if fits else (kappa, high)
-    assert low <= found.regret + 1e-12
-    assert low == pytest.approx(found.regret, abs=2e-4)  # the grid is this coarse
-    assert found.regret_bounds.width < 1e-6 + 1e-3 * found.regret
+    assert low <= result.regret + 1e-12
+    assert low == pytest.approx(result.regret, abs=2e-4)  # the grid is this coarse
+    assert result.regret_bounds.width < 1e-6 + 1e-3 * result.regret
 
 
 @pytest.mark.parametrize("mu", [1e-6, 0.5, 3.0, 20.0, 60.0])
 def test_a_gaussian_is_itself(mu):
-    found = to.Gaussian(mu).gdp(failure=0)
-    assert found.mu == mu
-    assert found.bounds.lower == pytest.approx(mu, rel=1e-9)
-    assert found.curve == to.Gaussian(mu)
-    assert found.regret == 0
+    result = to.Gaussian(mu).gdp(failure=0)
+    assert result.mu == mu
+    assert result.bounds.lower == pytest.approx(mu, rel=1e-9)
+    assert result.curve == to.Gaussian(mu)
+    assert result.regret == 0
 
 
 @pytest.mark.parametrize("f", [to.Gaussian(1.0), to.Gaussian(1.0) ** 2, to.Gaussian(1 / 3)], ids=repr)
 def test_regret_of_gaussian_is_at_most_half_the_failure(f):
     """The gap failure (1 - delta_f) over 1 + e^eps is less, and at eps = 0 it is the lower bound."""
-    found = f.gdp()
-    assert 1e-11 * (1 - f.delta(0)) < found.regret <= found.failure / 2 * (1 + 1e-5)
+    result = f.gdp()
+    assert 1e-11 * (1 - f.delta(0)) < result.regret <= result.failure / 2 * (1 + 1e-5)
     assert f.gdp(failure=0).regret < 1e-15
 
 
@@ -272,16 +272,16 @@ def test_no_privacy_and_perfect_privacy():
 
 
 def test_infinite_mu_says_why():
-    found = to.approximate_dp(1.0, 1e-5).gdp()
-    assert found.mu == found.bounds.lower == np.inf
-    assert "f(0) = 1 - 1e-05" in found.reason
+    result = to.approximate_dp(1.0, 1e-5).gdp()
+    assert result.mu == result.bounds.lower == np.inf
+    assert "f(0) = 1 - 1e-05" in result.reason
 
 
 @pytest.mark.slow
 def test_losses_of_thousands_of_nats():
-    found = (to.PureDP(1.0) ** 5000).gdp()
-    assert found.bounds.lower > 60
-    assert found.mu < 90
+    result = (to.PureDP(1.0) ** 5000).gdp()
+    assert result.bounds.lower > 60
+    assert result.mu < 90
 
 
 @pytest.mark.parametrize("failure", [-1e-9, 1.5, float("nan"), "small", None])
@@ -315,10 +315,10 @@ FEW = to.Gaussian(0.3), to.Laplace(0.4) ** 2  # as many kinds, in a tenth of the
 )
 def test_a_minimum_needs_what_its_operands_need(failure, first, others):
     least = [f.gdp(failure).bounds for f in (first, *others)]
-    found = to.minimum(to.minimum(*others), first).gdp(failure)
+    result = to.minimum(to.minimum(*others), first).gdp(failure)
     truth = to.Bounds(max(mu.lower for mu in least), max(mu.upper for mu in least))
-    assert found.bounds.lower <= truth.upper
-    assert truth.lower <= found.bounds.upper <= truth.upper * (1 + 1e-8)
+    assert result.bounds.lower <= truth.upper
+    assert truth.lower <= result.bounds.upper <= truth.upper * (1 + 1e-8)
 
 
 @pytest.mark.slow
@@ -328,12 +328,12 @@ def test_a_minimum_needs_what_its_operands_need(failure, first, others):
     ids=["many 1e-10", "many 1e-2", "few"],
 )
 def test_a_maximum_is_bounded_by_its_operands(parts, failure):
-    found, single = to.maximum(*parts).gdp(failure), [f.gdp(failure) for f in parts]
-    assert found.bounds.lower <= min(one.bounds.upper for one in single)
-    assert found.mu <= min(one.mu for one in single) * (1 + 1e-3)
-    assert found.mu_minus == pytest.approx(min(one.mu_minus for one in single), rel=1e-3)
+    result, single = to.maximum(*parts).gdp(failure), [f.gdp(failure) for f in parts]
+    assert result.bounds.lower <= min(one.bounds.upper for one in single)
+    assert result.mu <= min(one.mu for one in single) * (1 + 1e-3)
+    assert result.mu_minus == pytest.approx(min(one.mu_minus for one in single), rel=1e-3)
     alpha = np.geomspace(1e-12, 0.999, 99)
-    assert np.all(found.curve.bounds(alpha).lower <= found.of.bounds(alpha).upper)
+    assert np.all(result.curve.bounds(alpha).lower <= result.of.bounds(alpha).upper)
 
 
 @pytest.mark.slow
@@ -355,8 +355,8 @@ def test_no_closer_lines_are_asked_where_polygons_answer(f, monkeypatch):
         raise AssertionError("a tolerance was asked")
 
     monkeypatch.setattr(type(f), "_closely", refused)
-    found = f.gdp().bounds
-    assert found.width <= 2e-3 * found.upper
+    result = f.gdp().bounds
+    assert result.width <= 2e-3 * result.upper
 
 
 @pytest.mark.slow
@@ -366,8 +366,8 @@ def test_no_whole_curve_is_made_for_kinks(monkeypatch):
     assert not both.has_law
     with monkeypatch.context() as patch:
         patch.setattr(to.TradeOff, "_tabulated", None)
-        found = both.gdp()
-    assert found.bounds.upper >= max(each.gdp().bounds.lower for each in (f, ~f)) * (1 - 1e-9)
+        result = both.gdp()
+    assert result.bounds.upper >= max(each.gdp().bounds.lower for each in (f, ~f)) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -390,7 +390,7 @@ def test_laws_are_known_where_they_need_no_whole_curve(f, known, monkeypatch):
         patch.setattr(type(f), "_tabulated", None)
         patch.setattr(to.TradeOff, "_tabulated", None)
         if known:
-            f.loss_law()
+            f.loss_distribution()
 
 
 @pytest.mark.parametrize(
@@ -410,9 +410,9 @@ def test_samples_of_both_orders_need_no_more_than_they_do(make, enough):
 @pytest.mark.slow
 def test_no_mu_below_holds_of_the_failure_that_is_said():
     f = to.subsample(to.Gaussian(10.0), 1e-20) @ to.TotalVariation(0.1)
-    found = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))
-    assert found.bounds.lower <= f.gdp(failure=found.failure).mu
-    assert found.mu >= f.gdp(failure=found.failure).mu
+    result = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))
+    assert result.bounds.lower <= f.gdp(failure=result.failure).mu
+    assert result.mu >= f.gdp(failure=result.failure).mu
 
 
 def stick(mu, epsilon):
@@ -426,22 +426,22 @@ def stick(mu, epsilon):
 @given(log_uniform(0.05, 4.0), log_uniform(0.05, 4.0))
 def test_without_failure_the_densities_decide_far_out(nu, b):
     """Delta of G_nu (x) f_{b,0} is the mean of delta_{G_nu} at eps - b and eps + b, under Q."""
-    found = (to.Gaussian(nu) @ to.PureDP(b)).gdp(failure=0)
-    assert nu < found.bounds.lower <= found.mu <= np.hypot(nu, to.PureDP(b).gdp(failure=0).mu) * (1 + 1e-9)
+    result = (to.Gaussian(nu) @ to.PureDP(b)).gdp(failure=0)
+    assert nu < result.bounds.lower <= result.mu <= np.hypot(nu, to.PureDP(b).gdp(failure=0).mu) * (1 + 1e-9)
     with mp.workdps(60):
         share = 1 / (1 + mp.exp(-mp.mpf(b)))
         for epsilon in map(mp.mpf, [0, *np.geomspace(1e-3, 300.0, 60).tolist()]):
             truth = share * stick(nu, epsilon - b) + (1 - share) * stick(nu, epsilon + b)
-            assert truth <= stick(found.mu, epsilon) * (1 + mp.mpf("1e-30"))
+            assert truth <= stick(result.mu, epsilon) * (1 + mp.mpf("1e-30"))
 
 
 @pytest.mark.slow
 def test_a_gaussian_beside_bounded_losses_has_a_mu_without_failure():
     for f in (to.Gaussian(1.0) @ to.Laplace(1.0), to.Gaussian(0.5) @ to.Laplace(1.0) ** 10):
-        found, with_failure = f.gdp(failure=0).bounds, f.gdp(failure=1e-10).bounds
-        assert found.width <= 1e-8 * found.upper
-        assert with_failure.lower <= found.upper
-        assert found.lower >= with_failure.lower * (1 - 1e-12)
+        result, with_failure = f.gdp(failure=0).bounds, f.gdp(failure=1e-10).bounds
+        assert result.width <= 1e-8 * result.upper
+        assert with_failure.lower <= result.upper
+        assert result.lower >= with_failure.lower * (1 - 1e-12)
 
 
 @pytest.mark.slow

@@ -97,11 +97,11 @@ class ThinnedLaplace:
     @functools.cache  # noqa: B019 - a handful of short-lived factors
     def inside(self, size: int) -> list[tuple[mp.mpf, mp.mpf]]:
         e, p = mp.mpf(self.epsilon), mp.mpf(self.rate)
-        found = []
+        result = []
         for node, weight in gauss_legendre(size):
             x = e * (1 + node) / 2
-            found.append((mp.log1p(p * mp.expm1(2 * x - e)), weight * e / 2 * mp.exp(-x) / 2))
-        return found
+            result.append((mp.log1p(p * mp.expm1(2 * x - e)), weight * e / 2 * mp.exp(-x) / 2))
+        return result
 
     def __call__(self, z: mp.mpc, refine: float) -> mp.mpc:
         size = int((60 + float(abs(z)) * self.epsilon) * (1 if refine == 1 else 1.25))
@@ -117,7 +117,7 @@ class ThinnedLaplace:
 @functools.cache
 def gauss_legendre(size: int) -> list[tuple[mp.mpf, mp.mpf]]:
     """Nodes and weights on (-1, 1), Newton from the double-precision ones."""
-    found = []
+    result = []
     with mp.workdps(DIGITS + 15):
         for start in np.polynomial.legendre.leggauss(size)[0]:
             x = mp.mpf(float(start))
@@ -127,8 +127,8 @@ def gauss_legendre(size: int) -> list[tuple[mp.mpf, mp.mpf]]:
                     low, high = high, ((2 * k - 1) * x * high - (k - 1) * low) / k
                 slope = size * (x * high - low) / (x * x - 1)
                 x -= high / slope
-            found.append((x, 2 / ((1 - x * x) * slope**2)))
-    return found
+            result.append((x, 2 / ((1 - x * x) * slope**2)))
+    return result
 
 
 @dataclass
@@ -251,7 +251,7 @@ def contour(factors: Factors, c: float, ts: Sequence[float], *, step: float, ref
     # M grows like e^(mu^2 z^2/2) at first, so near the axis the bend stays below y^2/(4 |c|).
     y1 = max(y0, (2 * kappa * max(abs(c), 1.0)) ** (2 / 3)) if kappa < math.inf else 1.0
     kappa = min(kappa, 1.5 * math.sqrt(y1)) if kappa < math.inf else 0.0
-    found = Contour([], [], [])
+    result = Contour([], [], [])
     tops = [-math.inf] * len(ts)
     quiet, j = 0, 0
     while quiet < 6:
@@ -267,11 +267,11 @@ def contour(factors: Factors, c: float, ts: Sequence[float], *, step: float, ref
         sizes = [float(mp.re(k - z * t)) + float(mp.log(abs(dz) / abs(z) ** 2)) for t in ts]
         tops = [max(a, b) for a, b in zip(tops, sizes, strict=True)]
         quiet = quiet + 1 if all(size < top - NATS for size, top in zip(sizes, tops, strict=True)) else 0
-        found.z.append(z)
-        found.k.append(k)
-        found.dz.append(step * dz)
+        result.z.append(z)
+        result.k.append(k)
+        result.dz.append(step * dz)
         j += 1
-    return found
+    return result
 
 
 def saddle(factors: Factors, delta: float, *, reverse: bool) -> tuple[float, float]:

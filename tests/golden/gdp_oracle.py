@@ -171,12 +171,12 @@ class LaplacePower(Law):
     def rows(self) -> list[list[int]]:
         """Coefficients of (v + 1)^(j-1) (v - 1)^(n-j), j = 1..n, v = 2z - 1, highest power first."""
         row = [(-1) ** k * math.comb(self.n - 1, k) for k in range(self.n)]
-        found = [row]
+        result = [row]
         for _ in range(1, self.n):
             divided = list(accumulate(row))[:-1]  # by v - 1
             row = [a + b for a, b in zip([*divided, 0], [0, *divided], strict=True)]  # times v + 1
-            found.append(row)
-        return found
+            result.append(row)
+        return result
 
     def above(self, t: mp.mpf, *, closed: bool) -> mp.mpf:
         """P(L > t), or P(L >= t): (1/2 pi i) int M^n e^(-zt)/z dz; terms that fall to the right vanish."""

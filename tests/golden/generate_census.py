@@ -64,18 +64,18 @@ class DiscreteGaussian:
 
 def persons() -> dict[str, Any]:
     factors = [(DiscreteGaussian(mp.mpf(v.denominator) / v.numerator), 2) for v in variances().values()]
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for epsilon in ("16", "17.14"):
         t = mp.mpf(epsilon)
         paths = contour.both_ways(factors, contour.abscissa(factors, float(t), reverse=False), [float(t)])
         value, error = contour.agreed(*(contour.delta(path, t, reverse=False) for path in paths))
-        found[f"delta({epsilon})"] = agreed_digits(value, error)
+        result[f"delta({epsilon})"] = agreed_digits(value, error)
     first, second = contour.both_ways(factors, contour.abscissa(factors, 16.4, reverse=False), [16.4])
     roots = [
         contour.solve(lambda t, p=path: contour.delta(p, t, reverse=False), mp.mpf("1e-10"), 16.0, 17.0)
         for path in (first, second)
     ]
-    return {**found, "epsilon(1e-10)": agreed_digits(*contour.agreed(*roots))}
+    return {**result, "epsilon(1e-10)": agreed_digits(*contour.agreed(*roots))}
 
 
 def agreed_digits(value: mp.mpf, error: float) -> str:
@@ -122,10 +122,10 @@ def level(share: str) -> dict[str, Any]:
 
 def main() -> None:
     mp.mp.dps = contour.DIGITS
-    found: dict[str, Any] = {"persons": persons(), "levels": {}}
+    result: dict[str, Any] = {"persons": persons(), "levels": {}}
     for name, share in SHARES.items():
-        found["levels"][name] = level(share)
-    TARGET.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        result["levels"][name] = level(share)
+    TARGET.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

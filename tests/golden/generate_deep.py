@@ -110,19 +110,19 @@ class ByContour(Truth):
         if not self.case.get("betas", True):
             return {}
         low, high = self.span()
-        found: dict[str, list[list[mp.mpf]]] = {"f": [], "~f": []}
+        result: dict[str, list[list[mp.mpf]]] = {"f": [], "~f": []}
         for path in contour.both_ways(self.factors, 0.45, [low, high], step=self.case.get("step", 0.04)):
             one, two = (lambda t, p=path: contour.type_one(p, t)), (lambda t, p=path: contour.type_two(p, t))
-            found["f"].append([two(contour.solve(one, a, low, high)) for a in alphas])
+            result["f"].append([two(contour.solve(one, a, low, high)) for a in alphas])
             if self.case["asymmetric"]:
                 # Q(L <= t) increases: search in -t.
-                found["~f"].append(
+                result["~f"].append(
                     [one(-contour.solve(lambda s, two=two: two(-s), a, -high, -low)) for a in alphas]
                 )
         lost = contour.returning(self.factors, 0.45) / min(ALPHAS)
         pairs = {
             order: [contour.agreed(*pair) for pair in zip(*both, strict=True)]
-            for order, both in found.items()
+            for order, both in result.items()
             if both
         }
         return {order: [(value, error + lost) for value, error in pairs[order]] for order in pairs}
@@ -168,12 +168,12 @@ class BySums(Truth):
             return {}
         with mp.workdps(120):
             table = sums.atoms(self.groups, mp.mpf(10) ** -70)
-            found = {"f": table}
+            result = {"f": table}
             if self.case["asymmetric"]:
-                found["~f"] = [(-a, m * mp.exp(a)) for a, m in table]
+                result["~f"] = [(-a, m * mp.exp(a)) for a, m in table]
             return {
                 order: [(oracle.beta_of_atoms(rows, a), 1e-30) for a in alphas]
-                for order, rows in found.items()
+                for order, rows in result.items()
             }
 
 
@@ -191,18 +191,18 @@ class ByConditioning(Truth):
     def delta(self, t: float, *, reverse: bool) -> tuple[mp.mpf, float]:
         (f,) = self.finite
         n, ((w, normal), (v, pure)) = f["count"], f["parts"]
-        mu, found = mp.mpf(1 / normal["noise_multiplier"]), mp.mpf(0)
+        mu, result = mp.mpf(1 / normal["noise_multiplier"]), mp.mpf(0)
         with mp.workdps(200):
             for k in range(n + 1):
                 weight = mp.binomial(n, k) * mp.mpf(w) ** k * mp.mpf(v) ** (n - k)
                 pairs = oracle.pure_dp_power(pure["epsilon"], n - k)
                 if k == 0:
-                    found += weight * oracle.delta_of_atoms(pairs, t)
+                    result += weight * oracle.delta_of_atoms(pairs, t)
                 else:
-                    found += weight * mp.fsum(
+                    result += weight * mp.fsum(
                         m * mp.exp(a) * oracle.gaussian_delta(t - a, mu * mp.sqrt(k)) for a, m in pairs
                     )
-        return found, 1e-40
+        return result, 1e-40
 
 
 class ByOneStep(Truth):
@@ -282,7 +282,7 @@ def tells(alpha: float, beta: mp.mpf, error: float) -> bool:
 
 def answer(case: Case) -> Case:
     truth, alive = METHODS[case["method"]](case), survival(case["factors"])
-    found: Case = {"id": case["id"], "method": case["method"], "factors": case["factors"]}
+    result: Case = {"id": case["id"], "method": case["method"], "factors": case["factors"]}
     betas = truth.betas([mp.mpf(a) / alive for a in ALPHAS if a < alive])
     for order in case.get("orders", ("f", "~f") if case["asymmetric"] else ("f",)):
         reverse, profile = order == "~f", []
@@ -301,8 +301,8 @@ def answer(case: Case) -> Case:
             for a, (b, e) in rows
             if tells(a, alive * b, e)
         ]
-        found[order] = {"delta": profile, "beta": beta}
-    return found
+        result[order] = {"delta": profile, "beta": beta}
+    return result
 
 
 def main() -> None:

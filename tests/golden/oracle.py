@@ -26,9 +26,9 @@ def normal_cdf(x: mp.mpf) -> mp.mpf:
     bits = mp.mp.prec + 20
     while True:
         with ctx.workprec(bits):
-            found = (arb(((-1) ** sign * int(mantissa), exponent)) / -arb(2).sqrt()).erfc() / 2
-        if found.rel_accuracy_bits() > mp.mp.prec:
-            middle, power = found.mid().man_exp()
+            result = (arb(((-1) ** sign * int(mantissa), exponent)) / -arb(2).sqrt()).erfc() / 2
+        if result.rel_accuracy_bits() > mp.mp.prec:
+            middle, power = result.mid().man_exp()
             return mp.ldexp(mp.mpf(int(middle)), int(power))
         bits *= 2
 
@@ -112,17 +112,17 @@ Atoms = list[tuple[mp.mpf, mp.mpf]]
 
 
 def delta_of_atoms(
-    atoms: Iterable[tuple[mp.mpf, mp.mpf]], epsilon: float | mp.mpf, q_plus: mp.mpf | float = 0
+    atoms: Iterable[tuple[mp.mpf, mp.mpf]], epsilon: float | mp.mpf, mass_at_plus_infinity: mp.mpf | float = 0
 ) -> mp.mpf:
     with mp.workdps(DIGITS + 40):
         epsilon = exact(epsilon)
         return mp.fsum(p * (mp.exp(loss) - mp.exp(epsilon)) for loss, p in atoms if loss > epsilon) + exact(
-            q_plus
+            mass_at_plus_infinity
         )
 
 
 def beta_of_atoms(atoms: Iterable[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:
-    """Return 1 - (greatest Q-mass of a test of P-mass alpha), for q_plus = 0.
+    """Return 1 - (greatest Q-mass of a test of P-mass alpha), for mass_at_plus_infinity = 0.
 
     Kept as a sum of what is not rejected.
     """
@@ -154,10 +154,10 @@ def discrete_gaussian(sigma: float, shift: int, reach: float = 42.0) -> Atoms:
 
 def product_of_atoms(factors: Sequence[Sequence[tuple[mp.mpf, mp.mpf]]]) -> Atoms:
     with mp.workdps(DIGITS + 40):
-        found: Atoms = [(mp.mpf(0), mp.mpf(1))]
+        result: Atoms = [(mp.mpf(0), mp.mpf(1))]
         for factor in factors:
-            found = [(a + b, p * q) for a, p in found for b, q in factor]
-        return found
+            result = [(a + b, p * q) for a, p in result for b, q in factor]
+        return result
 
 
 def subsampled_gaussian_delta(epsilon: float, mu: float, p: float, *, order: str) -> mp.mpf:

@@ -22,13 +22,13 @@ def power(masses: Sequence[mp.mpf], n: int, bits: int = BITS) -> list[mp.mpf]:
     """n-fold convolution of probabilities, each to 2^-bits: polynomials packed into integers (Kronecker)."""
     with mp.workprec(bits + 64):
         base = [int(mp.nint(m * mp.mpf(2) ** bits)) for m in masses]
-    found = base
+    result = base
     for bit in bin(n)[3:]:
-        found = _times(found, found, bits)
+        result = _times(result, result, bits)
         if bit == "1":
-            found = _times(found, base, bits)
+            result = _times(result, base, bits)
     with mp.workprec(bits):
-        return [mp.mpf(m) / mp.mpf(2) ** bits for m in found]
+        return [mp.mpf(m) / mp.mpf(2) ** bits for m in result]
 
 
 def _times(a: Sequence[int], b: Sequence[int], bits: int) -> list[int]:
@@ -98,12 +98,12 @@ def discrete_gaussian(sigma: mp.mpf, shift: int, n: int) -> Group:
 
 def atoms(groups: Sequence[Group], floor: mp.mpf) -> list[tuple[mp.mpf, mp.mpf]]:
     """All products; atoms with P- and Q-mass below ``floor`` are left out."""
-    found = [(mp.mpf(0), mp.mpf(1))]
+    result = [(mp.mpf(0), mp.mpf(1))]
     for group in groups:
         pairs = list(zip(group.losses, group.p, strict=True))
-        found = [(a + b, m * w) for (a, m), (b, w) in product(found, pairs)]
-        found = [(a, m) for a, m in found if m > floor or m * mp.exp(a) > floor]
-    return found
+        result = [(a + b, m * w) for (a, m), (b, w) in product(result, pairs)]
+        result = [(a, m) for a, m in result if m > floor or m * mp.exp(a) > floor]
+    return result
 
 
 def delta(groups: Sequence[Group], t: mp.mpf, *, mu: mp.mpf | float = 0.0, floor: mp.mpf) -> mp.mpf:

@@ -54,7 +54,7 @@ def holds(bounds: to.Bounds, truth: float, error: float) -> bool:
 
 def rows(question: str) -> list[Any]:
     """List (case, view, argument, truth): the symmetric curve, or each order and their envelope."""
-    found = []
+    result = []
     for name, case in CASES.items():
         whole = [
             (name, "remove" if case["symmetric"] else "envelope", float(at), truth)
@@ -65,8 +65,8 @@ def rows(question: str) -> list[Any]:
             for at, orders in case.get(f"{question}_by_order", {}).items()
             for order, truth in orders.items()
         ]
-        found += whole + parts
-    return [pytest.param(*entry, id="-".join(map(str, entry[:3]))) for entry in found]
+        result += whole + parts
+    return [pytest.param(*entry, id="-".join(map(str, entry[:3]))) for entry in result]
 
 
 @pytest.mark.parametrize(("name", "view", "delta", "truth"), rows("epsilon_at_delta"))

@@ -83,17 +83,17 @@ FINITE = [pytest.param(*p.values, id=p.id) for p in ROWS if p.values[1]["mu"] !=
 
 @pytest.mark.parametrize(("name", "row"), ROWS)
 def test_mu(name: str, row: dict[str, Any]) -> None:
-    found, where = reduced(name, row["failure"]), (name, row["failure"])
+    result, where = reduced(name, row["failure"]), (name, row["failure"])
     if row["mu"] == "inf":
-        assert found.bounds.lower == math.inf
-        assert "for every finite mu" in str(found.reason)
+        assert result.bounds.lower == math.inf
+        assert "for every finite mu" in str(result.reason)
         return
     least, most = interval(row["mu"], DIGITS)
-    assert mp.mpf(found.bounds.lower) <= most, "lower bound above the truth"
-    assert mp.mpf(found.mu) >= least, "upper bound below the truth"
+    assert mp.mpf(result.bounds.lower) <= most, "lower bound above the truth"
+    assert mp.mpf(result.mu) >= least, "upper bound below the truth"
     truth = float(row["mu"])
-    assert found.mu <= truth * (1 + WIDTH.get(where, CLOSE))
-    assert found.bounds.lower >= truth * (1 - BELOW.get(where, CLOSE))
+    assert result.mu <= truth * (1 + WIDTH.get(where, CLOSE))
+    assert result.bounds.lower >= truth * (1 - BELOW.get(where, CLOSE))
 
 
 @pytest.mark.parametrize(("name", "row"), FINITE)
@@ -103,11 +103,11 @@ def test_regret(name: str, row: dict[str, Any]) -> None:
     delta_{G_mu} increases in mu, at a rate phi(mu/2 - eps/mu) <= 1/sqrt(2 pi) for eps >= 0; so the regret
     increases too, and over 1 + e^eps >= 2 by at most (found.mu - mu)/(2 sqrt(2 pi)).
     """
-    found, truth = reduced(name, row["failure"]), float(row["mu"])
+    result, truth = reduced(name, row["failure"]), float(row["mu"])
     low, high = outwards(*interval(row["regret"], 1e-14))
-    assert found.regret >= low
-    assert found.regret_bounds.lower <= high + max(found.mu - truth, 0) / (2 * math.sqrt(2 * math.pi))
-    assert found.regret_bounds.width <= 1e-6 + 1e-3 * found.regret
+    assert result.regret >= low
+    assert result.regret_bounds.lower <= high + max(result.mu - truth, 0) / (2 * math.sqrt(2 * math.pi))
+    assert result.regret_bounds.width <= 1e-6 + 1e-3 * result.regret
 
 
 KNOWN = [
@@ -129,9 +129,9 @@ def test_where_it_is_tight(name: str, row: dict[str, Any]) -> None:
 
     Alpha and beta of a symmetric curve decide alike.
     """
-    found = reduced(name, row["failure"])
+    result = reduced(name, row["failure"])
     ends = [float(row["alpha"])] + [float(row["beta"])] * composed(name).symmetric
-    assert min(abs(math.log(found.tight_at / at)) for at in ends) < 7e-3
+    assert min(abs(math.log(result.tight_at / at)) for at in ends) < 7e-3
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,6 @@ def test_where_it_is_tight(name: str, row: dict[str, Any]) -> None:
     [(name, failure) for name in REFERENCE for failure in (1e-10, 1e-6, 1e-3) if (name, failure) not in DEAR],
 )
 def test_the_order_proves_the_report_and_refutes_less(name: str, failure: float) -> None:
-    f, found = composed(name), reduced(name, failure)
-    assert f.dominates(to.Gaussian(found.mu), failure=failure)
-    assert not f.dominates(to.Gaussian(0.999 * found.bounds.lower), failure=failure)
+    f, result = composed(name), reduced(name, failure)
+    assert f.dominates(to.Gaussian(result.mu), failure=failure)
+    assert not f.dominates(to.Gaussian(0.999 * result.bounds.lower), failure=failure)

@@ -88,11 +88,11 @@ def test_compositions_nest_and_counts_multiply() -> None:
 
 @pytest.mark.parametrize(("steps", "depth"), [(2, 2), (3, 2), (7, 3), (8, 4), ([1, 8, 15], 4)])
 def test_a_tree_is_a_gaussian_for_every_node_above_a_leaf(steps: object, depth: int) -> None:
-    ((found, n),) = interop.from_event(
+    ((result, n),) = interop.from_event(
         e.SingleEpochTreeAggregationDpEvent(2.0, steps), ZERO
     ).mechanisms.items()
     assert n == 1
-    assert found.noise_multiplier <= 2 / math.sqrt(depth) <= found.noise_multiplier * (1 + 1e-15)
+    assert result.noise_multiplier <= 2 / math.sqrt(depth) <= result.noise_multiplier * (1 + 1e-15)
 
 
 def test_depth_is_no_danger() -> None:
@@ -146,8 +146,8 @@ def test_replace_one_is_what_the_contour_proves() -> None:
 
 def test_a_randomised_response_without_noise_against_chance() -> None:
     """The exact pair is a point against uniform on 3; the peer says delta = 1."""
-    found = read(e.RandomizedResponseDpEvent(0.0, 3), ZERO).guarantee()
-    assert found.bounds.delta(0.0).lower <= 2 / 3 <= found.delta(0.0) < 2 / 3 + 1e-14
+    result = read(e.RandomizedResponseDpEvent(0.0, 3), ZERO).guarantee()
+    assert result.bounds.delta(0.0).lower <= 2 / 3 <= result.delta(0.0) < 2 / 3 + 1e-14
 
 
 def test_a_sample_is_shared_by_what_is_inside() -> None:
@@ -242,12 +242,12 @@ def test_what_cannot_be_read_is_one_sentence(given: object, relation: object, sa
 @pytest.mark.parametrize("failure", [0.0, 1e-6])
 def test_an_event_out_is_at_or_below_the_curve(curve: to.TradeOff, failure: float) -> None:
     try:
-        found = interop.to_event(curve, failure=failure)
+        result = interop.to_event(curve, failure=failure)
     except MissingExtraError:
         assert failure
         assert not hasattr(e, "EpsilonDeltaDpEvent")
         pytest.skip("this dp_accounting has no EpsilonDeltaDpEvent")
-    back = interop.from_event(found).guarantee()
+    back = interop.from_event(result).guarantee()
     alpha = np.array([0.0, 1e-9, 1e-3, 0.1, 0.5, 0.9, 1.0])
     for order in (curve, ~curve):
         assert (back(alpha) <= order.bounds(alpha).upper).all()
@@ -287,11 +287,11 @@ def test_a_distribution_out_is_above_the_truth(curve: to.TradeOff, step: float, 
     for order, pmf in ((curve, vars(pld)["_pmf_remove"]), (~curve, vars(pld)["_pmf_add"])):
         for s in at:
             truth = order.hockey_stick(s)
-            found = delta_of(pmf, s)
-            assert found >= mpmath.mpf(truth.numerator) / truth.denominator
+            result = delta_of(pmf, s)
+            assert result >= mpmath.mpf(truth.numerator) / truth.denominator
             # An atom between two points may lie a step too high, and no farther.
             most = order.hockey_stick(s / Fraction(math.exp(step)))
-            assert found <= (mpmath.mpf(most.numerator) / most.denominator) * (1 + 1e-11) + 1e-11
+            assert result <= (mpmath.mpf(most.numerator) / most.denominator) * (1 + 1e-11) + 1e-11
 
 
 @pytest.mark.parametrize("mu", [0.3, pytest.param(1.5, marks=pytest.mark.slow)])
@@ -304,8 +304,8 @@ def test_a_gaussian_out_is_above_its_closed_form_and_close(mu: float) -> None:
             truth = mpmath.ncdf(mpmath.mpf(mu) / 2 - shift) - mpmath.exp(epsilon) * mpmath.ncdf(
                 -shift - mpmath.mpf(mu) / 2
             )
-        found = pld.get_delta_for_epsilon(epsilon)
-        assert truth <= found <= truth * (1 + 0.05) + 1e-12
+        result = pld.get_delta_for_epsilon(epsilon)
+        assert truth <= result <= truth * (1 + 0.05) + 1e-12
 
 
 def test_a_plan_goes_out_in_both_orders_and_is_composed_above_the_truth() -> None:
@@ -331,9 +331,9 @@ def test_a_distribution_in_is_read_as_it_stands(
     total = sum(q * max(1.0, math.exp(-k / 4)) for k, q in masses.items())
     kept = {k: q / total * (1 - lost) * (1 - 1e-12) for k, q in masses.items()}
     pmf = PMF.create_pmf(kept, 0.25, lost, True)
-    found = interop.from_pld(PLD.PrivacyLossDistribution(pmf)).remove.rational()
+    result = interop.from_pld(PLD.PrivacyLossDistribution(pmf)).remove.rational()
     for s in at:
-        truth, ours = delta_of(pmf, s), found.hockey_stick(s)
+        truth, ours = delta_of(pmf, s), result.hockey_stick(s)
         with mpmath.workdps(40):
             assert mpmath.mpf(ours.numerator) / ours.denominator >= truth
         assert float(ours) <= float(truth) * (1 + 1e-9) + 1e-12
@@ -357,10 +357,10 @@ def test_out_and_in_again_loses_no_more_than_the_grid(curve: to.TradeOff) -> Non
 def test_both_orders_of_a_peers_distribution_are_kept_apart() -> None:
     pld = PLD.from_gaussian_mechanism(1.0, value_discretization_interval=1e-2, sampling_prob=0.1)
     orders, truth = interop.from_pld(pld), to.subsample(to.Gaussian(1.0), 0.1)
-    for found, order, pmf in ((orders.remove, truth, "_pmf_remove"), (orders.add, ~truth, "_pmf_add")):
+    for result, order, pmf in ((orders.remove, truth, "_pmf_remove"), (orders.add, ~truth, "_pmf_add")):
         for epsilon in (0.0, 0.1, 0.5):
             theirs = vars(pld)[pmf].get_delta_for_epsilon(epsilon)
-            assert found.delta(epsilon) == pytest.approx(theirs, rel=1e-9)
+            assert result.delta(epsilon) == pytest.approx(theirs, rel=1e-9)
             # Their sum of floats is 8 units below the truth, 0.1 (2 Phi(1/2) - 1), at epsilon = 0.
             assert theirs * (1 + 1e-14) >= order.bounds.delta(epsilon).lower
     assert orders.remove.epsilon(1e-5) > orders.add.epsilon(1e-5)
@@ -368,9 +368,9 @@ def test_both_orders_of_a_peers_distribution_are_kept_apart() -> None:
 
 def test_more_than_one_in_all_is_cut_at_the_far_end() -> None:
     pmf = PMF.create_pmf({0: 1.0, 4: 0.5}, 0.25, 0.25, True)
-    found = interop.from_pld(PLD.PrivacyLossDistribution(pmf)).remove
-    assert found.delta(0.0) >= 0.25 + 0.5 * (1 - math.exp(-1))
-    assert found(1.0) == 0.0
+    result = interop.from_pld(PLD.PrivacyLossDistribution(pmf)).remove
+    assert result.delta(0.0) >= 0.25 + 0.5 * (1 - math.exp(-1))
+    assert result(1.0) == 0.0
 
 
 def test_what_is_no_upper_bound_is_refused() -> None:

@@ -43,11 +43,11 @@ def test_pure_and_approximate_measures_are_curves() -> None:
 @pytest.mark.slow
 def test_a_profile_is_a_guarantee_at_every_point_asked() -> None:
     truth = to.Gaussian(1)
-    found = interop.from_profile(truth.delta)
-    assert found.symmetric
-    assert (found.epsilon(DELTAS) >= truth.bounds.epsilon(DELTAS).lower).all()
-    assert (found.epsilon(DELTAS[:3]) <= truth.epsilon(DELTAS[:3]) * 1.03).all()
-    assert (found**10).epsilon(1e-5) == pytest.approx((truth**10).epsilon(1e-5), rel=1e-3)
+    result = interop.from_profile(truth.delta)
+    assert result.symmetric
+    assert (result.epsilon(DELTAS) >= truth.bounds.epsilon(DELTAS).lower).all()
+    assert (result.epsilon(DELTAS[:3]) <= truth.epsilon(DELTAS[:3]) * 1.03).all()
+    assert (result**10).epsilon(1e-5) == pytest.approx((truth**10).epsilon(1e-5), rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -111,16 +111,16 @@ def test_measurements_of_the_library_come_in(dp, numbers) -> None:
 def test_profiles_of_the_library_come_in(dp, numbers) -> None:
     """Its zCDP profile of N(0, 16) is above the truth: epsilon(1e-3) 0.68800 for 0.59201."""
     smoothed = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*numbers, scale=4.0))
-    found, theirs = interop.from_measurement(smoothed, 1.0), smoothed.map(1.0)
-    assert found.epsilon(1e-3) == pytest.approx(theirs.epsilon(1e-3), rel=0.02)
-    assert found.epsilon(1e-3) >= theirs.epsilon(1e-3) - 1e-6
-    assert to.Gaussian(0.25).epsilon(1e-3) < 0.59202 < found.epsilon(1e-3)
+    result, theirs = interop.from_measurement(smoothed, 1.0), smoothed.map(1.0)
+    assert result.epsilon(1e-3) == pytest.approx(theirs.epsilon(1e-3), rel=0.02)
+    assert result.epsilon(1e-3) >= theirs.epsilon(1e-3) - 1e-6
+    assert to.Gaussian(0.25).epsilon(1e-3) < 0.59202 < result.epsilon(1e-3)
 
 
 def test_concentrated_measures_of_the_library_come_in(dp, numbers) -> None:
     gaussian = dp.m.make_gaussian(*numbers, scale=4.0)
-    found = converted(lambda: interop.from_measurement(gaussian, 1.0))
-    assert to.Gaussian(0.25).epsilon(1e-6) <= found.epsilon(1e-6) <= 2.0
+    result = converted(lambda: interop.from_measurement(gaussian, 1.0))
+    assert to.Gaussian(0.25).epsilon(1e-6) <= result.epsilon(1e-6) <= 2.0
     loose = converted(lambda: interop.from_measurement(dp.c.make_approximate(gaussian), 1.0))
     assert loose.epsilon(1e-6) >= to.Gaussian(0.25).epsilon(1e-6)
 

@@ -54,13 +54,13 @@ def holds(found: Bounds, truth: arb) -> bool:
 )
 @given(x=BOUNDS, y=BOUNDS)
 def test_the_four_operations_hold_all_corners(operation, x, y):
-    found = operation(x, y)
-    assert found.lower <= found.upper
+    result = operation(x, y)
+    assert result.lower <= result.upper
     for a in x:
         for b in y:
             truth = operation(arb(a), arb(b))
             if truth.is_finite():
-                assert holds(found, truth)
+                assert holds(result, truth)
 
 
 ENDS = st.tuples(*[NUMBERS | st.sampled_from([-math.inf, math.inf])] * 2).map(sorted)
@@ -103,9 +103,9 @@ def test_functions_hold_the_truth_and_are_close(name, x):
     truth_of, inside = FUNCTIONS[name]
     if not inside(x):
         return
-    found, truth = getattr(functions, name)(x), truth_of(arb(x))
-    assert holds(found, truth)
-    assert found.width <= 32 * 2.0**-53 * abs(float(truth.mid())) + 1e-323
+    result, truth = getattr(functions, name)(x), truth_of(arb(x))
+    assert holds(result, truth)
+    assert result.width <= 32 * 2.0**-53 * abs(float(truth.mid())) + 1e-323
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -121,16 +121,16 @@ def test_functions_hold_the_truth_on_arrays_of_every_scale(name):
         ]
     )
     x = x[[inside(value) for value in x]]
-    found = getattr(functions, name)(x)
-    for value, low, high in zip(x.tolist(), found.lower.tolist(), found.upper.tolist(), strict=True):
+    result = getattr(functions, name)(x)
+    for value, low, high in zip(x.tolist(), result.lower.tolist(), result.upper.tolist(), strict=True):
         assert holds(Bounds(low, high), truth_of(arb(value)))
 
 
 @given(x=st.lists(NUMBERS.filter(lambda v: abs(v) < 1e300), max_size=8))
 def test_a_total_is_rounded_once(x):
-    found, truth = functions.total(x), sum((arb(v) for v in x), arb(0))
-    assert holds(found, truth)
-    assert found.upper in {found.lower, math.nextafter(found.lower, math.inf)}
+    result, truth = functions.total(x), sum((arb(v) for v in x), arb(0))
+    assert holds(result, truth)
+    assert result.upper in {result.lower, math.nextafter(result.lower, math.inf)}
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 10, 1000])
@@ -169,9 +169,9 @@ def test_what_lies_inside():
 
 
 def test_arrays_meet_bounds_from_either_side():
-    found = np.array([1.0, 2.0]) * Bounds(0.5, 1.0) - np.array([0.0, 1.0])
-    assert found.lower.tolist() == [0.5, 0.0]
-    assert found.upper.tolist() == [1.0, 1.0]
+    result = np.array([1.0, 2.0]) * Bounds(0.5, 1.0) - np.array([0.0, 1.0])
+    assert result.lower.tolist() == [0.5, 0.0]
+    assert result.upper.tolist() == [1.0, 1.0]
 
 
 def test_halves_next_to_the_subnormal_floats_are_held():
@@ -182,8 +182,8 @@ def test_halves_next_to_the_subnormal_floats_are_held():
 
 @pytest.mark.parametrize("x", [1 - 2.0**-53, 1 + 2.0**-52, 2.0**-1074, 4.0, 0.25])
 def test_a_root_that_rounds_to_its_argument_is_not_exact(x: float) -> None:
-    for found in (functions.sqrt(x), functions.sqrt(np.array([x]))):
-        low, high = float(np.ravel(found.lower)[0]), float(np.ravel(found.upper)[0])
+    for result in (functions.sqrt(x), functions.sqrt(np.array([x]))):
+        low, high = float(np.ravel(result.lower)[0]), float(np.ravel(result.upper)[0])
         assert Fraction(low) ** 2 <= Fraction(x) <= Fraction(high) ** 2
 
 

@@ -62,11 +62,11 @@ def test_numbers_beyond_floats() -> None:
 )
 @pytest.mark.parametrize("p", [Fraction(1, 3), HUGE, Fraction(5)])
 def test_logarithms_of_quotients_keep_their_digits(ratio: Fraction, p: Fraction) -> None:
-    found = functions.log_quotient(ratio * p, p)
+    result = functions.log_quotient(ratio * p, p)
     with ctx.workprec(3000):
         truth = ball(ratio).log()
-        assert arb(found.lower) <= truth <= arb(found.upper)
-    assert found.width <= 64 * 2.0**-53 * abs(float(truth.mid())) + 1e-323
+        assert arb(result.lower) <= truth <= arb(result.upper)
+    assert result.width <= 64 * 2.0**-53 * abs(float(truth.mid())) + 1e-323
 
 
 def test_totals_beyond_floats() -> None:
@@ -96,9 +96,9 @@ def test_totals_beyond_floats() -> None:
 )
 def test_ends_of_domains(function, low, high) -> None:
     for at, (least, most) in (low, high):
-        for found in (function(Bounds(at, at)), function(Bounds(np.array([at]), np.array([at])))):
-            assert least == np.ravel(found.lower)[0]
-            assert np.ravel(found.upper)[0] <= most
+        for result in (function(Bounds(at, at)), function(Bounds(np.array([at]), np.array([at])))):
+            assert least == np.ravel(result.lower)[0]
+            assert np.ravel(result.upper)[0] <= most
 
 
 @pytest.mark.parametrize("function", [functions.exp, functions.sqrt, functions.log])

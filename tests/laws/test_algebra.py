@@ -190,10 +190,10 @@ class TestOrder:
         else:
             grid = np.concatenate([np.linspace(-40, 40, 4001), [np.inf], np.linspace(-0.5, 0.5, 2001)])
             assert (
-                f.q_plus > g.q_plus
+                f.mass_at_plus_infinity > g.mass_at_plus_infinity
                 or f.sup_loss > g.sup_loss
                 or (~f).sup_loss > (~g).sup_loss
-                or f.p_minus > g.p_minus
+                or f.mass_at_minus_infinity > g.mass_at_minus_infinity
                 or np.any(f.bounds.delta(grid).upper > g.bounds.delta(grid).lower)
             )
 
@@ -279,7 +279,7 @@ class TestDuality:
         if np.isfinite(upper):
             assert f.bounds.delta(upper).lower <= delta * (1 + 1e-12)
         else:
-            assert f.q_plus >= delta * (1 - 1e-12)  # infinite only if delta < Q(L = inf)
+            assert f.mass_at_plus_infinity >= delta * (1 - 1e-12)  # infinite only if delta < Q(L = inf)
         if np.isfinite(lower):
             assert f.bounds.delta(lower - 1e-9 * (1 + abs(lower))).upper >= delta * (1 - 1e-12)
 
@@ -487,9 +487,9 @@ class TestDistance:
         ratios = [s for s in [*slopes(f), *slopes(g)] if s > 0]
         levy = max(abs(f.hockey_stick(s) - g.hockey_stick(s)) / (1 + s) for s in ratios)
         for metric, truth in (("uniform", uniform), ("levy", levy)):
-            found = f.distance(g, metric=metric)
-            assert Fraction(found.lower) <= truth <= Fraction(found.upper)
-            assert found.width <= 2.3e-16
+            result = f.distance(g, metric=metric)
+            assert Fraction(result.lower) <= truth <= Fraction(result.upper)
+            assert result.width <= 2.3e-16
 
     @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.3, 0.2), (5.0, 1e-6), (1e-9, 0.5)])
     def test_that_of_pairs_is_known_to_rounding(self, epsilon: float, delta: float) -> None:
@@ -498,9 +498,9 @@ class TestDistance:
         with ctx.workprec(200):
             truth = 1 - 2 * (1 - arb(delta)) / (1 + arb(epsilon).exp())
         for metric, share in (("uniform", 1), ("levy", 2)):
-            found = f.distance(to.Identity(), metric=metric)
-            assert arb(found.lower) <= truth / share <= arb(found.upper)
-            assert found.width <= 1e-14
+            result = f.distance(to.Identity(), metric=metric)
+            assert arb(result.lower) <= truth / share <= arb(result.upper)
+            assert result.width <= 1e-14
 
     @pytest.mark.slow
     @few
@@ -543,9 +543,9 @@ class TestEngineAgainstClosedForms:
     @given(pure_dps, st.integers(2, 40), epsilons)
     def test_optimal_composition_is_the_engine(self, f: to.PureDP, n: int, epsilon: float) -> None:
         """KOV: the closed power against n single copies through the seam of the engine."""
-        from tradeoff.composition.planner import Composition
+        from tradeoff.accounting.planner import Composition
 
-        lower, upper = Composition([f.loss_law()], [n], symmetric=True).answer(
+        lower, upper = Composition([f.loss_distribution()], [n], symmetric=True).answer(
             "delta", np.array([epsilon]), None
         )
         known = (f**n).bounds.delta(epsilon)

@@ -153,10 +153,10 @@ def products() -> Iterator[list[to.TradeOff]]:
 @pytest.mark.parametrize("factors", list(products()), ids=["kinds", "digits", "polygons"])
 def test_the_order_of_factors_does_not_matter(factors: list[to.TradeOff]) -> None:
     def product(order: list[to.TradeOff]) -> to.TradeOff:
-        found: to.TradeOff = to.Identity()
+        result: to.TradeOff = to.Identity()
         for f in order:
-            found = found @ f
-        return found
+            result = result @ f
+        return result
 
     one, other = product(factors), product(factors[::-1])
     assert one == other

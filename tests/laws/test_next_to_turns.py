@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.loss.changed import Mixed, Reversed, Thinned
-from tradeoff.loss.gaussian import GaussianLaw
-from tradeoff.loss.law import masses
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.law import masses
+from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 UNITS = [-(10**9), -5000, -300, -64, -20, *range(-9, 1)]
 
@@ -29,31 +29,31 @@ def _digits():
 
 @pytest.mark.parametrize("units", UNITS)
 def test_cells_are_those_of_losses_moved_by_what_is_said(units: int) -> None:
-    law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_law()
+    law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_distribution()
     t = 0.125 + units * np.spacing(0.0625)
     edges = np.array([-60.0, t, 60.0])
     cells, moved = law.cells(edges), float(law.edge_error(edges)[1])
     assert (moved > 1e-13) == (units > -20_000)
-    for under, found in zip("PQ", masses(cells, edges), strict=True):
+    for under, result in zip("PQ", masses(cells, edges), strict=True):
         least, most = (below(mp.mpf(t) + side * moved, under) for side in (-1, 1))
         slack = 2 * float(np.max(cells.slack))
-        assert least * (1 - slack) <= found[0] <= most * (1 + slack)
-        assert (1 - most) * (1 - slack) <= found[1] <= (1 - least) * (1 + slack)
+        assert least * (1 - slack) <= result[0] <= most * (1 + slack)
+        assert (1 - most) * (1 - slack) <= result[1] <= (1 - least) * (1 + slack)
 
 
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("under", ["P", "Q"])
 def test_distribution_functions_hold_the_truth(units: int, under: str) -> None:
     t = 0.125 + units * np.spacing(0.0625)
-    found = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).law.cdf(t, under=under)
-    assert found.lower <= below(mp.mpf(t), under) <= found.upper
+    result = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).law.cdf(t, under=under)
+    assert result.lower <= below(mp.mpf(t), under) <= result.upper
 
 
 def test_laws_made_of_a_law_say_what_it_says() -> None:
-    law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_law()
+    law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_distribution()
     turn = np.array([0.125])
     assert law.edge_error(turn) > 1e-13
     assert np.max(law.edge_error(np.array([-1.0, 0.1, 0.2]))) < 1e-13
-    assert Reversed(law).edge_error(-turn) == law.edge_error(turn)
-    assert Thinned(law, 0.25).edge_error(np.log1p(0.25 * np.expm1(turn))) >= 0.25 * law.edge_error(turn)
-    assert Mixed([(0.5, law), (0.5, GaussianLaw(1.0))]).edge_error(turn) >= law.edge_error(turn)
+    assert ReversedPLD(law).edge_error(-turn) == law.edge_error(turn)
+    assert SubsampledPLD(law, 0.25).edge_error(np.log1p(0.25 * np.expm1(turn))) >= 0.25 * law.edge_error(turn)
+    assert MixturePLD([(0.5, law), (0.5, GaussianLaw(1.0))]).edge_error(turn) >= law.edge_error(turn)

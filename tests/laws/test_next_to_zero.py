@@ -138,6 +138,6 @@ def test_moments_of_finite_losses_that_hold_next_to_nothing():
             question(leak)
     assert to.limits.kl(~leak).lower == math.inf
     apart = to.PiecewiseLinear([0, 1 - Fraction(1, 10**330)], [Fraction(1, 2), 0])
-    found = to.limits.kl(apart)
-    assert found.lower <= math.log(2) + 1e-12
-    assert found.upper == math.inf
+    result = to.limits.kl(apart)
+    assert result.lower <= math.log(2) + 1e-12
+    assert result.upper == math.inf

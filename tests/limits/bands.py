@@ -7,10 +7,10 @@ EPSILON = np.array([-5.0, -0.5, 0.0, 0.5, 1.0, 3.0])
 
 
 def contains(band, curve):
-    exact, found = curve.bounds(ALPHA), band.bounds(ALPHA)
-    assert np.all(found.lower <= exact.upper)
-    assert np.all(found.upper >= exact.lower)
-    exact, found = curve.bounds.delta(EPSILON), band.delta(EPSILON)
-    assert np.all(found.lower <= exact.upper)
-    assert np.all(found.upper >= exact.lower)
+    exact, result = curve.bounds(ALPHA), band.bounds(ALPHA)
+    assert np.all(result.lower <= exact.upper)
+    assert np.all(result.upper >= exact.lower)
+    exact, result = curve.bounds.delta(EPSILON), band.delta(EPSILON)
+    assert np.all(result.lower <= exact.upper)
+    assert np.all(result.upper >= exact.lower)
     return True

@@ -120,11 +120,11 @@ def test_epsilon_has_two_sides_and_knows_where_it_says_nothing():
     curve = to.PureDP(0.01) ** 10_000
     band = to.limits.berry_esseen(curve)
     delta = np.array([1e-6, 0.1, 0.3])
-    found, exact = band.epsilon(delta), curve.bounds.epsilon(delta)
-    assert np.all(found.lower <= exact.upper)
-    assert np.all(found.upper >= exact.lower)
-    assert found.upper[0] == math.inf
-    assert np.all(np.isfinite(found.upper[1:]))
+    result, exact = band.epsilon(delta), curve.bounds.epsilon(delta)
+    assert np.all(result.lower <= exact.upper)
+    assert np.all(result.upper >= exact.lower)
+    assert result.upper[0] == math.inf
+    assert np.all(np.isfinite(result.upper[1:]))
 
 
 def test_the_guarantee_is_a_curve_below_the_composition():
@@ -211,12 +211,12 @@ def test_a_normal_law_keeps_its_delta_at_large_epsilon():
 def test_every_epsilon_has_an_answer(curve):
     """Delta falls from 1 to Q(L = inf), which both ends say to the last digit."""
     epsilon = np.array([-math.inf, -1e5, -701.0, -700.0, 0.0, 700.0, 701.0, 1e5, math.inf])
-    found, exact = to.limits.berry_esseen(curve).delta(epsilon), curve.bounds.delta(epsilon)
-    assert np.all(found.lower <= exact.upper)
-    assert np.all(exact.lower <= found.upper)
-    assert np.all(np.diff(found.upper) <= 1e-12)
-    assert found.lower[0] == 1
-    assert found.width[-1] <= 1e-15 * found.upper[-1]
+    result, exact = to.limits.berry_esseen(curve).delta(epsilon), curve.bounds.delta(epsilon)
+    assert np.all(result.lower <= exact.upper)
+    assert np.all(exact.lower <= result.upper)
+    assert np.all(np.diff(result.upper) <= 1e-12)
+    assert result.lower[0] == 1
+    assert result.width[-1] <= 1e-15 * result.upper[-1]
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_what_is_known_of_a_mass_at_infinity_moves_both_sides(share, mu, epsilon
     band = to.limits.berry_esseen(to.Gaussian(mu) @ to.PiecewiseLinear([0.0, share], [1.0, 0.0]))
     with mp.workdps(50):
         truth = gaussian_delta(mp.mpf(epsilon) + mp.log(mp.mpf(share)), mp.mpf(mu))
-    found, certain = band.delta(epsilon), band.guarantee.bounds.delta(epsilon)
-    assert found.lower <= truth <= min(found.upper, certain.upper)
+    result, certain = band.delta(epsilon), band.guarantee.bounds.delta(epsilon)
+    assert result.lower <= truth <= min(result.upper, certain.upper)
     assert epsilon <= band.epsilon(float(truth) * (1 - 1e-9)).upper
 
 

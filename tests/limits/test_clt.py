@@ -163,8 +163,8 @@ def test_losses_whose_squares_no_float_holds_are_refused(method):
 @pytest.mark.parametrize("mu", [5.0, 8.0])
 def test_rare_and_great_losses_have_moments(method, mu):
     """Nearly all losses of a rare step crowd at log(1 - p), where floats cannot tell them apart."""
-    found = method(to.subsample(to.Gaussian(mu), 0.01) ** 10).delta([0.0, 1.0])
-    values = getattr(found, "upper", found)
+    result = method(to.subsample(to.Gaussian(mu), 0.01) ** 10).delta([0.0, 1.0])
+    values = getattr(result, "upper", result)
     assert 1 >= values[0] >= values[1] >= 0
 
 

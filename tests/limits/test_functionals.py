@@ -89,14 +89,14 @@ def test_closed_forms_enclose_integrals_of_the_slope(curve, truth, at):
 
 @pytest.mark.parametrize("curve", [curve for curve, *_ in CASES], ids=repr)
 def test_quadrature_encloses_the_closed_forms(curve):
-    known, found = moments(curve)[0], of_law(curve.loss_law())
+    known, result = moments(curve)[0], of_law(curve.loss_distribution())
     scale = known.variance.upper
     for name in ("kl", "variance", "third", "kappa3", "cumulant3"):
-        truth, bounds = getattr(known, name), getattr(found, name)
+        truth, bounds = getattr(known, name), getattr(result, name)
         assert bounds.lower <= truth.upper
         assert truth.lower <= bounds.upper
         assert bounds.width <= 1e-5 * (scale**1.5 if name == "cumulant3" else truth.upper)
-    assert found.cumulant4 == pytest.approx(known.cumulant4, rel=1e-5, abs=1e-5 * scale**2)
+    assert result.cumulant4 == pytest.approx(known.cumulant4, rel=1e-5, abs=1e-5 * scale**2)
 
 
 def test_kl_of_pure_dp_is_eps_tanh():
@@ -200,9 +200,9 @@ def test_masses_that_are_no_floats_count(share, epsilon):
 def test_a_rare_sample_of_losses_beyond_floats_counts(p, epsilon):
     """Sampled losses are moderate, but masses under P at their ends are no floats: kl was below 1e-286."""
     mixed = to.mixture({to.Gaussian(1e-140): 1 - 1e-9, BoundedRange(epsilon): 1e-9})
-    found = to.limits.kl(to.subsample(mixed, p))
+    result = to.limits.kl(to.subsample(mixed, p))
     truth = mp.mpf(1e-9) * mp.mpf(p)  # -E log(1 - p + p e^L), and p e^L is nothing where P has mass
-    assert found.lower <= truth <= found.upper <= truth * (1 + 1e-8)
+    assert result.lower <= truth <= result.upper <= truth * (1 + 1e-8)
 
 
 def test_losses_without_floats_are_refused():
@@ -220,8 +220,8 @@ def test_extremes(value):
 @pytest.mark.parametrize("e", [800.0, 1e4])
 def test_moments_of_laplace_where_one_atom_is_nothing(e):
     """L + eps is 0 or twice an exponential variable, by even odds: moments 1, 4, 24 and 192."""
-    found = moments(to.Laplace(e))[0]
-    assert found.kl.lower <= mp.mpf(e) - 1 <= found.kl.upper
-    assert found.variance.lower <= 3 <= found.variance.upper
-    assert abs(found.cumulant3.mid) == pytest.approx(14, rel=1e-15)
-    assert found.cumulant4 == pytest.approx(117 - 3 * 3**2, rel=1e-15)
+    result = moments(to.Laplace(e))[0]
+    assert result.kl.lower <= mp.mpf(e) - 1 <= result.kl.upper
+    assert result.variance.lower <= 3 <= result.variance.upper
+    assert abs(result.cumulant3.mid) == pytest.approx(14, rel=1e-15)
+    assert result.cumulant4 == pytest.approx(117 - 3 * 3**2, rel=1e-15)

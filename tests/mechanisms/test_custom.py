@@ -82,8 +82,8 @@ def test_float_curves_survive_a_plan_file_to_the_last_bit(curve):
 
 def test_masses_near_1_keep_their_digits():
     curve = to.PiecewiseLinear.of_wholes(*([0, 2**1074 - 3, 2**1074], [2**1074, 1, 0]))
-    found = to.spec.loads(to.spec.dumps(to.spec.PlanFile("t", plan(m.Custom(curve)))))
-    assert found.plan == plan(m.Custom(curve))
+    result = to.spec.loads(to.spec.dumps(to.spec.PlanFile("t", plan(m.Custom(curve)))))
+    assert result.plan == plan(m.Custom(curve))
 
 
 def test_a_curve_is_read_from_a_file_beside_the_plan(tmp_path):
@@ -96,8 +96,8 @@ def test_a_curve_is_read_from_a_file_beside_the_plan(tmp_path):
 
 def test_any_curve_with_a_form_is_one():
     mixed = to.subsample(to.Gaussian(1.0), 0.01) ** 3
-    found = to.spec.loads(to.spec.dumps(to.spec.PlanFile("t", plan(m.Custom(mixed)))))
-    assert found.plan == plan(m.Custom(mixed))
+    result = to.spec.loads(to.spec.dumps(to.spec.PlanFile("t", plan(m.Custom(mixed)))))
+    assert result.plan == plan(m.Custom(mixed))
 
 
 LINE = {"kind": "piecewise-linear", "alpha": [0.0, 1.0], "beta": [1.0, 0.0]}

@@ -52,8 +52,8 @@ def test_a_file_that_names_a_mechanism_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     to.save(to.Plan({m.Gaussian(1): 5, m.Laplace(1): 1}), path)
     joined = json.loads(path.read_text())
-    found = joined["tradeoff"]
-    found["runs"][1][0] = found["runs"][0][0]
+    result = joined["tradeoff"]
+    result["runs"][1][0] = result["runs"][0][0]
     path.write_text(json.dumps(joined))
     with pytest.raises(DomainError, match="must not repeat a mechanism; add the counts"):
         to.load(path)
@@ -65,9 +65,9 @@ def test_operands_with_one_inverse_keep_their_weights() -> None:
     alpha = sympy.Symbol("alpha")
     one, two = (to.Symbolic(expr, alpha) for expr in ((1 - alpha) ** 2, 1 - 2 * alpha + alpha**2))
     mixed, truth = to.mixture({one: 0.5, two: 0.5}), math.exp(-0.5) / 4
-    found = (~mixed).bounds.delta(0.5)
-    assert found.lower <= truth * (1 + 1e-12)
-    assert found.upper >= truth * (1 - 1e-12)
+    result = (~mixed).bounds.delta(0.5)
+    assert result.lower <= truth * (1 + 1e-12)
+    assert result.upper >= truth * (1 - 1e-12)
     assert mixed.symmetrise(assume="either-order").bounds.delta(0.5).upper >= truth * (1 - 1e-12)
 
 

@@ -15,7 +15,7 @@ import tradeoff as to
 from tradeoff import mechanisms as m
 from tradeoff.curves.hooks import NOT_EXACT
 from tradeoff.families.zero_concentrated import ZeroConcentrated
-from tradeoff.report.answers import ask, csv, latex
+from tradeoff.report.answers import answer_query, csv, latex
 from tradeoff.report.compare import compare
 
 LOSSES = (-0.3, 0.1, 0.8)
@@ -405,23 +405,23 @@ def test_a_file_keeps_that_a_curve_is_not_exact(tmp_path):
 
 def test_answers_of_a_bound_are_labelled():
     curve = to.Plan({m.ExponentialMechanism(0.1): 1}).guarantee()
-    answers = ask(curve, delta=[1e-5])
+    answers = answer_query(curve, delta=[1e-5])
     assert answers.as_json()["exact"] is False
     assert NOT_EXACT in repr(answers)
     assert NOT_EXACT in latex(answers, (), exact=answers.exact)
     assert csv(answers, (), exact=answers.exact).splitlines()[1].endswith(",False")
     assert NOT_EXACT in repr(curve.gdp())
-    exact = ask(to.Gaussian(1), delta=[1e-5])
+    exact = answer_query(to.Gaussian(1), delta=[1e-5])
     assert exact.as_json()["exact"] is True
     assert NOT_EXACT not in repr(exact)
 
 
 def test_a_comparison_with_a_bound_accuses_no_method():
     bound = m.Subsampled(m.Gaussian(1), 0.5).curve()
-    found = compare(bound, {"half": to.Gaussian(0.1)})
-    assert NOT_EXACT in repr(found)
-    assert "bound used, at least" in repr(found)
-    assert not found["half"].under_reports
+    result = compare(bound, {"half": to.Gaussian(0.1)})
+    assert NOT_EXACT in repr(result)
+    assert "bound used, at least" in repr(result)
+    assert not result["half"].under_reports
     assert compare(to.Gaussian(1), {"half": to.Gaussian(0.1)})["half"].under_reports
 
 
@@ -430,14 +430,14 @@ def test_a_comparison_with_a_bound_accuses_no_method():
 )
 def test_from_zcdp_is_no_looser_than_the_route_by_the_best_order(rho, delta):
     curve = to.conversions.from_zcdp(rho)
-    found = curve.bounds.epsilon(delta)
+    result = curve.bounds.epsilon(delta)
     assert not curve.exact
-    assert found.upper <= to.baselines.zcdp_route(rho, delta).epsilon
+    assert result.upper <= to.baselines.zcdp_route(rho, delta).epsilon
     order = LONG.findroot(
-        lambda a: a * rho - found.upper + (a - 1) * rho + log((a - 1) / a), 1 + sqrt(-log(delta) / rho)
+        lambda a: a * rho - result.upper + (a - 1) * rho + log((a - 1) / a), 1 + sqrt(-log(delta) / rho)
     )
     least = order * rho + log(1 - 1 / order) - (log(mpf(delta)) + log(order)) / (order - 1)
-    assert abs(found.upper - least) < 1e-9 * least  # Canonne, Kamath, Steinke 2020, Proposition 12
+    assert abs(result.upper - least) < 1e-9 * least  # Canonne, Kamath, Steinke 2020, Proposition 12
 
 
 def test_the_curve_of_every_order_is_a_closed_form():

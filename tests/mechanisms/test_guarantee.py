@@ -11,7 +11,7 @@ from mpmath import mp
 import tradeoff as to
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError, KindError
-from tradeoff.report.answers import ask
+from tradeoff.report.answers import answer_query
 from tradeoff.report.methods import claim_of
 from tradeoff.report.plot import claims_of
 
@@ -64,13 +64,13 @@ def test_guarantee_of_a_sampled_step_is_the_envelope_of_both_orders(alpha, round
 @pytest.mark.parametrize("mechanism", SAMPLED, ids=lambda each: f"{each.kind}-{each.adjacency}-{each.order}")
 @pytest.mark.parametrize("n", [1, 2])
 def test_guarantee_is_symmetric_and_below_both_orders(mechanism, n):
-    found = mechanism.guarantee(n)
+    result = mechanism.guarantee(n)
     plan = to.Plan({mechanism: n}, mechanism.adjacency or "add-remove")
-    assert found == plan.guarantee()
-    assert found.symmetric
-    assert "one order" not in repr(found)
+    assert result == plan.guarantee()
+    assert result.symmetric
+    assert "one order" not in repr(result)
     for order in (mechanism.curve(), ~mechanism.curve()) if n == 1 else ():
-        assert (found.bounds.delta(LOSSES).upper >= order.bounds.delta(LOSSES).lower).all()
+        assert (result.bounds.delta(LOSSES).upper >= order.bounds.delta(LOSSES).lower).all()
 
 
 def test_every_sampled_kind_has_its_guarantee_tested():
@@ -122,22 +122,22 @@ def test_one_order_is_stated_with_every_number_of_a_curve_that_is_not_symmetric(
     shown = [
         repr(curve),
         repr(curve.explain(epsilon=0.5)),
-        repr(ask(curve, epsilon=[0.5])),
+        repr(answer_query(curve, epsilon=[0.5])),
         claim_of("f", curve).name,
         claim_of("", curve).name,
         curve._repr_latex_(),
     ]
     assert [("one order" in text) for text in shown] == [one] * len(shown)
-    assert ask(curve, epsilon=[0.5]).as_json().get("one_order", False) == one
+    assert answer_query(curve, epsilon=[0.5]).as_json().get("one_order", False) == one
     assert repr(curve).count("one order") == one
 
 
 def test_comparison_states_one_order():
     for curve in (HALF.curve(), HALF.guarantee()):
-        found = to.compare(curve, {"G": HALF.curve()}, delta=[], epsilon=[0.5], alpha=[])
-        assert ("one order of the pair" in repr(found)) == (not curve.symmetric)
-        assert ("order" in found.numbers().columns) == (not curve.symmetric)
-        assert found["G"].claim.name == "G (one order)"
+        result = to.compare(curve, {"G": HALF.curve()}, delta=[], epsilon=[0.5], alpha=[])
+        assert ("one order of the pair" in repr(result)) == (not curve.symmetric)
+        assert ("order" in result.numbers().columns) == (not curve.symmetric)
+        assert result["G"].claim.name == "G (one order)"
 
 
 def test_legend_states_one_order_behind_a_name_that_is_cut():
@@ -172,11 +172,11 @@ def test_balls_in_bins_is_the_loss_of_one_bin_for_all_epochs():
         each = np.trapezoid(gained, dx=0.02, axis=1)
         return each.mean(), 5 * each.std() / np.sqrt(len(each))
 
-    found = m.BallsInBins(noise_multiplier=1, bins=bins, epochs=5).guarantee().epsilon(1e-5)
-    assert found == pytest.approx(6.881, abs=5e-4)
-    at_most, error = delta(found)
+    result = m.BallsInBins(noise_multiplier=1, bins=bins, epochs=5).guarantee().epsilon(1e-5)
+    assert result == pytest.approx(6.881, abs=5e-4)
+    at_most, error = delta(result)
     assert at_most - error <= 1e-5
-    above, error = delta(found * 0.998)
+    above, error = delta(result * 0.998)
     assert above - error > 1e-5
     assert m.RandomAllocation(1, steps=bins).guarantee(5).epsilon(1e-5) == pytest.approx(1.206, abs=5e-4)
 

@@ -216,9 +216,9 @@ def test_a_mechanism_is_no_curve(use):
 def test_ratios_are_rounded_up_by_at_most_one_step(above, below):
     from fractions import Fraction
 
-    found = ratio(above, below)
-    assert Fraction(found) * Fraction(below) >= Fraction(above)
-    assert found <= math.nextafter(above / below, math.inf)
+    result = ratio(above, below)
+    assert Fraction(result) * Fraction(below) >= Fraction(above)
+    assert result <= math.nextafter(above / below, math.inf)
 
 
 LITTLE = Fraction(1, 10**30)

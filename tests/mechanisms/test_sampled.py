@@ -34,11 +34,11 @@ def profile(null, alternative, sigma):
 
 def law_of(batches, values):
     """Return {sum: weight} of a list of (weight, indices)."""
-    found = {}
+    result = {}
     for weight, chosen in batches:
         total = sum(values[i] for i in chosen)
-        found[total] = found.get(total, 0) + weight
-    return found
+        result[total] = result.get(total, 0) + weight
+    return result
 
 
 def poisson(n, q):
@@ -67,11 +67,11 @@ VALUES = (-1.0, 0.0, 1.0)
 
 def worst(batches, changed, sigma=SIGMA):
     """Return the largest profile over all data sets, of the batches without and with the change."""
-    found = np.zeros(len(EPSILON))
+    result = np.zeros(len(EPSILON))
     for before, after in changed:
         null, alternative = (law_of(batches(len(values)), values) for values in (before, after))
-        found = np.maximum(found, profile(null, alternative, sigma))
-    return found
+        result = np.maximum(result, profile(null, alternative, sigma))
+    return result
 
 
 def replaced(n):
@@ -104,16 +104,16 @@ def test_no_data_set_is_worse_than_poisson_samples_of_added_records(turned):
 def test_no_data_set_is_worse_than_groups_of_added_records(turned):
     pairs = [(b, a) if turned else (a, b) for a, b in added(4, group=2)]
     curve = m.SubsampledGaussian(SIGMA, 0.25, group_size=2).curve()
-    found = worst(lambda n: poisson(n, Q), pairs)
-    at_most(found, ~curve if turned else curve, exact=True)
+    result = worst(lambda n: poisson(n, Q), pairs)
+    at_most(result, ~curve if turned else curve, exact=True)
     loose = m.Subsampled(m.Gaussian(SIGMA), 0.25, group_size=2).curve()
-    at_most(found, ~loose if turned else loose, exact=False)
+    at_most(result, ~loose if turned else loose, exact=False)
 
 
 def test_no_data_set_is_worse_than_poisson_samples_of_replaced_records():
-    found = worst(lambda n: poisson(n, Q), replaced(3))
-    at_most(found, m.SubsampledGaussian(SIGMA, 0.25, adjacency="replace-one").curve(), exact=True)
-    at_most(found, m.Subsampled(m.Gaussian(SIGMA / 2), 0.25, adjacency="replace-one").curve(), exact=False)
+    result = worst(lambda n: poisson(n, Q), replaced(3))
+    at_most(result, m.SubsampledGaussian(SIGMA, 0.25, adjacency="replace-one").curve(), exact=True)
+    at_most(result, m.Subsampled(m.Gaussian(SIGMA / 2), 0.25, adjacency="replace-one").curve(), exact=False)
 
 
 @pytest.mark.slow
@@ -140,8 +140,8 @@ def test_one_draw_is_a_sample_of_size_one():
 def test_no_data_set_is_worse_than_capped_batches(turned):
     pairs = [(b, a) if turned else (a, b) for a, b in added(4)]
     curve = m.TruncatedSubsampledGaussian(SIGMA, 0.25, batch_size=1, dataset_size=4).curve()
-    found = worst(lambda n: cut(n, Q, 1), pairs)
-    at_most(found, ~curve if turned else curve, exact=False)
+    result = worst(lambda n: cut(n, Q, 1), pairs)
+    at_most(result, ~curve if turned else curve, exact=False)
 
 
 def test_no_data_set_is_worse_than_capped_batches_of_replaced_records():
@@ -175,12 +175,12 @@ def test_vectors_on_a_line_are_the_worst(ends, q, sigma):
 @settings(max_examples=30)
 @given(st.integers(1, 30), st.floats(1e-6, 1, exclude_min=True))
 def test_hits_are_rounded_towards_more(draws, chance):
-    found, p = hits(draws, chance), Fraction(chance)
+    result, p = hits(draws, chance), Fraction(chance)
     true = [math.comb(draws, j) * p**j * (1 - p) ** (draws - j) for j in range(draws + 1)]
-    total = sum(map(Fraction, found.weights.values()))
+    total = sum(map(Fraction, result.weights.values()))
     for j in range(draws + 1):
-        tail = sum(Fraction(w) for k, w in found.weights.items() if k >= j) / total
-        assert sum(true[j:]) <= tail + Fraction(found.beyond)
+        tail = sum(Fraction(w) for k, w in result.weights.items() if k >= j) / total
+        assert sum(true[j:]) <= tail + Fraction(result.beyond)
         assert tail <= sum(true[j:]) * (1 + Fraction(1, 10**12)) + Fraction(1, 10**29)
 
 
@@ -190,15 +190,15 @@ def test_capped_batches_by_fractions(records, chance, most):
     p, n = Fraction(chance), records - 1
     chances = [math.comb(n, r) * p**r * (1 - p) ** (n - r) for r in range(n + 1)]
     full = sum(chances[most:])
-    found = capped(records, chance, most)
+    result = capped(records, chance, most)
     if not full or full == 1:
-        assert found.odds in (0, math.inf)
+        assert result.odds in (0, math.inf)
     else:
         odds = full / (1 - full)
-        assert found.odds == (pytest.approx(float(odds), rel=1e-15) if odds < 10**308 else math.inf)
+        assert result.odds == (pytest.approx(float(odds), rel=1e-15) if odds < 10**308 else math.inf)
     if full:
         rate = sum(c * p * most / (r + 1) for r, c in enumerate(chances) if r >= most) / full
-        assert rate <= found.rate <= rate * (1 + Fraction(1, 10**15))
+        assert rate <= result.rate <= rate * (1 + Fraction(1, 10**15))
 
 
 def test_what_never_happens_changes_nothing():
@@ -343,8 +343,8 @@ records = 1000
 
 
 def test_plan_files_hold_words_and_mechanisms():
-    found = to.spec.loads(FILE)
-    assert found.plan == to.Plan(
+    result = to.spec.loads(FILE)
+    assert result.plan == to.Plan(
         {
             m.SubsampledGaussian(2, 0.01, adjacency="replace-one", group_size=2): 1,
             m.Subsampled(m.Laplace(3), 0.01, "without-replacement"): 10,
@@ -352,7 +352,7 @@ def test_plan_files_hold_words_and_mechanisms():
         },
         adjacency="replace-one",
     )
-    assert to.spec.loads(to.spec.dumps(found)) == found
+    assert to.spec.loads(to.spec.dumps(result)) == result
 
 
 @pytest.mark.parametrize(
@@ -400,9 +400,9 @@ def two_steps(mu, epsilon):
 def test_one_of_two_steps(mu):
     curve = m.RandomAllocation(1 / mu, 2).curve()
     for epsilon in (-0.5, 0.0, 0.5, 2.0):
-        truth, found = two_steps(mu, epsilon), curve.delta(epsilon)
-        assert truth <= found * (1 + 1e-9)
-        assert found <= truth * (1 + 2e-2)  # 3e-5 at the body, less far in the tail
+        truth, result = two_steps(mu, epsilon), curve.delta(epsilon)
+        assert truth <= result * (1 + 1e-9)
+        assert result <= truth * (1 + 2e-2)  # 3e-5 at the body, less far in the tail
 
 
 def test_allocation_by_chance():

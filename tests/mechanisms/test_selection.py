@@ -194,8 +194,8 @@ def test_the_best_of_many_noisy_runs(shape, gamma, turned):
 
         def law(centre):
             below = [mp.mpf(0), *(mp.ncdf(t - centre) for t in (-2, -1, 0, 0.5, 1, 2, 3)), mp.mpf(1)]
-            found = [generating(x) for x in below]
-            return [found[0], *(b - a for a, b in itertools.pairwise(found))]  # no run at all stands first
+            result = [generating(x) for x in below]
+            return [result[0], *(b - a for a, b in itertools.pairwise(result))]  # no run at all stands first
 
         p, q = law(0), law(-0.5 if turned else 0.5)
     curve = m.BestOfRuns(m.Gaussian(2), mean=float(mean), shape=shape).curve()

@@ -75,19 +75,19 @@ def test_the_last_iterate_of_quadratic_losses(c, steps):
         each = mp.mpf(c)
         apart, variance = (sum(b**j for j in range(steps)) for b in (each, each**2))
         mu = apart / mp.sqrt(variance) / 3
-    found = m.LastIterate(3, steps, contraction=c).curve().mu
-    assert mu <= found <= mu * (1 + mp.mpf("1e-12"))
+    result = m.LastIterate(3, steps, contraction=c).curve().mu
+    assert mu <= result <= mu * (1 + mp.mpf("1e-12"))
 
 
 @pytest.mark.parametrize("diameter", [0.5, 3.0, 40.0, 1000.0])
 def test_the_last_iterate_in_a_bounded_set(diameter):
     # For convex losses: mu^2 = 3 diameter + ceil(diameter) at most, and no less than 4 diameter allows.
-    found = m.LastIterate(1, 10**6, diameter=diameter).curve().mu
-    assert found**2 <= (3 * diameter + math.ceil(diameter)) * (1 + 1e-12)
-    assert found**2 >= 4 * diameter
+    result = m.LastIterate(1, 10**6, diameter=diameter).curve().mu
+    assert result**2 <= (3 * diameter + math.ceil(diameter)) * (1 + 1e-12)
+    assert result**2 >= 4 * diameter
     assert m.LastIterate(1, 10, diameter=1000).curve().mu == pytest.approx(math.sqrt(10))
     both = m.LastIterate(1, 10**6, contraction=0.9, diameter=diameter).curve().mu
-    assert both <= min(found, m.LastIterate(1, 10**6, contraction=0.9).curve().mu) * (1 + 1e-12)
+    assert both <= min(result, m.LastIterate(1, 10**6, contraction=0.9).curve().mu) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("diameter", [0.3, 2.0, 9.0])
@@ -104,8 +104,8 @@ def test_every_number_of_last_steps_gives_a_bound(c, diameter):
             assert abs(sum(w * scale * w for w in weights) - shift) < 1e-20
             values.append(mp.sqrt(sum((scale * w) ** 2 for w in weights)))
         free = mp.sqrt((1 - each**60) * (1 + each) / ((1 + each**60) * (1 - each)))
-    found = m.LastIterate(1, 60, contraction=c, diameter=diameter).curve().mu
-    assert min([*values, free]) <= found <= min([*values, free]) * (1 + mp.mpf("1e-12"))
+    result = m.LastIterate(1, 60, contraction=c, diameter=diameter).curve().mu
+    assert min([*values, free]) <= result <= min([*values, free]) * (1 + mp.mpf("1e-12"))
 
 
 def test_extremes_of_normal_noise():
@@ -368,7 +368,7 @@ def test_binomial_noise(coins, shift):
 
 @pytest.mark.parametrize(("coins", "shift"), [(2**16, 3), (999, 400)])
 def test_losses_of_binomial_noise_are_where_they_are_said_to_be(coins, shift):
-    law = m.BinomialNoise(coins, shift).curve().loss_law()
+    law = m.BinomialNoise(coins, shift).curve().loss_distribution()
     for x in (0, 1, 7, 100, len(law.loss) // 2, -50, -2, -1):
         k = range(shift, coins + 1)[x]
         with mp.workdps(40):
@@ -571,8 +571,8 @@ def test_subsets_of_great_losses_leak_no_more_than_they_do():
 
 
 def test_replacing_a_record_does_not_overflow():
-    found = m.SubsampledLaplace(1e308, 0.1, 1e308, adjacency="replace-one").curve()
-    assert found == m.SubsampledLaplace(1, 0.1, 1, adjacency="replace-one").curve()
+    result = m.SubsampledLaplace(1e308, 0.1, 1e308, adjacency="replace-one").curve()
+    assert result == m.SubsampledLaplace(1, 0.1, 1, adjacency="replace-one").curve()
 
 
 @pytest.mark.parametrize("values", [{0, 5}, {0: 1, 5: 2}, frozenset({1})])

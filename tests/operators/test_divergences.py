@@ -282,10 +282,10 @@ def test_divergences_of_a_gaussian():
 @given(factors)
 def test_a_function_follows_the_order_of_curves(f):
     """Vincze and Le Cam's divergence, int (p - q)^2/(p + q), lies between the squared distances."""
-    found = f.bounds.divergence(lambda t: (t - 1) ** 2 / (t + 1) if t < 1e9 else t - 3)
+    result = f.bounds.divergence(lambda t: (t - 1) ** 2 / (t + 1) if t < 1e9 else t - 3)
     hellinger = f.bounds.divergence("hellinger")
-    assert found.lower <= 4 * hellinger.upper * (1 + 1e-9) + 1e-12
-    assert found.upper >= 2 * hellinger.lower * (1 - 1e-9) - 1e-12
+    assert result.lower <= 4 * hellinger.upper * (1 + 1e-9) + 1e-12
+    assert result.upper >= 2 * hellinger.lower * (1 - 1e-9) - 1e-12
 
 
 @pytest.mark.parametrize(
@@ -307,8 +307,8 @@ def test_what_is_no_divergence(function, told):
 
 
 def test_infinite_at_zero():
-    found = to.PureDP(1.0).bounds.divergence(lambda t: -math.log(t) if t else math.inf)
-    assert to.PureDP(1.0).renyi(1) in found
+    result = to.PureDP(1.0).bounds.divergence(lambda t: -math.log(t) if t else math.inf)
+    assert to.PureDP(1.0).renyi(1) in result
     assert to.PiecewiseLinear([0, 1], [0.5, 0]).divergence(lambda t: 1 / t) == math.inf
 
 
@@ -330,16 +330,16 @@ def test_orders_beyond_floats_are_answered_in_silence() -> None:
     """Of atoms at losses of 1e100 no float holds e^((1 - a) L): nothing is said of them, and no warning."""
     f = to.mixture({to.LocationShift(gumbel_r(), 1.0): 0.5, DiscreteLaplaceCurve(1e-100, 1): 0.5})
     for order in (0.5, 2.0, 8.0):
-        found = f.bounds.renyi(order)
-        assert 0 <= found.lower <= found.upper
+        result = f.bounds.renyi(order)
+        assert 0 <= result.lower <= result.upper
     with pytest.raises(PrecisionError, match="no floats"):
         to.limits.kappa2(f)
 
 
 @pytest.mark.parametrize("order", [pytest.param(1e-6, marks=pytest.mark.slow), 1, 2, math.inf])
 def test_losses_of_which_floats_hold_no_mass_say_so_in_silence(order: float) -> None:
-    found = (to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(order)
-    assert found.upper == math.inf
+    result = (to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(order)
+    assert result.upper == math.inf
 
 
 def of_gumbels(order: mpmath.mpf, *, reverse: bool) -> mpmath.mpf:
@@ -358,7 +358,7 @@ def of_gumbels(order: mpmath.mpf, *, reverse: bool) -> mpmath.mpf:
 def test_losses_that_e_to_them_is_no_float_for_count(other, loss, variance, order, share):
     """Masses of such losses are no floats either: upper bounds fell below lower ones."""
     f = to.mixture({to.LocationShift(gumbel_r(), 1.0): 1 - share, other: share})
-    found = f.bounds.renyi(order)
+    result = f.bounds.renyi(order)
     with mpmath.workdps(60):
         a, w = mpmath.mpf(order), mpmath.mpf(share)
         far = mpmath.exp((a - 1) * (loss + (a - 1) * mpmath.mpf(variance) / 2))
@@ -366,10 +366,10 @@ def test_losses_that_e_to_them_is_no_float_for_count(other, loss, variance, orde
         each = [
             mpmath.log((1 - w) * of_gumbels(a, reverse=side) + w * far) / (a - 1) for side in (False, True)
         ]
-    assert found.lower <= found.upper
-    assert any(found.lower <= truth <= found.upper for truth in each)
+    assert result.lower <= result.upper
+    assert any(result.lower <= truth <= result.upper for truth in each)
 
 
 def test_a_thinned_loss_that_e_to_it_is_no_float_counts():
-    found = to.limits.kl(to.subsample(to.PureDP(720), 0.5))
-    assert found.lower <= math.log(2) <= found.upper  # was 0.193
+    result = to.limits.kl(to.subsample(to.PureDP(720), 0.5))
+    assert result.lower <= math.log(2) <= result.upper  # was 0.193

@@ -134,7 +134,7 @@ def test_distribution_functions_anywhere(curve: to.TradeOff, under: str) -> None
     low, high = law.cdf([-np.inf, -1000.0, -0.3, 0.0, 0.3, 1000.0, np.inf], under=under)
     assert np.all(low <= high)
     assert low[-1] == high[-1] == 1
-    assert low[0] <= (curve.p_minus if under == "P" else 0.0) <= high[0]
+    assert low[0] <= (curve.mass_at_minus_infinity if under == "P" else 0.0) <= high[0]
     assert law.cdf(np.zeros((2, 3)), under=under).lower.shape == (2, 3)
     assert law.cdf([], under=under).upper.shape == (0,)
     with pytest.raises(DomainError, match="NaN"):
@@ -256,8 +256,8 @@ def test_groups_of_float_curves_hold_the_exact_ones(
 ) -> None:
     exact = to.maximum(f := to.PiecewiseLinear(*points), f.inverse())
     near = exact.floats()  # of other vertices than the exact one, where floats do not hold them
-    found = near.group(k).bounds(alpha)
-    assert found.lower <= near.rational().group(k).at(Fraction(alpha)) <= found.upper
+    result = near.group(k).bounds(alpha)
+    assert result.lower <= near.rational().group(k).at(Fraction(alpha)) <= result.upper
 
 
 @pytest.mark.slow
@@ -265,10 +265,10 @@ def test_whole_curves_answer_for_groups_and_maxima_of_compositions() -> None:
     """delta from whole curves, against beta at many alphas: f falls, so each cell is known from its ends."""
     f, alpha = to.Laplace(0.5) ** 3 @ to.Gaussian(0.5), np.linspace(0.0, 0.3, 61)
     for g in (f.group(2), to.maximum(f, to.Gaussian(1.3))):
-        found, beta = g.bounds.delta(1.0), g.bounds(alpha)
-        assert found.upper >= np.max(1 - beta.upper - np.e * alpha)
-        assert found.lower <= np.max(1 - beta.lower[1:] - np.e * alpha[:-1])
-        assert found.width < 1e-2 * found.upper
+        result, beta = g.bounds.delta(1.0), g.bounds(alpha)
+        assert result.upper >= np.max(1 - beta.upper - np.e * alpha)
+        assert result.lower <= np.max(1 - beta.lower[1:] - np.e * alpha[:-1])
+        assert result.width < 1e-2 * result.upper
 
 
 def test_operators_on_products_compose() -> None:
@@ -287,7 +287,7 @@ def test_operators_on_products_compose() -> None:
         assert wide.width < 1e-2
     leaking = to.subsample(to.approximate_dp(0.1, 1e-3), 0.1) ** 5
     lost = 1 - (1 - 1e-4) ** 5
-    assert leaking.q_plus == pytest.approx(lost)
+    assert leaking.mass_at_plus_infinity == pytest.approx(lost)
     assert leaking.bounds.delta(0.06).width < 1e-12
     assert leaking.delta(1.0) == pytest.approx(lost)
 
@@ -326,5 +326,5 @@ def test_orders_that_alternate_take_no_longer() -> None:
     curve: to.TradeOff = to.PureDP(1.0)
     for _ in range(14):
         curve = ~to.subsample(curve, 0.9)
-    found = curve.bounds.delta(0.1)
-    assert 0 < found.lower <= found.upper <= found.lower * (1 + 1e-9)
+    result = curve.bounds.delta(0.1)
+    assert 0 < result.lower <= result.upper <= result.lower * (1 + 1e-9)

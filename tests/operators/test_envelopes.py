@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.composition.contour import engine as contour
-from tradeoff.composition.lattice.engine import LatticeEngine
+from tradeoff.accounting.contour import engine as contour
+from tradeoff.accounting.lattice.engine import LatticeEngine
 from tradeoff.errors import PrecisionError
 
 LOSSES = np.array([-3.0, 0.0, 0.7, 1.5, 3.0, 4.5, 6.0, 8.5, 12.0, 17.0, 30.0])
@@ -29,18 +29,18 @@ LOSSES = np.array([-3.0, 0.0, 0.7, 1.5, 3.0, 4.5, 6.0, 8.5, 12.0, 17.0, 30.0])
 )
 def test_the_profile_is_the_larger_one(order):
     envelope = order.symmetrise(assume="either-order")
-    found, orders = envelope.bounds.delta(LOSSES), [f.bounds.delta(LOSSES) for f in (order, ~order)]
-    assert np.all(found.lower <= np.maximum(*(each.upper for each in orders)))
-    assert np.all(np.maximum(*(each.lower for each in orders)) <= found.upper)
-    for each, low, high in zip(LOSSES, *found, strict=True):
+    result, orders = envelope.bounds.delta(LOSSES), [f.bounds.delta(LOSSES) for f in (order, ~order)]
+    assert np.all(result.lower <= np.maximum(*(each.upper for each in orders)))
+    assert np.all(np.maximum(*(each.lower for each in orders)) <= result.upper)
+    for each, low, high in zip(LOSSES, *result, strict=True):
         assert tuple(envelope.bounds.delta(float(each))) == (low, high)
 
 
 def test_an_order_below_the_other_is_not_asked():
     order = to.subsample(to.Gaussian(1), 0.01) ** 1000
-    told = order.symmetrise(assume="either-order").explain(delta=1e-5)
-    assert len(told.steps) == 1
-    assert told.bounds == order.bounds.epsilon(1e-5)
+    given = order.symmetrise(assume="either-order").explain(delta=1e-5)
+    assert len(given.steps) == 1
+    assert given.bounds == order.bounds.epsilon(1e-5)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_epsilon_of_a_mixture_is_a_root_of_its_profile():
 def test_the_other_order_of_a_sampled_minimum_is_its_inverse(alpha, rate):
     """Of f^-1(alpha) = t: f is no more than alpha at t, and no less before it."""
     order = to.subsample(to.minimum(to.PureDP(0.3), to.Gaussian(0.5)), rate)
-    found = (~order).bounds(alpha)
-    assert found.width <= 1e-10
-    assert order.bounds(found.upper).lower <= alpha
-    assert order.bounds(found.lower).upper >= alpha
+    result = (~order).bounds(alpha)
+    assert result.width <= 1e-10
+    assert order.bounds(result.upper).lower <= alpha
+    assert order.bounds(result.lower).upper >= alpha
 
 
 def test_order_that_does_not_decide_is_not_refined_to_the_tolerance():

@@ -133,11 +133,11 @@ def shifted(t: float) -> mpf:
 def test_quantiles_of_a_product_among_losses_below_0(level):
     """There delta is near 1, and its slope says nothing: the other order tells it."""
     law = (to.Gaussian(9.0) @ to.PureDP(0.1)).law
-    found = law.quantile(level)
+    result = law.quantile(level)
     with mp.workdps(40):
-        assert shifted(found - 3e-3) <= mpf(level) * (1 + mpf("1e-3"))
-        assert shifted(found + 3e-3) >= mpf(level) * (1 - mpf("1e-3"))
-        for t in (found, -100.0, 5.0):
+        assert shifted(result - 3e-3) <= mpf(level) * (1 + mpf("1e-3"))
+        assert shifted(result + 3e-3) >= mpf(level) * (1 - mpf("1e-3"))
+        for t in (result, -100.0, 5.0):
             low, high = law.cdf(t)
             assert low <= shifted(t) <= high
             assert high - low <= 2e-3 * high
@@ -204,9 +204,9 @@ def test_next_to_no_mass_lies_below_a_narrow_law(curve, t):
 @pytest.mark.parametrize("level", [1e-3, 1e-6, 0.1])
 def test_quantiles_of_a_narrow_law_lie_in_it(level):
     """L = log(1 - p + p e^(mu z - mu^2/2)) of a sampled Gaussian, which ends at log(1 - p)."""
-    found = to.subsample(to.Gaussian(1), 0.01).law.quantile(level)
+    result = to.subsample(to.Gaussian(1), 0.01).law.quantile(level)
     z = normal_quantile(level) if level < 0.5 else 0.0
-    assert found == pytest.approx(math.log1p(0.01 * math.expm1(z - 0.5)), rel=1e-6)
+    assert result == pytest.approx(math.log1p(0.01 * math.expm1(z - 0.5)), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -258,8 +258,8 @@ def test_beta_of_a_sampled_product_takes_a_tolerance(turn):
     f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
     g = ~f if turn else f
     close = g.bounds(0.05, tol=1e-9)
-    found = g.bounds([0.05, 0.5], tol=1e-6)
-    assert found.lower[0] <= close.lower <= close.upper <= found.upper[0]
-    assert tuple(g.bounds(0.05, tol=1e-6)) == (found.lower[0], found.upper[0])
+    result = g.bounds([0.05, 0.5], tol=1e-6)
+    assert result.lower[0] <= close.lower <= close.upper <= result.upper[0]
+    assert tuple(g.bounds(0.05, tol=1e-6)) == (result.lower[0], result.upper[0])
     back = (~g).bounds(close.upper, tol=1e-6)
     assert back.lower <= 0.05

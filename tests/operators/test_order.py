@@ -217,8 +217,8 @@ def test_gaussian_is_dp_exactly_where_its_profile_says(mu: float, epsilon: float
         truth = gaussian_profile(mu, epsilon)
         delta = float(truth * (1 + mp.mpf(shift)))
         if delta > 1e-300:
-            found = verdict(G(mu), dp(epsilon, delta))
-            assert found in (
+            result = verdict(G(mu), dp(epsilon, delta))
+            assert result in (
                 {bool(truth <= mp.mpf(delta))} if abs(shift) > 1e-10 else {bool(truth <= mp.mpf(delta)), None}
             )
 
@@ -299,14 +299,14 @@ GRID = np.concatenate([np.linspace(-5, 5, 41), [-30, 30, -1e-9, 1e-9]])
 @settings(max_examples=40)
 @given(nodes(), nodes())
 def test_no_verdict_against_the_numbers(f: to.TradeOff, g: to.TradeOff) -> None:
-    found = verdict(f, g)
+    result = verdict(f, g)
     mine, theirs = f.bounds.delta(GRID), g.bounds.delta(GRID)
-    if found:
+    if result:
         assert not np.any(mine.lower > theirs.upper)
-    if found is False:
+    if result is False:
         assert f != g
     if np.any(mine.lower > theirs.upper):
-        assert found is not True
+        assert result is not True
 
 
 @few

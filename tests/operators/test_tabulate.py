@@ -308,9 +308,9 @@ class TestInTheAlgebra:
 
     def test_masses_at_infinity_survive(self):
         f = to.TotalVariation(1e-20) @ to.PureDP(1)
-        assert f.lower.q_plus == pytest.approx(1e-20, rel=1e-13)
-        assert f.lower.p_minus == pytest.approx(1e-20, rel=1e-13)
-        assert f.lower.loss_law().q_plus == f.lower.q_plus
+        assert f.lower.mass_at_plus_infinity == pytest.approx(1e-20, rel=1e-13)
+        assert f.lower.mass_at_minus_infinity == pytest.approx(1e-20, rel=1e-13)
+        assert f.lower.loss_distribution().mass_at_plus_infinity == f.lower.mass_at_plus_infinity
         assert f.lower.delta(2.0) == pytest.approx(1e-20, rel=1e-13)
         assert (f.lower**1000).delta(2000.0) == pytest.approx(1e-17, rel=1e-9)
 

@@ -16,14 +16,14 @@ from scipy import stats
 
 import tradeoff as to
 from tests.strategies import edge_rates, exact_curves, log_uniform
-from tradeoff.composition.planner import Composition
+from tradeoff.accounting.planner import Composition
 from tradeoff.intervals.functions import exp
-from tradeoff.loss.changed import Reversed
-from tradeoff.loss.components import MARGIN
-from tradeoff.loss.folded import Above
-from tradeoff.loss.gaussian import GaussianLaw, HalfNormalBase
-from tradeoff.loss.laplace import LaplaceLaw
-from tradeoff.loss.law import LossLaw
+from tradeoff.pld.components import MARGIN
+from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase
+from tradeoff.pld.laplace import LaplaceLaw
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.symmetrised import PositivePart
+from tradeoff.pld.transformed import ReversedPLD
 
 BITS = 220
 PANELS, RULE = 44, 26
@@ -170,8 +170,8 @@ def test_a_single_round_is_the_closed_form(f: to.TradeOff, p: float) -> None:
     assert low.symmetric
     if p < 1e-300:
         return
-    found = to.Bounds(*Composition([low], [1], symmetric=True).answer("delta", x, None))
-    assert overlap(found, curve.bounds.delta(x))
+    result = to.Bounds(*Composition([low], [1], symmetric=True).answer("delta", x, None))
+    assert overlap(result, curve.bounds.delta(x))
 
 
 def test_shifts_without_densities_in_closed_form_have_the_law_too() -> None:
@@ -271,7 +271,7 @@ def test_extremes_are_ordinary(f: to.TradeOff, p: float) -> None:
 def test_what_leaks_leaks_at_both_ends() -> None:
     curve = fixed_size(to.TotalVariation(0.5), 0.25)
     law, _ = curve.laws()
-    assert law.q_plus == law.p_minus == 0.125
+    assert law.mass_at_plus_infinity == law.mass_at_minus_infinity == 0.125
     assert (curve**5).bounds.delta(100.0).lower == pytest.approx(1 - 0.875**5, rel=1e-12)
 
 
@@ -288,11 +288,11 @@ def test_a_certificate_is_refused_in_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("law", [GaussianLaw(1.3), LaplaceLaw(0.8)], ids=repr)
-def test_the_upper_half_of_a_reversed_pair_is_that_of_the_pair(law: LossLaw) -> None:
+def test_the_upper_half_of_a_reversed_pair_is_that_of_the_pair(law: PrivacyLossDistribution) -> None:
     second = []
-    for upper in (Above(law), Above(Reversed(law))):
+    for upper in (PositivePart(law), PositivePart(ReversedPLD(law))):
         (part,) = upper.components() or []
         nodes = part.base.nodes(part, 2.0, 3.0, 42.0)
         second.append(np.sum(np.exp(nodes.log_p + 2 * nodes.loss)))
     assert second[1] == pytest.approx(second[0], rel=1e-13)
-    assert not [half for part in Above(law).components() or [] for half in part.reversed().above()]
+    assert not [half for part in PositivePart(law).components() or [] for half in part.reversed().above()]

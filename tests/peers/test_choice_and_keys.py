@@ -56,8 +56,8 @@ def test_concentration_of_one_choice(epsilon, rho, order):
 
 def test_divergences_of_one_choice():
     # RDP, test_compute_rdp_exponential_mechanism: 0.123301561 at order 1, 1 at order 1000.
-    found = minimize_scalar(lambda t: -two_losses(t, 1.0).renyi(1.0), bounds=(0.1, 0.9), method="bounded")
-    assert -found.fun == pytest.approx(0.123301561, abs=5e-8)
+    result = minimize_scalar(lambda t: -two_losses(t, 1.0).renyi(1.0), bounds=(0.1, 0.9), method="bounded")
+    assert -result.fun == pytest.approx(0.123301561, abs=5e-8)
     curve = m.ExponentialMechanism(1.0).curve()
     assert 0.1639 < curve.renyi(1.0) < 0.164  # of all pairs at once
     assert 0.99 < curve.renyi(1000.0) < 1.0  # the peer says 1, the largest loss

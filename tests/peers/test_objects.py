@@ -53,8 +53,8 @@ OBJECTS: dict[str, tuple[to.TradeOff | m.Mechanism, float | None]] = {
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_an_object_of_a_neighbour_has_one_here(name):
-    found, expected = OBJECTS[name]
-    curve = found if isinstance(found, to.TradeOff) else found.curve()
+    result, expected = OBJECTS[name]
+    curve = result if isinstance(result, to.TradeOff) else result.curve()
     bounds = curve.bounds.delta(0.0)
     assert 0 < bounds.lower <= bounds.upper < 1
     assert expected is None or holds(bounds, expected, 1e-9)

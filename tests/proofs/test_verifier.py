@@ -137,7 +137,13 @@ def test_verify_delta_between_0_and_1_needs_no_proof_beyond():
         ({"kind": "gaussian mixtures", "means": ["0", "1"], "p": ["1", "0"], "q": ["1/2", "1/3"]}, "sum 1"),
         ({"kind": "masses", "p": ["1/2", "1/2"], "q": ["1/2", "1/3"]}, "sum 1"),
         (
-            {"kind": "atoms", "loss": [0.1], "log_p": [0.0], "p_minus": 0.0, "q_plus": 0.0},
+            {
+                "kind": "atoms",
+                "loss": [0.1],
+                "log_p": [0.0],
+                "mass_at_minus_infinity": 0.0,
+                "mass_at_plus_infinity": 0.0,
+            },
             "masses must add to 1",
         ),
         ({"kind": "thinned", "p": 1.5, "base": GAUSSIAN}, r"must be in \(0, 1\]"),
@@ -293,10 +299,10 @@ def test_python_m_prints_the_verdict_first_and_loads_no_engine(epsilon, tmp_path
         "print(code, [name for name in sys.modules if name.split('.')[1:2] and name.startswith('tradeoff.')"
         " and name.split('.')[1] in rooms])"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", command, str(path)], capture_output=True, text=True, check=True
     )
-    lines = found.stdout.splitlines()
+    lines = result.stdout.splitlines()
     assert (lines[0], lines[-1]) == ("VERIFIED", "0 []")
     path.write_text(changed(epsilon, ("upper",), epsilon.lower).to_json(), encoding="utf-8")
     lines = subprocess.run(

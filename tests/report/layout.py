@@ -19,12 +19,12 @@ def texts(figure):
         for label in (tick.label1, tick.label2)
         if not _within(tick.get_loc(), axis.get_view_interval())
     }  # never drawn
-    found = [
+    result = [
         each
         for each in figure.findobj(mpl.text.Text)
         if each.get_visible() and each.get_text().strip() and id(each) not in beyond
     ]
-    return {f"{i} {each.get_text()}": each.get_window_extent(renderer) for i, each in enumerate(found)}
+    return {f"{i} {each.get_text()}": each.get_window_extent(renderer) for i, each in enumerate(result)}
 
 
 def _within(value, interval):

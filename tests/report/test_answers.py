@@ -10,7 +10,7 @@ import tradeoff as to
 from tradeoff.errors import DomainError, PrecisionError, TradeOffError
 from tradeoff.filters.ledger import describe_step as described
 from tradeoff.mechanisms import Gaussian, Mechanism, MixtureOfGaussians, TruncatedLaplace
-from tradeoff.report.answers import Answer, ask, row
+from tradeoff.report.answers import Answer, answer_query, row
 from tradeoff.report.summary import summary
 
 
@@ -32,7 +32,7 @@ class Broken(to.TradeOff):
 
 def test_answers_are_those_of_the_curve():
     curve = to.Gaussian(1)
-    answers = ask(curve, delta=[1e-5], epsilon=[1.0, 2.0], alpha=[0.05])
+    answers = answer_query(curve, delta=[1e-5], epsilon=[1.0, 2.0], alpha=[0.05])
     for name, question, answer in answers:
         bounds = {"epsilon": curve.bounds.epsilon, "delta": curve.bounds.delta, "beta": curve.bounds}[name](
             answer.asked
@@ -43,7 +43,7 @@ def test_answers_are_those_of_the_curve():
 
 
 def test_a_negative_loss_is_reported_as_none():
-    assert ask(to.Gaussian(0.1), delta=[0.9]).epsilon == (Answer(0.9, 0.0, 0.0),)
+    assert answer_query(to.Gaussian(0.1), delta=[0.9]).epsilon == (Answer(0.9, 0.0, 0.0),)
 
 
 @pytest.mark.parametrize(
@@ -55,28 +55,28 @@ def test_the_question_is_printed_as_it_was_asked(asked, printed):
 
 
 def test_json_is_strict():
-    answers = ask(to.approximate_dp(1, 0.1), delta=[0.01], epsilon=[math.inf, -math.inf])
-    found = json.loads(json.dumps(answers.as_json(), allow_nan=False))
-    assert found["epsilon"] == [{"delta": 0.01, "lower": "inf", "upper": "inf"}]
-    assert [each["epsilon"] for each in found["delta"]] == ["inf", "-inf"]
+    answers = answer_query(to.approximate_dp(1, 0.1), delta=[0.01], epsilon=[math.inf, -math.inf])
+    result = json.loads(json.dumps(answers.as_json(), allow_nan=False))
+    assert result["epsilon"] == [{"delta": 0.01, "lower": "inf", "upper": "inf"}]
+    assert [each["epsilon"] for each in result["delta"]] == ["inf", "-inf"]
 
 
 @pytest.mark.parametrize("question", ["delta", "epsilon", "alpha"])
 def test_no_number_never_passes_for_a_small_loss(question):
     with np.errstate(invalid="ignore"), pytest.raises(TradeOffError, match="no bounds found"):
-        ask(Broken(), **{question: [0.5]})
+        answer_query(Broken(), **{question: [0.5]})
 
 
 def test_bad_questions_and_unreachable_widths():
     with pytest.raises(DomainError):
-        ask(to.Gaussian(1), delta=[2])
+        answer_query(to.Gaussian(1), delta=[2])
     with pytest.raises(PrecisionError):
-        ask(to.Gaussian(1), delta=[1e-5], tol=1e-300)
+        answer_query(to.Gaussian(1), delta=[1e-5], tol=1e-300)
 
 
 def test_steps_are_announced():
     steps = []
-    ask(to.Gaussian(1), delta=[1e-5, 1e-6], alpha=[0.1], step=steps.append)
+    answer_query(to.Gaussian(1), delta=[1e-5, 1e-6], alpha=[0.1], step=steps.append)
     assert steps == ["epsilon at 2 deltas", "beta at 1 alpha"]
 
 

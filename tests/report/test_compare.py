@@ -82,8 +82,8 @@ def test_what_is_proved_never_under_reports(laplace, name):
     ids=["masses", "mixed", "envelope"],
 )
 def test_proved_methods_on_other_curves(curve, methods):
-    found = compare(curve, methods, delta=[1e-4, 0.1], epsilon=[0.0, 0.5, 3.0], alpha=[0.0, 0.01, 0.5, 1.0])
-    assert not any(row.declined or row.under_reports for row in found)
+    result = compare(curve, methods, delta=[1e-4, 0.1], epsilon=[0.0, 0.5, 3.0], alpha=[0.0, 0.01, 0.5, 1.0])
+    assert not any(row.declined or row.under_reports for row in result)
 
 
 def test_pairs_make_the_curve_and_the_profile_of_one_pair():
@@ -97,44 +97,44 @@ def test_pairs_make_the_curve_and_the_profile_of_one_pair():
 
 @pytest.mark.slow
 def test_curves_of_the_caller():
-    found = compare(
+    result = compare(
         to.Laplace(0.5) ** 4, {"too private": to.Gaussian(0.5), "enough": to.Gaussian(2.0)}, delta=[1e-3]
     )
-    assert found["too private"].under_reports
-    assert not found["enough"].under_reports
-    assert found["enough"].entries["epsilon"][0].error > 0
+    assert result["too private"].under_reports
+    assert not result["enough"].under_reports
+    assert result["enough"].entries["epsilon"][0].error > 0
 
 
 def test_the_same_curve_has_no_error():
-    found = compare(to.Gaussian(1.0), {"itself": to.Gaussian(1.0)})
-    assert abs(found["itself"].sup_error) < 1e-12
-    assert not found["itself"].under_reports
+    result = compare(to.Gaussian(1.0), {"itself": to.Gaussian(1.0)})
+    assert abs(result["itself"].sup_error) < 1e-12
+    assert not result["itself"].under_reports
 
 
 def test_one_order_is_not_charged_to_both():
     # The Renyi divergences of one order say nothing of the other, and f_{epsilon,delta} speaks for both.
-    found = compare(
+    result = compare(
         ~to.subsample(to.Gaussian(1.0), 0.1),
         ["renyi"],
         delta=[1e-3],
         epsilon=[-0.5, 0.0, 0.5],
         alpha=[0.01, 0.8],
     )
-    assert not found["renyi"].under_reports
+    assert not result["renyi"].under_reports
 
 
 def test_pairs_far_below_zero():
-    found = compare(
+    result = compare(
         to.PureDP(0.3) ** 10, ["basic", "advanced", "zcdp", "renyi"], epsilon=[-np.inf, -800.0, -5.0, -1.0]
     )
-    assert not any(row.under_reports for row in found)
-    assert found["basic"].entries["delta"][0].value == 1
+    assert not any(row.under_reports for row in result)
+    assert result["basic"].entries["delta"][0].value == 1
 
 
 def test_a_million_releases_are_counted_not_listed():
-    found = compare(to.PureDP(1e-3) ** 10**6, ["basic", "advanced"])
-    assert found["basic"].entries["epsilon"][0].value == pytest.approx(1000)
-    assert found["advanced"].entries["epsilon"][0].value == pytest.approx(
+    result = compare(to.PureDP(1e-3) ** 10**6, ["basic", "advanced"])
+    assert result["basic"].entries["epsilon"][0].value == pytest.approx(1000)
+    assert result["advanced"].entries["epsilon"][0].value == pytest.approx(
         0.5 + np.sqrt(2 * np.log(1e5)), rel=1e-6
     )
 
@@ -145,14 +145,14 @@ def test_a_million_releases_are_counted_not_listed():
     ids=repr,
 )
 def test_questions_at_the_ends_make_json_and_no_nan(curve):
-    found = compare(
+    result = compare(
         curve, delta=[0.0, 1e-300, 1.0], epsilon=[-np.inf, 0.0, 800.0, np.inf], alpha=[0.0, 1e-300, 1.0]
     )
-    text = json.dumps(found.as_json(), allow_nan=False)
+    text = json.dumps(result.as_json(), allow_nan=False)
     assert '"epsilon": "inf"' in text
-    entries = [e for row in found for each in row.entries.values() for e in each]
+    entries = [e for row in result for each in row.entries.values() for e in each]
     assert not any(np.isnan(e.error) and not np.isnan(e.value) for e in entries)
-    assert not any(row.under_reports for row in found if row.claim is not None and row.claim.kind == "bound")
+    assert not any(row.under_reports for row in result if row.claim is not None and row.claim.kind == "bound")
 
 
 def test_answers_inside_the_exact_bounds_are_undecided():
@@ -180,9 +180,9 @@ def test_errors_beside_infinite_bounds(value, lower, upper, error):
 def test_what_a_mapping_may_hold():
     curve = to.Laplace(0.5) ** 4
     band, theorem = to.limits.berry_esseen(curve), to.baselines.basic_composition(0.5, n=4)
-    found = compare(curve, {"band": band, "theorem": theorem, "own": to.Gaussian(2.0)}, delta=[0.1])
-    assert [row.claim.kind for row in found] == ["bound", "curve", "curve"]
-    assert not any(row.under_reports for row in found)
+    result = compare(curve, {"band": band, "theorem": theorem, "own": to.Gaussian(2.0)}, delta=[0.1])
+    assert [row.claim.kind for row in result] == ["bound", "curve", "curve"]
+    assert not any(row.under_reports for row in result)
     plans = compare(curve, {"one": to.mechanisms.Laplace(scale=1.0), "none": to.Plan({})}, delta=[0.1])
     assert [row.entries["epsilon"][0].value for row in plans] == [to.Laplace(1.0).epsilon(0.1), 0.0]
     for wrong in (None, 3):
@@ -195,8 +195,8 @@ def test_what_a_mapping_may_hold():
 @pytest.mark.slow
 def test_what_under_reports_between_the_questions_says_where_and_how_much():
     curve = to.Laplace(0.1) ** 400
-    found = compare(curve, ["edgeworth"], delta=[], epsilon=[], alpha=[0.05])  # safe where it is asked
-    row = found["edgeworth"]
+    result = compare(curve, ["edgeworth"], delta=[], epsilon=[], alpha=[0.05])  # safe where it is asked
+    row = result["edgeworth"]
     assert not row.entries["beta"][0].under_reports
     assert row.verdict == ELSEWHERE
     (worst,) = row.unsafe
@@ -206,22 +206,22 @@ def test_what_under_reports_between_the_questions_says_where_and_how_much():
         0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower
     )  # the error is at least what is said
     least, place = rounded(worst.error, "lower", 2), exactly(worst.asked)
-    assert found.table()[-1][-1] == f"beta +{least} at alpha = {place}"
-    assert "!" not in found.table()[-1][2]
+    assert result.table()[-1][-1] == f"beta +{least} at alpha = {place}"
+    assert "!" not in result.table()[-1][2]
 
 
 def test_verdicts_are_certain_or_say_that_they_are_not():
     curve = to.Gaussian(1.0)
     mine = {"below": to.Gaussian(1.01), "above": to.Gaussian(0.99), "itself": to.Gaussian(1.0)}
-    found = compare(curve, mine, delta=[1e-5], epsilon=[1.0], alpha=[0.01])
-    assert [row.verdict for row in found] == ["safe (curve)", UNDER, "safe (curve)"]
+    result = compare(curve, mine, delta=[1e-5], epsilon=[1.0], alpha=[0.01])
+    assert [row.verdict for row in result] == ["safe (curve)", UNDER, "safe (curve)"]
     assert Row("between", Claim("", "estimate")).verdict == "within the bounds (estimate)"
     inside = {"delta": [(0.3, Answer(1.0, 0.2, 0.4))]}
     assert not _beyond(inside)
     assert not _unsafe(inside)
-    assert [len(row.unsafe) for row in found] == [0, 3, 0]
+    assert [len(row.unsafe) for row in result] == [0, 3, 0]
     exact = curve.bounds.epsilon(1e-5)
-    epsilon, delta, beta = found["above"].unsafe
+    epsilon, delta, beta = result["above"].unsafe
     assert (epsilon.answered, delta.answered, beta.answered) == ("epsilon", "delta", "beta")
     assert epsilon.error == pytest.approx(to.Gaussian(0.99).epsilon(1e-5) - exact.lower)
     assert epsilon.error < 0
@@ -265,18 +265,18 @@ def test_refusals(laplace):
 
 def test_perfect_privacy_and_none():
     for curve in (to.Identity(), to.TotalVariation(1)):
-        found = compare(curve, ["basic"], delta=[1e-5], epsilon=[1.0], alpha=[0.1])
-        assert not any(row.under_reports for row in found)
+        result = compare(curve, ["basic"], delta=[1e-5], epsilon=[1.0], alpha=[0.1])
+        assert not any(row.under_reports for row in result)
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_column_is_cut_and_each_block_is_led_by_method_and_verdict(laplace, width):
     columns = [list(column) for column in zip(laplace.header(), *laplace.table(), strict=True)]
-    found = list(blocks(columns, width))
-    assert [column for block in found for column in block[2:]] == columns[2:]
-    assert all(block[:2] == columns[:2] for block in found)
-    wide = [1 + sum(3 + max(map(len, column)) for column in block) for block in found]
-    assert all(each <= width or len(block) == 3 for each, block in zip(wide, found, strict=True))
+    result = list(blocks(columns, width))
+    assert [column for block in result for column in block[2:]] == columns[2:]
+    assert all(block[:2] == columns[:2] for block in result)
+    wide = [1 + sum(3 + max(map(len, column)) for column in block) for block in result]
+    assert all(each <= width or len(block) == 3 for each, block in zip(wide, result, strict=True))
 
 
 def test_printed_bounds_are_rounded_towards_safety(laplace):
@@ -311,8 +311,8 @@ def test_profiles_of_routes_are_smooth_and_above_the_truth(curve, method):
 
 
 def test_questions_are_named_as_they_were_asked():
-    found = compare(to.Gaussian(1), ["clt"], delta=[1e-5], epsilon=[1.0, 1.000004], alpha=[])
-    assert found.header()[2:-2] == [
+    result = compare(to.Gaussian(1), ["clt"], delta=[1e-5], epsilon=[1.0, 1.000004], alpha=[])
+    assert result.header()[2:-2] == [
         "epsilon at delta = 1e-05",
         "delta at epsilon = 1",
         "delta at epsilon = 1.000004",
@@ -329,8 +329,8 @@ def test_a_route_answers_delta_where_it_answers_epsilon(laplace, method):
 @pytest.mark.slow
 def test_the_table_leaves_in_numbers_and_for_papers(laplace, tmp_path, monkeypatch):
     pandas = pytest.importorskip("pandas", reason="pandas, an extra, is not installed")
-    found, frame = laplace.to_dict(), laplace.to_pandas()
-    assert list(frame.columns) == list(found)
+    result, frame = laplace.to_dict(), laplace.to_pandas()
+    assert list(frame.columns) == list(result)
     clt = laplace["clt"]
     row = frame[frame["method"] == clt.claim.name].iloc[0]
     assert row["epsilon at delta = 1e-05"] == clt.entries["epsilon"][0].value
@@ -354,11 +354,11 @@ def test_a_comparison_prints_as_its_table(laplace):
 
 
 def test_what_is_assumed_leaves_with_the_numbers():
-    found = compare(
+    result = compare(
         assumed(to.Gaussian(1), ["the noise is as stated"]), [], delta=[], epsilon=[], alpha=[0.1]
     )
-    assert found.to_dict()["assumes"] == ["the noise is as stated"] * 2
-    assert "% assumes: the noise is as stated" in found.to_latex().splitlines()
+    assert result.to_dict()["assumes"] == ["the noise is as stated"] * 2
+    assert "% assumes: the noise is as stated" in result.to_latex().splitlines()
 
 
 def test_each_alpha_is_asked_once():

@@ -95,16 +95,16 @@ def test_supporting_lines_name_a_delta_that_holds():
 
 
 def test_the_bound_of_a_reduction_is_below_and_touches():
-    found = to.Laplace(1.0).gdp(1e-6)
+    result = to.Laplace(1.0).gdp(1e-6)
     with paper() as (_, axes):
-        gdp_bound(axes, found)
+        gdp_bound(axes, result)
         dot = axes.get_lines()[-1]
-        assert dot.get_xdata()[0] == found.tight_at
-        assert dot.get_ydata()[0] == pytest.approx(found.curve(found.tight_at), abs=1e-6)
+        assert dot.get_xdata()[0] == result.tight_at
+        assert dot.get_ydata()[0] == pytest.approx(result.curve(result.tight_at), abs=1e-6)
     with paper() as (_, axes):
-        gdp_bound(axes, found, kind="profile")
+        gdp_bound(axes, result, kind="profile")
         assert np.all(
-            axes.get_lines()[-1].get_ydata() >= found.of.bounds.delta(axes.get_lines()[-1].get_xdata()).lower
+            axes.get_lines()[-1].get_ydata() >= result.of.bounds.delta(axes.get_lines()[-1].get_xdata()).lower
         )
 
 
@@ -129,8 +129,8 @@ def test_one_legend_for_two_panels():
 
 
 def test_the_figure_of_a_comparison():
-    found = compare(EXACT, ["clt", "basic"], delta=[1e-3], epsilon=[], alpha=[])
-    figure = found.figure()
+    result = compare(EXACT, ["clt", "basic"], delta=[1e-3], epsilon=[], alpha=[])
+    figure = result.figure()
     assert [each.get_text() for each in figure.legends[0].get_texts()] == [
         "exact",
         "CLT",

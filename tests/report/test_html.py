@@ -104,24 +104,24 @@ def test_the_numbers_are_those_of_the_library(page):
     mu = float(re.search(r"μ = ([0-9.]+)", said)[1])
     lower, upper = curve.gdp().bounds
     assert lower <= mu <= upper * (1 + 1e-5)
-    found = re.search(r"epsilon at delta = 1e-05\s+([0-9.]+)\s+([0-9.]+)", said)
+    result = re.search(r"epsilon at delta = 1e-05\s+([0-9.]+)\s+([0-9.]+)", said)
     bounds = curve.bounds.epsilon(1e-5)
-    assert float(found[1]) <= bounds.upper
-    assert float(found[2]) >= bounds.lower
-    assert float(found[2]) == pytest.approx(bounds.upper, rel=1e-4)
+    assert float(result[1]) <= bounds.upper
+    assert float(result[2]) >= bounds.lower
+    assert float(result[2]) == pytest.approx(bounds.upper, rel=1e-4)
 
 
 @pytest.mark.slow
 def test_the_proof_of_every_answer_comes_with_the_page(page):
     text = page.read_text(encoding="utf-8")
     data = re.search(r"download=certificates.json href='data:application/json;base64,([^']+)'", text)[1]
-    found = parse_certificates(base64.b64decode(data).decode())
-    assert [each.question for each in found] == ["epsilon", "beta"]
-    assert all(to.verify(each).checks for each in found)
+    result = parse_certificates(base64.b64decode(data).decode())
+    assert [each.question for each in result] == ["epsilon", "beta"]
+    assert all(to.verify(each).checks for each in result)
     proved = text.partition("They prove:")[2].partition("</table>")[0]
-    upper = max(each.upper for each in found if each.question == "epsilon")
+    upper = max(each.upper for each in result if each.question == "epsilon")
     assert rounded(upper, "upper") in proved
-    assert rounded(min(each.lower for each in found if each.question == "beta"), "lower") in proved
+    assert rounded(min(each.lower for each in result if each.question == "beta"), "lower") in proved
 
 
 def test_the_page_loads_nothing(page):
@@ -133,19 +133,19 @@ def test_the_page_loads_nothing(page):
 
 
 def scripts(text):
-    found = []
+    result = []
 
     class Reader(HTMLParser):
         def handle_starttag(self, tag, attrs):
             if tag == "script":
-                found.append("")
+                result.append("")
 
         def handle_data(self, data):
             if self.cdata_elem == "script":
-                found[-1] += data
+                result[-1] += data
 
     Reader().feed(text)
-    return found
+    return result
 
 
 def named(script):
@@ -215,8 +215,8 @@ def test_a_browser_draws_it(page, tmp_path):
     )
     answer = re.search(r'<pre id="probe">(.*?)</pre>', run.stdout, flags=re.DOTALL)
     assert answer, run.stderr[-2000:]
-    found = json.loads(html.unescape(answer[1]))
-    lines, before, after, beta, power = found["tradeoff"]
+    result = json.loads(html.unescape(answer[1]))
+    lines, before, after, beta, power = result["tradeoff"]
     assert lines >= 6
     assert (before, after) == ("linear", "log")
     curve = to.Plan({to.mechanisms.SubsampledGaussian(noise_multiplier=2, sample_rate=0.01): 1}).guarantee()
@@ -224,11 +224,11 @@ def test_a_browser_draws_it(page, tmp_path):
     shown = float(re.search(r"exact : β ≥ ([0-9.]+)", beta)[1])
     assert curve(at) * (1 - 1e-4) <= shown <= curve.bounds(at).upper
     assert float(re.search(r"exact : 1 − β ≤ ([0-9.]+)", power)[1]) >= 1 - curve.bounds(at).upper
-    lines, before, after, delta, _ = found["profile"]
+    lines, before, after, delta, _ = result["profile"]
     assert lines >= 5
     assert (before, after) == ("log", "linear")
     assert "δ ≤" in delta
-    assert found["wider"] <= 0
+    assert result["wider"] <= 0
     assert "Content Security Policy" not in run.stderr
 
 

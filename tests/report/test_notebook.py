@@ -64,14 +64,14 @@ def test_a_kernel_shows_each():
     notebook = nbformat.v4.new_notebook(cells=cells)
     where = {"metadata": {"path": ROOT}}
     nbclient.NotebookClient(notebook, kernel_name="python3", startup_timeout=300, resources=where).execute()
-    for cell, (code, told) in zip(cells[1:], asked.items(), strict=True):
+    for cell, (code, given) in zip(cells[1:], asked.items(), strict=True):
         (output,) = cell.outputs  # no warning beside it
         data = output["data"]
         if code in PLAIN:
-            assert told in data["text/plain"]
+            assert given in data["text/plain"]
             continue
         kind = "text/latex" if "symbolic" in code else "text/html"
-        assert told in data[kind], code
+        assert given in data[kind], code
         if code in TABLES:
             assert "<table>" in data[kind]
             assert len(data["text/plain"].splitlines()) < 60
@@ -154,9 +154,9 @@ def test_names_of_symbols_are_escaped(name):
         to.subsample(to.PureDP(symbol), symbol),
         to.Gaussian(symbol).symbolic(),
     ):
-        found = curve._repr_latex_()
-        assert not re.search(r"[<>]|\\href|(?<!\\)&", found)
-        assert found.count("$") - found.count(r"\$") == 2
+        result = curve._repr_latex_()
+        assert not re.search(r"[<>]|\\href|(?<!\\)&", result)
+        assert result.count("$") - result.count(r"\$") == 2
 
 
 def test_names_of_symbols_that_are_latex_stay():

@@ -187,8 +187,8 @@ def test_profiles(ax, curve, scale):
 
 def test_plans_mechanisms_and_reductions_are_drawn_for_both_orders(ax):
     step = to.mechanisms.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1)
-    plan, found = to.Plan({step: 1}), to.Gaussian(1).gdp(1e-6)
-    to.plot(step, plan, found, ax=ax, kind="profile")
+    plan, result = to.Plan({step: 1}), to.Gaussian(1).gdp(1e-6)
+    to.plot(step, plan, result, ax=ax, kind="profile")
     x, y = drawn(ax, 0)
     upper = plan.guarantee().bounds.delta(x).upper
     assert np.array_equal(y[upper > 0], upper[upper > 0])
@@ -198,9 +198,9 @@ def test_plans_mechanisms_and_reductions_are_drawn_for_both_orders(ax):
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 2.0, 5.0])
 def test_the_mu_of_a_name_is_rounded_up(epsilon):
-    found = to.PureDP(epsilon).gdp(failure=1.2345674e-6)
-    mu, failure = re.fullmatch(r"μ = ([0-9.]+), failure (.*)", mu_name(found)).groups()
-    assert Fraction(found.mu) <= Fraction(mu) <= Fraction(found.mu) * Fraction(1001, 1000)
+    result = to.PureDP(epsilon).gdp(failure=1.2345674e-6)
+    mu, failure = re.fullmatch(r"μ = ([0-9.]+), failure (.*)", mu_name(result)).groups()
+    assert Fraction(result.mu) <= Fraction(mu) <= Fraction(result.mu) * Fraction(1001, 1000)
     assert failure == r"$1.2345674 \times 10^{-6}$"
 
 

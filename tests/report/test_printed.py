@@ -31,18 +31,18 @@ def test_a_calibration_meets_what_it_prints(epsilon, delta):
 
 
 def test_a_guarantee_of_a_theorem_holds_as_printed():
-    for found in (
+    for result in (
         to.baselines.basic_composition(0.1234564999, 1.0000049e-6),
         to.baselines.advanced_composition(0.1, n=100, slack=1e-6),
     ):
-        e, d = map(float, re.match(r"\((\S+), (\S+)\)-DP", repr(found)).groups())
-        assert e >= found.epsilon
-        assert d >= found.delta
+        e, d = map(float, re.match(r"\((\S+), (\S+)\)-DP", repr(result)).groups())
+        assert e >= result.epsilon
+        assert d >= result.delta
 
 
 def test_a_target_and_a_failure_are_printed_as_asked():
-    found = to.calibrate(to.Gaussian, {"epsilon": 1, "delta": 1.0000049e-5})
-    assert "delta = 1.0000049e-05 <= 1" in repr(found)
+    result = to.calibrate(to.Gaussian, {"epsilon": 1, "delta": 1.0000049e-5})
+    assert "delta = 1.0000049e-05 <= 1" in repr(result)
     assert "f_{0,0.1000004}" in repr(to.PureDP(1.0).gdp(failure=0.1000004))
 
 
@@ -59,25 +59,25 @@ def test_bounds_in_a_sweep_are_rounded_outward_and_points_stay_apart():
 
 @pytest.mark.parametrize("curve", [to.PureDP(1e-170), to.Gaussian(1e-170), to.Gaussian(1e-170) ** 1000])
 def test_concentrated_losses_below_all_floats_are_no_zero(curve):
-    found = compare(curve, ["zcdp"], delta=[1e-300], epsilon=[], alpha=[])
-    assert found["zcdp"].entries["epsilon"][0].value >= 1e-170
+    result = compare(curve, ["zcdp"], delta=[1e-300], epsilon=[], alpha=[])
+    assert result["zcdp"].entries["epsilon"][0].value >= 1e-170
 
 
 @pytest.mark.slow
 def test_basic_composition_answers_at_both_ends():
-    found = compare(to.Laplace(0.1) ** 50, ["basic", "zcdp"], delta=[0.0, 1.0], epsilon=[5.5], alpha=[])
-    pure, whole = found["basic"].entries["epsilon"]
+    result = compare(to.Laplace(0.1) ** 50, ["basic", "zcdp"], delta=[0.0, 1.0], epsilon=[5.5], alpha=[])
+    pure, whole = result["basic"].entries["epsilon"]
     assert 5.0 <= pure.value < 5.0 + 1e-9
     assert whole.value == 0.0
-    assert found["basic"].entries["delta"][0].value == 0.0
-    assert found["zcdp"].entries["epsilon"][0].value == math.inf
+    assert result["basic"].entries["delta"][0].value == 0.0
+    assert result["zcdp"].entries["epsilon"][0].value == math.inf
 
 
 @pytest.mark.parametrize("mu", [11.9, 12.0, 12.06, 12.12, 14.0])
 def test_one_order_of_a_loss_whose_exponential_is_subnormal(mu):
-    found = to.baselines.renyi_route(to.subsample(to.Gaussian(mu), 0.5) ** 5, 1e-6, orders=[2.0])
-    assert found.guarantee.bounds.delta(found.epsilon).upper >= 1e-6
-    assert found.guarantee(0.0) == pytest.approx(1 - 1e-6)
+    result = to.baselines.renyi_route(to.subsample(to.Gaussian(mu), 0.5) ** 5, 1e-6, orders=[2.0])
+    assert result.guarantee.bounds.delta(result.epsilon).upper >= 1e-6
+    assert result.guarantee(0.0) == pytest.approx(1 - 1e-6)
 
 
 def test_figures_of_what_cannot_be_drawn_say_so():
@@ -109,10 +109,10 @@ def test_a_table_prints_what_is_safe_by_its_name_to_six_digits_and_all_else_to_t
 
 
 def test_numbers_of_a_comparison_print_outward():
-    found = compare(to.Gaussian(0.9), [], delta=[1e-6], epsilon=[], alpha=[0.1])
-    (low, high) = (line.split()[-4:] for line in repr(found.numbers()).splitlines()[1:3])
+    result = compare(to.Gaussian(0.9), [], delta=[1e-6], epsilon=[], alpha=[0.1])
+    (low, high) = (line.split()[-4:] for line in repr(result.numbers()).splitlines()[1:3])
     truth = to.Gaussian(0.9).bounds.epsilon(1e-6)
-    texts = repr(found.numbers())
+    texts = repr(result.numbers())
     assert repr(truth.upper) in texts
     assert repr(truth.lower) in texts
     assert low
@@ -121,9 +121,9 @@ def test_numbers_of_a_comparison_print_outward():
 
 def test_an_allocation_prints_no_less_than_its_epsilon():
     parts = [(to.mechanisms.Gaussian, 1, 16.0), (to.mechanisms.Gaussian, 1, 1.0)]
-    found = to.allocate(parts, {"epsilon": 1.2345641, "delta": 1e-6})
-    printed = [float(line.split()[-1]) for line in repr(found.table).splitlines()[1:]]
-    assert min(printed) >= found.achieved.upper
+    result = to.allocate(parts, {"epsilon": 1.2345641, "delta": 1e-6})
+    printed = [float(line.split()[-1]) for line in repr(result.table).splitlines()[1:]]
+    assert min(printed) >= result.achieved.upper
 
 
 def test_confidence_is_not_rounded_to_certainty():
@@ -141,6 +141,6 @@ def test_a_width_said_to_be_reachable_is():
     for curve, delta in ((to.Gaussian(1.0), 1e-5), (to.Laplace(1.0) ** 20, 1e-5), (to.Gaussian(3.0), 1e-9)):
         with pytest.raises(to.errors.PrecisionError, match="reachable here") as refused:
             curve.epsilon(delta, tol=1e-300)
-        told = float(re.search(r"reachable here: (\S+)", str(refused.value))[1])
-        low, high = curve.bounds.epsilon(delta, tol=told)
-        assert high - low <= told
+        given = float(re.search(r"reachable here: (\S+)", str(refused.value))[1])
+        low, high = curve.bounds.epsilon(delta, tol=given)
+        assert high - low <= given

@@ -17,7 +17,7 @@ import tradeoff as to
 from tests.strategies import curves, exact_curves, float_curves
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError, TradeOffError
-from tradeoff.report.answers import ask
+from tradeoff.report.answers import answer_query
 from tradeoff.spec.saved_file import FILES
 
 STEP = to.subsample(to.Gaussian(1 / 1.1), 0.01)
@@ -48,7 +48,7 @@ THINGS = [
     to.Plan({m.Custom(STEP, adjacency="add-remove"): 3, m.Subsampled(m.Laplace(1), 0.5): 1}),
     to.spec.PlanFile("x", PLAN, delta=(1e-5,), epsilon=(math.inf,)),
     *(to.Bounds(-math.inf, math.inf), (to.Gaussian(1), PLAN), Fraction(-1, 3), None),
-    ask(to.Gaussian(1), delta=[0, 1e-5], epsilon=[1.0], alpha=[0.1]),
+    answer_query(to.Gaussian(1), delta=[0, 1e-5], epsilon=[1.0], alpha=[0.1]),
 ]
 RESULTS = {
     "reduction": lambda: to.PureDP(1).gdp(),

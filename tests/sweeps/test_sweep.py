@@ -14,7 +14,7 @@ import pytest
 import sympy
 
 import tradeoff as to
-from tradeoff.curves.tensor import Tensor
+from tradeoff.curves.product import Tensor
 from tradeoff.errors import DomainError, MissingExtraError, PrecisionError, SweepError, Undecided
 from tradeoff.sweeps import Table, _together
 

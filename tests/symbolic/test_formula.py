@@ -126,7 +126,7 @@ def test_small_masses_at_infinity_keep_their_digits(lost):
     assert leaking.mass_at_infinity.lower <= q <= leaking.mass_at_infinity.upper
     turned = (~leaking).mass_at_infinity
     assert turned.lower <= p <= turned.upper
-    assert leaking.p_minus == pytest.approx(float(p), rel=4e-16)
+    assert leaking.mass_at_minus_infinity == pytest.approx(float(p), rel=4e-16)
     assert leaking.bounds(0.0).lower <= 1 - q <= leaking.bounds(0.0).upper
 
 

@@ -158,7 +158,7 @@ def test_subs_in_products_composes_the_families() -> None:
 def test_subs_rounds_parameters_up() -> None:
     curve = to.Laplace(s / 3).subs({s: 1})
     assert Fraction(1, 3) <= Fraction(curve.epsilon_0) <= Fraction(1, 3) * (1 + Fraction(1, 2**52))
-    mass = to.TotalVariation(1 - (1 - s) ** p).subs({s: 1e-9, p: 10**12}).q_plus
+    mass = to.TotalVariation(1 - (1 - s) ** p).subs({s: 1e-9, p: 10**12}).mass_at_plus_infinity
     assert mass == pytest.approx(1.0, abs=1e-15)
 
 

@@ -47,20 +47,20 @@ def refined(question: Callable[..., arb]) -> Callable[..., arb]:
             if bits < ctx.prec:  # a question inside a question keeps the precision it is asked at
                 continue
             with ctx.workprec(bits):
-                found = question(*arguments)
-            if found.is_exact() or (found.is_finite() and found.rel_accuracy_bits() >= ENOUGH):
+                result = question(*arguments)
+            if result.is_exact() or (result.is_finite() and result.rel_accuracy_bits() >= ENOUGH):
                 break
-        return found
+        return result
 
     return asked
 
 
 def hull(*balls: arb) -> arb:
     """Return a ball that holds all of them."""
-    found = balls[0]
+    result = balls[0]
     for one in balls[1:]:
-        found = found.union(one)
-    return found
+        result = result.union(one)
+    return result
 
 
 def cumulative(x: arb) -> arb:

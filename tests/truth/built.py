@@ -12,7 +12,16 @@ from tests.truth.atoms import DiscreteGaussian, DiscreteLaplace, Masses, PureDP,
 from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
 from tests.truth.line import Histograms, Normals, Powers, Told
 from tests.truth.mixtures import NormalMixtures
-from tests.truth.operators import FixedSize, Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
+from tests.truth.operators import (
+    FixedSize,
+    Group,
+    Maximum,
+    Minimum,
+    Mixture,
+    Product,
+    ReversedPLD,
+    Subsampled,
+)
 from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
@@ -72,7 +81,7 @@ def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a des
             return f"to.subsample({written(base)}, {number(rate)})"
         case FixedSize(base, rate):
             return f'to.subsample({written(base)}, {number(rate)}, scheme="without-replacement")'
-        case Reversed(base):
+        case ReversedPLD(base):
             return f"(~{written(base)})"
         case Group(base, size):
             return f"{written(base)}.group({size})"

@@ -57,8 +57,8 @@ class NormalMixtures(Spec):
         terms, ends, first = self.best(s)
         root = (2 * arb.pi()).sqrt()
         worse = [x.rad() * abs(sum(c * (-((x - m) ** 2) / 2).exp() for c, m in terms)) / root for x in ends]
-        found = inside(terms, [x.mid() for x in ends], first)
-        return hull(found, found + sum(worse, start=arb(0)))
+        result = inside(terms, [x.mid() for x in ends], first)
+        return hull(result, result + sum(worse, start=arb(0)))
 
     def curve(self, alpha: arb) -> arb:
         """f is the largest 1 - h(s) - s alpha, which rises by P(q > s p) - alpha in s."""
@@ -69,8 +69,8 @@ class NormalMixtures(Spec):
 
         x = crossing(rejected, alpha)
         s, moved = x.mid().exp(), (x.upper().exp() - x.lower().exp())
-        found = 1 - self.stick(s) - s * alpha
-        return hull(found, found + moved * (rejected(x.lower()) - rejected(x.upper())))
+        result = 1 - self.stick(s) - s * alpha
+        return hull(result, result + moved * (rejected(x.lower()) - rejected(x.upper())))
 
     def losses(self) -> tuple[arb, arb]:
         """Return the limits of log q/p where it is monotone; else they are not known."""
@@ -114,13 +114,13 @@ def zeros(terms: Terms) -> list[arb]:
     turns = zeros([(c * (m - least), m) for c, m in rest])
     low, high = (turns[0].lower(), turns[-1].upper()) if turns else (arb(0), arb(0))
     marks = [beyond(g, first, low, -1), *turns, beyond(g, rest[-1][0], high, 1)]
-    found = []
+    result = []
     for a, b in itertools.pairwise(marks):
         if g(a) * g(b) < 0:
-            found.append(zero(g, a.upper(), b.lower()))
+            result.append(zero(g, a.upper(), b.lower()))
         elif not g(a) * g(b) > 0:
             raise ArithmeticError("two zeros that balls do not tell apart")
-    return found
+    return result
 
 
 def beyond(g: Function, sign: arb, start: arb, step: int) -> arb:

@@ -99,7 +99,7 @@ def _thinned(loss: arb, p: arb) -> arb:
 
 
 @dataclass(frozen=True)
-class Reversed(Operator):
+class ReversedPLD(Operator):
     """T(Q, P): h(s) = 1 - s + s h_f(1/s)."""
 
     base: Spec
@@ -317,17 +317,17 @@ def _gaussians(spec: Gaussian) -> tuple[tuple[Number, int], ...]:
 
 
 def _either(masses: list[arb]) -> arb:
-    found = arb(0)
+    result = arb(0)
     for mass in masses:
-        found += mass - found * mass
-    return found
+        result += mass - result * mass
+    return result
 
 
 def _greatest(values: list[arb] | tuple[arb, ...]) -> arb:
-    found = values[0]
+    result = values[0]
     for value in values[1:]:
-        found = found.max(value)
-    return found
+        result = result.max(value)
+    return result
 
 
 def _least(values: list[arb] | tuple[arb, ...]) -> arb:

@@ -15,15 +15,15 @@ Vertex = tuple[Fraction, Fraction]
 
 def hull(vertices: Iterable[Vertex]) -> list[Vertex]:
     """Return the lower convex hull, cut off where it reaches 0."""
-    found: list[Vertex] = []
+    result: list[Vertex] = []
     for a, b in sorted(set(vertices)):
-        if found and found[-1][0] == a:  # the lower of two on one vertical comes first
+        if result and result[-1][0] == a:  # the lower of two on one vertical comes first
             continue
-        while len(found) > 1 and _above(found[-2], found[-1], (a, b)):
-            found.pop()
-        found.append((a, b))
-    stop = next(k for k, (_, b) in enumerate(found) if b == 0)
-    return found[: stop + 1]
+        while len(result) > 1 and _above(result[-2], result[-1], (a, b)):
+            result.pop()
+        result.append((a, b))
+    stop = next(k for k, (_, b) in enumerate(result) if b == 0)
+    return result[: stop + 1]
 
 
 def _above(left: Vertex, mid: Vertex, right: Vertex) -> bool:
@@ -64,10 +64,10 @@ class Polygon(Atomic):
 
     def group(self, k: int) -> Polygon:
         """Return 1 - (1 - f)^(o k), for symmetric f."""
-        found = of([(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))])
+        result = of([(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))])
         for _ in range(k):
-            found = found._after(self)
-        return found
+            result = result._after(self)
+        return result
 
     def _after(self, f: Polygon) -> Polygon:
         """Return a -> self(1 - f(a)): corners of f and preimages of corners of self."""

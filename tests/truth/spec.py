@@ -77,11 +77,11 @@ class Spec(ABC):  # noqa: B024 - either of two hooks is enough
         return self.losses()[1]
 
     @refined
-    def q_plus(self) -> arb:
+    def mass_at_plus_infinity(self) -> arb:
         """Enclose Q(L = inf)."""
         return self.at_plus()
 
     @refined
-    def p_minus(self) -> arb:
+    def mass_at_minus_infinity(self) -> arb:
         """Enclose P(L = -inf)."""
         return self.at_minus()

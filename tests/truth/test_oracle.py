@@ -9,7 +9,16 @@ from tests.truth.atoms import DiscreteLaplace, Masses, PureDP, TotalVariation
 from tests.truth.balls import ball
 from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
 from tests.truth.mixtures import NormalMixtures
-from tests.truth.operators import FixedSize, Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
+from tests.truth.operators import (
+    FixedSize,
+    Group,
+    Maximum,
+    Minimum,
+    Mixture,
+    Product,
+    ReversedPLD,
+    Subsampled,
+)
 from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 
@@ -32,15 +41,15 @@ def test_thinned_gaussians_by_integration(mu: float, rate: float, epsilon: float
             start,
             start + 40,
         )
-        found = gain.real / (2 * arb.pi()).sqrt()
+        result = gain.real / (2 * arb.pi()).sqrt()
         beyond = arb("1e-300").union(arb(0))  # of the tail past 40
-    assert (found + beyond).overlaps(Subsampled(Gaussian(mu), rate).delta(epsilon))
+    assert (result + beyond).overlaps(Subsampled(Gaussian(mu), rate).delta(epsilon))
 
 
 def either(spec: Spec, rate: float) -> Minimum:
     """Return the hull of both orders of sampling."""
     one = Subsampled(spec, rate)
-    return Minimum((one, Reversed(one)))
+    return Minimum((one, ReversedPLD(one)))
 
 
 approximate = Product(((PureDP(1.0), 1), (TotalVariation(0.1), 1)))
@@ -50,8 +59,8 @@ SAME: list[tuple[Spec, Spec]] = [
     (Gaussians(((0.5, 4),)), Gaussian(1.0)),
     (Product(((TotalVariation(0.5), 2),)), TotalVariation(0.75)),
     (Product(((PureDP(0.3), 3),)), Product(((PureDP(0.3), 1), (PureDP(0.3), 2)))),
-    (Reversed(Reversed(Subsampled(Gaussian(1.0), 0.1))), Subsampled(Gaussian(1.0), 0.1)),
-    (Reversed(Laplace(0.7)), Laplace(0.7)),
+    (ReversedPLD(ReversedPLD(Subsampled(Gaussian(1.0), 0.1))), Subsampled(Gaussian(1.0), 0.1)),
+    (ReversedPLD(Laplace(0.7)), Laplace(0.7)),
     (Subsampled(Subsampled(Laplace(0.7), 0.5), 0.25), Subsampled(Laplace(0.7), 0.125)),
     (Mixture(((0.5, Gaussian(1.0)), (0.5, Gaussian(1.0)))), Gaussian(1.0)),
     (Minimum((Gaussian(1.0), Gaussian(2.0))), Gaussian(2.0)),
@@ -59,7 +68,7 @@ SAME: list[tuple[Spec, Spec]] = [
     (Group(Gaussian(0.5), 3), Gaussian(1.5)),
     (
         Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0)).inverse(),
-        Reversed(Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0))),
+        ReversedPLD(Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0))),
     ),
     (
         Polygon((0.0, 0.25, 1.0), (1.0, 0.25, 0.0)).group(2),
@@ -71,14 +80,14 @@ SAME: list[tuple[Spec, Spec]] = [
     ),
     (Masses((3, 0, 1, 4), (0, 2, 4, 2)), Polygon((0.0, 0.125, 0.625), (0.75, 0.25, 0.0))),
     (Hull((0.5, 0.25, 0.4, 0.0), (0.25, 0.5, 0.55, 1.0)), Polygon((0, 0.25, 0.5, 1), (1, 0.5, 0.25, 0))),
-    (Reversed(Logistic(1.0, 2.0)), Logistic(0.5)),
+    (ReversedPLD(Logistic(1.0, 2.0)), Logistic(0.5)),
     (FixedSize(PureDP(1.0), 0.3), either(PureDP(1.0), 0.3)),
     (FixedSize(DiscreteLaplace(1.0, 2), 0.5), either(DiscreteLaplace(1.0, 2), 0.5)),
     (FixedSize(approximate, 0.5), either(approximate, 0.5)),
     (FixedSize(Gaussian(2.0), 0.25), either(Gaussian(2.0), 0.25)),
     (NormalMixtures(((0, 1),), ((3, 1),), 2), Gaussian(1.5)),
     (NormalMixtures(((0, 1),), ((0, 3), (1, 1)), 0.5), Subsampled(Gaussian(2.0), 0.25)),
-    (NormalMixtures(((0, 3), (-1, 1)), ((0, 1),), 0.5), Reversed(Subsampled(Gaussian(2.0), 0.25))),
+    (NormalMixtures(((0, 3), (-1, 1)), ((0, 1),), 0.5), ReversedPLD(Subsampled(Gaussian(2.0), 0.25))),
 ]
 """Two ways to one curve."""
 
@@ -120,7 +129,7 @@ def test_the_dual_is_sharp() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1e-9, 0.2, 0.999])
 def test_balls_are_small(alpha: float) -> None:
-    for spec in (one for one, _ in SAME if alpha < float(1 - one.p_minus().mid())):
+    for spec in (one for one, _ in SAME if alpha < float(1 - one.mass_at_minus_infinity().mid())):
         assert spec.beta(alpha).rel_accuracy_bits() >= 53
 
 
@@ -128,7 +137,7 @@ def test_balls_are_small(alpha: float) -> None:
 def test_tests_of_several_intervals_by_integration(epsilon: float) -> None:
     """|q - e^eps p| is twice the positive part less the whole."""
     null, alternative = ((0, 2), (3, 1)), ((-2, 1), (1, 1), (4, 2))
-    found = NormalMixtures(null, alternative, 1).delta(epsilon)
+    result = NormalMixtures(null, alternative, 1).delta(epsilon)
     with ctx.workprec(100):
         p, q = [(ball(epsilon).exp() / -3 * w, m) for m, w in null], [(arb(w) / 4, m) for m, w in alternative]
 
@@ -137,7 +146,7 @@ def test_tests_of_several_intervals_by_integration(epsilon: float) -> None:
 
         parts = [acb.integral(loss, k, k + 1).real for k in range(-20, 24)]
         whole = sum(parts, start=arb(0)) / (2 * arb.pi()).sqrt()
-    assert ((whole + 1 - ball(epsilon).exp()) / 2 + arb("0 +/- 1e-15")).overlaps(found)
+    assert ((whole + 1 - ball(epsilon).exp()) / 2 + arb("0 +/- 1e-15")).overlaps(result)
 
 
 @pytest.mark.parametrize("order", [0.5, 1, 2.5])
@@ -150,10 +159,10 @@ def test_divergences_of_products_add(order: float) -> None:
 
 def test_a_branch_that_few_digits_do_not_decide() -> None:
     """At s = 1 few digits do not tell 1 - 1e-100 from 1: the stick is p tanh(theta/4), not 1 - s."""
-    found = Subsampled(Logistic(0.048), 1e-100).delta(-0.0)
+    result = Subsampled(Logistic(0.048), 1e-100).delta(-0.0)
     with ctx.workprec(400):
-        assert found.overlaps(ball(1e-100) * (ball(0.048) / 4).tanh())
-        assert found > 0
+        assert result.overlaps(ball(1e-100) * (ball(0.048) / 4).tanh())
+        assert result > 0
 
 
 def test_a_crossing_too_far_out_is_not_known() -> None:

@@ -23,12 +23,12 @@ from tests.truth.claims import answers, check, check_range, refuted
 from tests.truth.continuous import Gaussian, Gumbel, Laplace, Logistic
 from tests.truth.line import Normals
 from tests.truth.mixtures import NormalMixtures
-from tests.truth.operators import Maximum, Minimum, Mixture, Product, Reversed, Subsampled
+from tests.truth.operators import Maximum, Minimum, Mixture, Product, ReversedPLD, Subsampled
 from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 from tradeoff.errors import TradeOffError
 from tradeoff.families.discrete import DiscreteGaussianCurve
-from tradeoff.loss import log_concave
+from tradeoff.pld import log_concave
 
 
 def approximate(epsilon: float, delta: float) -> Product:
@@ -40,9 +40,9 @@ def power(spec: Spec, n: int) -> Product:
     return Product(((spec, n),))
 
 
-def shifted(spec: Spec, rate: float) -> Reversed:
+def shifted(spec: Spec, rate: float) -> ReversedPLD:
     """The other order of subsampling."""
-    return Reversed(Subsampled(spec, rate))
+    return ReversedPLD(Subsampled(spec, rate))
 
 
 SHARP = Polygon((0.0, 0.5, 1.0), (1.0, 0.5 - 1e-8, 0.0))
@@ -58,7 +58,7 @@ LEAKY = {
     "polygon": shifted(SHORT, 0.5),
     "product": shifted(Product(((SHORT, 2), (TotalVariation(0.1), 1))), 0.7),
     "mixture": shifted(Mixture(((0.5, TotalVariation(0.1)), (0.5, PureDP(1.0)))), 0.6),
-    "twice": shifted(Subsampled(Reversed(Subsampled(TotalVariation(0.2), 0.5)), 0.25), 0.5),
+    "twice": shifted(Subsampled(ReversedPLD(Subsampled(TotalVariation(0.2), 0.5)), 0.25), 0.5),
 }
 """P-mass at -inf, thinned and turned: sup L is log 1/(1 - p)."""
 
@@ -79,7 +79,7 @@ class TestLeakThinnedAndTurned:
 
     @pytest.mark.parametrize("alpha", [0.01, 0.249, 0.3, 0.9])
     def test_whole_curves(self, name: str, alpha: float) -> None:
-        for spec in (LEAKY[name], Reversed(LEAKY[name])):
+        for spec in (LEAKY[name], ReversedPLD(LEAKY[name])):
             curve, truth = built(spec), spec.beta(alpha)
             check(to.Bounds(curve.lower.bounds(alpha).lower, curve.upper.bounds(alpha).upper), truth)
 
@@ -149,7 +149,7 @@ CASES: dict[str, tuple[Spec, str, list[float]]] = {
     "exact-beta-near-1-deep": (power(PureDP(0.3), 1000), "beta", [1 - 2.0**-53, 1 - 1e-12]),
     "exact-beta-near-1-thinned": (power(Subsampled(PureDP(3e-5), 1e-12), 30), "beta", [1 - 2.0**-53]),
     "exact-beta-between-atoms-of-about-the-same-loss": (
-        power(Reversed(DiscreteGaussian(0.3, 3)), 3),
+        power(ReversedPLD(DiscreteGaussian(0.3, 3)), 3),
         "beta",
         [0.011376889690811617, 0.01137688969081162],
     ),
@@ -200,7 +200,7 @@ CASES: dict[str, tuple[Spec, str, list[float]]] = {
 def test_the_answer_holds_the_truth(name: str) -> None:
     spec, question, points = CASES[name]
     curve = built(spec)
-    wrong = {at: found for at in points if (found := answers(spec, curve, question, at)) is not None}
+    wrong = {at: result for at in points if (result := answers(spec, curve, question, at)) is not None}
     assert not wrong
 
 
@@ -275,9 +275,9 @@ AGAIN = Polygon(
 def test_crossings_of_polygons_in_floats(
     curve: Callable[[], to.TradeOff], truth: Polygon, alpha: float
 ) -> None:
-    found = curve()
+    result = curve()
     for at in (alpha, nextafter(alpha, 0), nextafter(alpha, 1), alpha / 2, 1 - alpha):
-        check(found.bounds(at), truth.beta(at))
+        check(result.bounds(at), truth.beta(at))
 
 
 def test_whole_curves_of_a_maximum_are_not_crossed() -> None:
@@ -440,7 +440,7 @@ def test_sums_of_subnormal_masses(epsilon: float, method: str | None) -> None:
 @pytest.mark.parametrize(
     ("spec", "orders"),
     [
-        (Reversed(Subsampled(TotalVariation(5e-324), 0.25)), (1, 2)),
+        (ReversedPLD(Subsampled(TotalVariation(5e-324), 0.25)), (1, 2)),
         (power(Masses((1.5e-6, 1 - 1.5e-6), (5e-324, 1.0)), 2), (0.5, 1, 2)),
         (Masses((0.5, 0.5), (0.25, 0.75)), (0.5, 1, 2)),
     ],
@@ -473,7 +473,7 @@ def test_divergences_of_losses_whose_squares_are_no_floats() -> None:
     [
         (Hull((0.8,), (F(7, 50),)), "beta", 0.8),
         (Hull((F(4, 5), F(1, 6), F(0), F(2, 15)), (0.04, 0.0, 0.6, 0.46)), "beta", nextafter(1 / 6, 0)),
-        (Reversed(Hull((0.93, 0.1, 0.53), (F(2, 5), F(33, 100), F(7, 25)))), "beta", 0.33),
+        (ReversedPLD(Hull((0.93, 0.1, 0.53), (F(2, 5), F(33, 100), F(7, 25)))), "beta", 0.33),
         pytest.param(
             NormalMixtures(((0, 1),), ((0.25, 0.75), (1, 0.25)), 0.26),
             "epsilon",
@@ -550,10 +550,10 @@ def test_a_spread_below_the_digits_of_its_place(epsilon: float) -> None:
     """All atoms lie about log(2/3), closer together than floats tell: one node holds them."""
     third = F(1, 3)
     curve = to.from_masses([F(0), F(1)], [third, 2 * third]) @ to.Laplace(epsilon) ** 3
-    found = curve.bounds(0.5783005364166354)
+    result = curve.bounds(0.5783005364166354)
     truth = 2 * third * (1 - F(0.5783005364166354))  # and less, by at most 3 epsilon of itself
-    assert found.lower <= truth <= found.upper * (1 + 4e-160)
-    assert found.width < 1e-3
+    assert result.lower <= truth <= result.upper * (1 + 4e-160)
+    assert result.width < 1e-3
 
 
 @pytest.mark.parametrize("mass", [F(7, 10**324), F(1, 10**310), F(1, 10**400)])
@@ -571,9 +571,9 @@ def test_a_mass_in_fractions_below_the_floats(mass: F) -> None:
 def test_all_mass_lies_inside_the_edges_of_a_flat_loss(sigma: float, method: str | None) -> None:
     """Of a mixture of separated normal laws L is flat to the last digit over nine tenths of P."""
     curve = to.GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1}, sigma) ** 2
-    found = curve.bounds.delta(1.0, method=method)
-    assert found.lower <= 0.19 * (1 + 1e-12)
-    assert found.upper >= 0.19 - 1e-7
+    result = curve.bounds.delta(1.0, method=method)
+    assert result.lower <= 0.19 * (1 + 1e-12)
+    assert result.upper >= 0.19 - 1e-7
 
 
 def test_tails_of_powers_near_a_normal_law() -> None:
@@ -602,23 +602,23 @@ def test_no_line_is_aimed_where_its_numbers_overflow(epsilon: float) -> None:
 def test_a_run_beyond_the_floats_is_left_out_in_silence() -> None:
     shift = to.LocationShift(gumbel_r(scale=3.0), 22.555907753146244)
     curve = shift**2 @ DiscreteGaussianCurve(6.191670588441155, 2) ** 5 @ to.PureDP(0.3425673270733994)
-    found = curve.bounds(0.999999999999)
-    assert 0 <= found.lower <= found.upper <= 1.0000000001e-12
+    result = curve.bounds(0.999999999999)
+    assert 0 <= result.lower <= result.upper <= 1.0000000001e-12
 
 
 def test_delta_is_nothing_only_where_no_loss_is_larger() -> None:
     """Of 2e-923 the least float is above, and 0 below."""
     base = ~to.LocationShift(gumbel_r(scale=0.25), 0.0170466007120545) @ to.PureDP(20.0) ** 5
     for curve, epsilon in ((base, 233.44), (to.subsample(base, 1e-100), 3.186446185355199)):
-        found = curve.bounds.delta(epsilon)
-        assert (found.lower, found.upper) == (0.0, 5e-324)
+        result = curve.bounds.delta(epsilon)
+        assert (result.lower, result.upper) == (0.0, 5e-324)
     assert to.PureDP(1.0).bounds.delta(1.0).upper == 0
 
 
 def test_divergences_of_losses_whose_powers_overflow_are_found_in_silence() -> None:
     shift = ~to.LocationShift(gumbel_r(), 10.0)
-    found = (shift**3).bounds.renyi(2.0)
-    assert found.lower <= found.upper
+    result = (shift**3).bounds.renyi(2.0)
+    assert result.lower <= result.upper
 
 
 def test_rates_of_samples_of_samples_are_no_floats() -> None:

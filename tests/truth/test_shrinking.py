@@ -9,7 +9,7 @@ from tests.fuzz.run import Asked, Search
 from tests.fuzz.shrink import NAMES, shrunk, smaller
 from tests.truth.atoms import PureDP
 from tests.truth.continuous import Gaussian, Laplace
-from tests.truth.operators import Product, Reversed, Subsampled
+from tests.truth.operators import Product, ReversedPLD, Subsampled
 from tests.truth.polygons import Polygon
 
 ANSWERS = "answers(spec, built(spec), 'beta', at) is None"
@@ -23,16 +23,16 @@ def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_halved")
 def test_a_fault_is_made_small() -> None:
-    spec = Subsampled(Reversed(Subsampled(Laplace(1.2345), 0.3127)), 0.7)
+    spec = Subsampled(ReversedPLD(Subsampled(Laplace(1.2345), 0.3127)), 0.7)
     assert shrunk(spec, 0.73123, ANSWERS) == (Laplace(1.0), 0.5)
 
 
 @pytest.mark.usefixtures("_halved")
 def test_a_finding_is_told_as_a_test_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
     Search(1).question(Laplace(1.2345), "1:0", to.Laplace(1.2345), Asked.of("beta", 0.731))
-    told = capsys.readouterr().out
+    given = capsys.readouterr().out
     namespace = {**NAMES, "Laplace": Laplace}
-    exec(told[told.index("def test") :], namespace)
+    exec(given[given.index("def test") :], namespace)
     with pytest.raises(AssertionError):
         namespace["test_found"]()
 

@@ -82,8 +82,8 @@ class Trusted:
         """Return errors over what is charged, the worse one of an array's and a scalar's answer."""
         columns, together = x.T.tolist(), np.asarray(self.computed(*x)).tolist()
         alone = [np.asarray(self.computed(*column)).item() for column in columns]
-        found = zip(columns, zip(together, alone, strict=True), strict=True)
-        return np.array([max(self._share(column, each) for each in both) for column, both in found])
+        result = zip(columns, zip(together, alone, strict=True), strict=True)
+        return np.array([max(self._share(column, each) for each in both) for column, both in result])
 
     def _share(self, x: Sequence[float], found: Any) -> float:
         with ctx.workprec(200):
@@ -235,7 +235,7 @@ TRUSTED = [
         if lender is np or name != "log1p"
     ),
     Trusted("math.log1p", floats(math.log1p), arb.log1p, [(-1 + UNIT, HUGE)], 2,
-            "loss/law.py `log_kept`", near=(0.0,)),
+            "loss/law.py `log_finite_mass`", near=(0.0,)),
     Trusted("numpy.exp, extended", longer, arb.exp, EXPONENTS, 8, f"{ATOMS} `_slacks`"),
     Trusted("numpy.sqrt", np.sqrt, arb.sqrt, POSITIVE, 1, f"{BOUNDS} `_roots`"),
     Trusted("numpy.sin", np.sin, arb.sin, PHASES, 8, POWER, "8 of min(1, abs(x))",

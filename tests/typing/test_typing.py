@@ -32,8 +32,8 @@ def test_mypy_takes_what_is_right_and_refuses_what_is_wrong():
     shutil.which("pyright") is None, reason="pyright is no dependency: its wheel fetches node on first use"
 )
 def test_pyright_agrees():
-    found = json.loads(told("pyright", "--outputjson", "--pythonpath", sys.executable, RIGHT, WRONG))
-    errors = [each for each in found["generalDiagnostics"] if each["severity"] == "error"]
+    result = json.loads(told("pyright", "--outputjson", "--pythonpath", sys.executable, RIGHT, WRONG))
+    errors = [each for each in result["generalDiagnostics"] if each["severity"] == "error"]
     assert [each for each in errors if each["file"] == str(RIGHT)] == []
     assert {each["range"]["start"]["line"] + 1 for each in errors} == LINES, errors
 

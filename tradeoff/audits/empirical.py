@@ -16,7 +16,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers, flattened, number, reals, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.display import Displayed, Grid, exactly
+from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import exp, expm1, log
@@ -229,7 +229,7 @@ class Empirical(Displayed):
         least = [(1 - Bounds.of(most(k, size, level))).lower for k, size in ((kept, n), (m - missed, m))]
         return Bounds(least[0], most(rejected, n, level)), Bounds(least[1], most(missed, m, level))
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         n, m = self._sizes
         known = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
         rows = [
@@ -237,7 +237,7 @@ class Empirical(Displayed):
             for name, least in known.items()
         ]
         head = f"Empirical: {n} null and {m} alternative scores, confidence {exactly(self.confidence)}"
-        return Grid(rows, head=head)
+        return TextTable(rows, head=head)
 
 
 def empirical(
@@ -311,8 +311,8 @@ def _up_to(scores: Array, at: Array) -> Index:
 def _hull(alpha: Array, beta: Array) -> PiecewiseLinear:
     """Return the hull of points and of both ends: a convex curve below the points is below it too."""
     points = [(whole(a), whole(b)) for a, b in zip(alpha.tolist(), beta.tolist(), strict=True)]
-    found = PiecewiseLinear.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
-    return limited(found, BOUND)
+    result = PiecewiseLinear.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
+    return limited(result, BOUND)
 
 
 def _convex(x: Index, y: Index) -> tuple[Any, Any]:

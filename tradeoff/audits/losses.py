@@ -43,12 +43,12 @@ class LossSample:
 
     def __post_init__(self) -> None:
         for name, impossible in (("under_p", np.inf), ("under_q", -np.inf)):
-            found = ordered(f"losses_{name}", getattr(self, name))
-            if impossible in found:
+            result = ordered(f"losses_{name}", getattr(self, name))
+            if impossible in result:
                 raise DomainError(
                     f"losses_{name} holds {impossible}, which has probability 0 there; give log dQ/dP"
                 )
-            object.__setattr__(self, name, found)
+            object.__setattr__(self, name, result)
         object.__setattr__(self, "confidence", sure(self.confidence))
         for name, exponents, sign in (("under_p", self.under_p, ""), ("under_q", -self.under_q, "-")):
             if _exceeds_one(exponents):
@@ -66,10 +66,10 @@ class LossSample:
     @cached_property
     def estimate(self) -> ApproximateCurve:
         """Return the hull of the empirical errors of all tests "reject where the loss is large": no bound."""
-        found = empirical(self.under_p, self.under_q, self.confidence).estimate
+        result = empirical(self.under_p, self.under_q, self.confidence).estimate
         sizes = f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
         return replace(
-            found, name="sampled losses", source=sizes, hypotheses=("both numbers of losses grow",)
+            result, name="sampled losses", source=sizes, hypotheses=("both numbers of losses grow",)
         )
 
     def delta(self, epsilon: Number | Numbers) -> Bounds:
@@ -84,8 +84,8 @@ class LossSample:
         given = reals("epsilon", epsilon)
         if np.isnan(given).any():
             raise DomainError("epsilon is NaN; give losses in nats")
-        found = [self._delta(each) for each in given.ravel().tolist()]
-        lower, upper = np.reshape([tuple(each) for each in found], (-1, 2)).T
+        result = [self._delta(each) for each in given.ravel().tolist()]
+        lower, upper = np.reshape([tuple(each) for each in result], (-1, 2)).T
         lower, upper = lower.reshape(given.shape), upper.reshape(given.shape)
         return Bounds(lower, upper) if given.ndim else Bounds(float(lower), float(upper))
 

@@ -16,7 +16,7 @@ from tradeoff.audits.rates import sure
 from tradeoff.audits.refutation import Refutation, allowance, both_orders, claimed
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.display import Displayed, Grid, exactly
+from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.roots import find_root, largest
@@ -83,11 +83,11 @@ class OneRun(Displayed):
         high = 1.0
         while high < _STEEPEST and self.p_value(high) <= error:
             high *= 2
-        found = find_root(lambda e: math.log(self.p_value(e) / error), 0.0, high, _CLOSE)
+        result = find_root(lambda e: math.log(self.p_value(e) / error), 0.0, high, _CLOSE)
         step = _CLOSE
-        while found > 0 and self.p_value(found) > error:
-            found, step = found - step, 2 * step
-        return max(found, 0.0)
+        while result > 0 and self.p_value(result) > error:
+            result, step = result - step, 2 * step
+        return max(result, 0.0)
 
     @cached_property
     def mu(self) -> float:
@@ -180,14 +180,14 @@ class OneRun(Displayed):
         by_curve = math.exp(-x)
         return Refutation(f, min(by_curve, self._by_profile(table), 1.0), self.confidence)
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         known = {f"ε({exactly(self.delta)})": self.epsilon, "μ": self.mu}
         rows = [(f"  {name} ≥ {decimal(least, '.4g', up=False)}",) for name, least in known.items()]
         guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
-        return Grid(rows, head=f"OneRun: {guesses}, confidence {exactly(self.confidence)}")
+        return TextTable(rows, head=f"OneRun: {guesses}, confidence {exactly(self.confidence)}")
 
     def _by_profile(self, table: PiecewiseLinear) -> float:
-        top = min(float(table.epsilon(max(1e-12, min(2 * table.q_plus, 1.0)))), _STEEPEST)
+        top = min(float(table.epsilon(max(1e-12, min(2 * table.mass_at_plus_infinity, 1.0)))), _STEEPEST)
         losses = np.linspace(0.0, max(top, 0.0), _LOSSES)
         if 0 <= table.sup_loss < _STEEPEST:
             losses = np.append(losses, table.sup_loss)

@@ -8,7 +8,7 @@ from typing import Any
 from tradeoff.audits.rates import sure
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
-from tradeoff.display import Displayed, Grid, exactly
+from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.intervals.bounds import Bounds, decimal
 
 
@@ -53,12 +53,14 @@ class Refutation(Displayed):
     def __bool__(self) -> bool:
         return bool(self.p_value <= allowance(self.confidence))
 
-    def grid(self) -> Grid:
-        told = {"at alpha": self.at, "rejecting above": self.threshold}
-        where = [(name, f"{value:.4g}") for name, value in told.items() if value is not None]
+    def grid(self) -> TextTable:
+        given = {"at alpha": self.at, "rejecting above": self.threshold}
+        where = [(name, f"{value:.4g}") for name, value in given.items() if value is not None]
         rows = [("p-value", decimal(self.p_value, ".4g", up=True)), *where]
         verdict = "refuted" if self else "not refuted"
-        return Grid(rows, head=f"f >= {self.claim!r} is {verdict} at confidence {exactly(self.confidence)}")
+        return TextTable(
+            rows, head=f"f >= {self.claim!r} is {verdict} at confidence {exactly(self.confidence)}"
+        )
 
 
 def allowance(confidence: float) -> float:
@@ -69,9 +71,9 @@ def allowance(confidence: float) -> float:
 def claimed(claim: Any) -> TradeOff:
     """Return the curve claimed: a curve itself, a plan's guarantee, a mechanism's for both orders at once."""
     for name in ("guarantee", "curve"):
-        found = None if isinstance(claim, TradeOff | type) else getattr(claim, name, None)
-        if found is not None:
-            return both_orders(operand(found if isinstance(found, TradeOff) else found()))
+        result = None if isinstance(claim, TradeOff | type) else getattr(claim, name, None)
+        if result is not None:
+            return both_orders(operand(result if isinstance(result, TradeOff) else result()))
     curve = operand(claim)
     curve.require_numbers()
     return curve

@@ -124,6 +124,6 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     """
     n, target = rounds(n), probability("at_delta", at_delta)
     e, d = number("epsilon", epsilon, 0), number("delta", delta, 0, 1, open_high=False)
-    found = (approximate_dp(e, d) ** n).epsilon(target)
+    result = (approximate_dp(e, d) ** n).epsilon(target)
     name, source = "optimal composition", "Kairouz, Oh, Viswanath 2015, Theorem 3.3"
-    return Baseline(max(float(found), 0.0), target, name, source, (_ADAPTIVE, "equal epsilon and delta"))
+    return Baseline(max(float(result), 0.0), target, name, source, (_ADAPTIVE, "equal epsilon and delta"))

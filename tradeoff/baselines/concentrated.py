@@ -100,9 +100,9 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     checked = [number("order", a, 1, math.inf, open_low=True) for a in orders]
     if not checked:
         raise DomainError("orders is empty; give at least one order above 1")
-    found = min(converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
+    result = min(converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
     asked = ("divergences of fixed mechanisms add",)
-    return Baseline(max(found, 0.0), target, "Renyi route", _CKS, asked, one_order=not curve.symmetric)
+    return Baseline(max(result, 0.0), target, "Renyi route", _CKS, asked, one_order=not curve.symmetric)
 
 
 def converted(divergence: Any, k: Any, delta: float) -> Any:

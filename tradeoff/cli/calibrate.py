@@ -85,12 +85,12 @@ def calibrate(
     *_, is_integer = find_number(content, vary)
     with progress() as step:
         step(f"calibrating {plain(vary)}")
-        found = calibrated(guarantee, target, integer=is_integer, tol=tol)
-    text = replace_number(content, vary, found.value)
+        result = calibrated(guarantee, target, integer=is_integer, tol=tol)
+    text = replace_number(content, vary, result.value)
     if write:
         atomic_write(plan, text)
     else:
         print(text.rstrip("\r\n"))
-    low, high = found.achieved
-    print(f"# {vary} = {found.value!r}: {found.target}, reached in [{low!r}, {high!r}]")
-    print(f"# the target is crossed between {found.bounds.lower!r} and {found.bounds.upper!r}")
+    low, high = result.achieved
+    print(f"# {vary} = {result.value!r}: {result.target}, reached in [{low!r}, {high!r}]")
+    print(f"# the target is crossed between {result.bounds.lower!r} and {result.bounds.upper!r}")

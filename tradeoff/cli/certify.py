@@ -33,7 +33,7 @@ def certify(
     questions_by_name = asked(content, questions)
 
     from tradeoff.curves.hooks import NOT_EXACT
-    from tradeoff.display import Grid
+    from tradeoff.display import TextTable
     from tradeoff.report.answers import COLUMNS, row
     from tradeoff.report.proofs import certify_plan, to_json
 
@@ -45,7 +45,7 @@ def certify(
     notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
     notes += [NOT_EXACT] * (not curve.exact) + [f"Certificates written to {target}"]
     rows = [row(name, parameter, answer) for name, parameter, answer, _ in proved]
-    show(Grid(rows, COLUMNS, content.title, notes, "<>>"))
+    show(TextTable(rows, COLUMNS, content.title, notes, "<>>"))
 
 
 def verify(certificate: Path) -> None:

@@ -60,14 +60,14 @@ def compare(
 
     with progress() as step:
         step("composing")
-        found = compared(composed(content.plan), method or None, **given, step=step)
+        result = compared(composed(content.plan), method or None, **given, step=step)
         if target is not None:
             step("drawing")
-            save(found.figure(), target)
+            save(result.figure(), target)
     if as_json:
-        print_json(plan, content, found.as_json())
+        print_json(plan, content, result.as_json())
     else:
-        _show(content.title, found, target)
+        _show(content.title, result, target)
 
 
 def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Questions = UNASKED) -> None:
@@ -94,10 +94,10 @@ def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Q
         step("composing")
         curve = composed(content.plan)
         step("reducing to one mu")
-        found = curve.gdp(failure)
+        result = curve.gdp(failure)
         comparison = compared(curve, None, **given, step=step)
         step("drawing")
-        atomic_write(target, written(content.title, content.plan, comparison.exact, found, comparison))
+        atomic_write(target, written(content.title, content.plan, comparison.exact, result, comparison))
     print(f"Report written to {plain(target)}")
 
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from tradeoff.cli.questions import UNASKED, Flag, Json, Questions, Source, asked, composed, left_out, read
 from tradeoff.cli.terminal import print_json, progress, show
-from tradeoff.display import Grid
+from tradeoff.display import TextTable
 from tradeoff.errors import DomainError
 from tradeoff.report.saving import check_target, save
 
@@ -61,18 +61,18 @@ def compose(
 
     from tradeoff.curves.hooks import NOT_EXACT
     from tradeoff.families.gaussian import Gaussian
-    from tradeoff.report.answers import COLUMNS, Answer, ask, csv, finite, latex, row
+    from tradeoff.report.answers import COLUMNS, Answer, answer_query, csv, finite, latex, row
     from tradeoff.report.summary import rows
 
     with progress() as step:
         step("composing")
         curve = composed(content.plan)
-        answers = ask(curve, **given, tol=tol, step=step)
+        answers = answer_query(curve, **given, tol=tol, step=step)
         lines, reduced = list(answers), None
         if mu or isinstance(curve, Gaussian):
             step("reducing to one mu")
-            found = curve.gdp(failures[0] if mu else 0.0)
-            reduced = {"failure": found.failure, "lower": found.bounds.lower, "upper": found.bounds.upper}
+            result = curve.gdp(failures[0] if mu else 0.0)
+            reduced = {"failure": result.failure, "lower": result.bounds.lower, "upper": result.bounds.upper}
             lines.append(("mu", "failure", Answer(*reduced.values())))
         if target is not None:
             from tradeoff.report.plot import figure
@@ -85,9 +85,11 @@ def compose(
     elif as_csv or as_latex:
         sys.stdout.write((csv if as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
     else:
-        show(Grid([*rows(content.plan)], ("runs", "mechanism", "parameters"), content.title, sides="><<"))
+        show(
+            TextTable([*rows(content.plan)], ("runs", "mechanism", "parameters"), content.title, sides="><<")
+        )
         notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
         notes += [f"Assumes: {each}" for each in answers.assumptions] + [NOT_EXACT] * (not answers.exact)
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
         notes += [f"Plot written to {target}"] if target is not None else []
-        show(Grid([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))
+        show(TextTable([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from tradeoff.display import Grid, folded, plain
+from tradeoff.display import TextTable, folded, plain
 
 if TYPE_CHECKING:
     from tradeoff.spec import PlanFile
@@ -44,7 +44,7 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield lambda step: bar.update(task, description=step)
 
 
-def show(grid: Grid) -> None:
+def show(grid: TextTable) -> None:
     """Print a table on stdout, its notes below it."""
     from rich.markup import escape
     from rich.table import Table

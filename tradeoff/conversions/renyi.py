@@ -223,8 +223,8 @@ def _curve(
     # Lines of D_a(Q || P) are steep where alpha is small; those of D_a(P || Q) are their mirror images.
     mirrored = [(b, a, c) for a, b, c in lines]
     every = mirrored if assume == "one-order" else lines + mirrored
-    found = PiecewiseLinear.of_wholes(*zip(*hull(corners(every, up=False)), strict=True))
-    return limited(found, BOUND)
+    result = PiecewiseLinear.of_wholes(*zip(*hull(corners(every, up=False)), strict=True))
+    return limited(result, BOUND)
 
 
 def _lines(orders: Array, bounds: Array) -> list[Line]:

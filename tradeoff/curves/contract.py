@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
-from tradeoff.composition.cache import Cache, own
-from tradeoff.composition.question import Explanation, query_options
-from tradeoff.curves.asking import Certified, How, ask, explained
-from tradeoff.curves.hooks import Hooks, pure
+from tradeoff.accounting.cache import Cache, cache_for
+from tradeoff.accounting.options import Explanation, query_options
+from tradeoff.curves.hooks import CurveHooks, pure
 from tradeoff.curves.parameters import Number, Numbers
+from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
 from tradeoff.errors import KindError, NoClosedForm, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.law import LossLaw
+from tradeoff.pld.law import PrivacyLossDistribution
 
 if TYPE_CHECKING:
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -30,21 +30,22 @@ CHOICES = 4  # ways of answering, by method and memory, for which a curve rememb
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
 
-class TradeOff(Hooks):
+class TradeOff(CurveHooks):
     """Trade-off function f = T(P, Q): the least type II error at each type I error (Dong, Roth, Su 2022).
 
     A new family gives ``beta_bounds``, ``delta_bounds`` and ``symmetric``; everything else has a default.
-    Where some losses are infinite it says so by ``q_plus`` (and ``mass_at_infinity``, ``p_minus``);
-    ``sup_loss`` and ``epsilon_bounds`` make answers narrower, ``loss_law`` lets the engines compose it, and
-    ``group``, ``inverse`` and ``product`` hold closed forms.
+    Where some losses are infinite it overrides ``mass_at_plus_infinity`` (and ``mass_at_infinity``,
+    ``mass_at_minus_infinity``); ``sup_loss`` and ``epsilon_bounds`` make answers narrower,
+    ``loss_distribution`` lets the engines compose it, and ``group``, ``inverse`` and ``product`` hold closed
+    forms.
     """
 
-    def laws(self) -> tuple[LossLaw, LossLaw]:
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         """Return laws of curves below and above: one law twice where it is exact, else the whole curves'."""
         try:
-            law = self.loss_law()
+            law = self.loss_distribution()
         except NoClosedForm:
-            return self.lower.loss_law(), self.upper.loss_law()
+            return self.lower.loss_distribution(), self.upper.loss_distribution()
         return law, law
 
     @classmethod
@@ -69,11 +70,11 @@ class TradeOff(Hooks):
     # Questions: the safe side.
 
     @overload
-    def __call__(self, alpha: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
+    def __call__(self, alpha: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
     @overload
-    def __call__(self, alpha: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Array: ...
+    def __call__(self, alpha: Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> Array: ...
     def __call__(
-        self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]
+        self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> float | Array:
         """Least type II error at type I error ``alpha``: a lower bound on f.
 
@@ -94,14 +95,14 @@ class TradeOff(Hooks):
         PrecisionError
             If ``tol`` cannot be reached.
         """
-        return ask(self, "alpha", alpha, tol, how).lower
+        return answer_query(self, "alpha", alpha, tol, how).lower
 
     @overload
-    def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
+    def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
     @overload
-    def delta(self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Array: ...
+    def delta(self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> Array: ...
     def delta(
-        self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]
+        self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> float | Array:
         """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha: an upper bound.
 
@@ -114,14 +115,14 @@ class TradeOff(Hooks):
         tol, **how
             Relative width the bounds must reach; see ``bounds``.
         """
-        return ask(self, "epsilon", epsilon, tol, how).upper
+        return answer_query(self, "epsilon", epsilon, tol, how).upper
 
     @overload
-    def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
+    def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
     @overload
-    def epsilon(self, delta: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Array: ...
+    def epsilon(self, delta: Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> Array: ...
     def epsilon(
-        self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]
+        self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> float | Array:
         """Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
 
@@ -134,7 +135,7 @@ class TradeOff(Hooks):
         tol, **how
             Absolute width the bounds must reach; see ``bounds``.
         """
-        return ask(self, "delta", delta, tol, how).upper
+        return answer_query(self, "delta", delta, tol, how).upper
 
     @overload
     def bayes_risk(self, prior: Number) -> float: ...
@@ -152,9 +153,9 @@ class TradeOff(Hooks):
         return self.bounds.bayes_risk(prior).lower
 
     @property
-    def bounds(self) -> Certified:
+    def bounds(self) -> BoundsView:
         """Ask the same questions for both sides."""
-        return Certified(self)
+        return BoundsView(self)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence D_a(P || Q) of the pair behind f = T(P, Q), in nats: an upper bound.
@@ -206,7 +207,7 @@ class TradeOff(Hooks):
         delta: float | None = None,
         alpha: float | None = None,
         tol: float | None = None,
-        **how: Unpack[How],
+        **how: Unpack[QueryKwargs],
     ) -> Explanation:
         """Tell which engine answers a question, why, in what time and how narrowly; prints as a short table.
 
@@ -231,7 +232,7 @@ class TradeOff(Hooks):
         >>> [(step.engine, step.why) for step in steps]
         [('contour', 'all densities have closed forms')]
         """
-        return explained(self, {"epsilon": epsilon, "delta": delta, "alpha": alpha}, tol, how)
+        return explain_query(self, {"epsilon": epsilon, "delta": delta, "alpha": alpha}, tol, how)
 
     def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:
         """Estimate what epsilon (nats), or delta, gains with each parameter and count: a table and a plot."""
@@ -243,7 +244,7 @@ class TradeOff(Hooks):
 
     def __matmul__(self, other: TradeOff) -> TradeOff:
         """Tensor product T(P x P', Q x Q'), of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
-        from tradeoff.curves.tensor import tensor
+        from tradeoff.curves.product import tensor
 
         return tensor([(self, 1), (operand(other), 1)])
 
@@ -364,7 +365,7 @@ class TradeOff(Hooks):
 
     @cached_property
     def _wholes(self) -> Cache[Tabulated]:
-        return own(("whole", self.tightness, self), CHOICES)
+        return cache_for(("whole", self.tightness, self), CHOICES)
 
     def _tabulated(self) -> Tabulated:
         from tradeoff.operators.tabulate import tabulate

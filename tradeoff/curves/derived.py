@@ -19,7 +19,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.concave import conjugate
 from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.law import LossLaw
+from tradeoff.pld.law import PrivacyLossDistribution
 
 _LOG_STEP = 4.0  # step in log s of the points to begin with; cells that matter are halved
 _FAR = 40.0  # log s up to which points are laid out: e^40 alpha is above 1 for all but the least alphas
@@ -68,14 +68,14 @@ class Derived(TradeOff):
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return self.upper.bounds.epsilon(delta).lower, self.lower.bounds.epsilon(delta).upper
 
-    def laws(self) -> tuple[LossLaw, LossLaw]:
-        return self.lower.loss_law(), self.upper.loss_law()
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        return self.lower.loss_distribution(), self.upper.loss_distribution()
 
     @property
     def has_law(self) -> bool:
         return type(self).laws is not Derived.laws and all(f.has_law for f in self.operands)
 
-    def loss_law(self) -> LossLaw:
+    def loss_distribution(self) -> PrivacyLossDistribution:
         return self.laws()[0]
 
     def __eq__(self, other: object) -> bool:
@@ -98,8 +98,8 @@ def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     low, high = (np.where(alpha == 0, side, 0.0) for side in 1 - leak)  # f(0), and f(1) = 0
     inside = (alpha > 0) & (alpha < 1)
     points = [_ratios_about(curve, each) for each in alpha[inside].tolist()]
-    found = conjugate(partial(_in_ratio, curve), alpha[inside], points, tol, limit=leak.lower)
-    low[inside], high[inside] = found
+    result = conjugate(partial(_in_ratio, curve), alpha[inside], points, tol, limit=leak.lower)
+    low[inside], high[inside] = result
     return np.maximum(low, 0.0), np.maximum(high, 0.0)
 
 
@@ -127,8 +127,8 @@ def _in_ratio(curve: TradeOff, s: Array) -> Pair:
     for some, f in ((s >= 1, curve), ((s > 0) & (s < 1), curve.inverse())):
         if some.any():
             # NumPy's logarithm may miss by 8 units: so this is known at another s.
-            found = clip(Bounds(*f.delta_bounds(np.abs(np.log(s[some])), None)), 0.0, 1.0)
-            low[some], high[some] = found * np.minimum(s[some], 1.0)
+            result = clip(Bounds(*f.delta_bounds(np.abs(np.log(s[some])), None)), 0.0, 1.0)
+            low[some], high[some] = result * np.minimum(s[some], 1.0)
     return low, high
 
 
@@ -143,8 +143,8 @@ def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     points = np.unique(np.concatenate([[0.0], tiny, 1 - tiny[tiny > 1e-14], [1.0]]))
     slopes = np.exp(np.minimum(epsilon, _STEEPEST))
     # The slope is rounded, relative to itself, and s alpha <= 1 where 1 - f(alpha) - s alpha >= 0 is largest.
-    found = Bounds(*conjugate(value, slopes, points, tol)) + Bounds(-_UNITS * UNIT, _UNITS * UNIT)
+    result = Bounds(*conjugate(value, slopes, points, tol)) + Bounds(-_UNITS * UNIT, _UNITS * UNIT)
     # A steeper line than was asked leaves less: beyond the last slope delta is known from above, and by what
     # lies at infinity.
-    low = np.where(epsilon > _STEEPEST, 0.0, found.lower)
-    return np.maximum(low, curve.mass_at_infinity.lower), np.minimum(found.upper, 1.0)
+    low = np.where(epsilon > _STEEPEST, 0.0, result.lower)
+    return np.maximum(low, curve.mass_at_infinity.lower), np.minimum(result.upper, 1.0)

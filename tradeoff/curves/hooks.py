@@ -12,18 +12,27 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tradeoff.errors import NoClosedForm, SymbolError, shown
-from tradeoff.intervals.bounds import Bounds, Pair, held
+from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.roots import bracket_sides
 from tradeoff.intervals.rounding import UNIT, Array, around
-from tradeoff.loss.law import LossLaw
+from tradeoff.pld.law import PrivacyLossDistribution
 
 # Hooks: who writes a family finds them in the contract, who has a curve wants its questions.
 _BEHIND = frozenset(
     {
         *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "exact_beta", "exact_delta"),
-        *("q_plus", "p_minus", "least_sup_loss", "leak", "kept", "composed", "product", "require_numbers"),
+        *(
+            "mass_at_plus_infinity",
+            "mass_at_minus_infinity",
+            "sup_loss_lower",
+            "leak",
+            "kept",
+            "composed",
+            "product",
+            "require_numbers",
+        ),
         *("notation", "caveats", "tightness"),
-        *("laws", "loss_law", "has_law", "cells_law", "power_law", "expected", "ceiling"),
+        *("laws", "loss_distribution", "has_law", "lattice_pld", "power_pld", "expected", "ceiling"),
     }
 )
 
@@ -44,7 +53,7 @@ NOT_EXACT = (
 _MADE_OF_ONE = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic", "subsample")
 
 
-class Hooks(ABC):
+class CurveHooks(ABC):
     """What a subclass answers: the first three are what questions are answered from.
 
     Notes
@@ -114,7 +123,7 @@ class Hooks(ABC):
     @property
     def notation(self) -> str:
         """Formula of the curve, without the remarks on its order and assumptions that ``repr`` adds."""
-        changed = type(self).__repr__ is not Hooks.__repr__
+        changed = type(self).__repr__ is not CurveHooks.__repr__
         return repr(self) if changed else object.__repr__(self)
 
     @property
@@ -130,20 +139,20 @@ class Hooks(ABC):
         return f"{self.notation}{order}{bound}{assuming(self.assumptions)}"
 
     @property
-    def q_plus(self) -> float:
+    def mass_at_plus_infinity(self) -> float:
         """Return Q(L = +inf) = 1 - f(0): the delta that no epsilon removes."""
         return 0.0
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         """Bound Q(L = +inf) = 1 - f(0); closed forms know it to the last bit where it is a parameter."""
-        q = self.q_plus  # a product or a difference of parameters: two roundings
-        return Bounds(q, q) if q in {0.0, 1.0} else held(*around(q, 4))
+        q = self.mass_at_plus_infinity  # a product or a difference of parameters: two roundings
+        return Bounds(q, q) if q in {0.0, 1.0} else make_bounds(*around(q, 4))
 
     @property
-    def p_minus(self) -> float:
+    def mass_at_minus_infinity(self) -> float:
         """Return P(L = -inf) = 1 - inf{alpha : f(alpha) = 0}."""
-        return self.q_plus if self.symmetric else 0.0
+        return self.mass_at_plus_infinity if self.symmetric else 0.0
 
     @property
     def sup_loss(self) -> float:
@@ -151,7 +160,7 @@ class Hooks(ABC):
         return np.inf
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         """Return a lower bound on sup L: engines round it up by less than 64 units of it, and 8 of a nat."""
         top = self.sup_loss
         known = not self.composed or np.isinf(top) or top == 0
@@ -179,7 +188,7 @@ class Hooks(ABC):
         """
         raise NoClosedForm(f"no closed form of the divergences of {self!r} is known; order = {shown(order)}")
 
-    def loss_law(self) -> LossLaw:
+    def loss_distribution(self) -> PrivacyLossDistribution:
         """Return the law of L in the form the engines take."""
         raise NoClosedForm(f"{self!r} hands out no law of L; ask its bounds, or take f.lower / f.upper")
 
@@ -187,16 +196,16 @@ class Hooks(ABC):
     def has_law(self) -> bool:
         """Whether ``laws`` are known without whole curves."""
         try:
-            self.loss_law()
+            self.loss_distribution()
         except NoClosedForm:
             return False
         return True
 
-    def cells_law(self) -> LossLaw | None:
+    def lattice_pld(self) -> PrivacyLossDistribution | None:
         """Return a law for lattices, which ask for cells alone, where ``laws`` are of whole curves."""
         return None
 
-    def power_law(self, n: int) -> LossLaw | None:
+    def power_pld(self, n: int) -> PrivacyLossDistribution | None:
         """Return the exact law of L of the n-fold product where there is one; else the engines compose."""
         return None
 
@@ -263,7 +272,7 @@ class Hooks(ABC):
         return {name for name, value in own if isinstance(value, cached_property)}
 
 
-def gathered(parts: Iterable[Hooks]) -> tuple[str, ...]:
+def gathered(parts: Iterable[CurveHooks]) -> tuple[str, ...]:
     """Return the assumptions of all parts, each once, in their order."""
     return tuple(dict.fromkeys(sentence for part in parts for sentence in part.assumptions))
 
@@ -274,7 +283,7 @@ def assuming(assumptions: Sequence[str]) -> str:
     return f" (assumes {count} thing{'s' if count > 1 else ''}: see .assumptions)" if count else ""
 
 
-C = TypeVar("C", bound=Hooks)
+C = TypeVar("C", bound=CurveHooks)
 
 
 def limited(curve: C, tightness: int) -> C:
@@ -293,7 +302,7 @@ def _described(curve: C, tightness: int) -> C:
     return described
 
 
-def joint(parts: Iterable[Hooks]) -> int:
+def joint(parts: Iterable[CurveHooks]) -> int:
     """Return the tightness of a product or a mixture of parts: a bound unless all share one worst pair."""
     each = [part.tightness for part in parts]
     return min(each, default=PAIR) if len(each) <= 1 or min(each) == PAIR else BOUND

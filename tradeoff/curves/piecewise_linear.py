@@ -22,8 +22,8 @@ from tradeoff.intervals.differences import log_ratio, logarithm
 from tradeoff.intervals.functions import log_quotient, rational
 from tradeoff.intervals.polygon import ONE, Lines, floats, hull, lower_hull, whole
 from tradeoff.intervals.rounding import TINY, UNIT, Array, distance, down, up
-from tradeoff.loss.discrete import AtomicLaw
-from tradeoff.loss.law import averaged
+from tradeoff.pld.discrete import AtomicLaw
+from tradeoff.pld.law import weighted_mass
 
 MAX_VERTICES = 100_000  # most vertices an exact operation may make
 _LARGEST_GROUP = 32  # most compositions written out: each may double the vertices
@@ -155,19 +155,19 @@ class PiecewiseLinear(TradeOff):
         return self.inverse() == self
 
     @property
-    def q_plus(self) -> float:
-        return averaged([(1.0, self.complements[1][0])])
+    def mass_at_plus_infinity(self) -> float:
+        return weighted_mass([(1.0, self.complements[1][0])])
 
     @property
-    def p_minus(self) -> float:
-        return averaged([(1.0, self.complements[0][-1])])
+    def mass_at_minus_infinity(self) -> float:
+        return weighted_mass([(1.0, self.complements[0][-1])])
 
     @property
     def sup_loss(self) -> float:
         return float(self._sup_loss.upper)
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         return float(self._sup_loss.lower)
 
     @cached_property
@@ -223,8 +223,8 @@ class PiecewiseLinear(TradeOff):
         before, beyond = distance(x[k], rest[k], alpha, left), distance(alpha, left, x[after], rest[after])
         share = beyond / np.where(before + beyond > 0, before + beyond, 1.0)
         value = np.where(before > 0, y[after] + (y[k] - y[after]) * share, y[k])
-        held = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power))
-        corner = np.isin(alpha, x[held]) | (y[k] == 0)  # a vertex that floats hold loses nothing
+        bounds = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power))
+        corner = np.isin(alpha, x[bounds]) | (y[k] == 0)  # a vertex that floats hold loses nothing
         low, high = np.maximum(down(value, 16), 0.0), up(value, 16)
         return np.where(corner, value, low), np.where(corner, value, high)
 
@@ -286,7 +286,7 @@ class PiecewiseLinear(TradeOff):
         p = np.where(x[:-1] >= 0.5, -np.diff(rest), np.diff(x))
         return p, np.where(y[1:] >= 0.5, np.diff(power), -np.diff(y))
 
-    def loss_law(self) -> AtomicLaw:
+    def loss_distribution(self) -> AtomicLaw:
         p, q = self.atoms()
         keep = np.asarray(q > 0, dtype=bool)
         (x, y), (rest, power) = (self.alpha, self.beta), self.complements
@@ -294,7 +294,7 @@ class PiecewiseLinear(TradeOff):
         p_ends = np.where(of_p, rest[:-1], x[1:])[keep], np.where(of_p, rest[1:], x[:-1])[keep]
         q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
         loss, log_p = log_ratio(p_ends, q_ends), logarithm(p[keep])
-        ends = self.p_minus + float(np.sum(p[~keep])), self.q_plus
+        ends = self.mass_at_minus_infinity + float(np.sum(p[~keep])), self.mass_at_plus_infinity
         return AtomicLaw(loss[::-1], log_p[::-1], *ends, fractions=partial(masses, self.vertices))
 
     def group(self, k: int) -> TradeOff:

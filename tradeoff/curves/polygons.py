@@ -38,8 +38,8 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
     """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
-    if not (largest or f.is_rational or g.is_rational) and (found := _hull_of_floats(f, g)):
-        return found.made_of(f, g)
+    if not (largest or f.is_rational or g.is_rational) and (result := _hull_of_floats(f, g)):
+        return result.made_of(f, g)
     points = _maximum(f.rational(), g.rational()) if largest else _hull(f.rational(), g.rational())
     return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g).made_of(f, g)
 

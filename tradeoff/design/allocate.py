@@ -21,11 +21,11 @@ from scipy.special import logsumexp, ndtri
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_COUNT, count, number
-from tradeoff.curves.tensor import tensor
-from tradeoff.design.part import Part, Release, listed
+from tradeoff.curves.product import tensor
+from tradeoff.design.budget_part import Part, Release, listed
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.design.target import read_target
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, domain, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
@@ -89,7 +89,7 @@ class Allocation(Displayed):
     evaluations: int
     table: Table
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         shown = [decimal(scale, ".6g", up=True) for scale in self.scales[:_SHOWN]]
         more = f", ... {len(self.scales) - _SHOWN} more" if len(self.scales) > _SHOWN else ""
         return self.table.grid()._replace(notes=[f"scales: {', '.join(shown)}{more}"])
@@ -139,11 +139,13 @@ class _Problem:
 
     def curves(self, x: Array) -> list[TradeOff]:
         adjacencies: set[str] = set()
-        found = [p.curve(scale, adjacencies) for p, scale in zip(self.parts, np.exp(x).tolist(), strict=True)]
+        result = [
+            p.curve(scale, adjacencies) for p, scale in zip(self.parts, np.exp(x).tolist(), strict=True)
+        ]
         if len(adjacencies) > 1:
             named = " and ".join(sorted(adjacencies))
             raise PlanError(f"parts are stated for {named} neighbours; choose one")
-        return found
+        return result
 
     def order(self, x: Array) -> TradeOff:
         return tensor(zip(self.curves(x), self.rounds, strict=True))
@@ -172,14 +174,14 @@ class _Problem:
         answer, where = None, {"delta": self.delta} if self.delta else None
         if self.name == "mu":
             answer, where = self._touch(x)
-        found = self._integral(x, where) if where else None
-        if found is None:
+        result = self._integral(x, where) if where else None
+        if result is None:
             ends = [(self.ask(x - step), self.ask(x + step)) for step in _APART * np.eye(len(x))]
             each = np.array([low.upper - high.upper for low, high in ends])
             answer = answer or self.ask(x)
             return each, self._above(answer.upper)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
-        at, turned = found
+        at, turned = result
         turn = [(~low, ~high) if turned else (low, high) for low, high in pairs]
         gains = [n * at.between(*pair) for n, pair in zip(self.counts, turn, strict=True)]
         each = np.array([-at.gain(gain, of="epsilon") for gain in gains])
@@ -189,23 +191,23 @@ class _Problem:
         """Return certified bounds on mu, and the loss that decides them."""
         self.asked += 1
         try:
-            found = self.guarantee(x).gdp(failure=self.failure)
+            result = self.guarantee(x).gdp(failure=self.failure)
         except PrecisionError:
             return Bounds(-math.inf, math.inf), None
         # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
-        loss = found.mu * float(-ndtri(found.tight_at / (1 - self.failure))) - found.mu * found.mu / 2
-        return found.bounds, {"epsilon": loss} if math.isfinite(loss) else None
+        loss = result.mu * float(-ndtri(result.tight_at / (1 - self.failure))) - result.mu * result.mu / 2
+        return result.bounds, {"epsilon": loss} if math.isfinite(loss) else None
 
     def _integral(self, x: Array, where: Mapping[str, float]) -> tuple[Integral, bool] | None:
         """Return the integral of the order that loses more, and whether it is the other one."""
         self.asked += 1
         order = self.order(x)
-        found = integral(order, accuracy=_ACCURACY, **where)
-        other = found if order.symmetric else integral(~order, accuracy=_ACCURACY, **where)
-        if found is None or other is None:
+        result = integral(order, accuracy=_ACCURACY, **where)
+        other = result if order.symmetric else integral(~order, accuracy=_ACCURACY, **where)
+        if result is None or other is None:
             return None
-        turned = (other.loss, other.delta) > (found.loss, found.delta)
-        return (other if turned else found), turned
+        turned = (other.loss, other.delta) > (result.loss, result.delta)
+        return (other if turned else result), turned
 
     def unequal(self, x: Array) -> tuple[Array, float]:
         """Return the logarithms of prices over savings, shares of their sums, and what ``prices`` does."""

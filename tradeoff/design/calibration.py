@@ -13,7 +13,7 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.design.search import Search
 from tradeoff.design.target import read_target
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, KindError, PrecisionError, called, shown
 from tradeoff.intervals.bounds import Bounds
 
@@ -53,10 +53,12 @@ class Calibration(Displayed):
         low, high = self.bounds
         return f"{self.value!r}: {self.target}, crossed in [{low!r}, {high!r}]"
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         both = {"crossed in": self.bounds, "answer there": self.achieved}
-        held = [(name, f"[{low!r}, {high!r}]") for name, (low, high) in both.items()]
-        return Grid([("value", repr(self.value)), *held, ("tried", str(self.evaluations))], head=self.target)
+        bounds = [(name, f"[{low!r}, {high!r}]") for name, (low, high) in both.items()]
+        return TextTable(
+            [("value", repr(self.value)), *bounds, ("tried", str(self.evaluations))], head=self.target
+        )
 
 
 def calibrate(
@@ -122,13 +124,13 @@ def calibrate(
     def answer(x: float) -> Bounds[float]:
         """Bound the answer at a number as usual, and more narrowly where that decides nothing."""
         curve = _guarantee(build, int(x) if integer else x)
-        found = goal.ask(curve, None)
-        if goal.heeds and goal.met(found) is None:
+        result = goal.ask(curve, None)
+        if goal.heeds and goal.met(result) is None:
             try:
                 return goal.ask(curve, width[0])
             except PrecisionError:
                 width[0] *= 8  # of the next such question: its number is farther from the crossing
-        return found
+        return result
 
     search = Search(goal, answer, tol, integer)
     met, unmet = search.run(ends)
@@ -158,8 +160,8 @@ def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
     if isinstance(built, type):
         raise KindError(f"build({x!r}) is the class {built.__name__}; return one made of the number")
     for name in ("guarantee", "curve"):  # of plans and reports, of mechanisms, reductions and marginals
-        found = getattr(built, name, None)
-        built = found if isinstance(found, TradeOff) else found() if callable(found) else built
+        result = getattr(built, name, None)
+        built = result if isinstance(result, TradeOff) else result() if callable(result) else built
     try:
         return operand(built).symmetrise(assume="either-order")
     except KindError as error:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.tensor import Tensor, tensor
+from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, SymbolError
 
 _WITHIN = 1 / 16  # of a step that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3

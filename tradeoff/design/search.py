@@ -157,11 +157,11 @@ class Search:
 
     def _led(self) -> float | None:
         """Return a place a little beyond the estimate; None if there is none that is new."""
-        found = self._estimate()
-        if found is None:
+        result = self._estimate()
+        if result is None:
             return None
         nearest = self._decided[0].x
-        step = found.t - self._place(nearest)
+        step = result.t - self._place(nearest)
         step += math.copysign(max(_BEYOND * abs(step), _LEAST), step)
         t = self._place(nearest) + math.copysign(min(abs(step), _LONGEST), step)
         if self.integer and self._number(t) == nearest:
@@ -192,17 +192,17 @@ class Search:
             return None
         widths.append(high - low)
         stuck = len(widths) > _PATIENCE and widths[-1] > widths[-1 - _PATIENCE] / 2
-        found, (start, end) = self._estimate(), (self._place(low), self._place(high))
+        result, (start, end) = self._estimate(), (self._place(low), self._place(high))
         x = middle = self._number((start + end) / 2)
         if doubts:
-            left = high * found.blur / 2 if found else 0.0
+            left = high * result.blur / 2 if result else 0.0
             x = _aside(low, high, min(doubts), max(doubts), max(_SHARE * least * 2 ** len(doubts), left))
-        elif found and not stuck and found.error < _SHARE * least / high:
-            root = self._number(min(max(found.t, start), end))
+        elif result and not stuck and result.error < _SHARE * least / high:
+            root = self._number(min(max(result.t, start), end))
             wrong = sum(math.isnan(p.gap) and abs(p.x / root - 1) < _AGAINST for p in self._decided)
-            x = _aside(low, high, root, root, max(_SHARE * least * 2**wrong, high * found.blur))
-        elif found and not stuck and start < found.t < end:
-            x = self._number(found.t)
+            x = _aside(low, high, root, root, max(_SHARE * least * 2**wrong, high * result.blur))
+        elif result and not stuck and start < result.t < end:
+            x = self._number(result.t)
         x = min(max(round(x), low + 1), high - 1) if self.integer else x
         return next((each for each in (x, middle) if low < each < high and each not in doubts), None)
 
@@ -212,8 +212,8 @@ class Search:
         if not self.points:
             return DomainError(f"no number tried has an answer{walls}; give between=(low, high)")
         first, *_, last = sorted(self.points * 2)
-        told = (f"{self.target.told(p.answer)} at {p.x:.12g}" for p in (first, last))
-        known = f"{self.target.question} is {', '.join(told)}"
+        given = (f"{self.target.told(p.answer)} at {p.x:.12g}" for p in (first, last))
+        known = f"{self.target.question} is {', '.join(given)}"
         if first.answer == last.answer:
             endless = math.isinf(first.answer.lower)
             known += ": infinite" if endless else ": the same, so does build use its number?"

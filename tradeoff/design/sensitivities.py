@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
-from tradeoff.composition.contour.place import Placement, place_line
-from tradeoff.composition.planner import Composition
+from tradeoff.accounting.contour.place import Placement, place_line
+from tradeoff.accounting.planner import Composition
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
-from tradeoff.curves.tensor import tensor
+from tradeoff.curves.product import tensor
 from tradeoff.design.parameters import SHORTEST, parameters
 from tradeoff.errors import DomainError, PrecisionError, SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import TINY, Array, Complex
-from tradeoff.loss.law import LossLaw, Transform, log_kept
 from tradeoff.operators.symmetrise import Envelope
+from tradeoff.pld.law import PrivacyLossDistribution, Transform, log_finite_mass
 from tradeoff.sweeps import Table
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Integral:
     loss: float
     z: Complex
     terms: Complex
-    laws: Sequence[LossLaw]
+    laws: Sequence[PrivacyLossDistribution]
     logs: Sequence[Complex]
     kept: float
     middle: bool
@@ -104,7 +104,9 @@ class Integral:
 
     def counted(self, i: int) -> float:
         """Return what one round more of a factor adds, in proportion."""
-        return self._sum(self.logs[i]) - self._lost(log_kept([self.laws[i].q_plus], [1]))
+        return self._sum(self.logs[i]) - self._lost(
+            log_finite_mass([self.laws[i].mass_at_plus_infinity], [1])
+        )
 
     def between(self, below: TradeOff, above: TradeOff) -> float:
         """Return what one curve adds in place of another next to it."""
@@ -118,7 +120,7 @@ class Integral:
         return float(np.real(self.terms @ factor))
 
     def _lost(self, change: float) -> float:
-        """Return the growth of 1 - e^log_kept where log_kept falls by ``change``: none in the middle."""
+        """Return the growth of 1 - e^log_finite_mass if that falls by ``change``: none in the middle."""
         return 0.0 if self.middle else self.kept * change
 
     def _log_transform(self, curve: TradeOff) -> tuple[Complex, float]:
@@ -126,7 +128,9 @@ class Integral:
         rounds = [factor.laws()[0].single_rounds(n) for factor, n in curve.factors.items()]
         c, y = float(self.z[0].real), self.z.imag
         logs = [n * _log_moment(_transform(law, c, self.digits), y) for law, n in rounds]
-        return np.sum(logs, axis=0), log_kept([law.q_plus for law, _ in rounds], [n for _, n in rounds])
+        return np.sum(logs, axis=0), log_finite_mass(
+            [law.mass_at_plus_infinity for law, _ in rounds], [n for _, n in rounds]
+        )
 
 
 def integral(
@@ -139,7 +143,9 @@ def integral(
     pairs = [factor.laws() for factor in curve.factors]
     whole = Composition([low for low, _ in pairs], list(curve.factors.values()))
     contour, lines = whole.contour, whole.contour.forward
-    unfit = any(low is not high for low, high in pairs) or whole.q_plus == 1  # 1: no finite loss is left
+    unfit = (
+        any(low is not high for low, high in pairs) or whole.mass_at_plus_infinity == 1
+    )  # 1: no finite loss is left
     if unfit or not contour.possible or lines.too_far:
         return None
     closes = next(whole.choices(None), (None, ""))[0] is contour
@@ -156,9 +162,9 @@ def integral(
         return None
     kernel: Complex = (place.step / np.pi) * np.where(z.imag > 0, 1.0, 0.5) / (z * (z - 1))
     terms = np.exp(product - (z - 1) * loss) * (-kernel if middle else kernel)
-    kept = 1 - whole.q_plus
+    kept = 1 - whole.mass_at_plus_infinity
     if delta is not None:
-        goal, reach = (1 - delta if middle else delta - whole.q_plus), place.scale
+        goal, reach = (1 - delta if middle else delta - whole.mass_at_plus_infinity), place.scale
 
         def over(moved: float) -> float:
             return float(np.real(terms @ np.exp((1 - z) * moved))) - goal
@@ -170,22 +176,26 @@ def integral(
     return Integral(loss, z, terms, lines.laws, logs, kept, middle, digits)
 
 
-def _transform(law: LossLaw, c: float, digits: float) -> Transform:
-    found = law.transform(c, digits)
-    if found is None:
+def _transform(law: PrivacyLossDistribution, c: float, digits: float) -> Transform:
+    result = law.transform(c, digits)
+    if result is None:
         raise SizeError(f"a law of type {type(law).__name__} has no transform")
-    return found
+    return result
 
 
 def _log_moment(transform: Transform, y: Array) -> Complex:
     """Return log M(c + iy), up to turns."""
     log = transform.ratio(y).log
-    found: Complex = np.maximum(transform.log_m + log.real, -_FAR) + 1j * (transform.mean * y + log.imag)
-    return found
+    result: Complex = np.maximum(transform.log_m + log.real, -_FAR) + 1j * (transform.mean * y + log.imag)
+    return result
 
 
 def _nodes(
-    laws: Sequence[LossLaw], counts: Sequence[int], place: Placement, accuracy: float, digits: float
+    laws: Sequence[PrivacyLossDistribution],
+    counts: Sequence[int],
+    place: Placement,
+    accuracy: float,
+    digits: float,
 ) -> tuple[Complex, list[Complex], Complex]:
     """Return the nodes at which the product is not silent, all K_i there, and K.
 
@@ -256,12 +266,14 @@ def sensitivities(
     orders = curve.operands if isinstance(curve, Envelope) else (curve,)
     order = max(orders, key=lambda f: _answer(f, name, value).upper) if len(orders) > 1 else curve
     if name == "delta" and value <= order.mass_at_infinity.upper:
-        raise DomainError(f"delta = {value!r} is not above Q(L = inf) = {order.q_plus:.6g}; ask a larger one")
+        raise DomainError(
+            f"delta = {value!r} is not above Q(L = inf) = {order.mass_at_plus_infinity:.6g}; ask a larger one"
+        )
     for parameter in chain.from_iterable(map(parameters, order.factors)):
         if parameter.value == 0:  # of which no share is a step
             raise parameter.stuck()
-    found, of = integral(order, **{name: value}), "epsilon" if name == "delta" else "delta"
-    slopes = _differences(order, name, value) if found is None else _tilted(order, found, of)
+    result, of = integral(order, **{name: value}), "epsilon" if name == "delta" else "delta"
+    slopes = _differences(order, name, value) if result is None else _tilted(order, result, of)
     rows = (
         (factor.notation if curve.symmetric else repr(factor), parameter, at, slope, at * slope / 100)
         for factor, parameter, at, slope in slopes
@@ -319,11 +331,11 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
 def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
     """Ask again, more closely, where whole curves answered."""
     ask = curve.bounds.epsilon if name == "delta" else curve.bounds.delta
-    found = ask(value)
-    if found.width <= _CLOSE * abs(found.upper):
-        return found
-    closer = _CLOSE * (min(abs(found.upper), 1.0) if name == "delta" else 1.0)
+    result = ask(value)
+    if result.width <= _CLOSE * abs(result.upper):
+        return result
+    closer = _CLOSE * (min(abs(result.upper), 1.0) if name == "delta" else 1.0)
     try:
         return ask(value, tol=max(closer, TINY))
     except PrecisionError:
-        return found
+        return result

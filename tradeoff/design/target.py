@@ -20,8 +20,8 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.corners import lines_of
-from tradeoff.operators.profile_nodes import orders
+from tradeoff.operators.order_exact import lines_of
+from tradeoff.operators.profile_samples import orders
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,8 @@ def _places(goal: TradeOff) -> Array:
     """Return losses from 0 up to where next to nothing of delta is left; 0 alone where none is known."""
     least = max(_FAINT, min(2 * goal.mass_at_infinity.upper, 1.0))
     levels = np.geomspace(max(goal.bounds.delta(0.0).upper, least), least, _PLACES)
-    found = np.maximum(_middle(goal.bounds.epsilon, levels), 0.0)
-    return np.unique(np.append(0.0, found[np.isfinite(found)]))
+    result = np.maximum(_middle(goal.bounds.epsilon, levels), 0.0)
+    return np.unique(np.append(0.0, result[np.isfinite(result)]))
 
 
 def _least(f: TradeOff, goal: TradeOff, at: Array) -> float:

@@ -60,7 +60,7 @@ class ClosedForm(TradeOff):
         return to_bounds(self.infinite_mass())
 
     @property
-    def q_plus(self) -> float:
+    def mass_at_plus_infinity(self) -> float:
         return self.mass_at_infinity.upper
 
     @property
@@ -68,7 +68,7 @@ class ClosedForm(TradeOff):
         return self._loss_bounds.upper
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         return self._loss_bounds.lower
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tradeoff.balls import Balls, choose, expm1, maximum, to_balls
 from tradeoff.curves.parameters import MAX_LOSS, Number, number, written
 from tradeoff.families._closed_form import ClosedForm
-from tradeoff.loss.laplace import BoundedRangeLaw
+from tradeoff.pld.laplace import BoundedRangeLaw
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,7 @@ class BoundedRange(ClosedForm):
     def largest_loss(self) -> Balls:
         return to_balls(self.epsilon_0)
 
-    def loss_law(self) -> BoundedRangeLaw:
+    def loss_distribution(self) -> BoundedRangeLaw:
         return BoundedRangeLaw(self.epsilon_0)
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import exact_product
-from tradeoff.curves.tensor import RULES, Factors, rule
+from tradeoff.curves.product import RULES, Factors, rule
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
@@ -44,15 +44,15 @@ def absorbing(factors: Factors, new: Factors) -> Factors | None:
 @rule
 def semigroups(factors: Factors, new: Factors) -> Factors | None:
     """Families closed under the product: each multiplies its own, exactly, so that no order matters."""
-    found = factors
+    result = factors
     for family in dict.fromkeys(type(f) for f in new):
-        members = [(f, n) for f, n in found.items() if type(f) is family] if _closed(family) else []
+        members = [(f, n) for f, n in result.items() if type(f) is family] if _closed(family) else []
         curve = family.product(members) if sum(n for _, n in members) > 1 else None
         if curve is not None:
-            found = _without([f for f, _ in members], found)
-            found[curve] = found.get(curve, 0) + 1
-            found = unit(found, {curve: 1}) or found
-    return found
+            result = _without([f for f, _ in members], result)
+            result[curve] = result.get(curve, 0) + 1
+            result = unit(result, {curve: 1}) or result
+    return result
 
 
 def _closed(family: type[TradeOff]) -> bool:

@@ -15,9 +15,9 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, where
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.density import CLOSEST, LEAST_LOG, REACH, TRUST, Density
-from tradeoff.loss.monotone_pieces import Found, find_pieces
-from tradeoff.loss.real_line import RealLineLaw
+from tradeoff.pld.density import CLOSEST, LEAST_LOG, REACH, TRUST, Density
+from tradeoff.pld.monotone_pieces import Found, find_pieces
+from tradeoff.pld.real_line import RealLineLaw
 
 _FARTHEST = 1e6  # losses beyond which only mass at infinity is counted from below
 
@@ -66,11 +66,11 @@ class RealLinePair(TradeOff):
         return beta_from_delta(self, alpha, tol)
 
     @property
-    def q_plus(self) -> float:
+    def mass_at_plus_infinity(self) -> float:
         return float(self.mass_at_infinity.upper)
 
     @property
-    def p_minus(self) -> float:
+    def mass_at_minus_infinity(self) -> float:
         return float(self._other.mass_at_infinity.upper)
 
     @property
@@ -82,7 +82,7 @@ class RealLinePair(TradeOff):
         return float(self._law.sup_loss.upper)
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         return float(self._law.sup_loss.lower)
 
     def inverse(self) -> TradeOff:
@@ -158,15 +158,15 @@ def from_densities(
             )
         sides.append(_Checked(density, name))
     laws = [Density(side, side.name, ends, cuts=places or (), least_log=LEAST_LOG) for side in sides]
-    found = find_pieces(laws[0], laws[1], places)
+    result = find_pieces(laws[0], laws[1], places)
     trust = (
         f"p and q are right to a share of {TRUST:g}, smooth where the quadrature found them so, and 0 where "
         "they return 0."
     )
     names = (str(getattr(each, "__name__", type(each).__name__)) for each in (p, q))
     key = (p, laws[0].mass.tobytes(), q, laws[1].mass.tobytes(), tuple(places or ()), ends)
-    words = (trust, *describe_totals(laws), describe_pieces(found, breaks))
-    return RealLinePair(found.law, f"T({', '.join(names)})", key, words)
+    words = (trust, *describe_totals(laws), describe_pieces(result, breaks))
+    return RealLinePair(result.law, f"T({', '.join(names)})", key, words)
 
 
 class _Checked:
@@ -177,11 +177,11 @@ class _Checked:
 
     def __call__(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
-            found = self.density(x)
+            result = self.density(x)
         try:
-            value = np.asarray(found, dtype=float)
+            value = np.asarray(result, dtype=float)
         except (TypeError, ValueError, OverflowError) as error:
-            raise DomainError(f"{self.name} must return real numbers, got {shown(found)}") from error
+            raise DomainError(f"{self.name} must return real numbers, got {shown(result)}") from error
         if value.shape != x.shape:
             raise DomainError(
                 f"{self.name} must return one value for each of {x.size} points, got {shown(value)}; "
@@ -218,17 +218,17 @@ def describe_pieces(found: Found, breaks: Sequence[float] | None, loc: float = 0
 
 def check_breaks(places: Any) -> list[float]:
     """Return finite numbers, sorted."""
-    found = reals("breaks", places)
-    if found.ndim != 1 or not np.isfinite(found).all():
+    result = reals("breaks", places)
+    if result.ndim != 1 or not np.isfinite(result).all():
         raise DomainError(f"breaks must be a list of finite numbers, got {shown(places)}")
-    return sorted(found.tolist())
+    return sorted(result.tolist())
 
 
 def _check_support(support: Any) -> tuple[float, float]:
-    found = reals("support", support)
-    if found.shape != (2,) or not found[0] < found[1] or found[0] >= REACH or found[1] <= -REACH:
+    result = reals("support", support)
+    if result.shape != (2,) or not result[0] < result[1] or result[0] >= REACH or result[1] <= -REACH:
         raise DomainError(
             f"support must be two increasing numbers with a point within {REACH:.2g} between, "
             f"got {shown(support)}"
         )
-    return float(found[0]), float(found[1])
+    return float(result[0]), float(result[1])

@@ -9,22 +9,22 @@ from typing import ClassVar
 import numpy as np
 
 from tradeoff.curves.parameters import MOST, count, number, real
-from tradeoff.curves.tensor import LawCurve
+from tradeoff.curves.product import CurveFromPLD
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.intervals.bounds import Bounds, Pair, held
+from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.allocation import STEEPEST, allocated_law
-from tradeoff.loss.discrete import MAX_ATOMS, AtomicLaw, too_many
-from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
-from tradeoff.loss.shuffled import shuffled_law
+from tradeoff.pld.allocation import STEEPEST, allocated_law
+from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
+from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
+from tradeoff.pld.shuffled import shuffled_law
 
 # Most records shuffled: beyond, the standard deviations of their counts take more numbers than are listed.
 MOST_RECORDS = 10**9
 MOST_STEPS = 10**6  # most steps of one allocation: twenty halvings, a tenth of a second each
 
 
-class IntegerNoise(LawCurve):
+class IntegerNoise(CurveFromPLD):
     """Log-concave integer noise that is the same to both sides, against its shift, an integer >= 1."""
 
     noise: ClassVar[str]
@@ -48,20 +48,20 @@ class IntegerNoise(LawCurve):
         return f"{self.noise}({shown}{f', shift {self.shift}' if self.shift > 1 else ''})"
 
 
-class FinitelyMany(LawCurve):
+class FinitelyMany(CurveFromPLD):
     """Curve of a law whose finitely many losses are listed, each with its error."""
 
     @property
     def sup_loss(self) -> float:
-        return self.loss_law().enclosure[1]
+        return self.loss_distribution().enclosure[1]
 
     @property
-    def least_sup_loss(self) -> float:
-        law = self.loss_law()
+    def sup_loss_lower(self) -> float:
+        law = self.loss_distribution()
         return float(law.loss[-1] - law.loss_error[-1])
 
     @abstractmethod
-    def loss_law(self) -> AtomicLaw: ...
+    def loss_distribution(self) -> AtomicLaw: ...
 
 
 @dataclass(frozen=True, repr=False, eq=True)
@@ -79,7 +79,7 @@ class DiscreteGaussianCurve(IntegerNoise):
     shift: int = 1
     noise, size, open_high = "N_Z", "sigma", False
 
-    def loss_law(self) -> AtomicLaw:
+    def loss_distribution(self) -> AtomicLaw:
         return discrete_gaussian_law(self.sigma, self.shift)
 
 
@@ -102,10 +102,10 @@ class DiscreteLaplaceCurve(IntegerNoise):
         return float((whole(self.shift) / self.scale).upper)
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         return float((whole(self.shift) / self.scale).lower)
 
-    def loss_law(self) -> AtomicLaw:
+    def loss_distribution(self) -> AtomicLaw:
         if self.shift >= MAX_ATOMS:
             raise too_many(f"discrete Laplace noise shifted by {self.shift}", self.shift + 1.0)
         # P(x <= 0) = 1/(1 + r), P(x = j) = (1 - r)/(1 + r) r^j, P(x >= s) = r^s/(1 + r), r = e^(-1/scale).
@@ -131,8 +131,8 @@ class SkellamCurve(IntegerNoise):
     shift: int = 1
     noise, size = "Skellam", "variance"
 
-    def loss_law(self) -> AtomicLaw:
-        from tradeoff.loss.counts import skellam_law  # which loads mpmath
+    def loss_distribution(self) -> AtomicLaw:
+        from tradeoff.pld.integer_noise import skellam_law  # which loads mpmath
 
         return skellam_law(self.variance, self.shift)
 
@@ -141,7 +141,7 @@ class SkellamCurve(IntegerNoise):
 class BinomialCurve(IntegerNoise, FinitelyMany):
     """Testing x against x + shift <= coins, x heads of fair coins; coins times shift at most 2^20.
 
-    >>> BinomialCurve(10, 1).q_plus, round(BinomialCurve(10, 1).delta(1.0), 9)
+    >>> BinomialCurve(10, 1).mass_at_plus_infinity, round(BinomialCurve(10, 1).delta(1.0), 9)
     (0.0009765625, 0.025487207)
     """
 
@@ -154,11 +154,11 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
         object.__setattr__(self, "shift", count("shift", self.shift, 1, self.coins))
 
     @property
-    def q_plus(self) -> float:
-        return self.loss_law().q_plus
+    def mass_at_plus_infinity(self) -> float:
+        return self.loss_distribution().mass_at_plus_infinity
 
-    def loss_law(self) -> AtomicLaw:
-        from tradeoff.loss.counts import binomial_noise_law
+    def loss_distribution(self) -> AtomicLaw:
+        from tradeoff.pld.integer_noise import binomial_noise_law
 
         return binomial_noise_law(self.coins, self.shift)
 
@@ -168,7 +168,7 @@ class ShuffledCurve(FinitelyMany):
     """One record changed of at most 10^9 whose epsilon-DP answers are shuffled, epsilon in (0, 700].
 
     The pair of clones dominates, of finitely many atoms (Feldman, McMillan, Talwar, Hiding Among the Clones,
-    2021). Where these are too many they are gathered on the safe side: see ``tradeoff.loss.shuffled``.
+    2021). Where these are too many they are gathered on the safe side: see ``tradeoff.pld.shuffled``.
 
     >>> round(ShuffledCurve(1.0, 1000).epsilon(1e-6), 4)
     0.1824
@@ -189,7 +189,7 @@ class ShuffledCurve(FinitelyMany):
         alone = PureDP(self.epsilon_0).bounds.delta(epsilon).upper  # shuffling is post-processing
         return np.minimum(low, alone), np.minimum(high, alone)
 
-    def loss_law(self) -> AtomicLaw:
+    def loss_distribution(self) -> AtomicLaw:
         return shuffled_law(self.epsilon_0, self.records)
 
     @property
@@ -198,10 +198,10 @@ class ShuffledCurve(FinitelyMany):
 
 
 @dataclass(frozen=True, repr=False, eq=True)
-class AllocatedCurve(LawCurve):
+class AllocatedCurve(CurveFromPLD):
     """T(N(0, I), mean over i of N(mu e_i, I)) of 2 to 10^6 steps and dimensions, mu in (0, 20], from below.
 
-    A dominating pair of finitely many atoms, good to 1e-3 of epsilon: see ``tradeoff.loss.allocation``. Its
+    A dominating pair of finitely many atoms, good to 1e-3 of epsilon: see ``tradeoff.pld.allocation``. Its
     ``bounds`` hold that pair. One order, the record absent under the null hypothesis.
 
     >>> round(AllocatedCurve(1.0, 100).epsilon(1e-5), 2)
@@ -218,19 +218,19 @@ class AllocatedCurve(LawCurve):
         object.__setattr__(self, "steps", count("steps", self.steps, 2, MOST_STEPS))
 
     @property
-    def q_plus(self) -> float:
-        return self.loss_law().q_plus
+    def mass_at_plus_infinity(self) -> float:
+        return self.loss_distribution().mass_at_plus_infinity
 
     @property
-    def p_minus(self) -> float:
-        return self.loss_law().p_minus
+    def mass_at_minus_infinity(self) -> float:
+        return self.loss_distribution().mass_at_minus_infinity
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        mass = Bounds.of(self.q_plus)
-        return held((mass * (1 - 2.0**-40)).lower, (mass * (1 + 2.0**-40)).upper)
+        mass = Bounds.of(self.mass_at_plus_infinity)
+        return make_bounds((mass * (1 - 2.0**-40)).lower, (mass * (1 + 2.0**-40)).upper)
 
-    def loss_law(self) -> AtomicLaw:
+    def loss_distribution(self) -> AtomicLaw:
         return allocated_law(self.mu, self.steps)
 
     @property

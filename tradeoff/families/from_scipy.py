@@ -14,11 +14,11 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, SizeError, shown
 from tradeoff.families.densities import RealLinePair, check_breaks, describe_pieces, describe_totals
+from tradeoff.families.from_masses import from_masses
 from tradeoff.families.identity import Identity
 from tradeoff.families.location_shift import KNOWN, LocationShift
-from tradeoff.families.masses import from_masses
 from tradeoff.families.scipy_laws import ScipyLaw
-from tradeoff.loss.monotone_pieces import find_pieces
+from tradeoff.pld.monotone_pieces import find_pieces
 
 _TAIL = 1e-300  # mass of the outcomes of a discrete law that are left out, as if they gave the other law away
 _MOST = 100_000  # outcomes of a discrete law that are listed
@@ -85,12 +85,12 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
         if Fraction(stop - start) == Fraction(stop) - Fraction(start):  # near 0 floats are finest
             loc, first, second = start, first.at(0.0), second.at(stop - start)
     laws = first.density, second.density
-    found = find_pieces(*laws, places)
+    result = find_pieces(*laws, places)
     words = dict.fromkeys(
-        (first.trust, second.trust, *describe_totals(laws), describe_pieces(found, breaks, loc))
+        (first.trust, second.trust, *describe_totals(laws), describe_pieces(result, breaks, loc))
     )
     key = first.key, second.key, tuple(places or ())
-    return RealLinePair(found.law, f"T({ScipyLaw(p)}, {ScipyLaw(q)})", key, tuple(words))
+    return RealLinePair(result.law, f"T({ScipyLaw(p)}, {ScipyLaw(q)})", key, tuple(words))
 
 
 def _known(p: ScipyLaw, q: ScipyLaw) -> TradeOff | None:
@@ -134,12 +134,12 @@ def _between(
     edges: Sequence[Fraction], masses: Sequence[Fraction], cuts: Sequence[Fraction]
 ) -> list[Fraction]:
     """Return the masses between consecutive cuts, the edges among them."""
-    found = []
+    result = []
     for low, high in pairwise(cuts):
         k = bisect_right(edges, low) - 1
         inside = 0 <= k < len(masses)
-        found.append(masses[k] * (high - low) / (edges[k + 1] - edges[k]) if inside else Fraction(0))
-    return found
+        result.append(masses[k] * (high - low) / (edges[k + 1] - edges[k]) if inside else Fraction(0))
+    return result
 
 
 def _discrete(p: Any, q: Any) -> TradeOff:

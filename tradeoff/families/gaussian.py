@@ -14,12 +14,12 @@ from tradeoff.balls import Balls, exp, normal_isf, normal_sf, sqrt, to_balls, to
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
 from tradeoff.families._closed_form import ClosedForm
+from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
-from tradeoff.families.later import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.normal import hockey_stick, shifted_tail
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.gaussian import GaussianLaw
+from tradeoff.pld.gaussian import GaussianLaw
 
 _MANY = 256  # points from which on NumPy's formulas, with their stated error, answer in place of balls
 
@@ -134,7 +134,7 @@ class Gaussian(ClosedForm):
             return Bounds(-np.inf, np.inf)
         return Bounds(np.inf, np.inf) if self.mu > 0 else Bounds(0.0, 0.0)
 
-    def loss_law(self) -> GaussianLaw:
+    def loss_distribution(self) -> GaussianLaw:
         return GaussianLaw(float(self.mu), self.square)
 
     def group(self, k: Any) -> TradeOff:

@@ -13,16 +13,16 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
 from tradeoff.curves.parameters import Number, exact_number, number, written
-from tradeoff.curves.tensor import LawCurve
+from tradeoff.curves.product import CurveFromPLD
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.gaussian_mixtures import MixtureLaw
-from tradeoff.loss.normal_mixtures import MixturePair
-from tradeoff.loss.thresholds import Thresholds
+from tradeoff.pld.gaussian_mixtures import MixtureLaw
+from tradeoff.pld.normal_mixtures import MixturePair
+from tradeoff.pld.thresholds import Thresholds
 
 Weights = Mapping[Any, Number]
 
@@ -30,7 +30,7 @@ _WIDEST = 10**6  # most standard deviations between two means: farther, no law h
 _UNNORMALISED = Fraction(1, 10**12)  # what roundings may leave of the sum of weights, their divisor, less 1
 
 
-class GaussianMixtures(LawCurve):
+class GaussianMixtures(CurveFromPLD):
     """Testing sum p_i N(a_i, sigma^2) against sum q_i N(b_i, sigma^2), on the line.
 
     Parameters
@@ -99,7 +99,7 @@ class GaussianMixtures(LawCurve):
     def _law(self) -> MixtureLaw:
         return MixtureLaw(self._pair)
 
-    def loss_law(self) -> MixtureLaw:
+    def loss_distribution(self) -> MixtureLaw:
         return self._law
 
     @cached_property
@@ -169,8 +169,8 @@ def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:
     weights: dict[Fraction, Fraction] = {}
     for mean, weight in given.items():
         at = exact_number(f"mean of {name}", mean, -math.inf, math.inf, open_low=True, open_high=True)
-        held = exact_number(f"weight of {name}", weight, 0.0, 2.0)
-        weights[at] = weights.get(at, Fraction(0)) + held
+        bounds = exact_number(f"weight of {name}", weight, 0.0, 2.0)
+        weights[at] = weights.get(at, Fraction(0)) + bounds
     total = sum(weights.values(), Fraction(0))
     if abs(total - 1) > _UNNORMALISED:
         raise DomainError(f"the weights of {name} add to {float(total)!r}, not to 1")

@@ -8,7 +8,7 @@ from tradeoff.balls import Balls, expm1, maximum, to_balls
 from tradeoff.curves.parameters import count, is_symbol
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.pld.discrete import AtomicLaw
 
 
 class Identity(ClosedForm):
@@ -34,7 +34,7 @@ class Identity(ClosedForm):
     def largest_loss(self) -> Balls:
         return to_balls(0.0)
 
-    def loss_law(self) -> AtomicLaw:
+    def loss_distribution(self) -> AtomicLaw:
         return AtomicLaw(np.zeros(1), np.zeros(1), slack=np.zeros(1))
 
     def renyi_bounds(self, order: float) -> Bounds:

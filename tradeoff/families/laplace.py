@@ -12,7 +12,7 @@ from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_sym
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.loss.laplace import LaplaceLaw
+from tradeoff.pld.laplace import LaplaceLaw
 
 
 def laplace_beta(alpha: Balls, shift: Balls) -> Balls:
@@ -80,7 +80,7 @@ class Laplace(ClosedForm):
     def largest_loss(self) -> Balls:
         return to_balls(self.theta)
 
-    def loss_law(self) -> LaplaceLaw:
+    def loss_distribution(self) -> LaplaceLaw:
         return LaplaceLaw(self.epsilon_0)
 
     def group(self, k: Any) -> TradeOff:

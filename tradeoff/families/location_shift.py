@@ -22,11 +22,11 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss import log_concave
-from tradeoff.loss.law import LossLaw
-from tradeoff.loss.monotone_pieces import find_pieces
-from tradeoff.loss.panels import Shape
-from tradeoff.loss.shifted import ShiftLaw
+from tradeoff.pld import log_concave
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.monotone_pieces import find_pieces
+from tradeoff.pld.panels import Shape
+from tradeoff.pld.shifted import ShiftLaw
 
 _SHIFTS = (
     1e-290,
@@ -171,11 +171,11 @@ def _by_density(p: ScipyLaw, shift: float, *, allowed: bool) -> TradeOff:
         known, words = _Known(), [f"The density of {p} is log-concave.", p.trust]
     number("shift/scale", shift / p.values["scale"], -_MAX_SHIFT, _MAX_SHIFT)
     q, turns = p.at(shift), known.turns(p.values, shift)
-    found = find_pieces(p.density, q.density, turns, bounded=bool(turns))
+    result = find_pieces(p.density, q.density, turns, bounded=bool(turns))
     symmetric = known.symmetric(p.values)
     key = ("shift", p.key, abs(shift) if symmetric else shift)
     words += describe_totals([p.density, q.density])
-    return RealLinePair(found.law, _format_shift(str(p), shift), key, tuple(words), symmetric=symmetric)
+    return RealLinePair(result.law, _format_shift(str(p), shift), key, tuple(words), symmetric=symmetric)
 
 
 class LogConcaveShift(TradeOff):
@@ -217,11 +217,11 @@ class LogConcaveShift(TradeOff):
         return float(top) if self._exact_theta else float(np.nextafter(top, np.inf))
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         top = self._shape.sup_loss
         return float(top) if self._exact_theta or np.isinf(top) else float(np.nextafter(top, -np.inf))
 
-    def loss_law(self) -> LossLaw:
+    def loss_distribution(self) -> PrivacyLossDistribution:
         return self._law
 
     def inverse(self) -> TradeOff:

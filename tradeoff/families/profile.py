@@ -92,19 +92,19 @@ def _pairs(guarantees: Any, epsilons: Iterable[float] | None) -> list[tuple[Any,
         raise DomainError("epsilons are for a function delta(epsilon); pairs have their own")
     if callable(guarantees) and not isinstance(guarantees, type):
         ask = partial(called, "delta", guarantees)
-        found = _sampled(guarantees) if epsilons is None else [(e, ask(e)) for e in epsilons]
+        result = _sampled(guarantees) if epsilons is None else [(e, ask(e)) for e in epsilons]
     elif isinstance(guarantees, Mapping):
-        found = list(guarantees.items())
+        result = list(guarantees.items())
     else:
-        found = list(guarantees) if np.iterable(guarantees) else [guarantees]
-        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in found):
+        result = list(guarantees) if np.iterable(guarantees) else [guarantees]
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in result):
             raise DomainError(
                 f"guarantees = {shown(guarantees)} are no pairs; write {{epsilon: delta}} or "
                 "[(epsilon, delta)], or a function"
             )
-    if not found:
+    if not result:
         raise DomainError("no guarantee given: list at least one {epsilon: delta}")
-    return [(e, d) for e, d in found]
+    return [(e, d) for e, d in result]
 
 
 def _sampled(delta: Callable[[float], Any]) -> list[tuple[float, float]]:

@@ -9,7 +9,7 @@ from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, real, written
 from tradeoff.errors import SizeError
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.loss.discrete import AtomicLaw, binomial_law
+from tradeoff.pld.discrete import AtomicLaw, binomial_law
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,10 +51,10 @@ class PureDP(ClosedForm):
     def largest_loss(self) -> Balls:
         return to_balls(self.epsilon_0)
 
-    def loss_law(self) -> AtomicLaw:
+    def loss_distribution(self) -> AtomicLaw:
         return binomial_law(self.epsilon_0, 1)
 
-    def power_law(self, n: int) -> AtomicLaw | None:
+    def power_pld(self, n: int) -> AtomicLaw | None:
         """Return the law of L of the n-fold product, exactly, unless it has too many atoms to be listed."""
         try:
             return binomial_law(self.epsilon_0, n)

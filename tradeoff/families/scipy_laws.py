@@ -12,7 +12,7 @@ import numpy as np
 from tradeoff.curves.parameters import number
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.density import LEAST_LOG, PROBES, TRUST, Density
+from tradeoff.pld.density import LEAST_LOG, PROBES, TRUST, Density
 
 FOREIGN = "own "  # what the name of a law begins with that is not SciPy's: no name of SciPy's has a space
 
@@ -128,13 +128,13 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
     }
     values.update(distribution.kwds)
     try:
-        found = {name: float(value) for name, value in values.items()}
+        result = {name: float(value) for name, value in values.items()}
     except (TypeError, ValueError, OverflowError) as error:
         raise DomainError(
             f"parameters of {generator.name} must be single numbers, got {shown(values)}"
         ) from error
-    number(f"loc of {generator.name}", found["loc"], open_low=True, open_high=True)
-    number(f"scale of {generator.name}", found["scale"], 0, open_low=True, open_high=True)
+    number(f"loc of {generator.name}", result["loc"], open_low=True, open_high=True)
+    number(f"scale of {generator.name}", result["scale"], 0, open_low=True, open_high=True)
     same: Any = getattr(scipy.stats, generator.name, None)
     ours = type(generator) is type(same) and (generator.a, generator.b) == (same.a, same.b)
-    return str(generator.name) if ours else FOREIGN + str(generator.name), tuple(sorted(found.items()))
+    return str(generator.name) if ours else FOREIGN + str(generator.name), tuple(sorted(result.items()))

@@ -27,10 +27,10 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, written
 from tradeoff.families._closed_form import ClosedForm
+from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
-from tradeoff.families.later import sympy
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.pld.discrete import AtomicLaw
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,10 +103,10 @@ class TotalVariation(ClosedForm):
         return self.infinite_mass() - self.finite_mass() * expm1(minimum(x, 0))
 
     @property
-    def q_plus(self) -> float:
+    def mass_at_plus_infinity(self) -> float:
         return float(self.delta_0)
 
-    leak = q_plus
+    leak = mass_at_plus_infinity
 
     @property
     def kept(self) -> Bounds:
@@ -116,10 +116,10 @@ class TotalVariation(ClosedForm):
         return to_balls(0.0)
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         return -np.inf if self.reveals_all else 0.0  # no loss is finite
 
-    def loss_law(self) -> AtomicLaw:
+    def loss_distribution(self) -> AtomicLaw:
         if self.reveals_all:
             return AtomicLaw(np.zeros(0), np.zeros(0), 1.0, 1.0)
         return AtomicLaw(np.zeros(1), np.array([-float(self.weight)]), self.delta_0, self.delta_0)

@@ -77,11 +77,11 @@ class ZeroConcentrated(TradeOff):
         return np.asarray(np.exp((low + high) / 2))
 
     @property
-    def p_minus(self) -> float:
+    def mass_at_minus_infinity(self) -> float:
         return 0.0 if self.flipped else -math.expm1(-self.xi - self.rho)
 
     @property
-    def q_plus(self) -> float:
+    def mass_at_plus_infinity(self) -> float:
         return -math.expm1(-self.xi - self.rho) if self.flipped else 0.0
 
     @property

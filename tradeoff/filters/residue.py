@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
-from tradeoff.curves.tensor import tensor
+from tradeoff.curves.product import tensor
 from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity

@@ -174,7 +174,7 @@ class Bounded:
         """Return the losses >= 0 of a polygon, which need no lattice, rounded up to reach the top."""
         if not isinstance(self.curve, PiecewiseLinear):
             return None
-        loss = self.curve.loss_law().loss
+        loss = self.curve.loss_distribution().loss
         return np.append(0.0, loss[loss > 0] * (1 + 1e-12))
 
 
@@ -184,7 +184,7 @@ def bounded(curve: TradeOff, leak: float) -> Bounded | None:
     epsilon, delta = pure_loss(curve)
     if math.isinf(epsilon):
         delta = leak
-        epsilon = curve.epsilon(leak) if leak > curve.q_plus else math.inf
+        epsilon = curve.epsilon(leak) if leak > curve.mass_at_plus_infinity else math.inf
     return Bounded(curve, max(0.0, epsilon), delta) if math.isfinite(epsilon) else None
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.tensor import Tensor
+from tradeoff.curves.product import Tensor
 from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
@@ -18,10 +18,10 @@ from tradeoff.gdp.reduction import least
 from tradeoff.gdp.structure import cap
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
-from tradeoff.loss.discrete import MAX_ATOMS
 from tradeoff.operators.assumed import Assumed, bare
-from tradeoff.operators.corners import both_orders
+from tradeoff.operators.order_exact import both_orders
 from tradeoff.operators.subsample import Subsampled
+from tradeoff.pld.discrete import MAX_ATOMS
 
 # Costs cached by each function: ``would_exceed`` and ``spend`` share one, and a key keeps a curve alive.
 CACHE_SIZE = 256
@@ -46,7 +46,7 @@ def gdp_mu(curve: TradeOff) -> float:
         return float(curve.mu)
     # Powers of pure DP too large for a lattice: looking for their profile takes a minute, and finds nothing.
     large = any(
-        isinstance(f, PureDP) and n >= MAX_ATOMS and f.power_law(n) is None for f, n in curve.factors.items()
+        isinstance(f, PureDP) and n >= MAX_ATOMS and f.power_pld(n) is None for f, n in curve.factors.items()
     )
     if not (large or isinstance(curve, PureDP)):
         with suppress(PrecisionError, SizeError):  # the profile is not known far enough

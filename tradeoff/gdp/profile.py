@@ -15,7 +15,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log1p, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.operators.profile_nodes import Floor, Nodes, chords, under
+from tradeoff.operators.profile_samples import Floor, Nodes, chords, under
 
 Mask = NDArray[np.bool_]
 _JUST = 1e-3  # how far below what cells need nodes mostly ask for less, relative
@@ -129,10 +129,10 @@ def gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
     Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s,
     and such a function over 1 + s is largest at a corner.
     """
-    found = goal(mu, failure, nodes.epsilon)
-    least = ((found - nodes.upper) / (1 + exp(nodes.epsilon))).lower
+    result = goal(mu, failure, nodes.epsilon)
+    least = ((result - nodes.upper) / (1 + exp(nodes.epsilon))).lower
     t, value = under(nodes)
-    gap = maximum(Bounds.of(chords(nodes, found.upper, t)) - value, 0.0)
+    gap = maximum(Bounds.of(chords(nodes, result.upper, t)) - value, 0.0)
     weight = exp(-nodes.epsilon[:-1])
     most = gap * weight / (1 + t + weight)
     return float(np.max(least, initial=0.0)), np.max(most.upper, axis=0)

@@ -12,17 +12,17 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, NOT_EXACT, limited
 from tradeoff.curves.parameters import exact_number, is_symbol, written
-from tradeoff.display import Displayed, Grid, exactly
+from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.gdp.regret import best_mu, reaching, regret
+from tradeoff.gdp.approximation_loss import best_mu, reaching, regret
 from tradeoff.gdp.search import FAR, Side, by_lines, by_tests, start
 from tradeoff.gdp.structure import best_case, beyond, cap, floor, lost, operands_of, without_leak
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import rational
 from tradeoff.operators.assumed import assumed
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
-from tradeoff.operators.profile_nodes import Nodes, end, orders
+from tradeoff.operators.profile_samples import Nodes, end, orders
 
 NOWHERE = float("nan")  # one of them, as what is not equal to itself is to the same object in a tuple
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
@@ -94,10 +94,10 @@ class Reduction(Displayed):
         """The curve reported, G_mu (x) f_{0,failure}: at or below f everywhere."""
         if not is_symbol(self.mu) and np.isinf(self.mu):
             return TotalVariation(1.0)
-        found = assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
-        return limited(found, self.of.tightness if found == self.of else BOUND)
+        result = assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
+        return limited(result, self.of.tightness if result == self.of else BOUND)
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         least, most = self.bounds.lower, self.mu
         rows = [
             ("mu", written(most) if is_symbol(most) else decimal(most, ".10g", up=True)),
@@ -107,7 +107,7 @@ class Reduction(Displayed):
             ("tight at alpha", "-" if np.isnan(self.tight_at) else f"{self.tight_at:.6g}"),
         ]
         notes = ([self.reason] if self.reason else []) + [NOT_EXACT] * (not self.of.exact)
-        return Grid(rows, head=f"{self.of!r} >= G_mu ⊗ f_{{0,{exactly(self.failure)}}}", notes=notes)
+        return TextTable(rows, head=f"{self.of!r} >= G_mu ⊗ f_{{0,{exactly(self.failure)}}}", notes=notes)
 
 
 def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
@@ -169,25 +169,25 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
         return Least(Bounds(0.0, 0.0), 0.5)
     if d.upper == 0 and floor(h) >= most * _SAME:
         return Least(Bounds(min(floor(h), most), most))
-    found, ends = by_lines(both, d.lower, most), max(side.reach for side in both)
+    result, ends = by_lines(both, d.lower, most), max(side.reach for side in both)
     if d.upper == 0 and ends == np.inf:
-        enough = found.least
+        enough = result.least
         ended = [replace(side, reach=min(side.reach, beyond(side.curve, enough))) for side in both]
         if (farthest := max(side.reach for side in ended)) < _FARTHEST:
-            both, ends, found = ended, farthest, by_lines(ended, 0.0, most)
-            found = replace(found, most=max(found.most, enough))
-    less = found.least
+            both, ends, result = ended, farthest, by_lines(ended, 0.0, most)
+            result = replace(result, most=max(result.most, enough))
+    less = result.least
     if d.lower < d.upper:  # more failure asks for no more
         fewer = _checked(h, d.upper)
         less = by_lines(fewer, d.upper, most).least if fewer else 0.0
     low = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
-    most = min(most, found.most * (1 + _MARGIN)) if ends < np.inf else most
+    most = min(most, result.most * (1 + _MARGIN)) if ends < np.inf else most
     if most > _APART * low and d.lower == d.upper and h.bounds.delta(0.0).lower > _NEAR_ONE:
         low, most = by_tests([side.curve for side in both], d.lower, Bounds(low, most))
-    close = found.most <= most * _APART and ends < np.inf
-    tight = found.alpha * (1 - failure) / (1 - d.lower) if close else NOWHERE
+    close = result.most <= most * _APART and ends < np.inf
+    tight = result.alpha * (1 - failure) / (1 - d.lower) if close else NOWHERE
     why = f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
-    return Least(Bounds(low, most), tight, None if most < np.inf else why, found.nodes)
+    return Least(Bounds(low, most), tight, None if most < np.inf else why, result.nodes)
 
 
 def _exact(failure: Any) -> Fraction:
@@ -201,19 +201,19 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     As g = G_mu (x) f_{0,failure} is convex, the hull of a minimum is above g iff each operand is. (The
     profile of an envelope is known as soon as those of its two orders, so that is one.)
     """
-    found: dict[TradeOff, Side] = {}
+    result: dict[TradeOff, Side] = {}
     for part in operands_of(h, HullOfMinimum):
         sides = [Side(order, end(order, failure), k == 1) for k, (order,) in enumerate(orders(part))]
         # delta(0), the total variation, is that of both orders.
         if failure < 1 and min(side.reach for side in sides) > 0:
-            found |= {side.curve: side for side in sides}
-    return list(found.values())
+            result |= {side.curve: side for side in sides}
+    return list(result.values())
 
 
 def _finished(f: TradeOff, failure: float, found: Least) -> Reduction:
     """Add the regret and the best case, from the nodes already asked, or where parts of f were asked."""
     mu, tight, reason, known = found
-    level = min(max(f.q_plus, f.p_minus) + max(min(failure, 1e-9), 1e-15), 1.0)
+    level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
     both = [(order, _far(order, level)) for (order,) in orders(f)]
     own = {nodes.curve: nodes for nodes in known}
     asked = np.concatenate([nodes.epsilon for nodes in known] or [np.empty(0)])

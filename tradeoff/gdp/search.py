@@ -13,10 +13,10 @@ from tradeoff.gdp.profile import Lines, Mask, cell_mu, goal, needed, slopes
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import Array, Index
-from tradeoff.loss.discrete import AtomicLaw
-from tradeoff.operators.of_beta import OfBeta
+from tradeoff.operators.beta_operator import BetaOperator
 from tradeoff.operators.pointwise import HullOfMinimum
-from tradeoff.operators.profile_nodes import Nodes
+from tradeoff.operators.profile_samples import Nodes
+from tradeoff.pld.discrete import AtomicLaw
 
 _ROUNDS = 12  # rounds of asking inside cells; each leaves a quarter of a smooth one's excess, or less
 _MOST_NODES = 1000  # nodes after which what is known is reported: a second for closed forms
@@ -100,12 +100,12 @@ def by_polygons(curve: TradeOff) -> bool:
     """Whether answers to a tolerance take polygons of their own, a second each: then none is asked."""
     if isinstance(curve, HullOfMinimum):
         return any(map(by_polygons, curve.operands))
-    return isinstance(curve, OfBeta) and not curve.direct
+    return isinstance(curve, BetaOperator) and not curve.direct
 
 
 def _kinks(order: TradeOff) -> Array:
     """Return the losses of a law of few atoms, where its profile bends."""
-    law = order.loss_law() if order.has_law else None  # whole polygons have very many
+    law = order.loss_distribution() if order.has_law else None  # whole polygons have very many
     if not isinstance(law, AtomicLaw) or len(law.loss) > _MOST_NODES // 4:
         return np.empty(0)
     return np.asarray(law.loss[law.loss > 0])
@@ -167,11 +167,11 @@ def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
     paces = np.append(0.0, np.geomspace(_NEAREST, _BEYOND, _FEW // 2))
     asked = np.concatenate([peak + (end - peak) * paces for end in (wide[0], wide[-1])])
     at = np.unique(np.maximum(asked, 0.0))
-    found = nodes.more(at, tol)
-    again = np.searchsorted(found.epsilon, at[np.isin(at, nodes.epsilon)])  # the first is hidden by no other
-    found = found.sharper(again, tol) if len(again) else found
-    gained = _known(found, tol)[np.searchsorted(found.epsilon, at)].any()
-    return found.some(_corners(found)) if gained else nodes  # what the sharper ones hide is in the way
+    result = nodes.more(at, tol)
+    again = np.searchsorted(result.epsilon, at[np.isin(at, nodes.epsilon)])  # the first is hidden by no other
+    result = result.sharper(again, tol) if len(again) else result
+    gained = _known(result, tol)[np.searchsorted(result.epsilon, at)].any()
+    return result.some(_corners(result)) if gained else nodes  # what the sharper ones hide is in the way
 
 
 def _known(nodes: Nodes, tol: float) -> Mask:

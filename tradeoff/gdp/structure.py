@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.tensor import Tensor, tensor
+from tradeoff.curves.product import Tensor, tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
@@ -16,10 +16,10 @@ from tradeoff.intervals.functions import clip, exp, log, log1p, maximum, rationa
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.assumed import Assumed
-from tradeoff.operators.corners import lost as leaked
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
+from tradeoff.operators.order_exact import lost as leaked
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 

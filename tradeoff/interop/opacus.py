@@ -41,11 +41,11 @@ def from_history(history: Iterable[Any]) -> Plan:
     >>> round(from_history([(1.1, 256 / 60000, 14062)]).guarantee().epsilon(1e-5), 6)
     2.381597
     """
-    found: Counter[Mechanism] = Counter()
+    result: Counter[Mechanism] = Counter()
     for sigma, rate, n, *batches in _steps(history):
         noisy = SubsampledGaussian(sigma, rate, group_size=batches[0] if batches else 1) if sigma else None
-        found[noisy or ApproximateDP(0.0, 1.0 if rate else 0.0)] += n
-    return Plan(found)
+        result[noisy or ApproximateDP(0.0, 1.0 if rate else 0.0)] += n
+    return Plan(result)
 
 
 def _steps(history: Any) -> list[Step]:

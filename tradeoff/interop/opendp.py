@@ -101,8 +101,8 @@ def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOf
     """
     ask = profile.delta if hasattr(profile, "delta") else profile
     asked = reals("epsilons", [*epsilons] if np.iterable(epsilons) else epsilons).ravel().tolist()
-    found = {e: number("delta", called("profile", ask, e), 0, 1) for e in asked}
-    return Profile.from_epsilon_delta({e: d for e, d in found.items() if d == 0 or d >= _LEAST})
+    result = {e: number("delta", called("profile", ask, e), 0, 1) for e in asked}
+    return Profile.from_epsilon_delta({e: d for e, d in result.items() if d == 0 or d >= _LEAST})
 
 
 def privacy_map(

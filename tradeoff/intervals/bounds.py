@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.display import Grid
+from tradeoff.display import TextTable
 from tradeoff.errors import Undecided, shown
 from tradeoff.intervals.rounding import Array
 
@@ -109,7 +109,7 @@ class Bounds(Generic[Side_co]):
             tuple(map(repr, row)) for row in zip(*(s[:_ROWS].tolist() for s in (lower, upper)), strict=True)
         ]
         notes = [f"and {lower.size - _ROWS} more"] if lower.size > _ROWS else []
-        return Grid(rows, ("lower", "upper"), notes=notes, sides=">>").html()
+        return TextTable(rows, ("lower", "upper"), notes=notes, sides=">>").html()
 
     def __lt__(self, other: Bounds | ArrayLike) -> Any:
         return _certain(self, other, "<", operator.lt, operator.ge)
@@ -127,7 +127,7 @@ class Bounds(Generic[Side_co]):
         return bool(np.all((np.asarray(self.lower) <= value) & (np.asarray(self.upper) >= value)))
 
     def __neg__(self) -> Bounds:
-        return outward(lambda _, low, high: held(-high, -low), self)
+        return outward(lambda _, low, high: make_bounds(-high, -low), self)
 
     def __add__(self, other: Bounds | ArrayLike) -> Bounds:
         return outward(_sum, self, Bounds.of(other))
@@ -154,12 +154,12 @@ class Bounds(Generic[Side_co]):
     def __pow__(self, n: int) -> Bounds:
         """Return the n-th power, n >= 0, by squaring: about n units wide."""
         if n == 0:
-            return held(np.ones_like(_array(self.lower)), np.ones_like(_array(self.upper)))
+            return make_bounds(np.ones_like(_array(self.lower)), np.ones_like(_array(self.upper)))
         if n == 1:
             return self * 1.0
         half = self ** (n // 2)
         square = half * half
-        even = held(np.maximum(square.lower, 0.0), square.upper)
+        even = make_bounds(np.maximum(square.lower, 0.0), square.upper)
         return even * self if n % 2 else even
 
 
@@ -197,7 +197,7 @@ def _certain(
     return yes if yes.ndim else bool(yes)
 
 
-def held(lower: ArrayLike, upper: ArrayLike) -> Bounds:
+def make_bounds(lower: ArrayLike, upper: ArrayLike) -> Bounds:
     """Return bounds that show floats where they hold scalars, and 0 without a sign."""
     if type(lower) is type(upper) is float:
         return Bounds(lower + 0.0, upper + 0.0)
@@ -224,9 +224,9 @@ def outward(formula: Callable[..., Bounds], *each: Bounds) -> Bounds:
         floats = [*map(float, scalars)]
         if math.isfinite(sum(floats)):
             with suppress(ZeroDivisionError):
-                found = formula(_FLOATS, *floats)
+                result = formula(_FLOATS, *floats)
                 ndim = 0 if scalars is sides else max(map(np.ndim, sides))
-                return Bounds(*(np.array(x, ndmin=ndim) for x in found)) if ndim else found
+                return Bounds(*(np.array(x, ndmin=ndim) for x in result)) if ndim else result
     if Fraction in set(map(type, sides)):  # the answers to questions in fractions
         return outward(formula, *(Bounds(*_beside(*x)) for x in each))
     with np.errstate(all="ignore"):
@@ -249,7 +249,7 @@ def _rounded(kernel: Kernel, value: Side, exact: Any, toward: float) -> Side:
 
 
 def _sum(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
-    return held(_sum_below(kernel, a, c), -_sum_below(kernel, -b, -d))
+    return make_bounds(_sum_below(kernel, a, c), -_sum_below(kernel, -b, -d))
 
 
 def _sum_below(kernel: Kernel, x: Side, y: Side) -> Side:
@@ -263,21 +263,27 @@ def _sum_below(kernel: Kernel, x: Side, y: Side) -> Side:
 def _quotient(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
     # A divisor that ends at 0 ends at the 0 of its own sign, and one that straddles it leaves nothing known.
     straddling = (c < 0) & (d > 0)
-    found = _extremes(_over, kernel, a, b, kernel.where(d == 0, -0.0, d), c + 0.0)  # falls with the divisor
-    return held(kernel.where(straddling, -inf, found.lower), kernel.where(straddling, inf, found.upper))
+    result = _extremes(_over, kernel, a, b, kernel.where(d == 0, -0.0, d), c + 0.0)  # falls with the divisor
+    return make_bounds(
+        kernel.where(straddling, -inf, result.lower), kernel.where(straddling, inf, result.upper)
+    )
 
 
 def _extremes(operation: Operation, kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
     """Bound an operation monotone in each operand: extremes lie at ends, at known ones from 0 up."""
     if kernel.all((a >= 0) & (kernel.minimum(c, d) > 0)):
         least, most = operation(kernel, a, c), operation(kernel, b, d)
-        return held(_rounded(kernel, *least, -inf), _rounded(kernel, *most, inf))
+        return make_bounds(_rounded(kernel, *least, -inf), _rounded(kernel, *most, inf))
     if kernel is np:  # one array costs less than four
         ends = np.stack(np.broadcast_arrays(a, c, a, d, b, c, b, d))
-        found = operation(np, ends[::2], ends[1::2])
-        return held(np.min(_rounded(np, *found, -inf), axis=0), np.max(_rounded(np, *found, inf), axis=0))
+        result = operation(np, ends[::2], ends[1::2])
+        return make_bounds(
+            np.min(_rounded(np, *result, -inf), axis=0), np.max(_rounded(np, *result, inf), axis=0)
+        )
     each = [operation(kernel, *ends) for ends in product((a, b), (c, d))]
-    return held(min(_rounded(kernel, *x, -inf) for x in each), max(_rounded(kernel, *x, inf) for x in each))
+    return make_bounds(
+        min(_rounded(kernel, *x, -inf) for x in each), max(_rounded(kernel, *x, inf) for x in each)
+    )
 
 
 def _times(kernel: Kernel, x: Side, y: Side) -> tuple[Side, Any]:

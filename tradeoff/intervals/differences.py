@@ -16,9 +16,9 @@ _SMALL = 1e-280
 
 def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
     """Return a - b and what rounding took off it, exactly (Knuth's TwoSum); zero for arrays of fractions."""
-    found = a - b
-    taken = found - a
-    return found, (a - (found - taken)) - (b + taken)
+    result = a - b
+    taken = result - a
+    return result, (a - (result - taken)) - (b + taken)
 
 
 def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array:
@@ -38,20 +38,20 @@ def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array
         near = np.abs(change) < 0.5
         close = np.log1p(np.where(near, change, 0.0))
         far = np.where((ratio > 1e-300) & (ratio < 1e300), np.log(ratio), np.log(q) - np.log(p))
-    found = np.where(near, close, far)
+    result = np.where(near, close, far)
     for i in np.flatnonzero((p < _SMALL) | (q < _SMALL)) if fractions[0].dtype == object else ():
-        found[i] = _log(fractions[1][i] / fractions[0][i])
-    return found
+        result[i] = _log(fractions[1][i] / fractions[0][i])
+    return result
 
 
 def logarithm(x: Array) -> Array:
     """Return log x for x > 0, to 2 units of itself; of fractions that are no normal floats, too."""
     floats = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore"):
-        found: Array = np.log(floats)
+        result: Array = np.log(floats)
     for i in np.flatnonzero(floats < _SMALL) if x.dtype == object else ():
-        found[i] = _log(x[i])
-    return found
+        result[i] = _log(x[i])
+    return result
 
 
 def _log(x: Fraction) -> float:

@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.intervals.bounds import Bounds, Kernel, Side, held, outward
+from tradeoff.intervals.bounds import Bounds, Kernel, Side, make_bounds, outward
 from tradeoff.intervals.rounding import UNIT, Array
 
 # Relative error by which a function of NumPy may miss. Its vectorised kernels promise less than 4 ulps, and
@@ -46,11 +46,11 @@ def sqrt(x: Bounds | ArrayLike) -> Bounds:
 
 def _roots(kernel: Kernel, *ends: Side) -> Bounds:
     """Round correctly rounded roots outward; those of 0, 1 and infinity are exact."""
-    found = []
+    result = []
     for x, toward in zip(ends, (-inf, inf), strict=True):
         root = kernel.asarray(np.sqrt(x))
-        found.append(kernel.where((x == 0) | (x == 1) | (x == inf), root, kernel.nextafter(root, toward)))
-    return held(*found)
+        result.append(kernel.where((x == 0) | (x == 1) | (x == inf), root, kernel.nextafter(root, toward)))
+    return make_bounds(*result)
 
 
 def minimum(*each: Bounds | ArrayLike) -> Bounds:
@@ -66,14 +66,14 @@ def maximum(*each: Bounds | ArrayLike) -> Bounds:
 def clip(x: Bounds | ArrayLike, low: float, high: float) -> Bounds:
     """Bound what is known to lie in [low, high]."""
     return outward(
-        lambda by, *ends: held(*(by.minimum(by.maximum(end, low), high) for end in ends)), Bounds.of(x)
+        lambda by, *ends: make_bounds(*(by.minimum(by.maximum(end, low), high) for end in ends)), Bounds.of(x)
     )
 
 
 def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) -> Bounds:
     """Choose entry by entry."""
     x, y = Bounds.of(x), Bounds.of(y)
-    return held(np.where(condition, x.lower, y.lower), np.where(condition, x.upper, y.upper))
+    return make_bounds(np.where(condition, x.lower, y.lower), np.where(condition, x.upper, y.upper))
 
 
 def meet(*each: Bounds) -> Bounds:
@@ -82,7 +82,7 @@ def meet(*each: Bounds) -> Bounds:
 
 
 def _reduced(lower: Callable[..., Side], upper: Callable[..., Side], sides: Sequence[Side]) -> Bounds:
-    return held(reduce(lower, sides[::2]), reduce(upper, sides[1::2]))
+    return make_bounds(reduce(lower, sides[::2]), reduce(upper, sides[1::2]))
 
 
 def whole(n: int) -> Bounds:
@@ -120,21 +120,23 @@ def log_quotient(q: Fraction, p: Fraction) -> Bounds:
 def total(each: Iterable[Bounds | float]) -> Bounds:
     """Bound the sum of scalars, in any order: one rounding in all (Shewchuk's exact sum)."""
     terms = [Bounds.of(term) for term in each]
-    return held(*(_exact_sum([float(getattr(x, side)) for x in terms], side) for side in ("lower", "upper")))
+    return make_bounds(
+        *(_exact_sum([float(getattr(x, side)) for x in terms], side) for side in ("lower", "upper"))
+    )
 
 
 def _exact_sum(terms: list[float], side: str) -> float:
     if not all(map(math.isfinite, terms)):
-        found = sum(terms)
-        return found if not math.isnan(found) else (-inf if side == "lower" else inf)
+        result = sum(terms)
+        return result if not math.isnan(result) else (-inf if side == "lower" else inf)
     try:
-        found = math.fsum(terms)
+        result = math.fsum(terms)
     except OverflowError:
         return float(getattr(rational(sum(map(Fraction, terms), Fraction(0))), side))
-    error = math.fsum([*terms, -found])  # its sign is that of the rounding
+    error = math.fsum([*terms, -result])  # its sign is that of the rounding
     if side == "lower":
-        return found if error >= 0 else math.nextafter(found, -inf)
-    return found if error <= 0 else math.nextafter(found, inf)
+        return result if error >= 0 else math.nextafter(result, -inf)
+    return result if error <= 0 else math.nextafter(result, inf)
 
 
 def _increasing(
@@ -156,7 +158,9 @@ def _increasing(
         lower = kernel.where(abs(low) == inf, below, lower)  # infinity is reached at infinity alone
         upper = kernel.nextafter(above + abs(above) * _SLACK, inf)
         upper = kernel.where((abs(above) == inf) | (abs(high) == inf), above, upper)
-        return held(kernel.where(low == place, value, lower), kernel.where(high == place, value, upper))
+        return make_bounds(
+            kernel.where(low == place, value, lower), kernel.where(high == place, value, upper)
+        )
 
     return outward(bound, Bounds.of(x))
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri, ndtri_exp
 
-from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around, down, up
 
@@ -32,7 +32,7 @@ def mills(x: Bounds) -> Bounds:
     near, far = np.maximum(x.upper, _FLUSHED), x.lower
     low, high = (40 + 4 * np.minimum(side, 0.0) ** 2 for side in (near, far))
     with np.errstate(over="ignore"):
-        return held(down(_mills(near), low), up(_mills(far), high))
+        return make_bounds(down(_mills(near), low), up(_mills(far), high))
 
 
 def shifted_tail(alpha: Array, mu: float) -> tuple[Array, Array]:
@@ -56,7 +56,7 @@ def tail_above(x: Bounds) -> Bounds:
     """Bound Phi(-x), which falls; ``ndtr`` errs by some 2 x^2 units where exponents are that large."""
     low, high = (16 + 3 * np.abs(side) * (np.abs(side) + 2) for side in x)
     most = np.minimum(up(_below(-x.lower), low) + TINY, 1.0)
-    return held(np.maximum(down(_below(-x.upper), high), 0.0), most)
+    return make_bounds(np.maximum(down(_below(-x.upper), high), 0.0), most)
 
 
 def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, where
 from tradeoff.intervals.rounding import TINY, Array, down, up
 
@@ -37,12 +37,12 @@ def raised(log_mass: Bounds, x: Bounds) -> Bounds:
     """
     ends = [above_line(np.minimum(side, 1.0)) for side in x]
     least = np.where((x.lower <= 0) & (x.upper >= 0), 0.0, np.minimum(*ends))
-    near = held(
+    near = make_bounds(
         np.maximum(down(least, _UNITS) - 4 * TINY, 0.0), up(np.maximum(*ends), _UNITS) + 4 * TINY
     )  # squares below the normal floats
     mass = exp(log_mass)
-    found = where(np.asarray(x.upper) > 1, exp(log_mass + x) - mass * (1 + x), mass * near)
-    return held(np.maximum(found.lower, 0.0), found.upper)
+    result = where(np.asarray(x.upper) > 1, exp(log_mass + x) - mass * (1 + x), mass * near)
+    return make_bounds(np.maximum(result.lower, 0.0), result.upper)
 
 
 def summed(each: Bounds) -> Bounds:

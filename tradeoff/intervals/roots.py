@@ -97,8 +97,8 @@ def _narrow(
         least = np.sqrt(np.minimum(unit, 0.25))
         x = a + np.clip(share, least, 1 - least) * (b - a)
         x = np.where(moving, np.clip(x, *inside), a)
-        found = function(x)
-        f_x, over = _gap(found, level), np.where(moving, found > level, above)
+        result = function(x)
+        f_x, over = _gap(result, level), np.where(moving, result > level, above)
         same = over == above
         c, f_c = np.where(same, a, b), np.where(same, f_a, f_b)
         b, f_b = np.where(same, b, a), np.where(same, f_b, f_a)

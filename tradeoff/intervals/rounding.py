@@ -43,8 +43,8 @@ def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
 def distance(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Array:
     """Return high - low >= 0 from the smaller number, which is exact, of each pair that adds to 1."""
     across = (0.5 - low) + (0.5 - high_rest)
-    found = np.where(high_rest >= 0.5, high - low, np.where(low_rest < 0.5, low_rest - high_rest, across))
-    return np.maximum(found, 0.0)
+    result = np.where(high_rest >= 0.5, high - low, np.where(low_rest < 0.5, low_rest - high_rest, across))
+    return np.maximum(result, 0.0)
 
 
 def few_bits(step: float) -> float:

@@ -133,11 +133,11 @@ class BerryEsseen:
     def _epsilon(self, delta: ArrayLike, side: int) -> Any:
         """Return where one side of delta is still above a level (the lower one), or no longer above it."""
         level, shape = flattened("delta", delta, 0.0, 1.0)
-        found = bracket_root(
+        result = bracket_root(
             lambda x: self._delta(np.clip(x, -_FARTHEST, _FARTHEST), side), level, farthest=2 * _FARTHEST
         )[side]
-        found = np.where(np.isfinite(found), np.clip(found, -_FARTHEST, _FARTHEST), found)
-        return shaped(np.where(level < 1, found, -np.inf), shape)
+        result = np.where(np.isfinite(result), np.clip(result, -_FARTHEST, _FARTHEST), result)
+        return shaped(np.where(level < 1, result, -np.inf), shape)
 
     def _delta(self, epsilon: Array, side: int) -> Array:
         """Bound delta, the larger of all orders, from below (0) or above (1)."""
@@ -191,7 +191,15 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
         sides, sharp = (found.null, found.other), constants == "sharp"
         gammas = [float(normal_distance(rough(law), variance(law), sharp=sharp)) for law in sides]
         sd_p, sd_q = map(deviation, sides)
-        return NormalPair(found.gap, sd_p, sd_q, gammas[0], gammas[1], found.p_minus, found.q_plus)
+        return NormalPair(
+            found.gap,
+            sd_p,
+            sd_q,
+            gammas[0],
+            gammas[1],
+            found.mass_at_minus_infinity,
+            found.mass_at_plus_infinity,
+        )
 
     pairs = per_order(curve, normal)
     gamma, symmetric = _gamma(pairs), curve.symmetric and len(pairs) == 1

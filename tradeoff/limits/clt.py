@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, is_symbol, losses, real
-from tradeoff.curves.tensor import tensor
+from tradeoff.curves.product import tensor
 from tradeoff.errors import PrecisionError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -96,7 +96,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
     leaks = [(factor, n) for factor, n in factors(curve).items() if factor.leak is not None]
     rest = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is None)
-    shape = attached(_gaussian(mu), rest.p_minus, rest.q_plus) @ tensor(leaks)
+    shape = attached(_gaussian(mu), rest.mass_at_minus_infinity, rest.mass_at_plus_infinity) @ tensor(leaks)
     return ApproximateCurve(shape, *_THEOREM, curve, mu)
 
 

@@ -102,7 +102,9 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     if under_p.variance > 0:
         t = _thresholds(under_p, under_q, span, offset)
         estimate = attached(
-            _curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0]), curve.p_minus, curve.q_plus
+            _curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0]),
+            curve.mass_at_minus_infinity,
+            curve.mass_at_plus_infinity,
         )
     hypotheses = (
         "sum of many comparable factors",
@@ -134,7 +136,9 @@ def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
         if law.continuous or len(atoms) > _MOST_ATOMS:
             return 0.0, 0.0
         shift = (
-            float(np.log1p(-law.p_minus) - np.log1p(-law.q_plus)) if max(law.p_minus, law.q_plus) < 1 else 0.0
+            float(np.log1p(-law.mass_at_minus_infinity) - np.log1p(-law.mass_at_plus_infinity))
+            if max(law.mass_at_minus_infinity, law.mass_at_plus_infinity) < 1
+            else 0.0
         )
         offset += n * (float(atoms[0]) + shift) if len(atoms) else 0.0
         gaps.extend(np.diff(atoms).tolist())

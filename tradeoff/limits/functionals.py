@@ -108,11 +108,11 @@ def _summed(curve: TradeOff, field: str, exact: Callable[[Moments], Bounds]) -> 
             return Bounds(math.inf, math.inf)
         below, above = moments(factor)
         if below is above:
-            found = exact(below)
+            result = exact(below)
         elif field == "kl":
-            found = factor.bounds.renyi(1.0)
+            result = factor.bounds.renyi(1.0)
         else:
             raise NoClosedForm(f"{field} needs the exact law of {shown(factor)}; take kl, or its operands")
-        return Bounds(found.lower, math.inf) if apart.upper > 0 else found
+        return Bounds(result.lower, math.inf) if apart.upper > 0 else result
 
     return total(whole(n) * of_one(factor) for factor, n in factors(curve).items())

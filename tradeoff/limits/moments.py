@@ -12,9 +12,9 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log, log1p, maximum
 from tradeoff.intervals.rounding import around
 from tradeoff.limits.closed_forms import CONSTANT, NOTHING, Moments, closed_form
-from tradeoff.loss.changed import Reversed
-from tradeoff.loss.law import LossLaw
-from tradeoff.loss.moments import FiniteLaw, Function
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.moments import FiniteLaw, Function
+from tradeoff.pld.transformed import ReversedPLD
 
 KNOWN = 16  # units to which a law knows its masses at infinity: products and sums of a few parameters
 _LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190  # whose powers to 3/2 are floats with all their digits
@@ -44,7 +44,7 @@ def measurable(variance: Bounds) -> Bounds:
 def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moments]:
     """Return moments of a curve below and of one above ``factor``; the same twice where its law is exact."""
     # Where one alone rounds to 1, the finite losses tell the laws apart.
-    if min(factor.q_plus, factor.p_minus) >= 1:
+    if min(factor.mass_at_plus_infinity, factor.mass_at_minus_infinity) >= 1:
         return CONSTANT, CONSTANT
     known = closed_form(factor)
     if known is not None:
@@ -52,15 +52,15 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
     low, high = factor.laws()
     if reverse and low is high and len({*map(id, factor.inverse().laws())}) == 1:
         return moments(factor.inverse())  # which the other order asks for, too
-    below = of_law(Reversed(low) if reverse else low)
-    return below, below if high is low else of_law(Reversed(high) if reverse else high)
+    below = of_law(ReversedPLD(low) if reverse else low)
+    return below, below if high is low else of_law(ReversedPLD(high) if reverse else high)
 
 
-def of_law(law: LossLaw) -> Moments:
+def of_law(law: PrivacyLossDistribution) -> Moments:
     """Enclose the moments of a law by quadrature."""
     finite = FiniteLaw(law)
-    # What conditioning adds to every loss: log((1 - p_minus)/(1 - q_plus)).
-    shift = log1p(-known_mass(law.p_minus)) - log1p(-known_mass(law.q_plus))
+    # What conditioning adds to every loss: log((1 - mass_at_minus_infinity)/(1 - mass_at_plus_infinity)).
+    shift = log1p(-known_mass(law.mass_at_minus_infinity)) - log1p(-known_mass(law.mass_at_plus_infinity))
     # A constant: no deviations, not the rounding of a logarithm.
     if not law.continuous and len(law.atoms.loss) == 1:
         return CONSTANT._replace(shift=shift, kappa3=maximum(shift, -shift) ** 3)

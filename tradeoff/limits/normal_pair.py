@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
-from tradeoff.intervals.bounds import Bounds, Pair, held
+from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, minimum
 from tradeoff.intervals.rounding import UNIT, Array, down, up
 from tradeoff.limits.closed_forms import NOTHING
@@ -33,8 +33,8 @@ class NormalPair:
     """A pair P, Q with |P(S <= t) - Phi((t - m_P)/s_P)| <= gamma_p at every t, and likewise under Q.
 
     A test at threshold t = m_P + s_P z has alpha = P(S > t) within gamma_p of Phi(-z) and beta = Q(S <= t)
-    within gamma_q of Phi((s_P z - gap)/s_Q), gap = m_Q - m_P. Masses ``p_minus`` at -inf under P and
-    ``q_plus`` at +inf under Q are apart: f(alpha) = (1 - q) f_finite(alpha/(1 - p)).
+    within gamma_q of Phi((s_P z - gap)/s_Q), gap = m_Q - m_P. With ``mass_at_minus_infinity`` p under P and
+    ``mass_at_plus_infinity`` q under Q, f(alpha) = (1 - q) f_finite(alpha/(1 - p)).
     """
 
     gap: Bounds
@@ -42,8 +42,8 @@ class NormalPair:
     sd_q: Bounds
     gamma_p: float
     gamma_q: float
-    p_minus: Bounds = NOTHING
-    q_plus: Bounds = NOTHING
+    mass_at_minus_infinity: Bounds = NOTHING
+    mass_at_plus_infinity: Bounds = NOTHING
 
     @cached_property
     def ratio(self) -> Bounds:
@@ -58,7 +58,7 @@ class NormalPair:
     @cached_property
     def void(self) -> bool:
         """Whether all of P or of Q may be at infinity."""
-        return bool(max(self.p_minus.upper, self.q_plus.upper) >= 1)
+        return bool(max(self.mass_at_minus_infinity.upper, self.mass_at_plus_infinity.upper) >= 1)
 
     def _beta(self, z: Bounds | ArrayLike) -> Bounds:
         return exp(log_phi(self.ratio * z - self.distance))
@@ -68,11 +68,11 @@ class NormalPair:
         most = (1 - Bounds.of(alpha)).upper
         if self.void:
             return np.zeros_like(alpha), most
-        inner = clip(alpha / (1 - self.p_minus), 0.0, 1.0)
+        inner = clip(alpha / (1 - self.mass_at_minus_infinity), 0.0, 1.0)
         z = -quantile(clip(inner + within(self.gamma_p), 0.0, 1.0))
         finite = minimum(clip(self._beta(z) + within(self.gamma_q), 0.0, 1.0), 1 - inner)
-        low, high = clip((1 - self.q_plus) * finite, 0.0, 1.0)
-        return low, np.where(alpha >= (1 - self.p_minus).upper, 0.0, np.minimum(high, most))
+        low, high = clip((1 - self.mass_at_plus_infinity) * finite, 0.0, 1.0)
+        return low, np.where(alpha >= (1 - self.mass_at_minus_infinity).upper, 0.0, np.minimum(high, most))
 
     def delta(self, epsilon: Array) -> Pair:
         """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), a quadratic's root for normal laws.
@@ -82,12 +82,12 @@ class NormalPair:
         """
         if self.void:
             return np.zeros_like(epsilon), np.ones_like(epsilon)
-        inner = epsilon + log1p(-self.p_minus) - log1p(-self.q_plus)
+        inner = epsilon + log1p(-self.mass_at_minus_infinity) - log1p(-self.mass_at_plus_infinity)
         # A supremum has its candidates at one epsilon: it falls, so each side is that of an end.
         most = self._supremum(inner.lower)
         least = most if (inner.lower == inner.upper).all() else self._supremum(inner.upper)
         finite = clip(maximum(-expm1(inner), Bounds(least.lower, most.upper)), 0.0, 1.0)
-        return tuple(clip(self.q_plus + (1 - self.q_plus) * finite, 0.0, 1.0))
+        return tuple(clip(self.mass_at_plus_infinity + (1 - self.mass_at_plus_infinity) * finite, 0.0, 1.0))
 
     def _supremum(self, epsilon: Array) -> Bounds:
         """Bound delta at the epsilon of the finite losses."""
@@ -113,14 +113,14 @@ class NormalPair:
 
     def _candidates(self, epsilon: Array) -> Array:
         """Return every z with r phi(r z - d) = e^eps phi(z), r = s_P/s_Q, d = gap/s_Q, for all their ends."""
-        found = []
+        result = []
         for r, d in product(self.ratio, self.distance):
             level = d * d + 2 * (epsilon - np.log(r))
             bend = 1 - r * r  # bend z^2 + 2 r d z = level
             with np.errstate(all="ignore"):
                 root = np.sqrt(np.maximum((r * d) * (r * d) + bend * level, 0.0))
-                found += [level / (r * d + root), -(r * d + root) / bend * np.ones_like(epsilon)]
-        known = np.nan_to_num(np.array(found), posinf=_WIDEST, neginf=-_WIDEST)
+                result += [level / (r * d + root), -(r * d + root) / bend * np.ones_like(epsilon)]
+        known = np.nan_to_num(np.array(result), posinf=_WIDEST, neginf=-_WIDEST)
         return np.asarray(np.clip(known, -_WIDEST, _WIDEST))
 
     def slopes(self) -> Array:
@@ -132,7 +132,7 @@ class NormalPair:
         z = np.clip(np.concatenate([_BULK, (_BULK + d) / r]), min(first, last), last)
         with np.errstate(over="ignore"):
             loss = np.log(r) + (z - (r * z - d)) * (z + (r * z - d)) / 2
-        moved = np.log1p(-self.q_plus.upper) - np.log1p(-self.p_minus.upper)
+        moved = np.log1p(-self.mass_at_plus_infinity.upper) - np.log1p(-self.mass_at_minus_infinity.upper)
         return np.asarray(np.clip(loss + moved, -_STEEPEST, _STEEPEST))
 
 
@@ -152,7 +152,7 @@ def _known(function: Callable[[Array], Array], x: Bounds | ArrayLike, units: int
     below, above = function(low), function(high)
     charge = units + more * np.clip([low, high], 0.0, _WIDEST) ** 2
     with np.errstate(invalid="ignore"):
-        return held(
+        return make_bounds(
             np.where(np.isinf(below), below, down(below, charge[0])),
             np.where(np.isinf(above), above, up(above, charge[1])),
         )

@@ -33,7 +33,7 @@ _IDENTICAL = tuple(
     for a, b in (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
 )
 
-End = Literal["q_plus", "p_minus"]
+End = Literal["mass_at_plus_infinity", "mass_at_minus_infinity"]
 
 
 class LossSum(NamedTuple):
@@ -42,17 +42,17 @@ class LossSum(NamedTuple):
     null: Law
     other: Law
     gap: Bounds
-    p_minus: Bounds
-    q_plus: Bounds
+    mass_at_minus_infinity: Bounds
+    mass_at_plus_infinity: Bounds
 
 
-def attached(finite: TradeOff, p_minus: float, q_plus: float) -> TradeOff:
+def attached(finite: TradeOff, mass_at_minus_infinity: float, mass_at_plus_infinity: float) -> TradeOff:
     """Return (1 - q) f(alpha/(1 - p)): f with masses p at -inf under P and q at +inf under Q."""
-    if p_minus == q_plus:
-        return finite @ TotalVariation(q_plus)
-    if p_minus >= 1 or q_plus >= 1:
+    if mass_at_minus_infinity == mass_at_plus_infinity:
+        return finite @ TotalVariation(mass_at_plus_infinity)
+    if mass_at_minus_infinity >= 1 or mass_at_plus_infinity >= 1:
         return TotalVariation(1.0)
-    return finite @ PiecewiseLinear([0.0, 1 - p_minus], [1 - q_plus, 0.0])
+    return finite @ PiecewiseLinear([0.0, 1 - mass_at_minus_infinity], [1 - mass_at_plus_infinity, 0.0])
 
 
 def lost(powers: Mapping[TradeOff, int], side: int, end: End) -> Bounds:
@@ -67,7 +67,7 @@ def _mass(factor: TradeOff, side: int, end: End) -> Bounds:
     """Bound the mass of the law that stands for a factor: one below it may leak where the factor does not."""
     laws = factor.laws()
     if laws[0] is laws[1]:
-        return (factor if end == "q_plus" else factor.inverse()).mass_at_infinity
+        return (factor if end == "mass_at_plus_infinity" else factor.inverse()).mass_at_infinity
     return known_mass(getattr(laws[side], end))
 
 
@@ -88,13 +88,19 @@ def _loss_sum(powers: dict[TradeOff, int], side: int) -> LossSum:
     null = [(_smoothed(factor, side), n) for factor, n in powers.items()]
     other = [(_smoothed(factor, side, reverse=not factor.symmetric), n) for factor, n in powers.items()]
     gap = added(null, "kl") + added(other, "kl")
-    return LossSum(null, other, gap, lost(powers, side, "p_minus"), lost(powers, side, "q_plus"))
+    return LossSum(
+        null,
+        other,
+        gap,
+        lost(powers, side, "mass_at_minus_infinity"),
+        lost(powers, side, "mass_at_plus_infinity"),
+    )
 
 
 def _smoothed(factor: TradeOff, side: int, *, reverse: bool = False) -> Moments:
     """Return a factor's moments; G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish."""
-    found = moments(factor, reverse=reverse)[side]
-    return found._replace(third=NOTHING) if isinstance(factor, Gaussian) else found
+    result = moments(factor, reverse=reverse)[side]
+    return result._replace(third=NOTHING) if isinstance(factor, Gaussian) else result
 
 
 def rough(law: Law) -> Law:
@@ -109,8 +115,8 @@ def variance(law: Law) -> Bounds:
 
 def deviation(law: Law) -> Bounds:
     """Return the standard deviation of a sum; 1 of a constant 0, so that it is normal with a gap of 0."""
-    found = variance(law)
-    return Bounds(1.0, 1.0) if found.upper == 0 else sqrt(found)
+    result = variance(law)
+    return Bounds(1.0, 1.0) if result.upper == 0 else sqrt(result)
 
 
 def added(law: Law, moment: str) -> Bounds:

@@ -2,7 +2,19 @@
 
 from tradeoff.mechanisms.amplified import BallsInBins, RandomAllocation, ShuffledRandomizers
 from tradeoff.mechanisms.base import Adjacency, Mechanism, Order
-from tradeoff.mechanisms.batches import BandedFactorization, MixtureOfGaussians, TruncatedSubsampledGaussian
+from tradeoff.mechanisms.batch_sampling import (
+    BandedFactorization,
+    MixtureOfGaussians,
+    TruncatedSubsampledGaussian,
+)
+from tradeoff.mechanisms.continuous import (
+    BoundedGaussian,
+    BoundedLaplace,
+    Gaussian,
+    Laplace,
+    TruncatedGaussian,
+    TruncatedLaplace,
+)
 from tradeoff.mechanisms.custom import CanonicalNoise, Custom
 from tradeoff.mechanisms.discrete import (
     BinomialNoise,
@@ -11,16 +23,7 @@ from tradeoff.mechanisms.discrete import (
     DiscreteLaplace,
     Skellam,
 )
-from tradeoff.mechanisms.keys import ThresholdedKeys
 from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
-from tradeoff.mechanisms.noise import (
-    BoundedGaussian,
-    BoundedLaplace,
-    Gaussian,
-    Laplace,
-    TruncatedGaussian,
-    TruncatedLaplace,
-)
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.repeated import BestOfRuns
 from tradeoff.mechanisms.response import (
@@ -40,6 +43,7 @@ from tradeoff.mechanisms.selection import (
     ReportNoisyMax,
 )
 from tradeoff.mechanisms.subsampled import Subsampled, SubsampledGaussian, SubsampledLaplace
+from tradeoff.mechanisms.thresholded_keys import ThresholdedKeys
 
 __all__ = [
     "KINDS",

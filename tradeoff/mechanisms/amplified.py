@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.tensor import tensor
+from tradeoff.curves.product import tensor
 from tradeoff.errors import DomainError
 from tradeoff.families.discrete import MOST_RECORDS, MOST_STEPS, AllocatedCurve, ShuffledCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
-from tradeoff.loss.allocation import STEEPEST
 from tradeoff.mechanisms.base import NOISE, Mechanism, ratio, root, wholes, within
+from tradeoff.pld.allocation import STEEPEST
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.tensor import tensor
+from tradeoff.curves.product import tensor
 from tradeoff.families.discrete import (
     BinomialCurve,
     DiscreteGaussianCurve,

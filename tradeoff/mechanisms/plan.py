@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args
 from tradeoff.conversions import from_zcdp
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_COUNT, count
-from tradeoff.curves.tensor import tensor
-from tradeoff.display import Displayed, Grid
+from tradeoff.curves.product import tensor
+from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import KindError, PlanError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -23,7 +23,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
 from tradeoff.mechanisms.base import Adjacency, Mechanism, factor_of, missing_attribute
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Selection
-from tradeoff.operators.corners import both_orders
+from tradeoff.operators.order_exact import both_orders
 from tradeoff.operators.pointwise import maximum
 
 _LARGEST_RHO = 1e6  # largest rho that is converted: a larger one proves nothing
@@ -120,9 +120,9 @@ class Plan(Displayed):
         counts.update(other.mechanisms)
         return Plan(dict(counts), self.adjacency)
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         rows = [(str(n), repr(mechanism)) for mechanism, n in self.mechanisms.items()]
-        return Grid(rows, ("runs", "mechanism"), f"{self.adjacency} neighbours", sides="><")
+        return TextTable(rows, ("runs", "mechanism"), f"{self.adjacency} neighbours", sides="><")
 
     def curve(self) -> TradeOff:
         """Return the composition of all curves for one order of the pair; free mechanisms as their envelope.

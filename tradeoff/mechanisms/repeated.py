@@ -17,7 +17,7 @@ from tradeoff.intervals.functions import exp, expm1, log, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Adjacency, Mechanism, inner, within
-from tradeoff.operators.corners import both_orders
+from tradeoff.operators.order_exact import both_orders
 
 # Orders of the divergences: a factor of 1.4 apart.
 _ORDERS = (*(1 + np.geomspace(0.02, 1e4, 40)).tolist(), math.inf)
@@ -118,13 +118,13 @@ def _shared(value: Bounds, order: float) -> Bounds:
 
 
 def _poisson(both: Sequence[TradeOff], single: Mapping[float, float], mean: float) -> dict[float, Bounds]:
-    found = {}
+    result = {}
     for a, d in single.items():
         epsilon = 0.0 if math.isinf(a) else max(float(log1p(1 / (Bounds.of(a) - 1)).lower), 0.0)
         run = d + Bounds.of(mean) * max(f.bounds.delta(epsilon).upper for f in both)
         none = 0.0 if math.isinf(a) else exp(-mean - log(mean) - (Bounds.of(a) - 1) * run)
-        found[a] = run + _shared(log(mean) + log1p(none), a)
-    return found
+        result[a] = run + _shared(log(mean) + log1p(none), a)
+    return result
 
 
 def _log_gamma(mean: float, shape: float) -> float:

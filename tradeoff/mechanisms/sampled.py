@@ -175,21 +175,21 @@ def hits(draws: int, chance: float) -> Hits:
 
 def _listed(draws: int, chance: float) -> Hits:
     mp = precise(_PRECISION)
-    p, found = mp.mpf(chance), {}
+    p, result = mp.mpf(chance), {}
     weight, odds = mp.exp(draws * mp.log1p(-p)), p / (1 - p)
     for j in range(min(draws, MOST_HITS) + 1):
-        found[j] = float(weight * (1 + j * mp.mpf(_TILT)))
+        result[j] = float(weight * (1 + j * mp.mpf(_TILT)))
         ratio = odds * (draws - j) / (j + 1)
         if ratio <= 1 / 2 and weight <= LEFT_OUT:  # ratios fall: what follows is at most 2 ratio weight
             beyond = math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0
-            return Hits(_coarse(found), beyond)
+            return Hits(_coarse(result), beyond)
         weight *= ratio
     if draws > MOST_HITS:
         raise DomainError(
             f"{draws} draws of chance {chance:g} hit in more than {MOST_HITS} ways that matter; "
             "give a smaller group, or a smaller rate"
         )
-    return Hits(_coarse(found), 0.0)
+    return Hits(_coarse(result), 0.0)
 
 
 def _coarse(found: dict[int, float]) -> dict[int, float]:
@@ -240,12 +240,12 @@ def _tail(n: int, p: Fraction, k: int) -> Any:
 def _sum(n: int, p: Fraction, k: int) -> Any:
     """Return the sum of probabilities from k >= n p on: ratios fall, and integers keep bits enough."""
     mp, odds, first = precise(_PRECISION), p / (1 - p), 1 << _BITS
-    weight, found = first, 0
+    weight, result = first, 0
     for j in range(k, n + 1):
-        found += weight
+        result += weight
         weight = weight * (odds.numerator * (n - j)) // (odds.denominator * (j + 1))
         if not weight >> _LEAST_BITS:
             break
     yes, no = (mp.mpf(x.numerator) / x.denominator for x in (p, 1 - p))
     ways = mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
-    return mp.exp(ways + k * mp.log(yes) + (n - k) * mp.log(no)) * found / first
+    return mp.exp(ways + k * mp.log(yes) + (n - k) * mp.log(no)) * result / first

@@ -20,7 +20,7 @@ from tradeoff.mechanisms.base import (
     ratio,
     wholes,
 )
-from tradeoff.mechanisms.noise import check_scale
+from tradeoff.mechanisms.continuous import check_scale
 from tradeoff.mechanisms.sampled import SCHEMES, Sampled, Scheme, leaking
 
 
@@ -79,10 +79,10 @@ class SubsampledGaussian(Sampled):
         replaced = self.adjacency == "replace-one"
         if self.scheme != "poisson" or not (replaced or self.group_size > 1):
             return super().curve()
-        found = self._hits()
-        without = {-j: w for j, w in found.weights.items()} if replaced else {0: 1.0}
-        pair = GaussianMixtures(null=without, alternative=found.weights, sigma=self.noise_multiplier)
-        return leaking(pair, found.beyond)
+        result = self._hits()
+        without = {-j: w for j, w in result.weights.items()} if replaced else {0: 1.0}
+        pair = GaussianMixtures(null=without, alternative=result.weights, sigma=self.noise_multiplier)
+        return leaking(pair, result.beyond)
 
     def _base(self) -> TradeOff:
         return Gaussian(ratio(2.0 if self.adjacency == "replace-one" else 1.0, self.noise_multiplier))

@@ -9,7 +9,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import limited, pure
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.tensor import Tensor, tensor
+from tradeoff.curves.product import Tensor, tensor
 
 
 def _of_operand(name: str) -> Any:
@@ -35,11 +35,11 @@ class Assumed(Derived):
     delta_bounds = _of_operand("delta_bounds")
     epsilon_bounds = _of_operand("epsilon_bounds")
     renyi_bounds = _of_operand("renyi_bounds")
-    q_plus = _of_operand("q_plus")
-    p_minus = _of_operand("p_minus")
+    mass_at_plus_infinity = _of_operand("mass_at_plus_infinity")
+    mass_at_minus_infinity = _of_operand("mass_at_minus_infinity")
     mass_at_infinity = _of_operand("mass_at_infinity")
     sup_loss = _of_operand("sup_loss")
-    least_sup_loss = _of_operand("least_sup_loss")
+    sup_loss_lower = _of_operand("sup_loss_lower")
     laws = _of_operand("laws")
 
     def inverse(self) -> TradeOff:

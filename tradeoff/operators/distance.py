@@ -15,7 +15,7 @@ from tradeoff.curves.vertices import interpolate
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, maximum, rational
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.corners import approximate, corners_of
+from tradeoff.operators.order_exact import approximate, corners_of
 
 Metric = Literal["uniform", "levy"]
 Point = tuple[Fraction, Fraction]
@@ -61,9 +61,9 @@ def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[
     if mine and theirs and len(mine[0]) + len(theirs[0]) <= _MOST_VERTICES:
         # Of f_{eps,delta} the vertices lie between rationals.
         doubt = sum(_at_vertices(*both, metric) for both in (mine, theirs))
-        found = _at_vertices(mine[0], theirs[0], metric)
+        result = _at_vertices(mine[0], theirs[0], metric)
         return Bounds(
-            rational(max(found - doubt, Fraction(0))).lower, rational(min(found + doubt, Fraction(1))).upper
+            rational(max(result - doubt, Fraction(0))).lower, rational(min(result + doubt, Fraction(1))).upper
         )
     return _uniform(f, g) if metric == "uniform" else _levy(f, g)
 
@@ -105,9 +105,9 @@ def _uniform(f: TradeOff, g: TradeOff) -> Bounds[float]:
 def _levy(f: TradeOff, g: TradeOff) -> Bounds[float]:
     """Weigh the profiles by 1/(1 + e^eps), which falls with eps as they do."""
     grid = np.linspace(-_FARTHEST, _FARTHEST, 4 * _POINTS)
-    found = _largest(f.bounds.delta, g.bounds.delta, grid, lambda epsilon: 1 / (1 + exp(epsilon)))
+    result = _largest(f.bounds.delta, g.bounds.delta, grid, lambda epsilon: 1 / (1 + exp(epsilon)))
     # Outside: to the right the weight is below e^-40, to the left both profiles are within e^-40 of 1.
-    return maximum(found, Bounds(0.0, float(exp(-_FARTHEST).upper)))
+    return maximum(result, Bounds(0.0, float(exp(-_FARTHEST).upper)))
 
 
 def _largest(

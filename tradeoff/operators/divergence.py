@@ -13,19 +13,19 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.tensor import Tensor, law_pair
+from tradeoff.curves.product import Tensor, law_pair
 from tradeoff.errors import DomainError, NoClosedForm, called, shown
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, meet, total, whole
 from tradeoff.intervals.remainder import log_expm1, log_one_plus, summed
 from tradeoff.intervals.rounding import UNIT, around
-from tradeoff.loss.law import LossLaw
-from tradeoff.loss.renyi import NOTHING_KNOWN
-from tradeoff.loss.renyi import divergence as of_law
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.renyi import NOTHING_KNOWN
+from tradeoff.pld.renyi import divergence as of_law
 
 NAMES = ("kl", "chi2", "hellinger", "total-variation")  # divergences with a name
 _UNITS = 16  # units of 2^-53 by which a callable may miss: what a few operations on floats cost
@@ -63,7 +63,10 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
             f"function = {shown(function)} is none of {', '.join(map(repr, NAMES))}, and no function"
         )
     convex = _checked(function)
-    return Bounds(_sum(curve.upper.loss_law(), convex).lower, _sum(curve.lower.loss_law(), convex).upper)
+    return Bounds(
+        _sum(curve.upper.loss_distribution(), convex).lower,
+        _sum(curve.lower.loss_distribution(), convex).upper,
+    )
 
 
 def _named(curve: TradeOff, name: str) -> Bounds[float]:
@@ -77,7 +80,7 @@ def _named(curve: TradeOff, name: str) -> Bounds[float]:
     return curve.bounds.delta(0.0)
 
 
-def _sum(law: LossLaw, function: Function) -> Bounds:
+def _sum(law: PrivacyLossDistribution, function: Function) -> Bounds:
     """Bound sum q F(p/q) over the atoms of a law, and what lies at infinity.
 
     A ratio lies between two floats l <= u, where a convex function is below the larger of its values, and
@@ -90,25 +93,28 @@ def _sum(law: LossLaw, function: Function) -> Bounds:
     first, last, beyond = (_stacked([_value(function, t) for t in x.tolist()]) for x in (low, high, 2 * high))
     least = last - maximum((beyond - last) / high, 0.0) * (high - Bounds.of(low))
     inner = summed(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
-    q, p = (clip(held(*around(mass, 16)), 0.0, 1.0) for mass in (law.q_plus, law.p_minus))
-    outer = [q * _value(function, 0.0)] if law.q_plus else []
-    return total([inner, *outer, *([p * _last_slope(function)] if law.p_minus else [])])
+    q, p = (
+        clip(make_bounds(*around(mass, 16)), 0.0, 1.0)
+        for mass in (law.mass_at_plus_infinity, law.mass_at_minus_infinity)
+    )
+    outer = [q * _value(function, 0.0)] if law.mass_at_plus_infinity else []
+    return total([inner, *outer, *([p * _last_slope(function)] if law.mass_at_minus_infinity else [])])
 
 
 def _value(function: Function, ratio: float) -> Bounds:
     """Bound F at a float, which is infinite at 0 at most."""
     try:
-        found = called("function", lambda t: float(function(t)), ratio)
+        result = called("function", lambda t: float(function(t)), ratio)
     except DomainError as error:
         if isinstance(error.__cause__, OverflowError):
             return Bounds(float(np.finfo(float).max), math.inf)
         if ratio == 0 and isinstance(error.__cause__, ArithmeticError | ValueError):  # such as 1/t and -log t
             return Bounds(math.inf, math.inf)
         raise
-    if math.isnan(found) or (math.isinf(found) and (ratio > 0 or found < 0)):
-        raise DomainError(f"function({ratio!r}) = {found!r}; a convex function of a ratio is finite above 0")
-    off = _UNITS * UNIT * (1 + abs(found)) if math.isfinite(found) else 0.0
-    return Bounds.of(found) + Bounds(-off, off)
+    if math.isnan(result) or (math.isinf(result) and (ratio > 0 or result < 0)):
+        raise DomainError(f"function({ratio!r}) = {result!r}; a convex function of a ratio is finite above 0")
+    off = _UNITS * UNIT * (1 + abs(result)) if math.isfinite(result) else 0.0
+    return Bounds.of(result) + Bounds(-off, off)
 
 
 def _last_slope(function: Function) -> Bounds:
@@ -136,15 +142,15 @@ def renyi(curve: TradeOff, order: float) -> Bounds[float]:
     most = _largest(curve)
     if order == math.inf:
         return most
-    found = _of_curve(curve, order)
-    return Bounds(max(float(found.lower), 0.0), min(float(found.upper), most.upper))
+    result = _of_curve(curve, order)
+    return Bounds(max(float(result.lower), 0.0), min(float(result.upper), most.upper))
 
 
 def _largest(curve: TradeOff) -> Bounds[float]:
     """Bound sup log dP/dQ."""
     other = curve.inverse()
     mass = other.mass_at_infinity
-    least = math.inf if mass.lower > 0 else max(other.least_sup_loss, 0.0)
+    least = math.inf if mass.lower > 0 else max(other.sup_loss_lower, 0.0)
     return Bounds(least, math.inf if mass.upper > 0 else max(other.sup_loss, 0.0))
 
 
@@ -153,14 +159,14 @@ def _of_curve(curve: TradeOff, order: float) -> Bounds:
 
     They take a mass below all floats for none, or its ratio for infinite: the curve's own mass decides.
     """
-    found = _known(curve, order)
+    result = _known(curve, order)
     if order < 1:
-        return found
+        return result
     mass = curve.inverse().mass_at_infinity
     if mass.lower > 0:
         return Bounds(math.inf, math.inf)
-    low = 0.0 if found.lower == math.inf else found.lower
-    return Bounds(low, math.inf if mass.upper > 0 else found.upper)
+    low = 0.0 if result.lower == math.inf else result.lower
+    return Bounds(low, math.inf if mass.upper > 0 else result.upper)
 
 
 def _known(curve: TradeOff, order: float) -> Bounds:
@@ -173,13 +179,15 @@ def _known(curve: TradeOff, order: float) -> Bounds:
     ways = [_of_laws, _of_operator]
     if isinstance(curve, Derived) and any(operand.composed for operand in curve.operands):
         ways.reverse()  # whole curves of composed operands are dear
-    found = ways[0](curve, order)
-    return found if found.width <= _NARROW * found.upper < math.inf else meet(found, ways[1](curve, order))
+    result = ways[0](curve, order)
+    return (
+        result if result.width <= _NARROW * result.upper < math.inf else meet(result, ways[1](curve, order))
+    )
 
 
 def _of_laws(curve: TradeOff, order: float) -> Bounds:
     """Ask the law, or those of curves below and above: a divergence falls as the curve rises."""
-    if isinstance(curve, Subsampled) and curve.operands[0].q_plus >= 1:  # whatever its law was
+    if isinstance(curve, Subsampled) and curve.operands[0].mass_at_plus_infinity >= 1:  # whatever its law was
         curve = Subsampled(TotalVariation(1.0), curve.p, flipped=curve.flipped)
     low, high, _ = law_pair(curve, 1)
     most = of_law(low, order)
@@ -195,7 +203,7 @@ def _of_operator(curve: TradeOff, order: float) -> Bounds:
         case Maximum(operands=operands):
             return Bounds(0.0, min(renyi(f, order).upper for f in operands))
         case Mixture() if order > 1:  # its profile, and so every such divergence, is the mean
-            shares = [log(held(*around(w, 2))) for w in curve.weights]
+            shares = [log(make_bounds(*around(w, 2))) for w in curve.weights]
             return _joined([w + t for w, t in zip(shares, _logs(curve.operands, order), strict=True)]) / k
         case HullOfMinimum(operands=operands) if order > 1:  # its profile is the largest, at most the sum
             most = _joined(_logs(operands, order)) / k
@@ -253,5 +261,5 @@ def _log_choices(n: int) -> Bounds:
     choices = accumulate(range(1, n), lambda c, j: c * (n - j) // (j + 1), initial=n)
     shifts, heads = zip(*((s := max(c.bit_length() - 53, 0), c >> s) for c in choices), strict=True)
     head, shift = np.array(heads[1:], dtype=float), np.array(shifts[1:], dtype=float)
-    found: Bounds = log(Bounds(head, head + (shift > 0))) + shift * log(2.0)
-    return found
+    result: Bounds = log(Bounds(head, head + (shift > 0))) + shift * log(2.0)
+    return result

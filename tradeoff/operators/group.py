@@ -18,7 +18,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, whole
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.of_beta import OfBeta
+from tradeoff.operators.beta_operator import BetaOperator
 from tradeoff.operators.tabulate import largest, segments, tabulate
 from tradeoff.symbolic.forms import Form, form, lines_group, two_lines
 
@@ -26,7 +26,7 @@ _MOST = 10_000  # compositions of a curve without a closed form: each is a quest
 _VERTICES = 10_000  # vertices of a group of a polygon, in seconds; beyond, lines are laid below and above
 
 
-class Group(OfBeta):
+class Group(BetaOperator):
     """1 - (1 - f)^(o k): type I error travels through k neighbours; cost grows linearly in k."""
 
     name = "group"
@@ -73,7 +73,7 @@ class Group(OfBeta):
         return super().free_symbols | symbols_of(self.k)
 
     @property
-    def q_plus(self) -> float:
+    def mass_at_plus_infinity(self) -> float:
         return float(self.mass_at_infinity.upper)
 
     @property
@@ -84,17 +84,17 @@ class Group(OfBeta):
         return clip(Bounds(float(low[0]), float(high[0])), 0.0, 1.0)
 
     @property
-    def p_minus(self) -> float:
-        return self.inverse().q_plus
+    def mass_at_minus_infinity(self) -> float:
+        return self.inverse().mass_at_plus_infinity
 
     @property
     def sup_loss(self) -> float:
         return float((whole(self.k) * self.operands[0].sup_loss).upper)
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         # The slope at 0 is that of f to the k-th power where f starts at 1; else it is taken elsewhere.
-        least = self.operands[0].least_sup_loss if self.operands[0].mass_at_infinity.upper == 0 else -np.inf
+        least = self.operands[0].sup_loss_lower if self.operands[0].mass_at_infinity.upper == 0 else -np.inf
         return float((whole(self.k) * least).lower)
 
 

@@ -13,8 +13,8 @@ from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import exp, expm1
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.changed import Reversed
-from tradeoff.loss.law import LossLaw
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.transformed import ReversedPLD
 
 
 class Inverse(Derived):
@@ -31,24 +31,24 @@ class Inverse(Derived):
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         # 1 - e^eps (1 - delta_f(-eps)); beyond all floats delta_{f^-1} is known as it was there.
         within = np.minimum(epsilon, 700.0)
-        found = exp(within) * self.operands[0].bounds.delta(-within) - expm1(within)
-        low = np.where(epsilon > within, self.mass_at_infinity.lower, found.lower)
-        return low, np.asarray(found.upper)
+        result = exp(within) * self.operands[0].bounds.delta(-within) - expm1(within)
+        low = np.where(epsilon > within, self.mass_at_infinity.lower, result.lower)
+        return low, np.asarray(result.upper)
 
     @property
-    def q_plus(self) -> float:
-        return self.operands[0].p_minus
+    def mass_at_plus_infinity(self) -> float:
+        return self.operands[0].mass_at_minus_infinity
 
     @property
-    def p_minus(self) -> float:
-        return self.operands[0].q_plus
+    def mass_at_minus_infinity(self) -> float:
+        return self.operands[0].mass_at_plus_infinity
 
     @property
     def sup_loss(self) -> float:
         return -self.operands[0].inf_loss.lower
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         return -self.operands[0].inf_loss.upper
 
     def inverse(self) -> TradeOff:
@@ -58,7 +58,7 @@ class Inverse(Derived):
         turned: TradeOff = change(self.operands[0]).inverse()
         return turned
 
-    def laws(self) -> tuple[LossLaw, LossLaw]:
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         low, high = self.operands[0].laws()
-        below = Reversed(low)
-        return below, below if high is low else Reversed(high)
+        below = ReversedPLD(low)
+        return below, below if high is low else ReversedPLD(high)

@@ -11,21 +11,21 @@ from typing import Any, Literal, get_args, overload
 
 import numpy as np
 
-from tradeoff.composition import exact
+from tradeoff.accounting import exact
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals
-from tradeoff.curves.tensor import law_pair
+from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.changed import Reversed
-from tradeoff.loss.cumulant import Cumulant
-from tradeoff.loss.discrete import AtomicLaw
-from tradeoff.loss.law import LossLaw, masses
-from tradeoff.operators.corners import top
+from tradeoff.operators.order_exact import top
+from tradeoff.pld.cumulant import Cumulant
+from tradeoff.pld.discrete import AtomicLaw
+from tradeoff.pld.law import PrivacyLossDistribution, masses
+from tradeoff.pld.transformed import ReversedPLD
 
 Under = Literal["P", "Q"]
 _STEP = 1e-3  # step of difference quotients: a thousandth of a nat, so that last digits cost a trillionth
@@ -65,17 +65,17 @@ class Law:
     curve: TradeOff
 
     @cached_property
-    def _pairs(self) -> list[tuple[LossLaw, LossLaw, int]]:
+    def _pairs(self) -> list[tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]]:
         factors = self.curve.factors
         return [law_pair(f, n) for f, n in factors.items()]
 
     @property
-    def _factors(self) -> list[tuple[LossLaw, int]]:
+    def _factors(self) -> list[tuple[PrivacyLossDistribution, int]]:
         return [(low, n) for low, _, n in self._pairs]
 
-    def _parts(self, under: Under) -> list[tuple[LossLaw, int]]:
+    def _parts(self, under: Under) -> list[tuple[PrivacyLossDistribution, int]]:
         choice("under", under, get_args(Under))
-        return [(Reversed(law), n) for law, n in self._factors] if under == "Q" else self._factors
+        return [(ReversedPLD(law), n) for law, n in self._factors] if under == "Q" else self._factors
 
     @property
     def mass_at_infinity(self) -> float:
@@ -144,7 +144,7 @@ class Law:
         return Law(self.curve.inverse())
 
     @cached_property
-    def _single(self) -> LossLaw | None:
+    def _single(self) -> PrivacyLossDistribution | None:
         """The law of a single round, or of a product of few atoms, that is known as such."""
         if any(low is not high for low, high, _ in self._pairs):
             return None
@@ -160,8 +160,8 @@ class Law:
         counts = [n for _, n in self._factors]
         for some in (slice(None), [0, -1], [-1]):
             laws = [_atomic(law, some) for law, _ in self._factors]
-            if (found := exact.product(laws, counts)) is not None and len(found.loss) <= _MOST_ATOMS:
-                return found
+            if (result := exact.product(laws, counts)) is not None and len(result.loss) <= _MOST_ATOMS:
+                return result
         return None
 
     def mass_beyond(self, at: Array, under: Under) -> Bounds[Array]:
@@ -182,7 +182,7 @@ class Law:
 
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
         """Return mean and variance of the finite part of L, in nats: sums over the factors."""
-        if self.curve.p_minus >= 1 or self.curve.q_plus >= 1:
+        if self.curve.mass_at_minus_infinity >= 1 or self.curve.mass_at_plus_infinity >= 1:
             raise DomainError(f"{self.curve!r} has no finite loss, and so no mean")
         known = [n * f.mu * f.mu for f, n in self.curve.factors.items() if isinstance(f, Gaussian)]
         parts = zip(self.curve.factors, self._parts(under), strict=True)
@@ -205,9 +205,9 @@ class Law:
         """Return the loss, in nats, where the cdf crosses ``level`` in (0, 1); infinite where masses are."""
         choice("under", under, get_args(Under))
         level = number("level", level, 0, 1, open_low=True, open_high=True)
-        if under == "P" and level <= self.curve.p_minus:
+        if under == "P" and level <= self.curve.mass_at_minus_infinity:
             return -np.inf
-        if under == "Q" and level > 1 - self.curve.q_plus:
+        if under == "Q" and level > 1 - self.curve.mass_at_plus_infinity:
             return np.inf
         if level > 0.5:
             return self.left_above(1 - level, under=under)
@@ -241,11 +241,11 @@ class Law:
             low, high = low - 2 * (high - low), low
         while more(high):
             low, high = high, high + 2 * (high - low)
-        found = largest(more, low, high)
-        if rest < _LEAST or abs(found) + 2 * _STEP >= end or not self._told(found, rest, under):
+        result = largest(more, low, high)
+        if rest < _LEAST or abs(result) + 2 * _STEP >= end or not self._told(result, rest, under):
             where = f"a mass of {rest!r} is below {_LEAST:g}, ends beyond {end:g} nats or is known too little"
             raise DomainError(f"{where}, and no quantile is told; ask a level nearer to 1/2")
-        return self._snapped(found)
+        return self._snapped(result)
 
     def _snapped(self, found: float) -> float:
         """Return a known atom that is no farther than its error, and nothing above the supremum."""
@@ -268,7 +268,7 @@ class Law:
         if t >= self.supremum:
             low, high = np.array([*self.curve.mass_at_infinity]).reshape(2, 1) * (under == "Q")
         elif (single := self._single) is not None:
-            low, high = _single_cdf(Reversed(single), -at, _OTHER[under])
+            low, high = _single_cdf(ReversedPLD(single), -at, _OTHER[under])
         elif 0 <= t < _FARTHEST:
             low, high = self.mass_beyond(at, under)
         else:
@@ -285,7 +285,7 @@ class Law:
         for law, n in self._parts(under):
             sketch = law.sketch()
             weight = np.exp(sketch.log_p)
-            finite = 1 - law.p_minus
+            finite = 1 - law.mass_at_minus_infinity
             if finite <= 0:
                 return np.full(size, -sign * np.inf)
             cumulative = np.cumsum(weight) / np.sum(weight)
@@ -314,7 +314,7 @@ def _slope(at: Array, profile: Sequence[Bounds[Array]]) -> Bounds[Array]:
     return Bounds(fall.lower, rise.upper) / exp(at)
 
 
-def _atomic(law: LossLaw, some: Any) -> AtomicLaw:
+def _atomic(law: PrivacyLossDistribution, some: Any) -> AtomicLaw:
     """Return some atoms of a law as a law of their own."""
     index = np.unique(np.arange(len(law.atoms.loss))[some])
     loss, log_p, slack = (each[index] for each in law.atoms)
@@ -342,7 +342,7 @@ def _of_atoms(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]
     return Bounds(low, high), Bounds(least, most)
 
 
-def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
+def _single_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[Array, Array]:
     """Bound the mass up to each loss: from below what lies there for certain, from above what may."""
     sides = []
     for sign in (-1.0, 1.0):
@@ -351,12 +351,12 @@ def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
         earliest = loss - sign * law.loss_error  # the truth of an atom lies between both
         atoms = np.array([np.sum(weight[earliest <= t]) for t in at])
         rest = np.array([_continuous(law, _beside(law, t, sign), sign, under) for t in at.tolist()])
-        lowest = law.p_minus * (1 + sign * _ROUNDED) if under == "P" else 0.0
+        lowest = law.mass_at_minus_infinity * (1 + sign * _ROUNDED) if under == "P" else 0.0
         sides.append((lowest + atoms + rest) * (1 + sign * _ROUNDED))
     return np.maximum(sides[0] - _BEYOND, 0.0), np.minimum(sides[1] + law.lost + _BEYOND, 1.0)
 
 
-def _beside(law: LossLaw, t: float, sign: float) -> float:
+def _beside(law: PrivacyLossDistribution, t: float, sign: float) -> float:
     """Return a loss beside t whose cut is beyond t for certain."""
     step = _ASIDE * (1 + abs(t))
     while law.continuous and float(law.edge_error(np.array([t + sign * step]))[0]) > step:
@@ -364,22 +364,22 @@ def _beside(law: LossLaw, t: float, sign: float) -> float:
     return t + sign * step
 
 
-def _continuous(law: LossLaw, t: float, sign: float, under: Under) -> float:
+def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> float:
     """Bound the mass up to t of a law's part without atoms, on one side."""
     if not law.continuous:
         return 0.0
     edges = np.array([-np.inf, t, np.inf])
     cells = law.cells(edges)
     p, q = masses(cells, edges)
-    found = float((q if under == "Q" else p)[0] * (1 + sign * cells.slack[0]))
+    result = float((q if under == "Q" else p)[0] * (1 + sign * cells.slack[0]))
     if under == "Q" or t >= 0 or cells.excess[0] >= _LEAST:
-        return found
+        return result
     if sign > 0 and t > -_FARTHEST:  # what floats do not hold is little: there may be no mass at all
-        return min(_far_below(law, t, sign), found + float((2 * _LEAST * exp(-t)).upper))
+        return min(_far_below(law, t, sign), result + float((2 * _LEAST * exp(-t)).upper))
     return _far_below(law, t, sign)
 
 
-def _far_below(law: LossLaw, t: float, sign: float) -> float:
+def _far_below(law: PrivacyLossDistribution, t: float, sign: float) -> float:
     """Bound P(L <= t) on one side where no float holds Q(L <= t), a term of it times e^-t.
 
     D(t) = E_P (1 - e^(L - t))^+ = P(L <= t) - e^-t Q(L <= t) is convex in u = e^-t, with slope -Q(L <= t):
@@ -393,7 +393,7 @@ def _far_below(law: LossLaw, t: float, sign: float) -> float:
     return float((rise + _deficit(law, t, 1.0)).upper)
 
 
-def _deficit(law: LossLaw, t: float, sign: float) -> float:
+def _deficit(law: PrivacyLossDistribution, t: float, sign: float) -> float:
     """Bound E_P (1 - e^(L - t))^+ of the part without atoms on one side: the cell up to beside t."""
     cells = law.cells(np.array([-np.inf, _beside(law, t, sign), np.inf]))
     return float(cells.deficit[0] * (1 + sign * (cells.slack[0] + 4 * UNIT)))

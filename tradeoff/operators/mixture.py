@@ -14,12 +14,12 @@ from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import joint, limited, pure
 from tradeoff.curves.parameters import Number, exact_number, is_symbol
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
-from tradeoff.intervals.bounds import Bounds, Pair, held
+from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import TINY, Array, around
-from tradeoff.loss.changed import Mixed
-from tradeoff.loss.discrete import settled
-from tradeoff.loss.law import LossLaw
+from tradeoff.pld.discrete import to_atomic
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.transformed import MixturePLD
 
 _MISSED = 1e-12  # by how much weights may miss 1, and one exceed it: rounded ones of thousands do by less
 
@@ -55,28 +55,32 @@ class Mixture(Derived):
 
     def _average(self, values: Iterable[Bounds]) -> Bounds:
         """Bound the sum of w_i x_i; weights are rounded once, or stand for less than any float."""
-        terms = [held(*around(w, 3)) * value for w, value in zip(self.weights, values, strict=True)]
+        terms = [make_bounds(*around(w, 3)) * value for w, value in zip(self.weights, values, strict=True)]
         return reduce(add, terms)
 
     @property
-    def q_plus(self) -> float:
-        return math.fsum(w * f.q_plus for w, f in zip(self.weights, self.operands, strict=True))
+    def mass_at_plus_infinity(self) -> float:
+        return math.fsum(
+            w * f.mass_at_plus_infinity for w, f in zip(self.weights, self.operands, strict=True)
+        )
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
         return clip(self._average(f.mass_at_infinity for f in self.operands), 0.0, 1.0)
 
     @property
-    def p_minus(self) -> float:
-        return math.fsum(w * f.p_minus for w, f in zip(self.weights, self.operands, strict=True))
+    def mass_at_minus_infinity(self) -> float:
+        return math.fsum(
+            w * f.mass_at_minus_infinity for w, f in zip(self.weights, self.operands, strict=True)
+        )
 
     @property
     def sup_loss(self) -> float:
         return max(f.sup_loss for f in self.operands)
 
     @property
-    def least_sup_loss(self) -> float:
-        return max(f.least_sup_loss for f in self.operands)
+    def sup_loss_lower(self) -> float:
+        return max(f.sup_loss_lower for f in self.operands)
 
     def inverse(self) -> TradeOff:
         if self.symmetric:
@@ -86,12 +90,14 @@ class Mixture(Derived):
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         return mixture(added(zip(map(change, self.operands), self.shares, strict=True)))
 
-    def laws(self) -> tuple[LossLaw, LossLaw]:
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         pairs = [f.laws() for f in self.operands]
-        below = Mixed([(w, settled(low)) for w, (low, _) in zip(self.weights, pairs, strict=True)])
+        below = MixturePLD([(w, to_atomic(low)) for w, (low, _) in zip(self.weights, pairs, strict=True)])
         if all(low is high for low, high in pairs):
             return below, below
-        return below, Mixed([(w, settled(high)) for w, (_, high) in zip(self.weights, pairs, strict=True)])
+        return below, MixturePLD(
+            [(w, to_atomic(high)) for w, (_, high) in zip(self.weights, pairs, strict=True)]
+        )
 
     @property
     def notation(self) -> str:
@@ -131,6 +137,6 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
 
 def _weight(value: Any) -> Fraction:
     if is_symbol(value):
-        told = f"weight = {value!r} is symbolic"
-        raise SymbolError(f"{told}, and the law of a mixture asks for numbers; give them")
+        given = f"weight = {value!r} is symbolic"
+        raise SymbolError(f"{given}, and the law of a mixture asks for numbers; give them")
     return exact_number("weight", value, 0, 1 + _MISSED)

@@ -10,11 +10,11 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import Undecided
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.operators.corners import both_orders, by_corners, lost, top
+from tradeoff.operators.order_exact import both_orders, by_corners, lost, top
+from tradeoff.operators.order_rules import known
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
-from tradeoff.operators.profile_nodes import Nodes, chords, end, orders, under
+from tradeoff.operators.profile_samples import Nodes, chords, end, orders, under
 from tradeoff.operators.symmetrise import Envelope
-from tradeoff.operators.theory import known
 
 _ROUNDS = 24  # halvings of open cells, to 1e-8 of the reach: where curves end together, more only cost more
 _MOST_NODES = 4000  # nodes after which a verdict is given up: a second or so for closed forms

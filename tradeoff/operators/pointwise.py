@@ -8,20 +8,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.composition.question import measure
-from tradeoff.curves.asking import certified_delta, certified_epsilon
+from tradeoff.accounting.options import measure
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
+from tradeoff.curves.query import certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import log
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.of_beta import OfBeta
+from tradeoff.operators.beta_operator import BetaOperator
 from tradeoff.operators.tabulate import largest, segments
 
 _STEEPEST = 690.0  # loss whose e^eps is still a float
@@ -44,16 +44,16 @@ class _Pooled(Derived):
         return all(f.inverse() in self.operands for f in self.operands)
 
     @property
-    def q_plus(self) -> float:
-        return self._choose(f.q_plus for f in self.operands)
+    def mass_at_plus_infinity(self) -> float:
+        return self._choose(f.mass_at_plus_infinity for f in self.operands)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         return self._bound(*(f.mass_at_infinity for f in self.operands))
 
     @property
-    def p_minus(self) -> float:
-        return self._choose(f.p_minus for f in self.operands)
+    def mass_at_minus_infinity(self) -> float:
+        return self._choose(f.mass_at_minus_infinity for f in self.operands)
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         return _pooled(tuple(map(change, self.operands)), largest=self._largest)
@@ -62,7 +62,7 @@ class _Pooled(Derived):
         return self if self.symmetric else self.replaced(lambda f: f.inverse())
 
 
-class Maximum(_Pooled, OfBeta):
+class Maximum(_Pooled, BetaOperator):
     """max{f, g}: both guarantees hold, so the better one does at each alpha."""
 
     name = "maximum"
@@ -97,8 +97,8 @@ class Maximum(_Pooled, OfBeta):
         alpha = np.clip(fall / (2 * np.exp(near) * np.sinh(_STEP)), 0.0, 1.0)
         rest = 1 - Bounds.of(delta) - self.bounds(alpha)
         some = (rest.lower > 0) & (alpha > 0)
-        found = log(Bounds(*(np.where(some, side, 1.0) for side in rest)) / np.where(some, alpha, 1.0))
-        return np.where(some, found.lower, -np.inf)
+        result = log(Bounds(*(np.where(some, side, 1.0) for side in rest)) / np.where(some, alpha, 1.0))
+        return np.where(some, result.lower, -np.inf)
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         return largest([line for f in curves for line in segments(f)], up=up)
@@ -111,8 +111,8 @@ class Maximum(_Pooled, OfBeta):
         return min(f.sup_loss for f in first) if known else max(f.sup_loss for f in first)
 
     @property
-    def least_sup_loss(self) -> float:
-        return min(f.least_sup_loss for f in self._first)
+    def sup_loss_lower(self) -> float:
+        return min(f.sup_loss_lower for f in self._first)
 
     @property
     def _first(self) -> list[TradeOff]:
@@ -132,11 +132,11 @@ class HullOfMinimum(_Pooled):
 
     def expected(self, alpha: float) -> list[tuple[float, float]]:
         """Take the farthest loss, mostly of the least private; all of them where they differ in sign."""
-        found = super().expected(alpha)
-        losses = [loss for loss, _ in found]
-        if not found or min(losses) < 0 < max(losses):
-            return found
-        return [max(found, key=lambda place: abs(place[0]))]
+        result = super().expected(alpha)
+        losses = [loss for loss, _ in result]
+        if not result or min(losses) < 0 < max(losses):
+            return result
+        return [max(result, key=lambda place: abs(place[0]))]
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         def may_exceed(f: TradeOff, high: Array) -> NDArray[np.bool_]:
@@ -176,10 +176,10 @@ class HullOfMinimum(_Pooled):
         return max(f.sup_loss for f in self.operands)
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         # From a lower start a chord may reach over to a steep curve, flatter than that is.
         kept = all(f.mass_at_infinity.upper == 0 for f in self.operands)
-        return max(f.least_sup_loss for f in self.operands) if kept else -np.inf
+        return max(f.sup_loss_lower for f in self.operands) if kept else -np.inf
 
 
 def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:

@@ -9,10 +9,10 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, PAIR, limited, pure
 from tradeoff.curves.parameters import MAX_COUNT, count, is_symbol, symbols_of
-from tradeoff.curves.tensor import tensor
+from tradeoff.curves.product import tensor
+from tradeoff.families._lazy import sympy
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
-from tradeoff.families.later import sympy
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.symbolic.forms import Form, form, form_of_power

@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, limited, pure
@@ -24,16 +23,17 @@ from tradeoff.curves.parameters import (
     written,
 )
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.changed import Reversed, Thinned
-from tradeoff.loss.folded import folded
-from tradeoff.loss.law import LossLaw
-from tradeoff.loss.thinning import base_bounds, thinned_bounds
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.sampling_rate import bound_inverse_subsampled_loss, bound_subsampled_loss
+from tradeoff.pld.symmetrised import folded
+from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.symbolic.forms import Form, form, thinned
 
@@ -70,14 +70,14 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     """
     choice("scheme", scheme, get_args(Scheme))
     rate = _rate(operand(f), p)
-    found = one_order(f, rate)
-    if scheme == "poisson" or isinstance(found, Identity):
-        return found
+    result = one_order(f, rate)
+    if scheme == "poisson" or isinstance(result, Identity):
+        return result
     if not f.symmetric:
         raise DomainError(
             "subsampling without replacement needs a symmetric curve; take f.symmetrise(assume=...) first"
         )
-    return limited(found.symmetrise(assume="either-order"), BOUND)
+    return limited(result.symmetrise(assume="either-order"), BOUND)
 
 
 def _rate(f: TradeOff, p: Any) -> Any:
@@ -145,8 +145,8 @@ class Subsampled(Derived):
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         base, p = change(self.operands[0]), change(self.p)
-        found = one_order(base, p if p is self.p else _rate(base, p))
-        return found.inverse() if self.flipped else found
+        result = one_order(base, p if p is self.p else _rate(base, p))
+        return result.inverse() if self.flipped else result
 
     # What the base is off by counts p times, beside an answer that is p of the base's or more: asked to the
     # same width it is enough, and where it cannot reach that the answer may.
@@ -166,13 +166,13 @@ class Subsampled(Derived):
         """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
         if self.flipped:
             return self._delta_flipped(epsilon, tol)
-        inner, least = base_bounds(self.rate, Bounds.of(epsilon)), -expm1(epsilon)
+        inner, least = bound_inverse_subsampled_loss(self.rate, Bounds.of(epsilon)), -expm1(epsilon)
         low, high = maximum(self.rate * _falling(certified_delta, self.operands[0], inner, tol), least)
         return low, high
 
     def _delta_flipped(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; else 0."""
-        inner, e = base_bounds(self.rate, -Bounds.of(epsilon)), np.minimum(epsilon, 700.0)
+        inner, e = bound_inverse_subsampled_loss(self.rate, -Bounds.of(epsilon)), np.minimum(epsilon, 700.0)
         share = maximum(meet(1 - (1 - self.rate) * exp(e), self.rate * exp(e) - expm1(e)), 0.0)
         low, high = share * _falling(certified_delta, self.operands[0].inverse(), -inner, tol)
         return low, high
@@ -186,64 +186,64 @@ class Subsampled(Derived):
         if inside.any():
             share = clip(Bounds.of(delta[inside]) / self.rate, 0.0, 1.0)
             after, before = _falling(certified_epsilon, self.operands[0], share, tol)
-            low[inside] = thinned_bounds(self.rate, Bounds.of(after)).lower
-            high[inside] = thinned_bounds(self.rate, Bounds.of(before)).upper
+            low[inside] = bound_subsampled_loss(self.rate, Bounds.of(after)).lower
+            high[inside] = bound_subsampled_loss(self.rate, Bounds.of(before)).upper
         return low, high
 
     @property
-    def q_plus(self) -> float:
-        return 0.0 if self.flipped else self.rate.upper * self.operands[0].q_plus
+    def mass_at_plus_infinity(self) -> float:
+        return 0.0 if self.flipped else self.rate.upper * self.operands[0].mass_at_plus_infinity
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         return Bounds(0.0, 0.0) if self.flipped else self.rate * self.operands[0].mass_at_infinity
 
     @property
-    def p_minus(self) -> float:
-        return self.rate.upper * self.operands[0].q_plus if self.flipped else 0.0
+    def mass_at_minus_infinity(self) -> float:
+        return self.rate.upper * self.operands[0].mass_at_plus_infinity if self.flipped else 0.0
 
     @property
     def sup_loss(self) -> float:
         return float(self._sup_loss.upper)
 
     @property
-    def least_sup_loss(self) -> float:
+    def sup_loss_lower(self) -> float:
         return float(self._sup_loss.lower)
 
     @cached_property
     def _sup_loss(self) -> Bounds:
         base = self.operands[0]
         if not self.flipped:
-            if base.least_sup_loss == math.inf:
+            if base.sup_loss_lower == math.inf:
                 return Bounds(math.inf, math.inf)
-            return thinned_bounds(self.rate, Bounds(base.least_sup_loss, base.sup_loss))
+            return bound_subsampled_loss(self.rate, Bounds(base.sup_loss_lower, base.sup_loss))
         other = base.inverse()
         # P-mass at -inf becomes an atom at log(1 - p).
         mass, atom = other.mass_at_infinity, -log1p(-self.rate)
-        if mass.lower > 0 or other.least_sup_loss == math.inf:
+        if mass.lower > 0 or other.sup_loss_lower == math.inf:
             return atom
-        finite = -thinned_bounds(self.rate, Bounds(-other.sup_loss, -other.least_sup_loss))
+        finite = -bound_subsampled_loss(self.rate, Bounds(-other.sup_loss, -other.sup_loss_lower))
         return finite if mass.upper == 0 else Bounds(finite.lower, atom.upper)
 
     def inverse(self) -> TradeOff:
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
 
-    def laws(self) -> tuple[LossLaw, LossLaw]:
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         low, high = self.operands[0].laws()
         least, most = self.rate
         # Below that rate engines take the law of this one below the curve, and no loss at all above it: cells
         # divide p by p + (1 - p) e^-L, and floats below 1e-308 lose their digits.
         if least < MIN_PROBABILITY:  # f_p falls with p
-            return self._thin(low, max(most, MIN_PROBABILITY)), Identity().loss_law()
+            return self._thin(low, max(most, MIN_PROBABILITY)), Identity().loss_distribution()
         below = self._thin(low, most)
         return below, below if high is low and least == most else self._thin(high, least)
 
-    def cells_law(self) -> LossLaw | None:
+    def lattice_pld(self) -> PrivacyLossDistribution | None:
         least, most = self.rate
-        law = self.operands[0].cells_law() if MIN_PROBABILITY <= least == most else None
+        law = self.operands[0].lattice_pld() if MIN_PROBABILITY <= least == most else None
         return None if law is None else self._thin(law, most)
 
-    def folded_laws(self) -> tuple[LossLaw, LossLaw] | None:
+    def folded_laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
         """Return laws of the hull of both orders, None unless the base is symmetric with one law.
 
         None also where losses are so large that whole curves tell more, in less time.
@@ -257,11 +257,11 @@ class Subsampled(Derived):
         least, most = self.rate
         law = folded(low, max(most, MIN_PROBABILITY), base.bounds.delta(0.0))
         if least < MIN_PROBABILITY:
-            return law, Identity().loss_law()
+            return law, Identity().loss_distribution()
         return law, law if least == most else folded(low, least, base.bounds.delta(0.0))
 
-    def _thin(self, law: LossLaw, p: float) -> LossLaw:
-        return Reversed(Thinned(law, p)) if self.flipped else Thinned(law, p)
+    def _thin(self, law: PrivacyLossDistribution, p: float) -> PrivacyLossDistribution:
+        return ReversedPLD(SubsampledPLD(law, p)) if self.flipped else SubsampledPLD(law, p)
 
     @property
     def notation(self) -> str:

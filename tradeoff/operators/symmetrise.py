@@ -7,23 +7,23 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tradeoff.composition.cache import own
-from tradeoff.composition.question import query_options
+from tradeoff.accounting.cache import cache_for
+from tradeoff.accounting.options import query_options
 from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
-from tradeoff.families.later import sympy
+from tradeoff.families._lazy import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.law import LossLaw
+from tradeoff.operators.beta_operator import BetaOperator, CloseLines
 from tradeoff.operators.inverse import Inverse
-from tradeoff.operators.of_beta import CloseLines, OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import largest, segments
+from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
 
@@ -74,14 +74,14 @@ class Envelope(HullOfMinimum):
             low[below], high[below] = super().epsilon_bounds(delta[below], tol)
         return low, high
 
-    def laws(self) -> tuple[LossLaw, LossLaw]:
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         return self._folded() or super().laws()
 
     @property
     def has_law(self) -> bool:
         return super().has_law and self._folded() is not None
 
-    def _folded(self) -> tuple[LossLaw, LossLaw] | None:
+    def _folded(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
         f = self.operands[0]
         return f.folded_laws() if isinstance(f, Subsampled) else None
 
@@ -126,7 +126,7 @@ def _(curve: Envelope) -> Form:
     return Form(value if lines else None, f.profile, f.epsilon)
 
 
-class ProfileSymmetrised(OfBeta):
+class ProfileSymmetrised(BetaOperator):
     """Symm(f) = max{h, h^-1} with h(alpha) = sup over eps >= 0 of (1 - delta(eps) - e^eps alpha)_+."""
 
     name = "profile-symmetrised"
@@ -155,7 +155,7 @@ class ProfileSymmetrised(OfBeta):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
-        turns = own(("turn", self), CHOICES)
+        turns = cache_for(("turn", self), CHOICES)
         place, height = turns.of(query_options().choices, lambda: CloseLines.near(f, 0.0).turn())
         h = _up_to(f, alpha, place, level, tol)
         turned = _up_to(f.inverse(), alpha, height, level, tol, beyond=True)
@@ -165,8 +165,8 @@ class ProfileSymmetrised(OfBeta):
     # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).
 
     @property
-    def q_plus(self) -> float:
-        return self.operands[0].q_plus
+    def mass_at_plus_infinity(self) -> float:
+        return self.operands[0].mass_at_plus_infinity
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -177,8 +177,8 @@ class ProfileSymmetrised(OfBeta):
         return max(self.operands[0].sup_loss, 0.0)
 
     @property
-    def least_sup_loss(self) -> float:
-        return max(self.operands[0].least_sup_loss, 0.0)
+    def sup_loss_lower(self) -> float:
+        return max(self.operands[0].sup_loss_lower, 0.0)
 
 
 def _up_to(

@@ -78,20 +78,20 @@ def of_orders(*curves: TradeOff) -> Tabulated:
 
 def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
     """Return the largest of lines below a curve, or of lines one of which is above it, anywhere."""
-    found = corners(lines, up=up)
+    result = corners(lines, up=up)
     # A flat line may end beyond alpha = 1, where a chord to the end of every curve does.
-    return _curve([*(point for point in found if point[0] < ONE), *_ENDS] if up else found)
+    return _curve([*(point for point in result if point[0] < ONE), *_ENDS] if up else result)
 
 
 def segments(f: PiecewiseLinear) -> list[Line]:
     """Return the lines of a polygon, which is the largest of them and 0."""
-    found = []
+    result = []
     for (a, b), (c, d) in pairwise(f.vertices):
         rise, run, level = b - d, c - a, (b - d) * a + (c - a) * b
         scale = lcm(*(x.denominator for x in (rise, run, level)))
         u, v, w = (x.numerator * (scale // x.denominator) for x in (rise, run, level))
-        found.append((u, v, w))
-    return found
+        result.append((u, v, w))
+    return result
 
 
 def _both(orders: list[list[Line]]) -> list[Line]:
@@ -121,8 +121,8 @@ def _curve(points: list[Point]) -> PiecewiseLinear:
 
 def _log_ratio(rise: int, run: int) -> float:
     """Return the epsilon of a chord; where it is too steep or too flat, that of a line near enough."""
-    found = np.log(rise / ONE) - np.log(run / ONE) if rise > 0 else -STEEPEST
-    return float(np.clip(found, -STEEPEST, STEEPEST))
+    result = np.log(rise / ONE) - np.log(run / ONE) if rise > 0 else -STEEPEST
+    return float(np.clip(result, -STEEPEST, STEEPEST))
 
 
 def _lines_below(epsilon: Array, delta: Array) -> list[Line]:
@@ -232,12 +232,12 @@ class LineNodes:
         s = exp(self.epsilon)
         below = list(zip(s.lower.tolist(), self.low.tolist(), strict=True))
         above = list(zip(s.upper.tolist(), self.high.tolist(), strict=True))
-        found = [*below[1:], (below[-1][0], self.last[0])]
+        result = [*below[1:], (below[-1][0], self.last[0])]
         for k in range(1, len(below) - 1):
             meet = _meet(above[k - 1], below[k], below[k + 1], above[k + 2] if k + 2 < len(above) else None)
             if meet is not None:
-                found.append(meet)
-        return [_line(s, d) for s, d in found]
+                result.append(meet)
+        return [_line(s, d) for s, d in result]
 
     def flattest(self) -> Line:
         """Return the line above f where it is flatter than those of ``covering``: delta(log s) >= 1 - s."""
@@ -255,10 +255,10 @@ def _meet(
     if after is None or after[1] >= right[1]:
         after = (2 * right[0], right[1])  # delta falls: to the left of ``right`` it is at least as large
     p, q, r, s = ((whole(x), whole(y)) for x, y in (before, left, right, after))
-    found = kink((p, q), (r, s))
+    result = kink((p, q), (r, s))
     # A corner outside the cell, but for the rounding of its ends, is no corner.
-    inside = found is not None and left[0] * (1 - 8 * UNIT) <= found[0] <= right[0] * (1 + 8 * UNIT)
-    return found if inside else None
+    inside = result is not None and left[0] * (1 - 8 * UNIT) <= result[0] <= right[0] * (1 + 8 * UNIT)
+    return result if inside else None
 
 
 def _top(f: TradeOff) -> float:

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
-from tradeoff.curves.tensor import law_pair
+from tradeoff.curves.product import law_pair
 from tradeoff.errors import (
     DomainError,
     KindError,
@@ -101,8 +101,10 @@ def _checked(curve: TradeOff, question: str, at: object) -> float:
         raise DomainError(f"question must be one of {', '.join(get_args(Question))}, got {question!r}")
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
     value = number("at", at, low, high, open_low=True, open_high=True)
-    if question == "epsilon" and value <= curve.q_plus * (1 + 8 * _ULPS):
-        raise DomainError(f"at must be above the mass at infinity {curve.q_plus!r}, got {value!r}")
+    if question == "epsilon" and value <= curve.mass_at_plus_infinity * (1 + 8 * _ULPS):
+        raise DomainError(
+            f"at must be above the mass at infinity {curve.mass_at_plus_infinity!r}, got {value!r}"
+        )
     return value
 
 

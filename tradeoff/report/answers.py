@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import NOT_EXACT, ONE_ORDER
-from tradeoff.display import Displayed, Grid, exactly, plain, rounded
+from tradeoff.display import Displayed, TextTable, exactly, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.sweeps import Table
@@ -46,10 +46,10 @@ class Answers(Displayed):
             for answer in getattr(self, name):
                 yield name, question, answer
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         notes = [ONE_ORDER] * self.one_order + [NOT_EXACT] * (not self.exact)
         notes += [f"assumes: {each}" for each in self.assumptions]
-        return Grid([row(*each) for each in self], COLUMNS, notes=notes)
+        return TextTable([row(*each) for each in self], COLUMNS, notes=notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data in which infinity is the string ``"inf"``, as JSON has none.
@@ -59,7 +59,7 @@ class Answers(Displayed):
         >>> Answers(epsilon=(Answer(0.0, 1.5, float("inf")),)).as_json()["epsilon"]
         [{'delta': 0.0, 'lower': 1.5, 'upper': 'inf'}]
         """
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             name: [
                 {question: finite(a.asked), "lower": finite(a.lower), "upper": finite(a.upper)}
                 for a in getattr(self, name)
@@ -68,7 +68,7 @@ class Answers(Displayed):
         }
         order = {"one_order": True} if self.one_order else {}
         assumes = {"assumptions": list(self.assumptions)} if self.assumptions else {}
-        return found | order | assumes | {"exact": self.exact}
+        return result | order | assumes | {"exact": self.exact}
 
 
 Lines = Iterable[tuple[str, str, Answer]]  # what is answered, by what it is asked, and the answer
@@ -103,7 +103,10 @@ def latex(lines: Lines, assumptions: Iterable[str], *, exact: bool = True) -> st
     \end{tabular}
     """
     notes = [f"Assumes: {plain(each)}" for each in assumptions] + [NOT_EXACT] * (not exact)
-    return Grid([row(*each, digits=6) for each in lines], ("", *COLUMNS[1:]), "", notes, "<>>").latex() + "\n"
+    return (
+        TextTable([row(*each, digits=6) for each in lines], ("", *COLUMNS[1:]), "", notes, "<>>").latex()
+        + "\n"
+    )
 
 
 def finite(value: float) -> float | str:
@@ -111,7 +114,7 @@ def finite(value: float) -> float | str:
     return f"{value:g}" if math.isinf(value) else value
 
 
-def ask(
+def answer_query(
     curve: TradeOff,
     *,
     delta: Sequence[float] = (),
@@ -129,13 +132,13 @@ def ask(
         "delta": (epsilon, curve.bounds.delta),
         "beta": (alpha, curve.bounds),
     }
-    found: dict[str, tuple[Answer, ...]] = {}
+    result: dict[str, tuple[Answer, ...]] = {}
     for name, (at, question) in given.items():
         if len(at):
             step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
             floor = 0.0 if name == "epsilon" else -math.inf
-            found[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), floor)
-    return Answers(**found, assumptions=curve.assumptions, one_order=not curve.symmetric, exact=curve.exact)
+            result[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), floor)
+    return Answers(**result, assumptions=curve.assumptions, one_order=not curve.symmetric, exact=curve.exact)
 
 
 def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
-from tradeoff.display import Displayed, Grid, exactly, rounded
+from tradeoff.display import Displayed, TextTable, exactly, rounded
 from tradeoff.errors import DomainError, KindError, TradeOffError, shown
 from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its methods
-from tradeoff.report.answers import ASKED, Answers, ask
+from tradeoff.report.answers import ASKED, Answers, answer_query
 from tradeoff.report.figures import comparison_figure
 from tradeoff.report.methods import METHODS, Claim, claim_of, remembered
 from tradeoff.report.rows import ALPHAS, DECLINED, Entry, Row, row_of
@@ -81,9 +81,9 @@ class Comparison(Displayed):
     def _line(self, row: Row) -> list[str]:
         if row.claim is None:
             return [row.method, DECLINED, *["-" for _ in self.exact], "-", "-"]
-        found = [_cell(e, name, row.claim.kind) for name in ASKED for e in row.entries[name]]
+        result = [_cell(e, name, row.claim.kind) for name in ASKED for e in row.entries[name]]
         largest = "-" if row.worst is None else f"{row.sup_error:+.1e} at alpha = {row.sup_error_at:.2g}"
-        return [row.claim.name, row.verdict, *found, largest, "; ".join(map(str, row.unsafe)) or "-"]
+        return [row.claim.name, row.verdict, *result, largest, "; ".join(map(str, row.unsafe)) or "-"]
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data: the exact answers and one object a method."""
@@ -111,10 +111,10 @@ class Comparison(Displayed):
     @staticmethod
     def _numbers(row: Row, count: int) -> tuple[Any, ...]:
         name = row.method if row.claim is None else row.claim.name
-        found = [each for asked in ASKED for each in row.entries.get(asked, ())]
-        said = [getattr(each, what) for what in ("value", "error") for each in found] or [np.nan] * 2 * count
-        told = [None if np.isnan(x) else float(x) for x in (*said, row.sup_error, row.sup_error_at)]
-        return name, row.verdict, *told
+        result = [each for asked in ASKED for each in row.entries.get(asked, ())]
+        said = [getattr(each, what) for what in ("value", "error") for each in result] or [np.nan] * 2 * count
+        given = [None if np.isnan(x) else float(x) for x in (*said, row.sup_error, row.sup_error_at)]
+        return name, row.verdict, *given
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return ``numbers()`` as ``{column: values}``."""
@@ -138,9 +138,9 @@ class Comparison(Displayed):
         worst = next((row.worst for row in self.rows if row.worst is not None), None)
         return comparison_figure(self.curve, claims, worst)
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         declined = (f"{method} declined: {why}" for method, why in self.declined.items())
-        return Grid(self.table(), self.header(), notes=[*declined, *self.curve.caveats])
+        return TextTable(self.table(), self.header(), notes=[*declined, *self.curve.caveats])
 
 
 def compare(
@@ -193,7 +193,7 @@ def compare(
         raise KindError(f"{shown(curve)} is not a curve; compare the .guarantee() of a mechanism or a plan")
     given = {"delta": delta, "epsilon": epsilon, "alpha": alpha}
     asked: Any = {name: np.atleast_1d(reals(name, at)).ravel().tolist() for name, at in given.items()}
-    exact = ask(curve, **asked)
+    exact = answer_query(curve, **asked)
     on_grid = remembered(curve)(ALPHAS)
     rows = tuple(row_of(name, claim, exact, on_grid) for name, claim in _claims(curve, methods, step))
     return Comparison(curve, exact, rows)

@@ -41,10 +41,10 @@ def inset(
     low, high = max(centre - width / 2, 0.0), min(centre + width / 2, 1.0)
     claims = [claim_of("", exact), *(outline(claim_of("", each)) for each in others.values())]
     view = view_of("tradeoff", "linear", claims[:1]).pointwise(np.linspace(low, high, 25))
-    found = list(known(view, claims))
+    result = list(known(view, claims))
     ends = exact.bounds(np.array([high, low]))
     bottom, top = float(ends.lower[0]), float(ends.upper[1])
-    paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), found)
+    paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), result)
     window.set(xticks=[], yticks=[], xlabel="", ylabel="", aspect="auto")
     spans = {"α": high - low, "β": top - bottom}
     factors = "\n".join(

@@ -111,7 +111,7 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
     try:
         x, across = np.unique(np.array(table[first], dtype=float), return_inverse=True)
         y, up = np.unique(np.array(table[second], dtype=float), return_inverse=True)
-        found = np.array(table[named], dtype=float)
+        result = np.array(table[named], dtype=float)
     except (TypeError, ValueError) as error:
         raise DomainError(f"{first!r}, {second!r} and {named!r} are not all numbers: {error}") from error
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
@@ -120,7 +120,7 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
         grid = f"{len(x)} values of {first!r} and {len(y)} of {second!r}, two or more of each"
         raise DomainError(f"{len(table)} rows are no grid of {grid}; sweep over two parameters")
     values = np.full((len(y), len(x)), np.nan)
-    values[up, across] = found
+    values[up, across] = result
     if not np.isfinite(values).any():
         raise DomainError(f"{named!r} has no finite value; sweep where there are answers")
     said = {"upper": "upper bound", "lower": "lower bound"}.get(named, named)

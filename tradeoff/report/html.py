@@ -135,21 +135,21 @@ def _answers(answers: Iterable[tuple[str, str, Answer]]) -> Iterable[Sequence[st
 
 def _proofs(plan: Plan, answers: Answers) -> str:
     """Attach a certificate of each answer, or the reason why there is none."""
-    found: list[Proved] = []
+    result: list[Proved] = []
     refused = ""
     for name, by, answer in answers:
         try:
-            found += certify_plan(plan, None, **{by: [answer.asked]})
+            result += certify_plan(plan, None, **{by: [answer.asked]})
         except TradeOffError as error:
             said = f"{name} at {by} = {exactly(answer.asked)}: {error}"
             refused += f"<p>No proof is attached of {escape(said)}.</p>"
-    if not found:
+    if not result:
         return refused
-    file, text = "certificates.json", b64encode(to_json(found).encode()).decode()
+    file, text = "certificates.json", b64encode(to_json(result).encode()).decode()
     link = f"<a download={file} href='data:application/json;base64,{text}'>{file}</a>"
     return (
         f"<p>Certificates are in {link}; <code>tradeoff verify {file}</code> checks them. They prove:</p>"
-        f"{_table(COLUMNS, _answers(each[:3] for each in found))}{refused}"
+        f"{_table(COLUMNS, _answers(each[:3] for each in result))}{refused}"
     )
 
 

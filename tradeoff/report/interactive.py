@@ -62,13 +62,13 @@ def figure_of(
     """
     view = view_of(kind, "linear", claims[:1])
     view = view.pointwise(_ALPHA if view.square else view.grid)
-    found = list(series(view, claims))
-    log, turned = view, found
+    result = list(series(view, claims))
+    log, turned = view, result
     if view.square:
         log = view_of(kind, "loglog", claims[:1]).pointwise(_ALPHA)
-        turned = found if view.power else [each and powered(log, each) for each in found]
+        turned = result if view.power else [each and powered(log, each) for each in result]
     states: dict[str, State] = {
-        "linear": ([*_traces(view, found, style or {})], _axes("linear", view, found)),
+        "linear": ([*_traces(view, result, style or {})], _axes("linear", view, result)),
         "log": ([*_traces(log, turned, style or {})], _axes("log", log, turned)),
     }
     first = "log" if start == "loglog" or kind in ("profile", "error") else "linear"

@@ -16,7 +16,7 @@ import numpy as np
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import written as parameter
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.tensor import Tensor
+from tradeoff.curves.product import Tensor
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
@@ -26,10 +26,10 @@ from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.operators.assumed import Assumed
+from tradeoff.operators.beta_operator import BetaOperator
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
-from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
@@ -301,7 +301,7 @@ def _is_slow(curve: Any) -> bool:
     return (
         bool(curve.free_symbols)
         or isinstance(curve, Symbolic)
-        or (isinstance(curve, OfBeta) and any(part.composed for part in parts))
+        or (isinstance(curve, BetaOperator) and any(part.composed for part in parts))
         or len(parts) > _FACTORS
         or any(part is not curve and _is_slow(part) for part in parts)
     )

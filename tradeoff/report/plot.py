@@ -135,10 +135,10 @@ def plot(
         return objects.Figure(figure_of(kind, claims, start=scale, style=style))
     view = view_of(kind, scale, claims)
     axes = ax if ax is not None else new_axes()
-    found = list(drawn(view, claims))
+    result = list(drawn(view, claims))
     remedy = "give axes of matplotlib, and keywords of matplotlib.lines.Line2D"
     with told(remedy), module("matplotlib").rc_context(getattr(axes.figure, "style", {})):
-        return paint(axes, view, found, style=style)
+        return paint(axes, view, result, style=style)
 
 
 def claims_of(items: Sequence[Any], labels: Sequence[str] | None = None) -> list[Claim]:

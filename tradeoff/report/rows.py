@@ -164,7 +164,7 @@ def _is_unsafe(answered: str, value: float, exact: Answer) -> bool:
 
 def _unsafe(looked: Looked) -> tuple[Unsafe, ...]:
     """Return the largest error past the exact bound on the unsafe side, for each kind of answer."""
-    found = {
+    result = {
         answered: [
             Unsafe(answered, float(value - (a.upper if answered == "beta" else a.lower)), float(a.asked))
             for value, a in pairs
@@ -172,12 +172,12 @@ def _unsafe(looked: Looked) -> tuple[Unsafe, ...]:
         ]
         for answered, pairs in looked.items()
     }
-    return tuple(max(each, key=lambda one: abs(one.error)) for each in found.values() if each)
+    return tuple(max(each, key=lambda one: abs(one.error)) for each in result.values() if each)
 
 
 def _beyond(looked: Looked) -> bool:
     """Whether every answer is past the exact bound on the safe side."""
-    pairs = ((answered, *pair) for answered, found in looked.items() for pair in found)
+    pairs = ((answered, *pair) for answered, result in looked.items() for pair in result)
     return all(np.isnan(value) or _is_safe(answered, value, a) for answered, value, a in pairs)
 
 
@@ -195,10 +195,10 @@ def _entries(claim: Claim, answered: str, exact: Sequence[Answer]) -> tuple[Entr
 def _entry(claim: Claim, answered: str, value: float, exact: Answer) -> Entry:
     if np.isnan(value):
         return Entry(exact.asked, float("nan"), float("nan"), under_reports=False)
-    found = max(value, 0.0)  # a loss below 0 is reported as 0, as the exact one is
-    unsafe = _is_unsafe(answered, found, exact)
-    open_ = not unsafe and not _is_safe(answered, found, exact) and claim.kind != "bound"
-    return Entry(exact.asked, found, _error(found, exact), unsafe, open_)
+    result = max(value, 0.0)  # a loss below 0 is reported as 0, as the exact one is
+    unsafe = _is_unsafe(answered, result, exact)
+    open_ = not unsafe and not _is_safe(answered, result, exact) and claim.kind != "bound"
+    return Entry(exact.asked, result, _error(result, exact), unsafe, open_)
 
 
 def _open(entry: Entry) -> Entry:

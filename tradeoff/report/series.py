@@ -137,8 +137,8 @@ def positive(values: Array) -> Array:
 
 def corners(*sides: Any) -> Array:
     """Return the alphas of the corners of piecewise-linear curves; many look like a smooth curve."""
-    found = np.concatenate([side.alpha.astype(float) for side in sides])
-    return np.unique(found) if len(found) <= _MOST_CORNERS else np.empty(0)
+    result = np.concatenate([side.alpha.astype(float) for side in sides])
+    return np.unique(result) if len(result) <= _MOST_CORNERS else np.empty(0)
 
 
 def below(curve: PiecewiseLinear, at: Array) -> tuple[Array, Array]:
@@ -162,11 +162,11 @@ def _beta(view: View, claim: Claim) -> Series:
     x, band = view.grid, None
     if view.whole and claim.whole is not None:
         sides: Tabulated = claim.whole()
-        found = corners(*sides)
-        if len(found) == 0 and view.xscale == "linear":
+        result = corners(*sides)
+        if len(result) == 0 and view.xscale == "linear":
             x, least = below(sides.lower, x)
         else:
-            x = np.union1d(x, found[found >= x[0]])
+            x = np.union1d(x, result[result >= x[0]])
             least = sides.lower.bounds(x).lower
         band = least, sides.upper.bounds(x).upper
     elif claim.band is not None:

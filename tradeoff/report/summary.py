@@ -7,7 +7,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import limited
-from tradeoff.curves.tensor import Tensor
+from tradeoff.curves.product import Tensor
 from tradeoff.mechanisms import Plan
 from tradeoff.mechanisms.plan import plain
 from tradeoff.operators.pointwise import Maximum

@@ -56,19 +56,19 @@ def by_pairs(
 
     @cache
     def pairs() -> tuple[Array, Array]:
-        found = np.array([[least_at_0, *_where_known(epsilon, deltas)], [0.0, *deltas]])
-        found = found[:, np.isfinite(found[0])]
-        if not found.size:
+        result = np.array([[least_at_0, *_where_known(epsilon, deltas)], [0.0, *deltas]])
+        result = result[:, np.isfinite(result[0])]
+        if not result.size:
             raise DomainError(f"{name} has no finite epsilon at any delta")
-        return found[0][:, None], found[1][:, None]
+        return result[0][:, None], result[1][:, None]
 
     def profile(at: Array) -> Array:
         e, d = pairs()
         # delta of f_{e,d} is d + (1 - d) (e^e - e^eps)/(1 + e^e) from -e to e, 1 - e^eps before, 0 after.
         inner = -np.expm1(np.minimum(at - e, 0.0)) / (1 + np.exp(-e))
         ratio = np.maximum(inner, -np.expm1(np.minimum(at, 0.0)))
-        found: Array = np.min(d + (1 - d) * ratio, axis=0) * (1 + 16 * UNIT)
-        return np.minimum(found, 1.0 if smooth is None else smooth(at))
+        result: Array = np.min(d + (1 - d) * ratio, axis=0) * (1 + 16 * UNIT)
+        return np.minimum(result, 1.0 if smooth is None else smooth(at))
 
     def beta(alpha: Array) -> Array:
         e, d = pairs()
@@ -99,8 +99,8 @@ def by_orders(orders: Array, divergences: Array) -> Profile:
         terms = [k * d, -np.multiply.outer(finite, k), k * np.log1p(-1 / orders), -np.log(orders)]
         slack = 64 * UNIT * sum(np.abs(term) for term in terms)
         log_delta: Array = np.min(sum(terms) + slack, axis=-1, initial=0.0)
-        found: Array = np.nextafter(np.exp(log_delta) * (1 + 8 * UNIT), np.inf)
-        return np.minimum(found, 1.0)
+        result: Array = np.nextafter(np.exp(log_delta) * (1 + 8 * UNIT), np.inf)
+        return np.minimum(result, 1.0)
 
     return profile
 
@@ -181,8 +181,8 @@ def _by_releases(
 
     def rule(deltas: list[float]) -> list[float]:
         budgets = [delta * share for delta in deltas]
-        found = zip(*(releases(*part, budgets) for part in parts), strict=True)
-        return [least(delta, each) for delta, each in zip(deltas, found, strict=True)]
+        result = zip(*(releases(*part, budgets) for part in parts), strict=True)
+        return [least(delta, each) for delta, each in zip(deltas, result, strict=True)]
 
     return by_pairs(name, source, rule, _DEAR if unbounded else _CHEAP, least_at_0=least_at_0)
 

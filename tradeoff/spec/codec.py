@@ -18,7 +18,7 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count, exact_number, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.tensor import Tensor, tensor
+from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, TradeOffError, domain, shown
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.discrete import (

@@ -15,7 +15,7 @@ from typing import Any, get_args
 from tradeoff.atomic_write import atomic_write, read_text
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MAX_COUNT, choice, count, number
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, PlanError, TradeOffError, domain, file_name, shown
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
 from tradeoff.spec.codec import CURVES, Form, check_known, parse_float, pop_form
@@ -69,7 +69,7 @@ class PlanFile(Displayed):
         for name in QUESTIONS:
             object.__setattr__(self, name, check_questions(name, getattr(self, name)))
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         questions = {name: getattr(self, name) for name in QUESTIONS}
         notes = [f"{name}: {', '.join(f'{x:g}' for x in at)}" for name, at in questions.items() if at]
         head = ", ".join(filter(None, [self.title, f"{self.plan.adjacency} neighbours"]))

@@ -12,7 +12,7 @@ from typing import Any
 
 from tradeoff.balls import Balls, absolute, choose, exp, function, maximum, minimum, pi, power, to_balls
 from tradeoff.errors import DomainError, domain, shown
-from tradeoff.families.later import sympy
+from tradeoff.families._lazy import sympy
 
 _FUNCTIONS = (
     *("exp", "log", "erf", "erfc", "erfinv", "erfcinv"),

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import is_symbol, number
-from tradeoff.curves.tensor import Tensor
+from tradeoff.curves.product import Tensor
 from tradeoff.errors import NoClosedForm
+from tradeoff.families._lazy import sympy
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.symbolic.evaluate import convert_number

@@ -16,7 +16,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, symbols_of
 from tradeoff.errors import CurveError, NoClosedForm, SymbolError, domain
 from tradeoff.families._closed_form import enclose
-from tradeoff.families.later import sympy
+from tradeoff.families._lazy import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
 from tradeoff.symbolic.evaluate import convert_number, evaluate
@@ -197,13 +197,13 @@ class Symbolic(TradeOff):
         self.require_numbers()
         return to_bounds(balls.clip_probability(1 - self._start))
 
-    q_plus = property(lambda self: self.mass_at_infinity.upper)
+    mass_at_plus_infinity = property(lambda self: self.mass_at_infinity.upper)
 
     @cached_property
-    def p_minus(self) -> float:
+    def mass_at_minus_infinity(self) -> float:
         """Return 1 - inf{alpha : f(alpha) = 0}, at most rounded up."""
         if self.symmetric:
-            return float(self.q_plus)
+            return float(self.mass_at_plus_infinity)
 
         def is_positive(rest: float) -> bool:
             return bool(self._value(1 - to_balls(rest)) > 0)
@@ -217,7 +217,7 @@ class Symbolic(TradeOff):
             return high
 
     sup_loss = property(lambda self: self._sup_loss.upper)
-    least_sup_loss = property(lambda self: self._sup_loss.lower)
+    sup_loss_lower = property(lambda self: self._sup_loss.lower)
 
     @cached_property
     def _sup_loss(self) -> Bounds[float]:

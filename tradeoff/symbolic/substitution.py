@@ -10,7 +10,7 @@ from tradeoff.balls import exact_fraction, precision, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import is_symbol, symbols_of
-from tradeoff.curves.tensor import Tensor, tensor
+from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import SymbolError
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.gaussian import Gaussian

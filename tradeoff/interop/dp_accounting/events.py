@@ -61,7 +61,7 @@ def _plan(event: Any, relation: Any, levels: int) -> Plan:
 
 def _parts(event: Any, reader: Reader) -> Parts:
     """Count what an event is made of; compositions are walked without recursion, however deep."""
-    found: Parts = Counter()
+    result: Parts = Counter()
     pending = [(event, 1)]
     while pending:
         each, n = pending.pop()
@@ -84,8 +84,8 @@ def _parts(event: Any, reader: Reader) -> Parts:
             _, *names = signature(RULES[name]).parameters
             part = RULES[name](reader, *_fields(each, *names))
             if part is not None and n:
-                found[part] += n
-    return found
+                result[part] += n
+    return result
 
 
 def _fields(event: Any, *names: str) -> list[Any]:

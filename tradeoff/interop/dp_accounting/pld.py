@@ -13,10 +13,10 @@ from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, needed, shown
-from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log_quotient, rational
 from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, settled, whole
+from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, to_atomic, whole
 from tradeoff.intervals.rounding import Array, up
 
 _MOST = 2**22  # most points of a grid: 32 MB of floats, which dp_accounting still convolves
@@ -116,7 +116,7 @@ def _curve(pmf: Any) -> PiecewiseLinear:
         alpha, beta = alpha + run, beta - fall
         points.append((alpha, beta))
     convex = hull([*points, (0, ONE), (ONE, 0)])
-    return _through(settled(convex, up=False))
+    return _through(to_atomic(convex, up=False))
 
 
 def _atoms(state: dict[str, Any]) -> tuple[Array, Array]:
@@ -165,8 +165,8 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
     remedy = "a PLD is an object of dp_accounting, which is not installed: pip install dp-accounting"
     names = ("pld_pmf", "privacy_loss_distribution")
     pmf, pld = (needed(f"dp_accounting.pld.{name}", remedy) for name in names)
-    found = [_masses(g.lower, step) for g in ([f] if f.symmetric else [f, f.inverse()])]
-    return pld.PrivacyLossDistribution(*(pmf.create_pmf(masses, step, lost, True) for masses, lost in found))
+    result = [_masses(g.lower, step) for g in ([f] if f.symmetric else [f, f.inverse()])]
+    return pld.PrivacyLossDistribution(*(pmf.create_pmf(masses, step, lost, True) for masses, lost in result))
 
 
 def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
@@ -174,7 +174,7 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     p, q, loss = _split(g)
     far = loss.upper > _FARTHEST
     lost = float(up(np.sum(q.upper[far]) + g.mass_at_infinity.upper, far.sum() + 1))  # a unit for each sum
-    p, q, loss = (held(side.lower[~far], side.upper[~far]) for side in (p, q, loss))
+    p, q, loss = (make_bounds(side.lower[~far], side.upper[~far]) for side in (p, q, loss))
     places = clip(loss, -_FARTHEST, _FARTHEST) / step
     high = np.ceil(places.upper)
     low = np.where(loss.lower < -_FARTHEST, high, np.floor(places.lower))
@@ -189,8 +189,8 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     index = np.concatenate([low, high]).astype(int) - first
     shares = np.concatenate([below, above])
     mass = up(np.bincount(index, shares), 2 * np.bincount(index) + _MARGIN)
-    found = np.flatnonzero(np.bincount(index, shares))
-    return {int(k) + first: float(mass[k]) for k in found} or {0: 0.0}, min(lost, 1.0)
+    result = np.flatnonzero(np.bincount(index, shares))
+    return {int(k) + first: float(mass[k]) for k in result} or {0: 0.0}, min(lost, 1.0)
 
 
 def _split(g: PiecewiseLinear) -> tuple[Bounds, Bounds, Bounds]:

@@ -117,17 +117,17 @@ class Contour:
 
     def _best(self, points: list[float], period: float) -> tuple[arb, float]:
         """Return the least logarithm of an alias, and its point; they fall and then rise along the points."""
-        found: list[tuple[arb, float]] = []
+        result: list[tuple[arb, float]] = []
         for c in points:
             try:
                 log = self._chernoff(c, arb(self.x)) - abs(c - self.c) * period
             except VerificationError:  # as above
                 break
-            if found and float(log) > float(found[-1][0]):
+            if result and float(log) > float(result[-1][0]):
                 break
-            found.append((log, c))
-        require("claim", found, "no tilt bounds the aliases")
-        return found[-1]
+            result.append((log, c))
+        require("claim", result, "no tilt bounds the aliases")
+        return result[-1]
 
     def _chernoff(self, c: float, x: arb) -> arb:
         """Return the logarithm of Chernoff's bound at x."""

@@ -113,9 +113,15 @@ def _discrete_gaussian(description: Description, _depth: int) -> Law:
 
 def _atoms(description: Description, _depth: int) -> Law:
     """Return atoms by log_p and the loss, whose masses are divided by their sums under P and under Q."""
-    p_minus, q_plus = (real(description[name], name) for name in ("p_minus", "q_plus"))
-    require("q_plus", p_minus >= 0 and q_plus >= 0, "masses at infinity must not be negative")
-    p, q = [p_minus, arb(0)], [arb(0), q_plus]
+    mass_at_minus_infinity, mass_at_plus_infinity = (
+        real(description[name], name) for name in ("mass_at_minus_infinity", "mass_at_plus_infinity")
+    )
+    require(
+        "mass_at_plus_infinity",
+        mass_at_minus_infinity >= 0 and mass_at_plus_infinity >= 0,
+        "masses at infinity must not be negative",
+    )
+    p, q = [mass_at_minus_infinity, arb(0)], [arb(0), mass_at_plus_infinity]
     for written, at in zip(description["log_p"], description["loss"], strict=True):
         log_p = real(written, "log_p")
         p, q = [*p, log_p.exp()], [*q, (log_p + real(at, "loss")).exp()]
@@ -176,7 +182,7 @@ _LAWS: dict[str, tuple[Callable[[Description, int], Law], tuple[str, ...]]] = {
     "laplace": (_laplace, ("epsilon",)),
     "response": (_response, ("epsilon",)),
     "discrete gaussian": (_discrete_gaussian, ("sigma", "shift")),
-    "atoms": (_atoms, ("loss", "log_p", "p_minus", "q_plus")),
+    "atoms": (_atoms, ("loss", "log_p", "mass_at_minus_infinity", "mass_at_plus_infinity")),
     "masses": (_masses, ("p", "q")),
     "thinned": (_subsampled, ("p", "base")),
     "reversed": (_reversed, ("base",)),

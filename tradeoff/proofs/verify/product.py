@@ -87,15 +87,15 @@ class Product:
 
     def tail(self, c: float, y: float) -> arb:
         """Bound log |M(c + iy')/M(c)| for all y' >= y."""
-        found = -self.square * arb(y) ** 2 / 2
+        result = -self.square * arb(y) ** 2 / 2
         for parts, n in self.factors:
             bits = 20 + n.bit_length()
             nodes = gathered(parts, arb(c), 0.0, bits)
             least = sum(nodes.weight, arb(0)).real - nodes.error
             share = sum((part.bound(arb(c), y, bits) for part in parts), arb(0)) / least
             if share < 1:
-                found += n * share.upper().log()
-        return found
+                result += n * share.upper().log()
+        return result
 
     def values(self, c: float, step: float, count: int, tau: arb, goal: float) -> list[acb]:
         """Return M(c + iky) for k = 0 ... count - 1 and y = step, times that of a Gaussian of mu tau.
@@ -104,7 +104,7 @@ class Product:
         """
         z = [acb(arb(c), arb(step) * k) for k in range(count)]
         gauss = (self.square + tau * tau) / 2
-        found = [(gauss * (at * at - at)).exp() for at in z] if gauss > 0 else [acb(1)] * count
+        result = [(gauss * (at * at - at)).exp() for at in z] if gauss > 0 else [acb(1)] * count
         for parts, n in self.factors:
             slabs = [part for part in parts if isinstance(part, Slab) and all(part.single)]
             bits = math.ceil(8 - goal / math.log(2)) + n.bit_length()
@@ -116,15 +116,15 @@ class Product:
             each = [value + unknown for value in phased_sums(nodes, step, count)]
             for slab in slabs:
                 each = [value + slab.transform(at) for value, at in zip(each, z, strict=True)]
-            found = [a * b**n for a, b in zip(found, each, strict=True)]
-        return found
+            result = [a * b**n for a, b in zip(result, each, strict=True)]
+        return result
 
 
 def gathered(parts: Law, c: arb, top: float, bits: int) -> Nodes:
     """Return the nodes of all parts."""
-    found = [part.nodes(c, top, bits) for part in parts]
-    weight, loss = [w for each in found for w in each.weight], [x for each in found for x in each.loss]
-    return Nodes(weight, loss, sum((each.error for each in found), arb(0)))
+    result = [part.nodes(c, top, bits) for part in parts]
+    weight, loss = [w for each in result for w in each.weight], [x for each in result for x in each.loss]
+    return Nodes(weight, loss, sum((each.error for each in result), arb(0)))
 
 
 def phased_sums(nodes: Nodes, step: float, count: int) -> list[acb]:

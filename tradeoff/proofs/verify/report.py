@@ -8,7 +8,7 @@ from typing import Any
 
 from flint import arb
 
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import VerificationError
 
 
@@ -50,10 +50,10 @@ class Verification(Displayed):
     checks: tuple[Check, ...]
     trusted: tuple[str, ...]
 
-    def grid(self) -> Grid:
+    def grid(self) -> TextTable:
         rows = [(c.name, f"[{c.lower!r}, {c.upper!r}]", c.side, repr(c.recorded)) for c in self.checks]
         notes = [f"trusted: {text}" for text in self.trusted]
-        return Grid(rows, ("quantity", "enclosure", "", "recorded"), self.claim, notes, sides="<><>")
+        return TextTable(rows, ("quantity", "enclosure", "", "recorded"), self.claim, notes, sides="<><>")
 
 
 def require(term: str, condition: Any, message: str) -> None:

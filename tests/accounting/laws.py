@@ -1,0 +1,274 @@
+"""Pairs of one law of L for the library and the same law in mpmath, with strategies that draw them.
+
+The oracle side knows a law by its masses of half-lines, P(L > t) and Q(L > t), to 50 digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import mpmath as mp
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.golden.oracle import normal_cdf
+from tests.strategies import log_uniform
+from tradeoff.pld.discrete import AtomicLaw
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.laplace import BoundedRangeLaw, LaplaceLaw
+from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution
+from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+
+Number = mp.mpf
+DIGITS = 150
+
+
+def once(function: Callable[[Number], Number]) -> Callable[[Number], Number]:
+    """Return the function, evaluated once at each point and precision: both orders ask the same points."""
+    known: dict[tuple[int, Number], Number] = {}
+
+    def kept(t: Number) -> Number:
+        key = mp.mp.prec, t
+        if key not in known:
+            known[key] = function(t)
+        return known[key]
+
+    return kept
+
+
+@dataclass(frozen=True)
+class Truth:
+    """P(L > t), Q(L > t), P(L = -inf), and the finite losses that carry atoms."""
+
+    p_above: Callable[[Number], Number]
+    q_above: Callable[[Number], Number]
+    atoms: tuple[Number, ...] = ()
+    mass_at_minus_infinity: Number = field(default_factory=mp.mpf)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p_above", once(self.p_above))
+        object.__setattr__(self, "q_above", once(self.q_above))
+
+    def delta(self, epsilon: Number) -> Number:
+        with mp.workdps(DIGITS + 30):
+            return self.q_above(epsilon) - mp.exp(epsilon) * self.p_above(epsilon)
+
+    def delta_reversed(self, epsilon: Number) -> Number:
+        """Hockey-stick of T(Q, P): P(L < -eps) - e^eps Q(L < -eps); atoms at -eps cancel."""
+        with mp.workdps(DIGITS + 30):
+            return 1 - self.p_above(-epsilon) - mp.exp(epsilon) * (1 - self.q_above(-epsilon))
+
+
+def gaussian(mu: float) -> tuple[PrivacyLossDistribution, Truth]:
+    m = mp.mpf(mu)
+    return GaussianLaw(mu), Truth(
+        lambda t: normal_cdf(-(t / m + m / 2)), lambda t: normal_cdf(-(t / m - m / 2))
+    )
+
+
+def laplace(e0: float) -> tuple[PrivacyLossDistribution, Truth]:
+    e = mp.mpf(e0)
+
+    def p_above(t: Number) -> Number:
+        if t >= e:
+            return mp.mpf(0)
+        return mp.exp(-(t + e) / 2) / 2 if t >= -e else mp.mpf(1)
+
+    def q_above(t: Number) -> Number:
+        if t >= e:
+            return mp.mpf(0)
+        return 1 - mp.exp((t - e) / 2) / 2 if t >= -e else mp.mpf(1)
+
+    return LaplaceLaw(e0), Truth(p_above, q_above, (-e, e))
+
+
+def bounded_range(e0: float) -> tuple[PrivacyLossDistribution, Truth]:
+    e = mp.mpf(e0)
+
+    def p_above(t: Number) -> Number:
+        t = min(max(t, -e), e)
+        return (mp.exp(-t / 2) - mp.exp(-e / 2)) / (2 * mp.sinh(e / 2))
+
+    def q_above(t: Number) -> Number:
+        t = min(max(t, -e), e)
+        return (mp.exp(e / 2) - mp.exp(t / 2)) / (2 * mp.sinh(e / 2))
+
+    return BoundedRangeLaw(e0), Truth(p_above, q_above)
+
+
+def atomic(
+    losses: Sequence[float], weights: Sequence[float], mass_at_minus_infinity: float
+) -> tuple[PrivacyLossDistribution, Truth]:
+    """Atoms whose masses are the exact exponentials of the floats handed to the library."""
+    log_p = np.log(np.array(weights) / np.sum(weights)) + np.log1p(-mass_at_minus_infinity) - 1e-12
+    with mp.workdps(DIGITS):
+        points = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(losses, log_p, strict=True)]
+        mass_at_plus_infinity = 1 - mp.fsum(p * mp.exp(x) for x, p in points)
+        rest = 1 - mp.fsum(p for _, p in points)
+    law = AtomicLaw(np.array(losses, dtype=float), log_p, float(rest), float(mass_at_plus_infinity))
+
+    def p_above(t: Number) -> Number:
+        return mp.fsum(p for x, p in points if x > t)
+
+    def q_above(t: Number) -> Number:
+        return mp.fsum(p * mp.exp(x) for x, p in points if x > t) + mass_at_plus_infinity
+
+    return law, Truth(p_above, q_above, tuple(x for x, _ in points), rest)
+
+
+def thinned(
+    pair: tuple[PrivacyLossDistribution, Truth], rate: float
+) -> tuple[PrivacyLossDistribution, Truth]:
+    law, true = pair
+    r = mp.mpf(rate)
+
+    @once
+    def back(t: Number) -> Number | None:
+        ratio = 1 + mp.expm1(t) / r
+        return mp.log(ratio) if ratio > 0 else None
+
+    def p_above(t: Number) -> Number:
+        base = back(t)
+        if base is None:
+            return mp.mpf(1) if t < mp.log1p(-r) else 1 - true.mass_at_minus_infinity
+        return true.p_above(base)
+
+    def q_above(t: Number) -> Number:
+        base = back(t)
+        if base is None:
+            return mp.mpf(1) if t < mp.log1p(-r) else 1 - (1 - r) * true.mass_at_minus_infinity
+        return (1 - r) * true.p_above(base) + r * true.q_above(base)
+
+    atoms = tuple(mp.log1p(r * mp.expm1(x)) for x in true.atoms) + (
+        (mp.log1p(-r),) if true.mass_at_minus_infinity else ()
+    )
+    return SubsampledPLD(law, rate), Truth(p_above, q_above, atoms)
+
+
+def mixed(
+    first: tuple[PrivacyLossDistribution, Truth], second: tuple[PrivacyLossDistribution, Truth], w: float
+) -> tuple[PrivacyLossDistribution, Truth]:
+    (law, true), (other, also), share = first, second, mp.mpf(w)
+    rest = 1 - w  # exact in floats for the weights drawn
+    return MixturePLD([(w, law), (rest, other)]), Truth(
+        lambda t: share * true.p_above(t) + (1 - share) * also.p_above(t),
+        lambda t: share * true.q_above(t) + (1 - share) * also.q_above(t),
+        true.atoms + also.atoms,
+        share * true.mass_at_minus_infinity + (1 - share) * also.mass_at_minus_infinity,
+    )
+
+
+def reverse(pair: tuple[PrivacyLossDistribution, Truth]) -> tuple[PrivacyLossDistribution, Truth]:
+    """Only for laws without atoms, where P(L >= t) = P(L > t), and losses that do not cancel in 60 digits."""
+    law, true = pair
+    return ReversedPLD(law), Truth(lambda t: 1 - true.q_above(-t), lambda t: 1 - true.p_above(-t))
+
+
+gaussians = log_uniform(1e-3, 5.0).map(gaussian)
+laplaces = log_uniform(1e-3, 10.0).map(laplace)
+rates = log_uniform(1e-8, 0.999)
+
+
+@st.composite
+def atomics(draw: st.DrawFn) -> tuple[PrivacyLossDistribution, Truth]:
+    losses = sorted(draw(st.lists(st.floats(-3, 3), min_size=1, max_size=5, unique_by=lambda x: round(x, 6))))
+    weights = draw(st.lists(log_uniform(1e-9, 1.0), min_size=len(losses), max_size=len(losses)))
+    mass_at_minus_infinity = draw(st.sampled_from([0.0, 0.0, 1e-9, 0.1]))
+    total = float(np.sum(np.exp(losses) * np.array(weights)) / np.sum(weights))
+    down = max(np.log(total), 0.0) + draw(st.sampled_from([0.0, 1e-6, 0.3]))
+    return atomic([x - down for x in losses], weights, mass_at_minus_infinity)
+
+
+smooth = st.one_of(
+    gaussians,
+    st.tuples(gaussians, rates).map(lambda a: thinned(*a)),
+    st.tuples(gaussians, rates).map(lambda a: reverse(thinned(*a))),
+)
+simple = st.one_of(
+    smooth, laplaces, atomics(), st.tuples(st.one_of(laplaces, atomics()), rates).map(lambda a: thinned(*a))
+)
+pairs = st.one_of(
+    simple, st.tuples(simple, simple, st.sampled_from([0.25, 0.5, 2.0**-20])).map(lambda a: mixed(*a))
+)
+
+
+@dataclass(frozen=True)
+class Telling(PrivacyLossDistribution):
+    """A law that tells masses and atoms' losses of its ``base`` wrongly, by nearly as much as it declares.
+
+    Masses and losses are told too small where ``sign`` is 1, too large where it is -1; from atom to atom and
+    from cell to cell that alternates where ``turns`` is -1.
+    """
+
+    base: PrivacyLossDistribution
+    slack: float
+    position: float
+    sign: int
+    turns: int
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.base.support
+        return low - self.position, high + self.position
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return self.base.span
+
+    @property
+    def continuous(self) -> bool:
+        return self.base.continuous
+
+    @property
+    def mass_at_minus_infinity(self) -> float:
+        return self.base.mass_at_minus_infinity
+
+    @property
+    def mass_at_plus_infinity(self) -> float:
+        return self.base.mass_at_plus_infinity
+
+    def sketch(self) -> PlanningPoints:
+        return self.base.sketch()
+
+    @property
+    def atoms(self) -> Atoms:
+        loss, log_p, slack = self.base.atoms
+        # The truth is at most 1 + slack times what is told.
+        given = log_p - np.log1p(self._off(self.slack, len(loss)))
+        return Atoms(loss - self._off(self.position, len(loss)), given, slack + self.slack)
+
+    @property
+    def loss_error(self) -> np.ndarray:
+        return self.base.loss_error + self.position
+
+    def _cells(self, edges: np.ndarray) -> Cells:
+        excess, deficit, slack = self.base.cells(edges)
+        given = 1 + self._off(self.slack, len(excess))
+        return Cells(excess / given, deficit / given[::-1], slack + self.slack)
+
+    def _off(self, error: float, size: int) -> np.ndarray:
+        return NEARLY * error * self.sign * float(self.turns) ** np.arange(size)
+
+
+NEARLY = 1 - 1e-9
+"""Share of an error that is used: what is left is more than roundings of what is told."""
+
+
+def telling(
+    pair: tuple[PrivacyLossDistribution, Truth], slack: float, position: float, sign: int, turns: int
+) -> tuple[PrivacyLossDistribution, Truth]:
+    law, true = pair
+    gap = float(np.min(np.diff(law.atoms.loss), initial=1.0))
+    return Telling(law, slack, min(position, gap / 3), sign, turns), true
+
+
+wrongly_told = st.builds(
+    telling,
+    pairs,
+    log_uniform(1e-6, 0.03),
+    log_uniform(1e-9, 1e-2),
+    st.sampled_from([-1, 1]),
+    st.sampled_from([-1, 1]),
+)
+"""Pairs whose law errs as much as it says."""

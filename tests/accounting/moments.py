@@ -1,0 +1,208 @@
+"""E_P e^(zL) of any law in mpmath: atoms, and trapezoid and Gauss-Legendre rules in 40 digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import mpmath as mp
+import numpy as np
+
+from tests.golden.contour_oracle import gauss_legendre
+from tradeoff.pld.discrete import AtomicLaw, BinomialLaw
+from tradeoff.pld.discrete_gaussian import DiscreteGaussianLaw
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.laplace import LaplaceLaw
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+
+DIGITS = 40
+_NATS = 85.0
+"""The trapezoid rule errs by e^-85 of the largest integral in its strip."""
+
+Point = tuple[mp.mpf, mp.mpf]
+"""A loss, and the logarithm of its P-mass."""
+
+
+class Part(NamedTuple):
+    """A smooth part: losses and log P-density over the base's, as functions of the base loss."""
+
+    kind: Literal["gaussian", "laplace"]
+    size: float
+    loss: Callable[[mp.mpf], mp.mpf]
+    log_p: Callable[[mp.mpf], mp.mpf]
+
+
+class Whole(NamedTuple):
+    """All of a law under P: atoms, smooth parts, and the masses at minus and plus infinity (under Q)."""
+
+    atoms: list[Point]
+    parts: list[Part]
+    mass_at_minus_infinity: mp.mpf
+    mass_at_plus_infinity: mp.mpf
+
+
+def whole(law: PrivacyLossDistribution) -> Whole:  # noqa: PLR0911 - one return a law
+    """Take a law apart, in the working precision."""
+    zero = mp.mpf(0)
+    match law:
+        case GaussianLaw(mu):
+            return Whole([], [Part("gaussian", mu, lambda x: x, lambda _: zero)], zero, zero)
+        case LaplaceLaw(epsilon):
+            e = mp.mpf(epsilon)
+            ends = [(-e, -mp.log(2)), (e, -mp.log(2) - e)]
+            return Whole(ends, [Part("laplace", epsilon, lambda x: x, lambda _: zero)], zero, zero)
+        case SubsampledPLD(base=base, p=rate):
+            return _thinned(whole(base), mp.mpf(rate))
+        case ReversedPLD(base=base):
+            return _reversed(whole(base))
+        case MixturePLD(parts=pairs):
+            return _mixed([(mp.mpf(weight), whole(part)) for weight, part in pairs])
+        case BinomialLaw():
+            e, n = mp.mpf(law.epsilon), law.n
+            atoms = [
+                (
+                    (2 * k - n) * e,
+                    mp.log(mp.binomial(n, k)) - k * mp.log1p(mp.exp(e)) - (n - k) * mp.log1p(mp.exp(-e)),
+                )
+                for k in range(n + 1)
+            ]
+            return Whole(atoms, [], zero, zero)
+        case DiscreteGaussianLaw():
+            return Whole(_discrete(mp.mpf(law.sigma), law.shift), [], zero, zero)
+        case AtomicLaw():
+            atoms = [(mp.mpf(float(x)), mp.mpf(float(v))) for x, v in zip(law.loss, law.log_p, strict=True)]
+            return Whole(atoms, [], _rest(atoms, 0), _rest(atoms, 1))
+    raise NotImplementedError(repr(law))
+
+
+def _rest(atoms: list[Point], tilt: int) -> mp.mpf:
+    with mp.workdps(DIGITS + 40):
+        rest = 1 - mp.fsum(mp.exp(v + tilt * x) for x, v in atoms)
+        return rest if rest > mp.mpf(10) ** -DIGITS else mp.mpf(0)
+
+
+def _discrete(sigma: mp.mpf, shift: int) -> list[Point]:
+    reach = int(50 * sigma) + 25 * shift
+    log_total = mp.log(mp.fsum(mp.exp(-(mp.mpf(x) ** 2) / (2 * sigma**2)) for x in range(-reach, reach + 1)))
+    return [
+        (shift * (x - mp.mpf(shift) / 2) / sigma**2, -(mp.mpf(x) ** 2) / (2 * sigma**2) - log_total)
+        for x in range(-reach, reach + 1)
+    ]
+
+
+def _thinned(base: Whole, rate: mp.mpf) -> Whole:
+    def thin(x: mp.mpf) -> mp.mpf:
+        return mp.log1p(rate * mp.expm1(x))
+
+    lost = (
+        [(mp.log1p(-rate), mp.log(base.mass_at_minus_infinity))]
+        if base.mass_at_minus_infinity > 0 and rate < 1
+        else []
+    )
+    parts = [part._replace(loss=lambda x, of=part.loss: thin(of(x))) for part in base.parts]
+    return Whole(
+        [(thin(x), v) for x, v in base.atoms] + lost,
+        parts,
+        base.mass_at_minus_infinity if rate == 1 else mp.mpf(0),
+        rate * base.mass_at_plus_infinity,
+    )
+
+
+def _reversed(base: Whole) -> Whole:
+    parts = [
+        part._replace(
+            loss=lambda x, part=part: -part.loss(x), log_p=lambda x, part=part: part.log_p(x) + part.loss(x)
+        )
+        for part in base.parts
+    ]
+    return Whole(
+        [(-x, v + x) for x, v in base.atoms], parts, base.mass_at_plus_infinity, base.mass_at_minus_infinity
+    )
+
+
+def _mixed(pairs: list[tuple[mp.mpf, Whole]]) -> Whole:
+    atoms = [(x, v + mp.log(w)) for w, one in pairs for x, v in one.atoms]
+    parts = [
+        part._replace(log_p=lambda x, part=part, w=w: part.log_p(x) + mp.log(w))
+        for w, one in pairs
+        for part in one.parts
+    ]
+    return Whole(
+        atoms,
+        parts,
+        mp.fsum(w * one.mass_at_minus_infinity for w, one in pairs),
+        mp.fsum(w * one.mass_at_plus_infinity for w, one in pairs),
+    )
+
+
+class Moment:
+    """rho(y) = E e^((c + iy) L)/E e^(cL) for |y| up to ``highest``."""
+
+    def __init__(self, law: PrivacyLossDistribution, c: float, highest: float) -> None:
+        with mp.workdps(DIGITS):
+            taken = whole(law)
+            self.c = mp.mpf(c)
+            points = [*taken.atoms]
+            for part in taken.parts:
+                points += (
+                    _trapezoid(part, c, highest) if part.kind == "gaussian" else _legendre(part, c, highest)
+                )
+            self.terms = [(x, mp.exp(v + self.c * x)) for x, v in points]
+            self.total = mp.fsum(w for _, w in self.terms)
+
+    def log_m(self) -> mp.mpf:
+        with mp.workdps(DIGITS):
+            return mp.log(self.total)
+
+    def log_rho(self, y: float, mean: float) -> mp.mpc:
+        """Return log(rho e^(-iy mean))."""
+        with mp.workdps(DIGITS):
+            return mp.log(
+                mp.fsum(w * mp.expj(mp.mpf(y) * (x - mp.mpf(mean))) for x, w in self.terms) / self.total
+            )
+
+    def variance(self, mean: float) -> mp.mpf:
+        """Return E_c (L - mean)^2."""
+        with mp.workdps(DIGITS):
+            return mp.fsum(w * (x - mp.mpf(mean)) ** 2 for x, w in self.terms) / self.total
+
+
+def _trapezoid(part: Part, c: float, highest: float) -> list[Point]:
+    mu, nats = part.size, _NATS
+    a = min(math.sqrt(2 * nats), 2.0 / mu)
+    growth = (
+        a * a / 2
+        + highest * mu * a
+        + (2 * abs(c) + 2) * -math.log(math.cos(mu * a / 2) if mu * a < math.pi else 0.5)
+    )
+    h = mp.mpf(2 * math.pi * a / (nats + growth))
+    reach = mu * (abs(c) + 1) + math.sqrt(2 * nats) + 2
+    m, last = mp.mpf(mu), int(reach / h)
+    result = []
+    for j in range(-last, last + 1):
+        base = m * j * h - m * m / 2
+        result.append((part.loss(base), part.log_p(base) - (j * h) ** 2 / 2 + mp.log(h / mp.sqrt(2 * mp.pi))))
+    top, most = max(v + c * x for x, v in result), max(v for _, v in result)
+    return [(x, v) for x, v in result if v + c * x > top - 1.2 * nats or v > most - 1.2 * nats]
+
+
+def _legendre(part: Part, c: float, highest: float) -> list[Point]:
+    e = mp.mpf(part.size)
+    panels = math.ceil(part.size * max((highest + 4 + 6 * abs(c)) / 5, 2.0))
+    r = e / panels
+    result = []
+    for k in range(panels):
+        for node, weight in gauss_legendre(40):
+            base = -e + r * (2 * k + 1 + node)
+            result.append((part.loss(base), part.log_p(base) - (base + e) / 2 + mp.log(weight * r / 4)))
+    return result
+
+
+def nearest(number: mp.mpc, other: complex) -> float:
+    """Return |number - other| with imaginary parts compared modulo 2 pi."""
+    with mp.workdps(DIGITS):
+        turn = number.imag - mp.mpf(float(np.imag(other)))
+        turn -= 2 * mp.pi * mp.nint(turn / (2 * mp.pi))
+        return float(abs(mp.mpc(number.real - mp.mpf(float(np.real(other))), turn)))

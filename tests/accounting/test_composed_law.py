@@ -1,0 +1,270 @@
+"""Masses of a product in cells, against closed forms and sums of another kind."""
+
+from __future__ import annotations
+
+import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import log_uniform
+from tradeoff.accounting.composed_law import ComposedLaw
+from tradeoff.accounting.planner import Composition
+from tradeoff.curves.product import Tensor
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity, masses
+from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
+
+EDGES = np.concatenate([[-np.inf], np.linspace(-6.0, 6.0, 401), [9.0, np.inf]])
+
+
+def agree(law: PrivacyLossDistribution, truth: PrivacyLossDistribution, edges: np.ndarray) -> np.ndarray:
+    """Check that cells hold the true ones, both known to their slack; return the slack."""
+    result, true = law.cells(edges), truth.cells(edges)
+    for mine, theirs in zip(result[:2], true[:2], strict=True):
+        assert np.all(mine * (1 - result.slack) <= theirs * (1 + true.slack) * (1 + 1e-10))
+        assert np.all(mine * (1 + result.slack) >= theirs * (1 - true.slack) * (1 - 1e-10))
+    return result.slack
+
+
+@pytest.mark.parametrize("mu", [0.02, 0.3, 1.0, 2.5])
+def test_normal_sums(mu: float) -> None:
+    # G_mu^4 is G_2mu; what moving edges by 1e-13 deviations changes is below 1e-10 of a cell.
+    law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_distribution()
+    assert law.usable
+    slack = agree(law, truth, 2 * mu * EDGES)
+    assert np.median(slack) < 1e-6
+    agree(ReversedPLD(law), truth, 2 * mu * EDGES)
+
+
+def test_wide_cells() -> None:
+    law, truth = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True), to.Gaussian(1.0).loss_distribution()
+    for edges in ([-np.inf, 0.3, np.inf], [-2.0, 2.0], [-30.0, -4.0, 4.0, 30.0], [1.0, 1.0, 1.5]):
+        agree(law, truth, np.array(edges))
+
+
+def test_cells_that_end_where_the_span_does() -> None:
+    # Parts of a cell are summed up to its end, whether or not one of no length follows.
+    for mu in (0.1, 1.0, 10.0):
+        law, truth = (
+            ComposedLaw([GaussianLaw(mu)], [4], symmetric=True),
+            to.Gaussian(2 * mu).loss_distribution(),
+        )
+        end, middle = law.span[1], 2 * mu * mu
+        for edges in ([-middle, end, np.inf], [middle, end, 2 * end], [-np.inf, -end, middle, middle]):
+            agree(law, truth, np.array(edges))
+
+
+@pytest.mark.parametrize("mu", [20.0, 30.0, 60.0])
+def test_far_from_all_lines(mu: float) -> None:
+    # e^(K(c) - ca) is no float there, though what it multiplies is as large as it is small.
+    law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_distribution()
+    for low, high in ((-600.0, 0.0), (-2000.0, -600.0), (0.0, 600.0)):
+        agree(law, truth, np.array([low, high]))
+        agree(ReversedPLD(law), truth, np.array([low, high]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mu", "p"), [(1.0, 0.1)])
+def test_two_sampled_normal_rounds(mu: float, p: float) -> None:
+    # P(L_1 + L_2 > x), and with Q, by double exponential quadrature of closed forms in 18 digits.
+    law = ComposedLaw([SubsampledPLD(GaussianLaw(mu), p)], [2])
+    mean, sd = law.middle.mean, law.middle.sd
+    edges = mean + sd * np.array([-0.5, -0.499, 0.0, 1.0, 8.0])
+    with mp.workdps(18):
+        mass = [_beyond(mp.mpf(mu), mp.mpf(p), mp.mpf(x)) for x in edges.tolist()]
+        cells = [(p0 - p1, q0 - q1) for (p0, q0), (p1, q1) in pairwise(mass)]
+        excess = [q - mp.exp(a) * m for (m, q), a in zip(cells, edges[:-1].tolist(), strict=True)]
+        deficit = [m - mp.exp(-b) * q for (m, q), b in zip(cells, edges[1:].tolist(), strict=True)]
+    result = law.cells(edges)
+    for mine, true in zip(result[:2], np.array([excess, deficit], dtype=float), strict=True):
+        assert np.all(mine * (1 - result.slack) <= true * (1 + 1e-13))
+        assert np.all(mine * (1 + result.slack) >= true * (1 - 1e-13))
+    assert np.max(result.slack) < 1e-2
+
+
+def _beyond(mu: mp.mpf, p: mp.mpf, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+    """Return P- and Q-mass of L_1 + L_2 > x; all of the second round is beyond where the first is."""
+
+    def place(loss: mp.mpf) -> mp.mpf:
+        return (mp.log((mp.exp(loss) - 1 + p) / p) + mu * mu / 2) / mu
+
+    def both(z: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+        loss = mp.log(1 - p + p * mp.exp(mu * z - mu * mu / 2))
+        left = x - loss
+        null = mp.ncdf(-place(left)) if left > mp.log(1 - p) else mp.mpf(1)
+        other = (1 - p) * null + p * (mp.ncdf(mu - place(left)) if left > mp.log(1 - p) else 1)
+        return mp.npdf(z) * null, mp.npdf(z) * mp.exp(loss) * other
+
+    kink = place(x - mp.log(1 - p))
+    points = [z for z in (-14, -6, -2, 0, 2) if z < kink] + [kink, kink + 2, kink + 5, kink + 15]
+    return tuple(mp.quad(lambda z, k=k: both(z)[k], points) for k in (0, 1))
+
+
+@pytest.mark.slow
+def test_all_mass() -> None:
+    f = to.subsample(to.Gaussian(1), 0.01) ** 50 @ to.Laplace(0.1) ** 5
+    law = f.lattice_pld()
+    assert isinstance(law, ComposedLaw)
+    edges = np.concatenate([[-np.inf], np.linspace(-1.5, 3.0, 1000), [np.inf]])
+    p, q = masses(law.cells(edges), edges)
+    assert sum(p) == pytest.approx(1, abs=1e-9)
+    assert sum(q) == pytest.approx(1, abs=1e-9)
+    # Q - e^a P beyond a is delta(a), which the contour knows by another kernel.
+    for a in (-0.2, 0.1, 0.5, 1.0):
+        cell, delta = law.cells(np.array([a, np.inf])), f.bounds.delta(a, tol=1e-9)
+        assert cell.excess[0] * (1 - cell.slack[0]) <= delta.upper
+        assert cell.excess[0] * (1 + cell.slack[0]) >= delta.lower
+
+
+@pytest.mark.slow
+def test_sampled_product_squared() -> None:
+    steps = to.subsample(to.Gaussian(1), 0.01) ** 100
+    f = to.subsample(steps @ to.Laplace(0.1) ** 10, 0.1) ** 2
+    result = f.bounds.epsilon(1e-5, tol=1e-6)
+    assert result.width <= 1e-6
+    # From polygons of the inner product, on both sides.
+    inner = (steps @ to.Laplace(0.1) ** 10).tabulate()
+    least, most = ((to.subsample(side, 0.1) ** 2).bounds.epsilon(1e-5) for side in inner)
+    assert most.lower <= result.upper <= result.lower + 1e-6 <= least.upper + 1e-6
+
+
+@pytest.mark.slow
+def test_sampled_normal_product() -> None:
+    # As the product is one normal pair, its sampled power is known in closed form of another kind.
+    law = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True)
+    curve = to.subsample(to.Gaussian(1), 0.1) ** 3
+    low, high = Composition([SubsampledPLD(law, 0.1)], [3]).answer("epsilon", np.array([1e-4]), 1e-5)
+    truth = curve.bounds.epsilon(1e-4, tol=1e-8)
+    assert low[0] <= truth.upper
+    assert high[0] >= truth.lower
+    assert high[0] - low[0] <= 1e-5
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
+def test_atoms_are_left_to_whole_curves(epsilon: float) -> None:
+    assert not isinstance((to.Laplace(epsilon) ** 3).lattice_pld(), ComposedLaw)
+
+
+@pytest.mark.slow
+def test_whole_curves_where_lines_know_little() -> None:
+    # The rate is so small that losses crowd at 0: whole curves hold them as atoms.
+    inner = to.Gaussian(0.05) @ ~(to.subsample(to.Gaussian(0.2), 0.001) ** 10)
+    f = to.PureDP(0.1) @ ~to.subsample(inner, 0.0004)
+    assert f.bounds.delta(0.005).width <= 1e-12
+    assert f.bounds(0.9, tol=1e-6).width <= 1e-8
+
+
+@pytest.mark.slow
+def test_moments_are_those_of_whole_curves() -> None:
+    f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
+    assert f.law.mean("Q") == pytest.approx(5.9e-4, rel=0.01)
+    assert f.bounds.renyi(2.0).lower > 1.1e-3
+
+
+def test_what_moves_past_the_ends_is_held() -> None:
+    law = ComposedLaw([SubsampledPLD(GaussianLaw(1.0), 0.1)], [8])
+    low, high = law._sum([part.span for part, _ in law.parts])
+    assert law.span[0] <= low - law.blur / 2
+    assert law.span[1] >= high + law.blur / 2
+
+
+@pytest.mark.parametrize(("delta", "p", "n"), [(0.8, 0.9, 2), (0.3, 0.9999, 1)])
+def test_atoms_outside_the_spans_of_their_laws(delta: float, p: float, n: int) -> None:
+    # Sampled mass at -infinity is an atom at log(1 - p), far below the normal part: the sum holds all of it.
+    law = ComposedLaw(
+        [GaussianLaw(0.05), SubsampledPLD(to.TotalVariation(delta).loss_distribution(), p)], [1, n]
+    )
+    assert law.usable
+    edges = np.concatenate([[-np.inf], (np.arange(n, 0, -1) - 0.5) * np.log1p(-p), [np.inf]])
+    result = law.cells(edges)
+    mass = masses(result, edges)[0]
+    truth = np.array([math.comb(n, k) * delta**k * (1 - delta) ** (n - k) for k in range(n, -1, -1)])
+    assert np.all(np.abs(mass - truth) <= mass * result.slack + 1e-13)
+
+
+@pytest.mark.slow
+def test_sampled_product_with_atoms_far_out() -> None:
+    for inner in (to.subsample(to.TotalVariation(0.8), 0.9), ~to.subsample(to.TotalVariation(0.8), 0.9)):
+        f = to.subsample(to.Gaussian(0.3) @ inner**20, 0.5) ** 2
+        assert f._inner is not None
+        at = np.array([-0.5, 0.1])
+        low, high = f._inner.answer("delta", at, None)
+        below, above = f._of_sides("delta", at, None)
+        assert np.all((low <= above) & (high >= below))
+
+
+@pytest.mark.slow
+def test_no_float_tells_the_finite_mass_from_none() -> None:
+    f = to.Gaussian(0.3) @ ~(to.subsample(to.TotalVariation(0.8), 0.9) ** 40)
+    assert f.mass_at_minus_infinity == 1
+    law = f.lattice_pld()
+    assert law is None or np.all(np.isfinite(law.sketch().log_p))
+    assert (to.subsample(f, 0.5) ** 2).bounds.delta(0.1, tol=1e-3).width <= 1e-3
+
+
+@pytest.mark.parametrize(("q", "n"), [(0.3, 5), (1e-300, 3), (1e-20, 10**30), (0.999, 10**200)])
+def test_masses_at_infinity_are_rounded_once(q: float, n: int) -> None:
+    law = ComposedLaw([GaussianLaw(0.5), to.TotalVariation(q).loss_distribution()], [4, n])
+    with mp.workdps(60):
+        truth = float(-mp.expm1(n * mp.log1p(-mp.mpf(law.parts[1][0].mass_at_plus_infinity))))
+    assert law.mass_at_plus_infinity == law.mass_at_minus_infinity == truth
+
+
+@pytest.mark.slow
+def test_masses_at_infinity_of_many_threads_leave_mpmath_as_it_is() -> None:
+    before, interval = mp.mp.prec, sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            result = set(pool.map(lambda _: combine_masses_at_infinity([0.3, 1e-9], [3, 5]), range(2000)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(result) == 1
+    assert mp.mp.prec == before
+
+
+def test_masses_below_floats_are_not_lost() -> None:
+    # Of Gaussian(2) losses from 73 to 77 have masses from 1e-299 to below all floats.
+    law = ComposedLaw([GaussianLaw(0.5)], [16], symmetric=True)
+    edges = np.linspace(73.0, 77.0, 81)
+    result = law.cells(edges)
+    with mp.workdps(30):
+        tail = [mp.erfc((mp.mpf(x) / 2 + 1) / mp.sqrt(2)) / 2 for x in edges.tolist()]
+        for (a, b), p, slack in zip(pairwise(tail), masses(result, edges)[0], result.slack, strict=True):
+            assert mp.mpf(p) * (1 + mp.mpf(slack)) >= (a - b) * (1 - mp.mpf(1e-9))
+
+
+small = st.one_of(
+    log_uniform(0.05, 3.0).map(to.Gaussian),
+    log_uniform(0.05, 3.0).map(to.Laplace),
+    log_uniform(0.05, 2.0).map(to.PureDP),
+    st.tuples(log_uniform(0.1, 3.0).map(to.Gaussian), log_uniform(1e-3, 0.9)).map(lambda a: to.subsample(*a)),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=4)
+@given(small, small, st.integers(1, 40), log_uniform(1e-3, 0.9), st.integers(1, 5), st.booleans(), st.data())
+def test_laws_and_whole_curves_of_sampled_products_meet(
+    f: to.TradeOff, g: to.TradeOff, n: int, p: float, m: int, turned: bool, data: st.DataObject
+) -> None:
+    whole = to.subsample(f**n @ g, p) ** m @ to.Gaussian(0.1)
+    whole = ~whole if turned else whole
+    assume(isinstance(whole, Tensor) and whole._inner is not None)
+    asked = {"delta": st.floats(-2, 5), "epsilon": log_uniform(1e-9, 0.5), "beta": st.floats(0.001, 0.999)}
+    question: Any = data.draw(st.sampled_from(sorted(asked)))
+    at = np.array([data.draw(asked[question])])
+    low, high = whole._inner.answer(question, at, None)
+    below, above = whole._of_sides(question, at, None)
+    assert low <= high
+    assert low <= above
+    assert high >= below

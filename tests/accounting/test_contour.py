@@ -1,0 +1,523 @@
+"""The contour's claims one by one against mpmath, its answers against closed forms, whatever was chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction as F  # noqa: N817 - weights are read more easily
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.accounting.laws import atomic
+from tests.accounting.moments import DIGITS, Moment, nearest
+from tests.golden import oracle
+from tests.strategies import log_uniform
+from tradeoff.accounting import conjugate
+from tradeoff.accounting.contour.engine import ContourEngine
+from tradeoff.accounting.contour.line import ContourLine
+from tradeoff.accounting.contour.place import Placement
+from tradeoff.accounting.contour.product import evaluate_line, stays_below
+from tradeoff.accounting.planner import Composition
+from tradeoff.families.discrete import DiscreteGaussianCurve
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import Array
+from tradeoff.pld.cumulant import Cumulant
+from tradeoff.pld.discrete import AtomicLaw, binomial_law
+from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.laplace import LaplaceLaw
+from tradeoff.pld.law import PrivacyLossDistribution, Transform
+from tradeoff.pld.quadrature import QuadratureTransform
+from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+
+NATS = 42.0
+"""What the quadratures are asked for: e^-42."""
+
+rates = st.one_of(log_uniform(1e-8, 0.5), log_uniform(1e-9, 0.5).map(lambda p: 1 - p))
+tilts = st.one_of(st.floats(0.01, 0.99), log_uniform(1e-6, 20.0).map(lambda u: 1 + u), log_uniform(1e-6, 0.5))
+bases = st.one_of(
+    log_uniform(1e-3, 6.0).map(GaussianLaw),
+    log_uniform(1e-3, 6.0).map(LaplaceLaw),
+    st.builds(binomial_law, log_uniform(1e-3, 6.0), st.integers(1, 3)),
+    st.builds(discrete_gaussian_law, log_uniform(0.4, 3.0), st.integers(1, 2)),
+    st.sampled_from(
+        [atomic([-1.0, -0.2, 0.1], [0.3, 0.6, 0.1], 0.1)[0], atomic([-3.0, -0.5], [1e-9, 1.0], 0.0)[0]]
+    ),
+)
+changed = st.recursive(
+    bases,
+    lambda inner: st.one_of(
+        st.builds(SubsampledPLD, inner, rates),
+        st.builds(ReversedPLD, inner),
+        st.builds(
+            lambda a, b, w: MixturePLD([(w, a), (1 - w, b)]),
+            inner,
+            bases,
+            st.sampled_from([0.25, 0.5, 2.0**-20]),
+        ),
+    ),
+    max_leaves=3,
+)
+
+
+def drawn(law: PrivacyLossDistribution, c: float) -> Transform:
+    result = law.transform(c, NATS)
+    assert result is not None
+    return result
+
+
+class TestTransforms:
+    """log M, rho, and every bound on |rho|, each within what it claims of 40 digits."""
+
+    @pytest.mark.slow
+    @given(changed, tilts, st.lists(log_uniform(1e-3, 20.0), min_size=2, max_size=2), log_uniform(1e-3, 0.5))
+    @example(GaussianLaw(2.0), 3.5, [0.1, 4.0], 0.1)
+    @example(SubsampledPLD(binomial_law(3.0, 3), 0.99999), 0.04, [0.01, 2.9], 0.1)
+    @example(
+        SubsampledPLD(SubsampledPLD(ReversedPLD(GaussianLaw(3.2)), 1.9e-8), 6.9e-5), 57.0, [0.002, 0.01], 0.1
+    )
+    @example(discrete_gaussian_law(1.876, 1), 32.07, [0.014, 9.0], 0.1)
+    @example(discrete_gaussian_law(1.0, 2), 0.7, [1.5, 3.0], 0.3)
+    @example(ReversedPLD(SubsampledPLD(LaplaceLaw(2.0), 1e-3)), 12.0, [0.3, 15.0], 0.2)
+    def test_all_claims(
+        self, law: PrivacyLossDistribution, c: float, scaled: list[float], share: float
+    ) -> None:
+        """``scaled``: frequencies in units of the tilted standard deviation."""
+        result = drawn(law, c)
+        spread = Cumulant([(law.sketch(), 1)])(c)[2]
+        y = np.minimum(np.sort(scaled) / np.sqrt(max(spread, 1e-4)), 40.0)
+        true = Moment(law, c, 2 * float(y[-1]))
+        assert abs(true.log_m() - mp.mpf(result.log_m)) <= result.log_m_error
+        if isinstance(result, QuadratureTransform):
+            assert true.variance(result.mean) <= result.variance.item() + 1e-25
+        ratio, radius = result.ratio(y), share * float(y[0])
+        near = result.around(y, radius)
+        for k, at in enumerate(y):
+            value = true.log_rho(at, result.mean)
+            if value.real < -50:  # rho = 0 to the digits there are
+                continue
+            assert nearest(value, complex(ratio.log[k])) <= ratio.error[k]
+            assert value.real <= ratio.ceiling[k]
+            assert value.real <= result.far(float(at))
+            for moved in (at - radius, at + radius):
+                assert true.log_rho(moved, result.mean).real <= near[k] + 1e-15
+
+    @pytest.mark.parametrize(
+        "law",
+        [LaplaceLaw(0.7), GaussianLaw(0.5), discrete_gaussian_law(3.0, 2), ReversedPLD(LaplaceLaw(4.0))],
+    )
+    @pytest.mark.parametrize("c", [0.3, 1.5, 40.0])
+    def test_high_frequencies(self, law: PrivacyLossDistribution, c: float) -> None:
+        """Closed forms at y up to 1e6, where no quadrature reaches: Laplace and discrete Gaussian."""
+        result, y = drawn(law, c), np.array([40.0, 1e3, 1e6])
+        ratio = result.ratio(y)
+        for k, at in enumerate(y):
+            value = closed(law, c, at, result.mean)
+            if value.real > -50:
+                assert nearest(value, complex(ratio.log[k])) <= ratio.error[k]
+                assert value.real <= ratio.ceiling[k]
+
+    @pytest.mark.parametrize(
+        "law", [GaussianLaw(1e-6), pytest.param(discrete_gaussian_law(3.0, 2), marks=pytest.mark.slow)]
+    )
+    def test_beside_high_frequencies(self, law: PrivacyLossDistribution) -> None:
+        """A period of the law is known to as many units as there are before y."""
+        result, y = drawn(law, 1.5), 1e6 + np.linspace(0, 30, 7)
+        for at, bound in zip(y.tolist(), result.around(y, 0.25), strict=True):
+            for moved in (at - 0.25, at + 0.25):
+                assert closed(law, 1.5, moved, result.mean).real <= bound + 1e-15
+
+    @pytest.mark.slow
+    @given(st.lists(log_uniform(1e-3, 30.0), min_size=300, max_size=300))
+    def test_many_frequencies_need_no_equal_steps(self, y: list[float]) -> None:
+        result, at = drawn(SubsampledPLD(GaussianLaw(1.0), 0.1), 2.0), np.sort(y)
+        together, alone = result.ratio(at), [result.ratio(at[k : k + 50]) for k in range(0, 300, 50)]
+        off = np.abs(together.log - np.concatenate([part.log for part in alone]))
+        assert np.all(off <= together.error + np.concatenate([part.error for part in alone]))
+
+    @pytest.mark.slow
+    @given(changed, tilts, log_uniform(1e-3, 1.0), st.integers(17, 300), st.integers(0, 99))
+    def test_equal_steps_share_their_sines(
+        self, law: PrivacyLossDistribution, c: float, step: float, size: int, start: int
+    ) -> None:
+        result, y = drawn(law, c), step * np.arange(start, start + size, dtype=float)
+        true = Moment(law, c, 2 * float(y[-1]))
+        shared = result.ratio(y, even=True)
+        for k in {0, 1, size // 2, size - 1}:
+            value = true.log_rho(y[k], result.mean)
+            if value.real > -50:
+                assert nearest(value, complex(shared.log[k])) <= shared.error[k]
+                assert value.real <= shared.ceiling[k]
+
+    @settings(max_examples=12)
+    @given(log_uniform(0.5, 3.0), log_uniform(1e-3, 0.5), st.integers(10**3, 10**5), st.booleans())
+    def test_nothing_stands_up_again_where_the_walk_has_been(
+        self,
+        mu: float,
+        rate: float,
+        n: int,
+        turned: bool,
+    ) -> None:
+        law: PrivacyLossDistribution = SubsampledPLD(GaussianLaw(mu), rate)
+        result = drawn(ReversedPLD(law) if turned else law, 2.0)
+        assert isinstance(result, QuadratureTransform)
+        start = 6.0 / np.sqrt(n * result.variance.item())
+        reached = stays_below([result], [n], 12.0, start, np.inf, np.inf)
+        if reached == start:
+            return
+        y = np.geomspace(start, min(reached, 30 * start), 1000)
+        assert np.all(
+            n * np.concatenate([result.ratio(part).log.real for part in np.array_split(y, 20)])
+            <= -12.0 * (1 - 1e-9)
+        )
+
+    @pytest.mark.parametrize(("mu", "rate", "c"), [(2.0, 1e-5, 70.3), (0.5, 1e-3, 300.0), (6.0, 1e-9, 25.0)])
+    @pytest.mark.parametrize("y", [10.0, 1e3, 1e4])
+    def test_rules_hold_all_mass_however_few_of_their_nodes_matter(
+        self, mu: float, rate: float, c: float, y: float
+    ) -> None:
+        (piece,) = ReversedPLD(SubsampledPLD(GaussianLaw(mu), rate)).components() or []
+        nodes = piece.base.nodes(piece, c, y, NATS)
+        step = 2.0**-10
+        x = step * np.arange(int((-c * mu - 40) / step), int((c * mu + 40) / step))
+        ratio = np.logaddexp(np.log1p(-rate), math.log(rate) + mu * x - mu**2 / 2)
+        whole = np.sum(np.exp((1 - c) * ratio - x * x / 2)) * step / math.sqrt(2 * math.pi)
+        assert np.sum(np.exp(nodes.log_p + c * nodes.loss)) == pytest.approx(whole, rel=1e-11)
+
+    @given(log_uniform(0.01, 12.0), rates, rates, st.floats(-60, 60))
+    def test_losses_of_a_piece(
+        self, mu: float, rate: float, other: float, inverse_subsampled_loss: float
+    ) -> None:
+        """Thinned, reversed, thinned: shares next to 0 and to 1 together."""
+        inner = SubsampledPLD(GaussianLaw(mu), rate)
+        for law in (
+            inner,
+            ReversedPLD(inner),
+            SubsampledPLD(ReversedPLD(inner), other),
+            SubsampledPLD(ReversedPLD(GaussianLaw(mu)), rate),
+        ):
+            (piece,) = law.components() or []
+            loss = piece.logs(np.array([inverse_subsampled_loss]), np.zeros(1))
+            with mp.workdps(60):
+                assert (
+                    abs(loss_of(law, mp.mpf(inverse_subsampled_loss)) - mp.mpf(float(loss.loss[0])))
+                    <= loss.error[0]
+                )
+
+
+def loss_of(law: PrivacyLossDistribution, base: mp.mpf) -> mp.mpf:
+    match law:
+        case SubsampledPLD(base=inner, p=rate):
+            return mp.log1p(mp.mpf(rate) * mp.expm1(loss_of(inner, base)))
+        case ReversedPLD(base=inner):
+            return -loss_of(inner, base)
+    return base
+
+
+def closed(law: PrivacyLossDistribution, c: float, y: float, mean: float) -> mp.mpc:
+    """Return log(rho e^(-iy mean)) from the formula of M."""
+    with mp.workdps(DIGITS):
+        plain = law.base if isinstance(law, ReversedPLD) else law
+        if isinstance(plain, AtomicLaw):
+            return Moment(plain, c, 0.0).log_rho(y, mean)
+        z, turn = mp.mpc(c, y), mp.mpc(0, -mp.mpf(y) * mp.mpf(mean))
+        if isinstance(plain, GaussianLaw):
+            m = mp.mpf(plain.mu) ** 2 / 2
+            return m * (z * z - z - mp.mpf(c) * (mp.mpf(c) - 1)) + turn
+        assert isinstance(plain, LaplaceLaw)
+        e = mp.mpf(plain.epsilon)
+
+        def moment(s: mp.mpc) -> mp.mpc:
+            return (s * mp.exp((s - 1) * e) + (s - 1) * mp.exp(-s * e)) / (2 * s - 1)
+
+        return mp.log(moment(z) / moment(mp.mpf(c)) * mp.exp(turn))
+
+
+Truth = Callable[[float], mp.mpf]
+Case = tuple[list[PrivacyLossDistribution], list[int], float, Truth]
+"""Laws, counts, about the standard deviation of the sum, and delta."""
+
+
+def gaussian_power(mu: float, n: int) -> Case:
+    with mp.workdps(60):
+        whole = mp.mpf(mu) * mp.sqrt(n)
+    return [GaussianLaw(mu)], [n], float(whole), lambda e: oracle.gaussian_delta(e, whole)
+
+
+def laplace_power(epsilon: float, n: int) -> Case:
+    return (
+        [LaplaceLaw(epsilon)],
+        [n],
+        epsilon * n**0.5,
+        lambda e: oracle.laplace_power_delta(abs(e), epsilon, n),
+    )
+
+
+def binary_power(epsilon: float, n: int) -> Case:
+    atoms = oracle.pure_dp_power(epsilon, n)
+    return [binomial_law(epsilon, 1)], [n], epsilon * n**0.5, lambda e: oracle.delta_of_atoms(atoms, e)
+
+
+def thinned(mu: float, rate: float, turned: bool) -> Case:
+    law, order = SubsampledPLD(GaussianLaw(mu), rate), "add" if turned else "remove"
+    return (
+        [ReversedPLD(law) if turned else law],
+        [1],
+        mu,
+        lambda e: oracle.subsampled_gaussian_delta(e, mu, rate, order=order),
+    )
+
+
+cases = st.one_of(
+    st.builds(gaussian_power, log_uniform(0.05, 3.0), st.integers(1, 20)),
+    st.builds(laplace_power, log_uniform(0.05, 3.0), st.integers(1, 6)),
+    st.builds(binary_power, log_uniform(0.05, 3.0), st.integers(1, 12)),
+    st.builds(thinned, log_uniform(0.05, 3.0), log_uniform(1e-3, 0.9), st.booleans()),
+)
+
+
+@st.composite
+def foolish(draw: st.DrawFn, size: float) -> Placement:
+    """Any aim at all for a sum of that standard deviation: steps too large, tilts anywhere, smoothing."""
+    tau = draw(st.sampled_from([0.0, 0.0, 1e-4, 1e-2, 0.3, 1.0]))
+    if draw(st.booleans()):
+        c = draw(st.floats(0.02, 0.98))
+        left, right = draw(st.sampled_from([0.0, c / 2, 0.99 * c])), draw(st.sampled_from([1.0, (1 + c) / 2]))
+    else:
+        c = 1 + draw(log_uniform(0.01, 10.0 / size))
+        left = draw(st.sampled_from([1.0, (1 + c) / 2]))
+        right = c + draw(log_uniform(0.01, 20.0 / size))
+    step = draw(log_uniform(0.03, 3.0)) / size
+    return Placement(
+        c, left, right, step, draw(log_uniform(1e-16, 1e-2)), draw(log_uniform(1e3, 1e5)), tau, size
+    )
+
+
+NEEDED: dict[str, tuple[Sequence[PrivacyLossDistribution], Placement, float, float]] = {
+    "left": ([GaussianLaw(1.0)], Placement(2.5, 1.0, 6.0, 1.4, 1e-15, 1e6, 0.0, 1.0), 3.0, 1.0),
+    "right": ([GaussianLaw(1.0)], Placement(1.5, 1.0, 3.0, 1.5, 1e-15, 1e6, 0.0, 1.0), -1.0, 1.0),
+    "truncation": ([GaussianLaw(0.02)], Placement(2.0, 1.0, 30.0, 0.3, 1e-15, 10.0, 0.0, 0.02), 0.0, 0.02),
+    "smoothing": ([GaussianLaw(1.0)], Placement(2.0, 1.0, 6.0, 0.2, 1e-15, 1e6, 0.5, 1.0), 1.0, 1.0),
+}
+
+
+class TestLines:
+    """psi holds the truth for every choice of the line; and no term of its error is idle."""
+
+    @pytest.mark.slow
+    @settings(max_examples=300)
+    @given(cases, st.data())
+    def test_no_choice_matters(self, case: Case, data: st.DataObject) -> None:
+        laws, counts, size, truth = case
+        line = evaluate_line(laws, counts, data.draw(foolish(size)))
+        if line is None:
+            return
+        x = np.abs(line.mean + size * np.array([-2.0, 0.0, 1.5]))
+        low, high = line.psi(x)
+        for at, below, above in zip(x, low, high, strict=True):
+            delta = truth(float(at))
+            if line.c > 1 or delta < 1 - mp.mpf(10) ** -20:
+                assert below <= (delta if line.c > 1 else 1 - delta) <= above
+
+    @pytest.mark.parametrize("term", NEEDED)
+    def test_each_term_is_needed(self, term: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        laws, aim, x, mu = NEEDED[term]
+        line = evaluate_line(laws, [1], aim)
+        assert line is not None
+        truth = oracle.gaussian_delta(x, mu)
+        low, high = line.psi(np.array([x]))
+        assert low[0] <= truth <= high[0]
+        none = (0.0, 0.0, 0.0)
+        if term == "truncation":
+            monkeypatch.setattr(ContourLine, "_beyond", np.zeros(1))
+        elif term == "smoothing":
+            monkeypatch.setattr(ContourLine, "_taken", ((none, 0.0), (none, 0.0)))
+        else:
+            line = replace(line, **{term: getattr(line, term)._replace(log_m=-1e3)})
+        line = replace(line)  # with sums of its own
+        low, high = line.psi(np.array([x]))
+        assert not low[0] <= truth <= high[0]
+
+    def test_nodes_of_a_great_power(self) -> None:
+        """1e9 rounds of a law known by points: nodes are within their errors, not within a millionth."""
+        mu, n = 1e-4, 10**9
+        line = evaluate_line(
+            [ReversedPLD(ReversedPLD(GaussianLaw(mu)))],
+            [n],
+            Placement(3.0, 1.5, 8.0, 0.1, 1e-15, 1e6, 0.0, 3.0),
+        )
+        assert line is not None
+        off = np.empty(30)
+        with mp.workdps(DIGITS):
+            for k in range(30):
+                z, m = mp.mpc(line.c, line.step * k), n * mp.mpf(mu) ** 2 / 2
+                true = mp.exp(
+                    m * (z * z - z - mp.mpf(line.c) * (mp.mpf(line.c) - 1))
+                    - mp.mpc(0, z.imag * mp.mpf(line.mean))
+                )
+                off[k] = abs(true - mp.exp(mp.mpc(line.log[k])))
+        assert np.all(off <= line.error[:30])
+        assert np.any(off > 1e-6 * line.error[:30])
+
+    def test_rounding_of_the_sum(self) -> None:
+        """The sum at a loss where its terms cancel, against the same terms added in 40 digits."""
+        line = evaluate_line([GaussianLaw(1.0)], [1], Placement(2.0, 1.0, 6.0, 0.05, 1e-15, 1e6, 0.0, 1.0))
+        assert line is not None
+        x = np.linspace(8.0, 60.0, 20)
+        (total,), _ = line._at(x)
+        charged = line._sums.rounding + line._turned(x) * line._sums.moment
+        with mp.workdps(DIGITS):
+            y = [mp.mpf(line.step) * k for k in range(len(line.log))]
+            values = [
+                mp.exp(mp.mpc(v)) / (mp.mpc(line.c, at) * mp.mpc(line.c - 1, at))
+                for at, v in zip(y, line.log, strict=True)
+            ]
+            values[0] /= 2
+            true = [
+                sum((v * mp.expj((mp.mpf(line.mean) - s) * at)).real for at, v in zip(y, values, strict=True))
+                for s in x
+            ]
+            off = np.array(
+                [
+                    float(abs(t * mp.mpf(line.step) / mp.pi - mp.mpf(float(v))))
+                    for t, v in zip(true, total, strict=True)
+                ]
+            )
+        assert np.all(off <= charged)
+        assert np.any(off > 1e-4 * charged)
+
+    @given(st.permutations(range(3)))
+    def test_the_order_of_the_factors_is_nothing(self, order: list[int]) -> None:
+        """Randomised response revives at distant frequencies: what is left of the others there is a comb."""
+        laws: list[PrivacyLossDistribution] = [
+            binomial_law(0.5, 1),
+            SubsampledPLD(GaussianLaw(1.0), 1e-4),
+            GaussianLaw(0.25),
+        ]
+        counts, aim = [300, 15000, 1], Placement(1.5, 1.1, 3.0, 0.002, 1e-13, 1e9, 0.0, 10.0)
+        lines = [
+            evaluate_line([laws[i] for i in which], [counts[i] for i in which], aim)
+            for which in ([1, 2, 0], order)
+        ]
+        (low, high), (below, above) = ends(lines[0]), ends(lines[1])
+        assert low <= above
+        assert below <= high
+
+
+def ends(line: ContourLine | None) -> tuple[float, float]:
+    assert line is not None
+    low, high = line.psi(np.array([line.mean]))
+    return float(low[0]), float(high[0])
+
+
+class TestAnswers:
+    """Questions to the engine, against closed forms on both sides."""
+
+    @pytest.mark.slow
+    @settings(max_examples=12)
+    @given(cases, st.floats(0.0, 4.0), log_uniform(1e-30, 0.3))
+    def test_delta_and_epsilon(self, case: Case, z: float, level: float) -> None:
+        laws, counts, size, truth = case
+        engine, epsilon = ContourEngine(laws, counts), size * z + size**2 / 2
+        low, high = engine.answer("delta", np.array([epsilon]), None)
+        assert low[0] <= truth(epsilon) <= high[0]
+        below, above = engine.answer("epsilon", np.array([level]), None)
+        assert not below[0] >= 0 or truth(float(below[0])) >= level
+        assert not 0 <= above[0] < np.inf or truth(float(above[0])) <= level
+
+    @given(
+        log_uniform(0.01, 8.0),
+        st.one_of(log_uniform(1e-12, 0.5), log_uniform(1e-12, 0.5).map(lambda a: 1 - a)),
+    )
+    def test_beta(self, mu: float, alpha: float) -> None:
+        low, high = ContourEngine([GaussianLaw(mu / 2)], [4], symmetric=True).answer(
+            "beta", np.array([alpha]), None
+        )
+        assert low[0] <= oracle.gaussian_beta(alpha, mu) <= high[0]
+        assert high[0] - low[0] <= 1e-2 * min(high[0], 1 - alpha - low[0]) + 1e-12
+
+    @settings(max_examples=8)
+    @given(log_uniform(0.5, 2.0), log_uniform(1e-3, 0.3), st.integers(10**4, 10**5), st.floats(0.0, 4.0))
+    def test_a_symmetric_law_reversed_is_itself(self, mu: float, rate: float, n: int, z: float) -> None:
+        plain, turned = (
+            Composition([SubsampledPLD(law, rate)], [n]).contour
+            for law in (GaussianLaw(mu), ReversedPLD(GaussianLaw(mu)))
+        )
+        x = np.array([z * rate * np.sqrt(n * np.expm1(mu**2))])
+        (low, high), (below, above) = plain.answer("delta", x, None), turned.answer("delta", x, None)
+        assert low[0] <= above[0]
+        assert below[0] <= high[0]
+
+    def test_losses_all_negative(self) -> None:
+        """One atom at -1/2, the rest of Q at infinity: delta = 1 - e^epsilon below the atom, however near."""
+        composition = Composition(
+            [AtomicLaw(np.array([-0.5]), np.array([0.0]), 0.0, float(-np.expm1(-0.5)))], [1]
+        )
+        epsilon = -0.5 * (1 + np.array([1e-15, 5e-13, 1e-12, 1e-9]))
+        low, high = composition.answer("delta", epsilon, None)
+        for at, below, above in zip(epsilon, low, high, strict=True):
+            assert below <= 1 - mp.exp(mp.mpf(float(at))) <= above
+
+
+@given(
+    st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=1, max_size=5),
+    st.lists(st.floats(0, 4), min_size=8, max_size=8, unique=True),
+    st.lists(st.one_of(st.floats(0, 1e-3), st.floats(0, 1)), min_size=8, max_size=8),
+)
+def test_the_greatest_of_a_concave_function(
+    lines: list[tuple[float, float]], at: list[float], widths: list[float]
+) -> None:
+    """The least of some lines and a parabola, known at eight points, and its maximum on a fine grid."""
+    width = np.array(widths)
+
+    def value(s: Array) -> Array:
+        return np.asarray(np.min([a + b * s for a, b in lines] + [1 - (s - 2) ** 2], axis=0))
+
+    s = np.sort(at) + 0.01
+    if np.min(np.diff(s)) < 1e-3:
+        return
+    result = conjugate.supremum(np.log(s), Bounds(value(s) - width, value(s) + width))
+    true = float(np.max(value(np.linspace(1e-9, 20, 200001))))
+    if result is not None:
+        assert result.low <= true + 1e-12
+        assert result.high >= true - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "n", "epsilon"),
+    [(2.0, 1e-4, 10**5, 1.0), (2.0, 1e-5, 10**6, 0.2), (2.5, 1e-4, 10**4, 0.2)],
+)
+def test_other_order_of_rare_steps_that_need_far_frequencies(
+    mu: float, rate: float, n: int, epsilon: float
+) -> None:
+    law = ReversedPLD(SubsampledPLD(GaussianLaw(mu), rate))
+    low, high = ContourEngine([law], [n]).answer("delta", np.array([epsilon]), 1e-8)
+    assert 0 < high[0] - low[0] <= 1e-8 * high[0]
+
+
+def test_rounds_beyond_what_logarithms_are_known_for() -> None:
+    """The logarithm of a line of 10^12 rounds may be off by many nats; bounds are off by no less."""
+    shares = {F(0): 201427, F(1, 4): 106670, F(3, 4): 1, F(1): 403930, F(3, 2): 127181}
+    law = to.GaussianMixtures(
+        {F(0): F(1)}, {at: F(w, 839209) for at, w in shares.items()}, 3.9071826124739375
+    )
+    n, divergence = 10**12, 0.018040028951094052774  # KL(Q || P) by quadrature in 30 digits
+    result = (law**n).bounds.epsilon(2e-8)
+    # At delta = 2e-8 the loss is the mean and some 5.5 deviations of 0.19 sqrt(n), 6e-5 of the mean.
+    assert result.lower / n <= divergence * (1 + 1e-4)
+    assert result.upper / n >= divergence * (1 - 1e-6)
+
+
+@pytest.mark.slow
+def test_lines_whose_smoothing_is_no_float_are_not_drawn() -> None:
+    """Powers of tau z overflowed, with a warning, where tilts are beyond all floats that are asked."""
+    mixed = to.GaussianMixtures({0.0: 1.0}, {0.0: 0.46622436537214607, 0.6: 0.5337756346278539}, 1.744)
+    f = to.maximum(mixed, DiscreteGaussianCurve(3.4531272556938095, 3))
+    result = (f**3).bounds(1e-300)
+    assert 0.99 < result.lower <= result.upper == 1

@@ -1,0 +1,100 @@
+"""Laws without their rarest losses, against balls, mpmath and another engine."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from flint import acb, arb, ctx
+
+import tradeoff as to
+from tradeoff.accounting.contour.engine import ContourEngine
+from tradeoff.pld.batched import damped
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.transformed import Damped, SubsampledPLD
+
+CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
+
+
+def moment(law: Damped, rate: float, z: acb) -> acb:
+    """Return E e^(zL) of a damped law in balls: a trapezoid sum on Im x = 0.04, where e^(iyL) falls.
+
+    Its error is e^(-2 pi 0.04/h) = e^-50 of the modulus in a strip of that half-width.
+    """
+    base, h = law.part.base, arb(1) / 200
+    mu, k, last, p = arb(base.scale), arb(base.sharp), arb(base.last), arb(rate)
+    total = acb(0)
+    for j in range(-2800, int(200 * (base.last + 1.5))):
+        x = acb(h * j, arb(1) / 25)
+        ratio = 1 - p + p * (mu * x - mu * mu / 2).exp()
+        total += (z * ratio.log() - x * x / 2 - (k * (x - last)).exp()).exp()
+    return total * h / (2 * arb.pi()).sqrt()
+
+
+@pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
+@pytest.mark.parametrize("c", [1.5, 60.0])
+def test_transform_of_a_damped_law_holds_in_balls(
+    mu: float, rate: float, count: int, level: float, c: float
+) -> None:
+    law = damped(SubsampledPLD(GaussianLaw(mu), rate), count, level)
+    assert isinstance(law, Damped)
+    transform = law.transform(c, 42.0 + math.log(count))
+    y = np.array([0.3 / (mu * rate), 7.0 / (mu * rate)])
+    log, error, ceiling = transform.ratio(y)
+    with ctx.workprec(160):
+        whole = moment(law, rate, acb(c))
+        assert abs(whole.real.log() - arb(transform.log_m)) < transform.log_m_error + 1e-19
+        for k in range(len(y)):
+            ratio = moment(law, rate, acb(c, y[k])) / whole * acb(0, -arb(y[k]) * arb(transform.mean)).exp()
+            off = acb(log[k].real, log[k].imag).exp() / ratio - 1
+            assert abs(off) < math.expm1(error[k]) + 1e-19
+            assert abs(ratio).log() < ceiling[k] + 1e-15
+
+
+@pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
+def test_q_plus_of_a_damped_law_bounds_the_mass_taken_off(
+    mu: float, rate: float, count: int, level: float
+) -> None:
+    law = damped(SubsampledPLD(GaussianLaw(mu), rate), count, level)
+    base = law.part.base
+    with mp.workdps(40):
+
+        def lost(x: mp.mpf) -> mp.mpf:
+            q = (1 - mp.mpf(rate)) * mp.npdf(x) + mp.mpf(rate) * mp.npdf(x - mp.mpf(mu))
+            return q * -mp.expm1(-mp.exp(base.sharp * (x - base.last)))
+
+        mass = mp.quad(lost, mp.linspace(-10, base.last + 10, 40))
+    assert 0 < mass <= law.mass_at_plus_infinity
+    assert count * law.mass_at_plus_infinity <= 3 * math.exp(-level)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "count", "delta", "width"),
+    [
+        (3.0, 0.001, 1000, 2.5e-7, 1e-10),
+        (1.0, 1e-5, 30, 1e-8, 1e-10),
+        (0.912, 1.56e-5, 159, 5.31e-5, 1e-10),
+        (4.24, 9.5e-5, 187, 8.89e-12, 1e-10),
+    ],
+)
+def test_rare_steps_are_answered_narrowly(
+    sigma: float, rate: float, count: int, delta: float, width: float
+) -> None:
+    curve = to.Plan({to.mechanisms.SubsampledGaussian(sigma, rate): count}).guarantee()
+    low, high = curve.bounds.epsilon(delta)
+    assert 0 <= high - low < width
+    # A coarse lattice, another engine, cannot contradict it.
+    below, above = curve.bounds.epsilon(delta, method="lattice")
+    assert below <= high
+    assert low <= above
+
+
+def test_chernoff_bounds_are_those_of_the_whole_law() -> None:
+    """What damping takes off is in no ceiling: it is far more than delta there."""
+    law, count, epsilon = SubsampledPLD(GaussianLaw(1.0), 0.01), 100, 6.0
+    engine = ContourEngine([law], [count])
+    assert engine.forward.damped(0) is not engine.forward
+    ceiling = float(engine.forward.ceiling(np.array([epsilon]), np.array([1e-300]))[0])
+    low, _ = engine.answer("delta", np.array([epsilon]), None)
+    assert low[0] <= ceiling
+    assert engine.forward.mass_at_plus_infinity == engine.forward.most_q_plus == 0

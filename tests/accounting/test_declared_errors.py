@@ -1,0 +1,101 @@
+"""Masses and losses that err as much as their law says: every engine still holds the exact sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from tradeoff.accounting.planner import Composition
+from tradeoff.pld.discrete import AtomicLaw
+
+NEARLY = 1 - 1e-9
+"""Share of an error that is used: what is left is more than the roundings of this file."""
+
+NOTHING = mp.mpf(10) ** -30
+"""Far below the errors that are declared: what 50 digits leave of sums of masses is less."""
+
+
+def drawn(rng: np.random.Generator) -> tuple[list[mp.mpf], list[mp.mpf], AtomicLaw]:
+    """Return losses and P-masses, and a law that tells of them wrongly, within what it declares."""
+    k = int(rng.integers(2, 5))
+    loss = [mp.mpf(x) for x in np.sort(rng.normal(0, 10 ** rng.uniform(-1, 0.7), k)).tolist()]
+    mass = [mp.mpf(x) for x in rng.dirichlet(np.ones(k)).tolist()]
+    whole = mp.fsum(mass) * rng.choice([1, 1.125])  # the rest lies at -infinity
+    mass = [p / whole for p in mass]
+    most = mp.fsum(p * mp.exp(x) for x, p in zip(loss, mass, strict=True))
+    loss = [x - mp.log(most) - rng.choice([0.0, 0.03125]) for x in loss]  # the rest at +infinity
+    slack, position = 10 ** rng.uniform(-6, -1.5, 2)
+    up, right = rng.choice([-1, 1], (2, k)) if rng.random() < 0.7 else np.full((2, k), rng.choice([-1, 1]))
+    given = np.array([float(x) for x in loss]) + NEARLY * position * right
+    log_p = [float(mp.log(p / (1 + NEARLY * slack * s))) for p, s in zip(mass, up, strict=True)]
+    ends = 1 - mp.fsum(mass), 1 - mp.fsum(p * mp.exp(x) for x, p in zip(loss, mass, strict=True))
+    mass_at_minus_infinity, mass_at_plus_infinity = (float(end) if end > 1e-30 else 0.0 for end in ends)
+    order = np.argsort(given)
+    law = AtomicLaw(
+        given[order],
+        np.array(log_p)[order],
+        mass_at_minus_infinity,
+        mass_at_plus_infinity,
+        np.full(k, slack),
+        position=float(position),
+    )
+    return loss, mass, law
+
+
+def power(loss: Sequence[mp.mpf], mass: Sequence[mp.mpf], n: int) -> list[tuple[mp.mpf, mp.mpf]]:
+    """Return sums of losses with their P-masses."""
+    sums = {mp.mpf(0): mp.mpf(1)}
+    for _ in range(n):
+        further: dict[mp.mpf, mp.mpf] = {}
+        for x, p in sums.items():
+            for y, q in zip(loss, mass, strict=True):
+                further[x + y] = further.get(x + y, 0) + p * q
+        sums = further
+    return sorted(sums.items())
+
+
+def delta(sums: Sequence[tuple[mp.mpf, mp.mpf]], epsilon: float) -> mp.mpf:
+    kept = mp.fsum(p * mp.exp(x) for x, p in sums)
+    return 1 - kept + mp.fsum(max(mp.exp(x) - mp.exp(epsilon), 0) * p for x, p in sums)
+
+
+def beta(sums: Sequence[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:
+    """Reject the largest losses up to size alpha (Neyman and Pearson); what is at -infinity comes last."""
+    left, missed = mp.mpf(alpha), mp.fsum(p * mp.exp(x) for x, p in sums)
+    for x, p in reversed(sums):
+        taken = min(left, p)
+        left, missed = left - taken, missed - taken * mp.exp(x)
+    return missed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_what_a_law_declares_is_charged_by_every_engine(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    with mp.workdps(50):
+        loss, mass, law = drawn(rng)
+        n = int(rng.integers(1, 5))
+        product = Composition([law], [n])
+        spread = np.sqrt(n) * float(max(map(abs, loss)))
+        ends = n * float(min(loss)), n * float(max(loss))
+        x = np.concatenate([rng.normal(0, 1, 3) * spread, [0.9 * ends[1], 1.2 * ends[1], 1.2 * ends[0]]])
+        sums = power(loss, mass, n)
+        truth = [delta(sums, epsilon) for epsilon in x.tolist()]
+        alpha = rng.uniform(0, 1, 3)
+        missed = [beta(sums, each) for each in alpha.tolist()]
+        levels = np.array([float(d) for d in truth[:4]])
+        levels = levels[(levels > law.mass_at_plus_infinity * n * (1 + 1e-9)) & (levels < 1)]
+        assert product.sums is not None
+        for engine in (product, product.sums, product.tables, product.contour):
+            for question, at, right in (("delta", x, truth), ("beta", alpha, missed)):
+                low, high = engine.answer(question, at, None)
+                for least, true, most in zip(low.tolist(), right, high.tolist(), strict=True):
+                    assert least <= true + NOTHING
+                    assert true <= most + NOTHING
+            low, high = engine.answer("epsilon", levels, None)
+            for least, level, most in zip(low.tolist(), levels.tolist(), high.tolist(), strict=True):
+                assert most == np.inf or delta(sums, most) <= level + NOTHING
+                assert least == -np.inf or delta(sums, least) >= level - NOTHING

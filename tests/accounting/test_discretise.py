@@ -1,0 +1,279 @@
+"""One law on a lattice: ``over`` above the true hockey-stick and ``under`` below it, in both orders."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.accounting.laws import (
+    DIGITS,
+    Truth,
+    atomic,
+    gaussian,
+    laplace,
+    pairs,
+    telling,
+    thinned,
+    wrongly_told,
+)
+from tests.strategies import log_uniform
+from tradeoff.accounting.lattice.discretise import _draw_from_below, discretise
+from tradeoff.accounting.lattice.engine import LatticeEngine
+from tradeoff.accounting.lattice.tangents import Run, _Polygon
+from tradeoff.intervals.rounding import UNIT
+from tradeoff.pld.discrete import AtomicLaw, binomial_law
+from tradeoff.pld.law import Cells, PrivacyLossDistribution
+
+
+@st.composite
+def any_grid(draw: st.DrawFn) -> np.ndarray:
+    """Uniform, graded or random nodes around the origin; sometimes far too short or to one side."""
+    kind = draw(st.sampled_from(["uniform", "uniform", "graded", "random"]))
+    count = draw(st.integers(2, 60))
+    h = draw(log_uniform(1e-5, 1.0))
+    start = draw(st.floats(-1.2, 0.2)) * count
+    if kind == "uniform":
+        return (start + np.arange(count)) * h
+    if kind == "graded":
+        steps = 2 ** np.abs(np.arange(count) - count // 2 + draw(st.integers(-5, 5))).clip(0, 8)
+        return h * (np.cumsum(steps) - steps[: count // 2].sum() + draw(st.floats(-1, 1)))
+    steps = np.array(draw(st.lists(log_uniform(1e-3, 1.0), min_size=count, max_size=count)))
+    return h * (np.cumsum(steps) + start / 4)
+
+
+grids = any_grid().filter(lambda nodes: float(np.max(np.abs(nodes))) < 300)
+
+
+class Measure:
+    """P-masses on nodes, and its hockey-stick in 60 digits."""
+
+    def __init__(self, nodes: np.ndarray, mass: np.ndarray, *, turned: bool = False) -> None:
+        ratios = [mp.exp(mp.mpf(x)) for x in nodes]
+        p = [mp.mpf(m) for m in mass]
+        q = [m * r for m, r in zip(p, ratios, strict=True)]
+        self.at = [mp.mpf(x) for x in nodes]
+        if turned:  # T(Q, P): the loss changes sign, P and Q change places
+            self.at, p, q = [-x for x in self.at[::-1]], q[::-1], p[::-1]
+        self.p_above = [*np.cumsum(p[::-1])[::-1], mp.mpf(0)]
+        self.q_above = [*np.cumsum(q[::-1])[::-1], mp.mpf(0)]
+
+    def delta(self, epsilon: mp.mpf) -> mp.mpf:
+        k = bisect_right(self.at, epsilon)
+        return self.q_above[k] - mp.exp(epsilon) * self.p_above[k]
+
+
+def check(law: PrivacyLossDistribution, true: Truth, nodes: np.ndarray) -> None:
+    """Rounding may have moved losses by ``shift``.
+
+    Profiles are compared at ratios that far apart, scaled by e^shift.
+    """
+    result = discretise(law, nodes)
+    for part in (result.over, result.under, result.under_reversed):
+        assert np.all(np.isfinite(part))
+        assert np.all(part >= 0)
+    with mp.workdps(DIGITS):
+        over, under = Measure(nodes, result.over), Measure(nodes, result.under)
+        over_back, under_back = (
+            Measure(nodes, result.over, turned=True),
+            Measure(nodes, result.under_reversed, turned=True),
+        )
+        between = np.concatenate([nodes[:-1] + share * np.diff(nodes) for share in (0.25, 0.5, 0.75)])
+        step = nodes[1] - nodes[0]
+        ratios = [
+            *nodes[:: max(1, len(nodes) // 20)],
+            *between[:: max(1, len(between) // 20)],
+            nodes[0] - step,
+            nodes[-1] + step,
+            *map(float, true.atoms),
+        ]
+        shift, tiny = mp.mpf(result.shift), mp.mpf("1e-120")
+        for e in map(mp.mpf, ratios):
+            grow = mp.exp(shift)
+            assert (over.delta(e) + result.over_top) * grow + tiny >= true.delta(e + shift), ("over", e)
+            assert (
+                under.delta(e) + law.mass_at_plus_infinity * (1 - 16 * UNIT)
+                <= true.delta(e - shift) * grow + tiny
+            ), (
+                "under",
+                e,
+            )
+            assert (over_back.delta(-e) + result.over_bottom) * grow + tiny >= true.delta_reversed(
+                -e + shift
+            ), ("over reversed", -e)
+            assert (
+                under_back.delta(-e) + law.mass_at_minus_infinity * (1 - 16 * UNIT)
+                <= true.delta_reversed(-e - shift) * grow + tiny
+            ), ("under reversed", -e)
+
+
+@pytest.mark.slow
+@given(pairs, grids)
+def test_both_sides_hold(pair: tuple[PrivacyLossDistribution, Truth], nodes: np.ndarray) -> None:
+    check(*pair, nodes)
+
+
+@pytest.mark.slow
+@given(wrongly_told, grids)
+def test_both_sides_hold_where_a_law_errs_as_it_says(
+    pair: tuple[PrivacyLossDistribution, Truth], nodes: np.ndarray
+) -> None:
+    check(*pair, nodes)
+
+
+@pytest.mark.parametrize(("sign", "turns"), [(1, 1), (-1, 1), (1, -1), (-1, -1)])
+def test_what_is_far_beyond_all_nodes_errs_as_it_says(sign: int, turns: int) -> None:
+    """There nothing is counted twice, so that an error not charged is seen."""
+    far = float(np.expm1(0.1) / (np.exp(8.1) - 1))  # next to nothing is left for +infinity
+    for losses, weights in (([-0.1, 8.0], [1 - far, far]), ([-8.0, -0.01], [0.2, 1.0])):
+        for slack, position in ((1e-6, 1e-2), (1e-2, 1e-6)):
+            pair = telling(atomic(losses, weights, 0.0), slack, position, sign, turns)
+            check(*pair, np.linspace(-1.0, 1.0, 9))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.45])
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0])
+def test_neighbours_draw_what_is_left_of_each_other(share: float, ratio: float) -> None:
+    """Every atom draws from the one below, which gives no more than it keeps of itself."""
+    h, n = 0.25, 6
+    for side in (share, 1 - share):
+        losses = h * (np.arange(n) + side) - 2.0
+        check(*atomic(losses.tolist(), (ratio ** np.arange(n)).tolist(), 0.1), h * np.arange(-12, 4))
+
+
+@pytest.mark.parametrize("rate", [1e-8, 1e-4, 0.01, 0.5])
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 100.0])
+@pytest.mark.parametrize("h", [1e-6, 1e-3, 0.3])
+def test_the_sliver_of_a_subsampled_gaussian(rate: float, sigma: float, h: float) -> None:
+    pair = thinned(gaussian(1 / sigma), rate)
+    for offset in (0.0, 0.3, float(np.log1p(-rate)) / h):
+        check(*pair, h * (np.arange(-20, 60) + offset))
+
+
+@pytest.mark.parametrize("mu", [8.0, 10.0, 14.0])
+@pytest.mark.parametrize("h", [1e-3, 0.02, 0.3])
+def test_a_crowd_is_cut_out_and_its_tail_kept(mu: float, h: float) -> None:
+    """Nearly all of P lies in one cell where no tangents meet, above a node; a hundredth of Q far off."""
+    law, true = thinned(gaussian(mu), 0.01)
+    nodes = float(np.log(0.99)) - 1e-9 + h * np.concatenate([np.arange(-5, 40), 40 * 1.02 ** np.arange(460)])
+    nodes = nodes[nodes < 300]
+    check(law, true, nodes)
+    result = discretise(law, nodes)
+    with mp.workdps(DIGITS):
+        lacking = true.delta(mp.mpf(1)) - Measure(nodes, result.under).delta(mp.mpf(1))
+    assert lacking < 1e-4
+
+
+def test_what_lies_beyond_all_nodes_is_kept_at_the_last() -> None:
+    """Losses of 70 nats and more have the excess of one at 1/2: 1 - 1/e of it half a nat to the left of 0."""
+    law, true = gaussian(14.0)
+    nodes = np.linspace(-0.5, 0.5, 11)
+    check(law, true, nodes)
+    result, far = discretise(law, nodes), mp.mpf(-0.5)
+    for mass, turned in ((result.under, False), (result.under_reversed, True)):
+        assert Measure(nodes, mass, turned=turned).delta(far) > 0.999 * (1 - mp.exp(-1)) * true.delta(far)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mu", "nodes"),
+    [
+        (3.036569912413689, np.linspace(-123.03660500062058, -116.50006272443602, 3)),
+        (3.1129969243726947, np.linspace(-117.4057634877654, -114.805335984158, 12)),
+        (23.727, np.linspace(-657.1153616387934, -624.7775033724374, 13)),
+        (24.0, -650 + 2.0 * np.arange(13)),
+        (38.0, -900 + 16.0 * np.arange(13)),
+        (33.787924596102705, np.array([545.0, 595.0, 843.0])),
+    ],
+)
+def test_cells_of_which_floats_hold_no_mass_claim_none(mu: float, nodes: np.ndarray) -> None:
+    """There is a float of P, and of Q none or a subnormal one: in both orders, and of the mirrored nodes."""
+    with mp.workdps(500):
+        for ends in (nodes, -nodes[::-1]):
+            result = discretise(gaussian(mu)[0], ends)
+            for mass, turned in ((result.under, False), (result.under_reversed, True)):
+                measure = Measure(ends, mass, turned=turned)
+                for x in (at - 1 for at in measure.at):
+                    a, b = mp.mpf(mu) / 2 - x / mu, -mp.mpf(mu) / 2 - x / mu
+                    truth = (mp.erfc(-a / mp.sqrt(2)) - mp.exp(x) * mp.erfc(-b / mp.sqrt(2))) / 2
+                    assert measure.delta(x) <= truth * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mu", [36.0, 40.0, 100.0])
+def test_losses_of_which_floats_hold_no_mass_under_p_count(mu: float) -> None:
+    """A step in a hundred gives all away: delta(1) is that, and of a hundred steps that any did."""
+    f = to.subsample(to.Gaussian(mu), 0.01)
+    for result, truth in (
+        ((f @ to.Laplace(0.5)).bounds.delta(1.0), 0.01),
+        ((f**100).bounds.delta(1.0), 1 - 0.99**100),
+    ):
+        assert result.lower <= truth <= result.upper
+        assert result.lower > 0.95 * truth
+
+
+@pytest.mark.parametrize(
+    ("pair", "reach"), [(gaussian(1.0), 8.0), (laplace(0.7), 0.7)], ids=["gaussian", "laplace"]
+)
+def test_the_loss_is_second_order(pair: tuple[PrivacyLossDistribution, Truth], reach: float) -> None:
+    """Four times finer nodes make the gap of a law without stray atoms about sixteen times smaller."""
+    gaps = []
+    for cells in (128, 512):
+        nodes = np.linspace(-reach, reach, cells + 1)
+        result = discretise(pair[0], nodes)
+        with mp.workdps(30):
+            gaps.append(
+                float(
+                    Measure(nodes, result.over).delta(mp.mpf(0))
+                    + result.over_top
+                    - Measure(nodes, result.under).delta(mp.mpf(0))
+                )
+            )
+    assert 0 < gaps[1] < gaps[0] / 10
+
+
+def test_moves_beyond_what_floats_exponentiate_draw_what_they_may() -> None:
+    """The middle atom may draw all from below; the top one e^-2200 of the middle, which is nothing."""
+    loss, log_p, goal = np.array([[-3000.0, 0.0, 3000.0], [-1.0, -1.0, -3001.0], [-3000.0, -800.0, 2200.0]])
+    moved = _draw_from_below(loss, log_p, goal, np.zeros(3))
+    assert moved == pytest.approx([-np.inf, -1 + np.log(2), -3001.0])
+
+
+def test_shares_beyond_floats_meet_weights_beyond_floats() -> None:
+    """Of an atom 900 nats below a node e^-900 of P goes there, which is all of Q.
+
+    Tilted it weighs what the atom does.
+    """
+    law = AtomicLaw(np.zeros(1), np.zeros(1))
+    over = discretise(law, np.array([-600.0, 900.0]), slope=1.0).over
+    assert over[0] == pytest.approx(np.exp(-600.0), rel=1e-10)
+    assert over[1] == pytest.approx(1.0, rel=1e-10)
+    assert over[1] >= 1
+
+
+def test_a_huge_loss_between_coarse_nodes_is_not_lost() -> None:
+    """delta(1e8) is 1 to all digits: the one loss of 2e8 has all of Q, and lies far from any node."""
+    laws = [binomial_law(1e8, 2), AtomicLaw(np.array([-0.46, 0.27]), np.log([5 / 11, 6 / 11]))]
+    engine = LatticeEngine(laws, [1, 4])
+    assert np.all(engine.answer("delta", np.array([-1e7, 1e8, 1.9999e8]), None)[1] == 1)
+    low, high = engine.answer("epsilon", np.array([0.12]), None)
+    assert low[0] <= high[0] <= 2.0001e8
+    assert high[0] >= 1.9999e8
+
+
+def test_what_is_cut_out_of_a_polygon_is_not_measured_again() -> None:
+    law, nodes = gaussian(1.0)[0], np.linspace(-3.0, 3.0, 121)
+    inner = law.cells(nodes)
+    whole, run = _Polygon.measured(law, inner, nodes), Run(20, 70)
+    whole.bend(np.array([30, 31]), np.array([1e-6, 1e-7]))  # moves cuts, which a part has where they were
+    again = whole.part(run, 0).part(Run(25, 60), run.first)
+    alone = _Polygon.measured(law, Cells(*(part[25:60] for part in inner)), nodes[25:61])
+    assert np.array_equal(again.cuts, alone.cuts)
+    assert not np.array_equal(whole.cuts[25:60], alone.cuts)
+    for result, known in zip(again.masses(), alone.masses(), strict=True):
+        assert result == pytest.approx(known, rel=1e-12, abs=1e-18)

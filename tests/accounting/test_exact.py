@@ -1,0 +1,219 @@
+"""Exact sums of atoms: every mass and every answer against the same sums in 90 digits."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.golden import oracle
+from tests.strategies import log_uniform
+from tests.truth.atoms import PureDP
+from tests.truth.built import built
+from tests.truth.claims import check
+from tests.truth.operators import Mixture, ReversedPLD, Subsampled
+from tests.truth.operators import Product as Of
+from tests.truth.polygons import Polygon
+from tests.truth.spec import Spec
+from tradeoff import Bounds
+from tradeoff.accounting.exact import ExactEngine, _shares, product
+from tradeoff.accounting.planner import Composition
+from tradeoff.pld.discrete import AtomicLaw, binomial_law
+from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
+
+PAIR = Polygon((F(0), F(3, 4), F(1)), (F(3, 5), F(1, 10), F(0)))  # both losses negative, and Q(L = inf) > 0
+bases = st.one_of(
+    st.builds(lambda e, n: Of(((PureDP(e), n),)), log_uniform(1e-3, 20.0), st.integers(1, 3)), st.just(PAIR)
+)
+rates = st.one_of(log_uniform(1e-8, 0.5), log_uniform(1e-9, 0.5).map(lambda p: 1 - p))
+specs = st.one_of(
+    bases,
+    st.builds(Subsampled, bases, rates),
+    st.builds(Subsampled, bases, rates).map(ReversedPLD),
+    st.tuples(bases, bases)
+    .filter(lambda ab: ab[0] != ab[1])
+    .map(lambda ab: Mixture(((0.25, ab[0]), (0.75, ab[1])))),
+)
+
+
+@given(
+    st.lists(st.tuples(specs, st.integers(1, 3)), min_size=1, max_size=2),
+    st.floats(-3, 30),
+    log_uniform(1e-12, 0.999),
+)
+@example([(ReversedPLD(Subsampled(PureDP(20.0), 1 - 1e-9)), 1)], 19.6, 0.1)
+def test_delta_and_beta(factors: list[tuple[Spec, int]], epsilon: float, alpha: float) -> None:
+    spec = Of(tuple(factors))
+    result = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).sums
+    if result is None:
+        return
+    (low,), (high,) = result.answer("delta", np.array([epsilon]), None)
+    check(Bounds(low, high), spec.delta(epsilon))
+    (low,), (high,) = result.answer("beta", np.array([alpha]), None)
+    check(Bounds(low, high), spec.beta(alpha))
+
+
+@given(log_uniform(0.01, 5.0), st.integers(1, 40), log_uniform(1e-30, 0.5))
+def test_epsilon_of_randomised_response(e0: float, n: int, level: float) -> None:
+    atoms, result = oracle.pure_dp_power(e0, n), Composition([binomial_law(e0, 1)], [n]).sums
+    assert result is not None
+    low, high = result.answer("epsilon", np.array([level]), None)
+    assert not np.isfinite(low[0]) or oracle.delta_of_atoms(atoms, float(low[0])) >= level
+    assert not np.isfinite(high[0]) or oracle.delta_of_atoms(atoms, float(high[0])) <= level
+
+
+@pytest.mark.parametrize(("log_mass", "size"), [(-40.0, 200), (-40.0, 2000), (-300.0, 200), (-690.0, 2000)])
+def test_atoms_below_half_a_unit_of_the_tail_are_not_lost(log_mass: float, size: int) -> None:
+    """Each of many atoms adds less than the logarithm of the tail can show.
+
+    Together they add 1e-12 to 1e-10 of it.
+    """
+    share = 0.49 * float(np.spacing(-log_mass))
+    log_p = np.append(np.full(size, log_mass + math.log(share)), log_mass)
+    loss = 5 + 1e-3 / size * np.arange(size + 1)
+    with mp.workdps(60):
+        pairs = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(loss, log_p, strict=True)]
+        rest = float(mp.log(1 - mp.fsum(p for _, p in pairs)))
+        law = AtomicLaw(np.append(-1e-3, loss), np.append(rest, log_p))
+        truth = oracle.delta_of_atoms(pairs, 4.9)
+    low, high = ExactEngine(law, 0.0).answer("delta", np.array([4.9]), None)
+    assert low[0] <= truth <= high[0]
+
+
+@given(st.integers(0, 9), st.integers(1, 5))
+def test_shares_are_all_compositions(n: int, k: int) -> None:
+    rows = _shares(n, k)
+    assert rows.shape == (math.comb(n + k - 1, k - 1), k)
+    assert np.all(rows >= 0)
+    assert np.all(rows.sum(axis=1) == n)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+@given(st.integers(1, 4), log_uniform(0.3, 1.0))
+def test_masses_add_up(n: int, sigma: float) -> None:
+    result = product([discrete_gaussian_law(sigma, 1), binomial_law(0.3, 5)], [1, n])
+    assert result is not None
+    slack = float(np.max(result.atoms.slack)) + 2e-15 * len(result.loss)
+    assert abs(float(np.sum(np.exp(result.log_p))) - 1) <= slack
+    assert abs(float(np.sum(np.exp(result.log_p + result.loss))) - 1) <= slack + 1e-13 * float(
+        np.max(np.abs(result.loss))
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(0.1, 10**6), (1.0, 50_000)])
+def test_outcomes_of_many_rounds_that_are_left_out_are_nothing(epsilon: float, n: int) -> None:
+    """Between those likely under P and those likely under Q all stay."""
+    law = binomial_law(epsilon, n)
+    assert len(law.loss) <= n
+    for tilt in (0, 1):
+        assert abs(np.sum(np.exp(law.log_p + tilt * law.loss)) - 1) <= np.max(law.atoms.slack)
+
+
+@given(log_uniform(0.05, 20.0), st.integers(1, 12), st.integers(0, 12), st.integers(-3, 3))
+def test_beta_beside_a_vertex(epsilon: float, n: int, vertex: int, steps: int) -> None:
+    """A few floats from P(L > l_k), where f turns by whole factors of e^epsilon."""
+    atoms = oracle.pure_dp_power(epsilon, n)
+    corner = float(mp.fsum(p for _, p in sorted(atoms)[n + 1 - min(vertex, n) :]))
+    alpha = corner + steps * float(np.spacing(corner))
+    if not 0 < alpha < 1:
+        return
+    sums = Composition([binomial_law(epsilon, n)], [1]).sums
+    assert sums is not None
+    (low,), (high,) = sums.answer("beta", np.array([alpha]), None)
+    assert low <= oracle.beta_of_atoms(atoms, alpha) <= high
+
+
+@given(
+    st.integers(2, 40),
+    log_uniform(1e-16, 0.5),
+    st.booleans(),
+    log_uniform(1e-17, 1e-3),
+    st.floats(-200, -1),
+    st.floats(0.01, 1),
+    st.floats(-1, 1),
+    st.floats(-1, 1),
+)
+@example(5, 0.011, False, 1e-17, -150.0, 0.2, 1.0, 0.5)
+@example(5, 0.011, True, 1e-17, -150.0, 0.2, -1.0, -0.5)
+def test_beta_beside_a_vertex_between_atoms_of_about_the_same_loss(
+    many: int, beyond: float, near_one: bool, faint: float, loss: float, share: float, off: float, at: float
+) -> None:
+    """Sums of equal losses differ by a unit; a steeper atom lies just behind some that are faint.
+
+    Masses are known to 1e-13 of themselves: the truth has ``off`` of that more in the steepest.
+    """
+    slack, some = 1e-13, beyond / 2
+    first, last = (some, 1 - 2 * beyond) if near_one else (0.9 - beyond, beyond)
+    masses = [first, *[min(faint, 0.01 / many)] * many, last]
+    losses = [loss - 1, *(loss + 64 * np.spacing(loss) * np.arange(-many, 0)), loss - share * loss]
+    with mp.workdps(60):
+        log_p = [float(mp.log(mass)) for mass in masses]
+        p = [mp.exp(mp.mpf(v)) for v in log_p]
+        infinite = [1 - mp.fsum(p), 1 - mp.fsum(mp.exp(x) * v for x, v in zip(losses, p, strict=True))]
+        moved = off * slack * min(first, last)
+        p[0], p[-1] = p[0] - moved, p[-1] + moved
+        truth = list(zip(map(mp.mpf, losses), p, strict=True))
+    alpha = last * (1 + at * slack)
+    if min(infinite) < 1e-3 or not 0 < alpha < 1:
+        return
+    # The rest of both is at infinite losses, which leaves beta to the atoms alone.
+    mass_at_minus_infinity, mass_at_plus_infinity = map(float, infinite)
+    law = AtomicLaw(
+        np.array(losses),
+        np.array(log_p),
+        mass_at_minus_infinity,
+        mass_at_plus_infinity,
+        np.full(len(losses), slack),
+    )
+    (low,), (high,) = ExactEngine(law, mass_at_plus_infinity).answer("beta", np.array([alpha]), None)
+    assert low <= oracle.beta_of_atoms(truth, alpha) <= high
+
+
+@pytest.mark.parametrize(
+    ("law", "mass_at_plus_infinity", "alpha", "truth"),
+    [
+        pytest.param(
+            AtomicLaw(
+                np.array([-20.0, 0.0]),
+                np.log([3e-17, 0.75]),
+                0.25,
+                0.25,
+                np.array([1e-16, 5.3e-16]),
+            ),
+            0.25,
+            0.7499999999999999,
+            5.223e-16,
+            id="mass at -inf known to 16 units",
+        ),
+        pytest.param(
+            AtomicLaw(
+                np.array([-1.0]), np.log([2 / 3]), 1 / 3, 0.6321205588281902, np.array([0.5]), position=1e-12
+            ),
+            0.6321205588281902,
+            1e-20,
+            0.36787944117180985,
+            id="errors of mass and loss multiply",
+        ),
+    ],
+)
+def test_errors_that_a_law_states_are_charged_whole(
+    law: AtomicLaw, mass_at_plus_infinity: float, alpha: float, truth: float
+) -> None:
+    (low,), (high,) = ExactEngine(law, mass_at_plus_infinity).answer("beta", np.array([alpha]), None)
+    assert low <= truth <= high
+
+
+def test_masses_known_to_no_more_than_themselves() -> None:
+    laws = [
+        AtomicLaw(np.array([loss, 0.0]), np.log([1.0, 1e-16]), slack=np.array([1e-15, 1.0]))
+        for loss in (-1e-3, -1.3e-3)
+    ]
+    sums = Composition(laws, [800, 800]).sums
+    assert sums is not None
+    (low,), (high,) = sums.answer("beta", np.array([0.5]), None)
+    assert 0 <= low <= high <= np.inf

@@ -1,0 +1,408 @@
+"""The composed profile against closed forms at every node, and questions at the extremes."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F  # noqa: N817 - masses are read more easily
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.golden import oracle
+from tests.strategies import log_uniform
+from tradeoff.accounting.engine import _Answers
+from tradeoff.accounting.lattice.convolve import TiltedFactor, Window, _log_sum, compose
+from tradeoff.accounting.lattice.engine import LatticeEngine
+from tradeoff.accounting.lattice.place import Effort, _reach
+from tradeoff.accounting.lattice.table import ProfileTable
+from tradeoff.accounting.planner import Composition
+from tradeoff.pld.discrete import AtomicLaw, binomial_law
+from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.laplace import LaplaceLaw
+from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
+from tradeoff.pld.transformed import SubsampledPLD
+
+NEGLIGIBLE = mp.mpf("1e-305")
+
+
+def total(mu: float, n: int) -> mp.mpf:
+    with mp.workdps(60):
+        return mp.mpf(mu) * mp.sqrt(n)
+
+
+@pytest.mark.slow
+@given(
+    log_uniform(0.01, 12.0),
+    st.integers(1, 10**6),
+    st.floats(0, 30),
+    log_uniform(1e-6, 0.1),
+    st.sampled_from([2**12, 2**16, 2**20, 2**22]),
+)
+def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: float, most: int) -> None:
+    """``whole`` = mu sqrt(n); z standard deviations into the tail.
+
+    Lattice width a share of the standard deviation, as far as ``most`` points go.
+    """
+    mu = float(whole / np.sqrt(n))
+    truth_mu = total(mu, n)
+    order, loss = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward, whole * z - whole**2 / 2
+    table = order.at(float(order.anchors(np.array([max(0.0, loss)]))[0]), Effort(share * whole, most))
+    assert table is not None
+    size = len(table.above)
+    some = np.unique(
+        np.concatenate([np.arange(0, size, max(1, size // 40)), [0, 1, 2, size - 3, size - 2, size - 1]])
+    )
+    for k in some:
+        assert table.upper[k] + NEGLIGIBLE >= oracle.gaussian_delta(float(table.above[k]), truth_mu)
+        assert max(table.lower[k], table.leak) - NEGLIGIBLE <= oracle.gaussian_delta(
+            float(table.below[k]), truth_mu
+        )
+    between = (table.above[some[:-1]] + table.above[some[1:]]) / 2
+    lower, upper = table.delta(between)
+    for epsilon, low, high in zip(between, lower, upper, strict=True):
+        assert low - NEGLIGIBLE <= oracle.gaussian_delta(float(epsilon), truth_mu) <= high + NEGLIGIBLE
+
+
+@given(log_uniform(0.01, 12.0), st.integers(2, 50), st.floats(-4, 30), st.floats(-6, 30))
+def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float) -> None:
+    mu = float(whole / np.sqrt(n))
+    truth_mu, curve = total(mu, n), Composition([GaussianLaw(mu)], [n], symmetric=True)
+    epsilon = float(whole * z + whole**2 / 2)
+    lower, upper = curve.answer("delta", np.array([epsilon]), None)
+    truth = oracle.gaussian_delta(epsilon, truth_mu)
+    assert lower[0] <= truth <= upper[0] + NEGLIGIBLE
+    alpha = float(oracle.normal_cdf(-mp.mpf(w)))
+    if 0 < alpha < 1:
+        lower, upper = curve.answer("beta", np.array([alpha]), None)
+        assert lower[0] <= oracle.gaussian_beta(alpha, truth_mu) <= upper[0]
+    delta = float(truth)
+    if 1e-300 < delta < 1:
+        lower, upper = curve.answer("epsilon", np.array([delta]), None)
+        assert lower[0] <= epsilon + 1e-9 * (1 + abs(epsilon))
+        assert upper[0] >= epsilon - 1e-9 * (1 + abs(epsilon))
+
+
+@given(log_uniform(0.01, 3.0), st.integers(2, 60), st.floats(-0.99, 0.999), log_uniform(1e-9, 0.99))
+def test_randomised_response_through_the_engine(e0: float, n: int, share: float, alpha: float) -> None:
+    atoms = oracle.pure_dp_power(e0, n)
+    curve = Composition([binomial_law(e0, 1)], [n], symmetric=True)
+    lower, upper = curve.answer("delta", np.array([share * e0 * n]), None)
+    assert lower[0] <= oracle.delta_of_atoms(atoms, share * e0 * n) <= upper[0]
+    lower, upper = curve.answer("beta", np.array([alpha]), None)
+    assert lower[0] <= oracle.beta_of_atoms(atoms, alpha) <= upper[0]
+
+
+@pytest.mark.slow
+@given(log_uniform(0.01, 3.0), st.integers(2, 8), st.floats(0, 0.999))
+def test_laplace_powers(e0: float, n: int, share: float) -> None:
+    epsilon = share * e0 * n
+    lower, upper = Composition([LaplaceLaw(e0)], [n], symmetric=True).answer(
+        "delta", np.array([epsilon]), None
+    )
+    assert lower[0] <= oracle.laplace_power_delta(epsilon, e0, n) <= upper[0]
+
+
+@given(
+    log_uniform(0.05, 2.0), log_uniform(0.05, 2.0), st.integers(1, 6), st.integers(1, 6), st.floats(0, 0.99)
+)
+def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: int, share: float) -> None:
+    atoms = oracle.product_of_atoms([oracle.pure_dp_power(e0, n), oracle.pure_dp_power(e1, m)])
+    epsilon = share * (n * e0 + m * e1)
+    lower, upper = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).answer(
+        "delta", np.array([epsilon]), None
+    )
+    assert lower[0] <= oracle.delta_of_atoms(atoms, epsilon) <= upper[0]
+
+
+@given(st.floats(0.01, 0.3), st.integers(1, 4), st.floats(-3, 3), st.floats(0.01, 0.99))
+def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: float) -> None:
+    """f_{0,lost} beside a Gaussian.
+
+    delta = L + (1 - L) delta_G, beta = (1 - L) G(alpha/(1 - L)), L = 1 - (1 - lost)^n.
+    """
+    leak = AtomicLaw(np.zeros(1), np.log1p(-np.array([lost])), lost, lost)
+    curve = Composition([GaussianLaw(0.7), leak], [2, n], symmetric=True)
+    with mp.workdps(50):
+        kept = (1 - mp.mpf(lost)) ** n
+        mu = total(0.7, 2)
+        lower, upper = curve.answer("delta", np.array([epsilon]), None)
+        assert lower[0] <= 1 - kept + kept * oracle.gaussian_delta(epsilon, mu) <= upper[0]
+        lower, upper = curve.answer("beta", np.array([alpha]), None)
+        inner = mp.mpf(alpha) / kept
+        assert (
+            lower[0]
+            <= (kept * oracle.normal_cdf(oracle.normal_tail_quantile(inner) - mu) if inner < 1 else 0)
+            <= upper[0]
+        )
+
+
+@pytest.mark.parametrize(
+    ("mu", "n", "alpha"),
+    [(1.609537870901828, 1389, 1.1169865030802019e-184), (2.5978312454094743, 533, 9.1e-244)],
+)
+def test_losses_beyond_the_range_of_exp(mu: float, n: int, alpha: float) -> None:
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
+    assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.03, 8.0, 54.66])
+@pytest.mark.parametrize("n", [1, 20, 10**6])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 0.5, 0.9999])
+def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> None:
+    if mu * np.sqrt(n) > 200:
+        pytest.skip("delta = 1 to all digits")
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer(
+        "epsilon", np.array([delta]), None
+    )
+    whole = total(mu, n)
+    assert lower[0] == -np.inf or oracle.gaussian_delta(float(lower[0]), whole) >= delta
+    assert upper[0] == np.inf or oracle.gaussian_delta(float(upper[0]), whole) <= delta
+
+
+@pytest.mark.parametrize(
+    ("mu", "n", "alpha"), [(24.407936743978752, 6, 0.003069656313828565), (10.025359722132826, 35, 1.27e-25)]
+)
+def test_beta_beyond_the_range_of_floats(mu: float, n: int, alpha: float) -> None:
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
+    assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
+
+
+@given(
+    log_uniform(0.01, 2.0),
+    st.integers(1, 3),
+    log_uniform(1e-7, 0.9),
+    st.integers(1, 2),
+    st.floats(0.01, 0.99),
+)
+def test_negative_epsilon_of_an_exact_table(
+    e0: float, n: int, rate: float, copies: int, delta: float
+) -> None:
+    """An upper bound on epsilon has at most that delta, to the last digits, also left of zero."""
+    with mp.workdps(60):
+        one = [(mp.log1p(mp.mpf(rate) * mp.expm1(loss)), p) for loss, p in oracle.pure_dp_power(e0, n)]
+        atoms = oracle.product_of_atoms([one] * copies)
+        lower, upper = Composition([SubsampledPLD(binomial_law(e0, n), rate)], [copies]).answer(
+            "epsilon", np.array([delta]), None
+        )
+        assert lower[0] <= upper[0]
+        assert oracle.delta_of_atoms(atoms, float(upper[0])) <= delta
+        assert oracle.delta_of_atoms(atoms, float(lower[0])) >= delta
+
+
+def test_no_peak_between_nodes_is_missed() -> None:
+    """beta near alpha = 1 of small losses on a coarse lattice: two lower bounds on delta cross between nodes.
+
+    The truth, 4.2343896847e-07, is from convolutions with the rare large losses cut off: grids 4e-9 and 2e-9
+    wide agree to 3e-11 of it.
+    """
+    laws: list[PrivacyLossDistribution] = [
+        SubsampledPLD(
+            SubsampledPLD(discrete_gaussian_law(0.3947480864262402, 3), 4.387209262897283e-06),
+            0.08361273688025798,
+        ),
+        SubsampledPLD(GaussianLaw(0.010091388494355247), 0.007962437874756017),
+        SubsampledPLD(discrete_gaussian_law(0.8566085491188444, 1), 8.336010604770457e-05),
+    ]
+    lower, upper = LatticeEngine(laws, [4, 1, 17]).answer("beta", np.array([0.9999995760033278]), None)
+    assert lower[0] <= 4.2343896847e-07 * (1 + 1e-9)
+    assert upper[0] >= 4.2343896847e-07 * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.99066361552831])
+@pytest.mark.parametrize("mu", [30.0, 35.5, 38.0])
+def test_betas_that_floats_hardly_hold(mu: float, alpha: float) -> None:
+    """The supremum of the other order lies beyond the losses whose exponential a float holds."""
+    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.answer("beta", np.array([alpha]), None)
+    assert low <= oracle.gaussian_beta(alpha, mu) <= high
+
+
+@pytest.mark.slow
+def test_nodes_closer_than_floats_are_told_in_silence() -> None:
+    law = SubsampledPLD(
+        SubsampledPLD(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05),
+        2.4273557475985516e-05,
+    )
+    low, high = Composition([law], [5]).tables.answer(
+        "epsilon", np.array([1.968124886138712e-83, 6.931080488779152e-4]), None
+    )
+    assert np.all(low <= high)
+    assert np.all(np.isfinite(high))
+
+
+@pytest.mark.slow
+def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
+    """Rounding shifts the two tables apart by more than a step.
+
+    Neighbours in number are not neighbours in place.
+    """
+    atoms = AtomicLaw(
+        np.array([-1.2329890666462617e-05, 0.6034522424922388]),
+        np.array([-1.3676305396892123e-05, -11.199852666839181]),
+        1.0000242503271633e-12,
+        9.999995001300537e-07,
+    )
+    product = Composition(
+        [SubsampledPLD(SubsampledPLD(atoms, 5.7383505275187654e-08), 1.133100903429555e-07)], [433]
+    )
+    alpha = np.array([0.007835340822706564, 0.9988176844514438])
+    (low, high), (below, above) = (
+        product.tables.answer("beta", alpha, None),
+        product.contour.answer("beta", alpha, None),
+    )
+    assert np.all(np.maximum(low, below) <= np.minimum(high, above))
+
+
+def test_a_law_that_has_next_to_no_finite_loss() -> None:
+    """The mass of its rounds is far from 1, however small their losses are."""
+    seen = to.from_masses([1 / 3, 0.0, 2 / 3], [F(0), F(1, 3), F(2, 3)])
+    f = seen**93 @ to.subsample(to.Laplace(2000.0), 1.1196403383307067e-06) ** 4
+    assert 1 - f.bounds.delta(2.4859).lower < 1e-14
+    assert f.bounds(2.44e-12).upper < 1e-14
+
+
+def test_nodes_end_where_floats_hold_tilted_masses():
+    """They ended at the first point of a sketch that is too steep: at 704 nats all upper bounds were 1."""
+    sketch = PlanningPoints(np.array([0.0, 0.1, 0.24, 0.25]), np.array([0.0, -20.0, -670.0, -690.0]))
+    low, high = _reach(sketch, 2816.0, 0.0, 2, -15.0, continuous=True)
+    assert low == 0.0
+    assert 0.24 < high <= 690 / 2816
+    assert _reach(sketch, 2816.0, 0.0, 2, -15.0, continuous=False) == (0.0, 0.25)  # masses are logarithms
+
+
+def test_nothing_finer_is_asked_where_that_is_wider(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, asked, widths = LatticeEngine([GaussianLaw(1.0)], [3]), [], [1e-3, 1e-4, 1e-2, 0.0]
+
+    def delta(x: np.ndarray, effort: Effort) -> _Answers:
+        half = np.full(len(x), widths[len(asked)] / 2)
+        asked.append(effort)
+        return _Answers(0.5 - half, 0.5 + half, np.full(len(x), np.inf))
+
+    monkeypatch.setattr(engine, "_delta", delta)
+    low, high = engine.answer("delta", np.array([1.0]), 1e-9)
+    assert len(asked) == 3
+    assert high - low == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize(("known", "asked"), [(1e-6, 1), (1e-4, 2), (None, 2)])
+def test_nothing_finer_is_asked_that_stays_wider_than_what_is_known(known: float | None, asked: int) -> None:
+    engine, efforts = LatticeEngine([GaussianLaw(1.0)], [3]), list[Effort]()
+
+    def delta(x: np.ndarray, effort: Effort) -> _Answers:
+        efforts.append(effort)
+        half, room = (5e-4, 100.0) if len(efforts) == 1 else (5e-6, 1.0)
+        return _Answers(*(np.full(len(x), each) for each in (0.5 - half, 0.5 + half, room)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_delta", delta)
+        engine.answer("delta", np.array([1.0]), 1e-9, None if known is None else np.array([known]))
+    assert len(efforts) == asked
+
+
+def test_the_finest_of_a_lattice_is_as_narrow_as_foretold() -> None:
+    order = LatticeEngine([GaussianLaw(0.5)], [20]).forward
+    coarse, fine = (order.at(3.0, Effort(width, 2**18)) for width in (1e-4, 1e-9))
+    assert coarse is not None
+    assert fine is not None
+    assert fine.room == 1
+    (low, high), (least, most) = (table.delta(np.array([3.0])) for table in (coarse, fine))
+    assert coarse.room > 1
+    assert (high - low) / (most - least) < 4 * coarse.room  # else it would be refused in vain
+
+
+@pytest.mark.parametrize("loss", [0.5, 1.0, 2.0, -4.0])
+def test_all_of_a_law_at_a_power_of_two_is_answered_in_silence(loss: float) -> None:
+    law = AtomicLaw(np.array([loss]), np.array([-6.0]), mass_at_minus_infinity=0.9, mass_at_plus_infinity=0.1)
+    low, high = LatticeEngine([law], [1]).answer("delta", np.array([0.1]), None)
+    truth = 0.1 + max(math.exp(loss - 6) - math.exp(0.1 - 6), 0.0)
+    assert low <= truth <= high
+
+
+@pytest.mark.parametrize("sigma", [1e-5, 1e-3])
+def test_left_of_its_window_a_table_bounds_by_convexity(sigma: float) -> None:
+    # All but nothing of the sum is at two atoms, and a window may hold no more than the right one.
+    law = AtomicLaw(np.array([-1.0, 1.0]), -np.logaddexp(0.0, np.array([-1.0, 1.0])))
+    table = LatticeEngine([law, GaussianLaw(sigma)], [1, 1]).forward.at(1.0, Effort(1e-4, 2**16))
+    assert table is not None
+    x = np.array([-3.0, -0.2, 0.0, 0.3, 0.9, float(table.above[0]) - 1e-9, 1.0])
+    low, high = table.delta(x)
+    with mp.workdps(40):
+        for at, below, above in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
+            truth = sum(q / (1 + mp.e) * gaussian(sigma, at - a) for a, q in ((1, mp.e), (-1, 1)))
+            assert below <= truth <= above
+            assert not 0 <= at <= 0.9 or below > truth * 0.95
+            assert at < -0.5 or above < 0.8
+
+
+def gaussian(mu: float, x: mp.mpf) -> mp.mpf:
+    """Return delta(x) of a Gaussian."""
+    return mp.ncdf(mu / 2 - x / mp.mpf(mu)) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mp.mpf(mu))
+
+
+@given(st.lists(st.tuples(st.integers(-5000, 5000), st.floats(-740, 0)), min_size=1), log_uniform(1e-3, 10.0))
+def test_sums_of_masses_that_no_float_holds(terms: list[tuple[int, float]], t: float) -> None:
+    index, log = map(np.array, zip(*terms, strict=True))
+    vector = np.exp(log)
+    result, size = _log_sum(vector, t * index)
+    with mp.workdps(40):
+        steps = (t * index).tolist()
+        truth = mp.log(mp.fsum(v * mp.exp(k) for v, k in zip(vector.tolist(), steps, strict=True)))
+        assert abs(result - truth) <= 20 * 2.0**-53 * size + 1e-12 or result > truth
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.12589254, 0.3, 0.49])
+def test_beta_beside_a_corner(alpha: float) -> None:
+    # A step of one in 7000 rounds a corner off: f - TV(g) <= f (x) g <= f.
+    rare = ~to.subsample(to.Gaussian(0.12589254117941673), 0.000142873)
+    low, high = (~to.PiecewiseLinear([F(0), F(4, 17), F(1)], [F(1), F(1, 2), F(0)]) @ ~rare).bounds(alpha)
+    f = 1 - alpha * 26 / 17
+    assert high - low < 1e-5
+    assert low <= f
+    assert high >= f - 7.3e-6
+
+
+def test_rounding_of_masses_whose_squares_are_no_floats() -> None:
+    """Of two steps and what is left of them; a tilt of 6000 keeps 1e-175 of the lower side's mass."""
+    loss = np.array([-1.8797485629924091, -0.9786709891622081, -0.8074754148555229, -0.0008063134183324628])
+    log_p = np.array([-3.1349536074550945, -0.6910713113147432, -0.7864491044185342, -31.567497484105882])
+    first = AtomicLaw(loss, log_p, 0.0, 0.6019379376122806)
+    loss, log_p = np.array([-0.022280208817595504, 0.01900844786650894]), np.array([-0.88862793, -40.204])
+    second = AtomicLaw(loss, log_p, 0.5887804121551932, 0.5978411579722686)
+    table = LatticeEngine([first, second], [3, 1]).forward.at(0.01625771745928132, Effort(2.5e-4, 2**9))
+    assert table is not None
+    x = np.array([-12.0, -8.5, -7.0])  # below all losses, so that delta = 1 - e^x P(L > -inf)
+    low, high = table.delta(x)
+    truth = 1 - np.exp(x) * (1 - second.mass_at_minus_infinity)
+    assert np.all((low <= truth + 1e-9) & (truth - 1e-9 <= high))
+
+
+@pytest.mark.parametrize(("mass", "n"), [(1e-170, 1), (1e-60, 3), (1e-250, 1), (1e-20, 20)])
+def test_rounding_is_a_share_of_the_mass(mass: float, n: int) -> None:
+    index, window = np.arange(8), Window(0, 64, (1.0, 1.0))
+    whole, faint = (
+        compose([TiltedFactor(index, 0.0, vector, vector, n, 0.0, 0.0, 0.0)], [vector], 1.0, window).error
+        for vector in (np.full(8, 1 / 8), np.full(8, mass / 8))
+    )
+    assert faint >= whole * mass**n / 2
+    assert mass**n > 1e-260 or faint == math.inf
+
+
+def test_nothing_is_known_of_a_table() -> None:
+    """Chords of its nodes, 1e-14 nats wide, are steeper than floats tell."""
+    at, none = np.linspace(-1.0, 1.0, 64), np.full(64, -1e300)
+    low, high = ProfileTable(at + 1e-14, np.ones(64), at - 1e-14, none).delta(np.array([-5.0, -1, 0, 3]))
+    assert low == pytest.approx([-math.expm1(-5), -math.expm1(-1), 0.0, 0.0])
+    assert np.all(high == 1)
+
+
+def test_a_factor_too_steep_for_any_tilt_has_nodes_all_the_same() -> None:
+    """Of two hundred rounds hardly any loss is tilted within floats: what is left says little, and holds."""
+    steep = to.PiecewiseLinear.hull([0.9333333333333333, 0.1], [0.013333333333333334, 0.81]) ** 118
+    flat = to.PiecewiseLinear.hull([F(3, 5), F(1, 5)], [0.8666666666666667, 0.0]) ** 4
+    other = ~(to.PiecewiseLinear.hull([F(1, 10)], [F(1, 2)]) ** 5)
+    low, high = (other**4 @ ((steep @ flat) ** 228) ** 2).bounds.epsilon(8e-9)
+    assert 0 < low < high

@@ -1,0 +1,164 @@
+"""Excess and deficit of cells against their integrals in 60 digits, within the slack each law claims."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.accounting.laws import Truth, bounded_range, gaussian, laplace, mixed, pairs, reverse, thinned
+from tests.strategies import log_uniform
+from tradeoff import PureDP
+from tradeoff.accounting.planner import Composition
+from tradeoff.pld.discrete import AtomicLaw
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.law import PrivacyLossDistribution, masses
+from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+
+
+def half_open(true: Truth, a: mp.mpf, b: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+    return true.p_above(a) - true.p_above(b), true.q_above(a) - true.q_above(b)
+
+
+def parts(true: Truth, low: mp.mpf, high: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+    p, q = half_open(true, low, max(low, high))
+    return q - mp.exp(low) * p, p - mp.exp(-high) * q
+
+
+def check_cells(law: PrivacyLossDistribution, true: Truth, edges: np.ndarray) -> None:
+    cells = law.cells(edges)
+    moved = mp.mpf(float(np.max(law.edge_error(edges))))
+    assert moved <= 1e-11 * (1 + np.max(np.abs(edges)))
+    assert all(np.all(np.isfinite(part)) and np.all(part >= 0) for part in cells)
+    atoms = law.atoms
+    with mp.workdps(420):  # masses down to 1e-300 as differences of half-lines near 1
+        for k, (a, b) in enumerate(pairwise(edges)):
+            low, high = mp.mpf(a), mp.mpf(b)
+            inside = [x for x in true.atoms if low < x <= high]
+            if inside or any(abs(float(x) - e) < 1e-9 for x in true.atoms for e in (a, b)):
+                continue  # cells speak of the part without atoms
+            least, most = (parts(true, low - m, high + m) for m in (-moved, moved))
+            slack = mp.mpf(float(cells.slack[k]))
+            for computed, lower, upper in zip((cells.excess[k], cells.deficit[k]), least, most, strict=True):
+                assert lower * (1 - slack) - 1e-305 <= computed <= upper * (1 + slack) + 1e-305, (a, b, slack)
+    assert len(atoms.loss) == len(atoms.log_p) == len(atoms.slack)
+
+
+@st.composite
+def edges_around(draw: st.DrawFn) -> np.ndarray:
+    width = draw(log_uniform(1e-7, 1.0))
+    centre = draw(st.floats(-3, 3)) * draw(st.sampled_from([1.0, 0.01]))
+    steps = draw(st.lists(log_uniform(0.01, 1.0), min_size=2, max_size=12))
+    return centre + width * np.cumsum(steps)
+
+
+@pytest.mark.slow
+@given(pairs, edges_around())
+def test_cells_are_within_their_slack(pair: tuple[PrivacyLossDistribution, Truth], edges: np.ndarray) -> None:
+    check_cells(*pair, edges)
+
+
+def test_mixtures_of_atoms_alone_have_empty_cells() -> None:
+    """Where no part is continuous no edge is unsure but those next to an end."""
+    atoms, edges = PureDP(1.0).loss_distribution(), np.array([0.25, 0.5, 2.0])
+    law = MixturePLD([(0.25, atoms), (0.75, MixturePLD([(1.0, atoms)]))])
+    assert law.edge_error(edges).tolist() == [0.0, 0.0, 0.0]
+    cells = law.cells(edges)
+    assert cells.excess.tolist() == cells.deficit.tolist() == [0.0, 0.0]
+
+
+LISTED = {
+    "gaussian tiny": gaussian(1e-4),
+    "gaussian huge": gaussian(20.0),
+    "laplace tiny": laplace(1e-5),
+    "laplace huge": laplace(40.0),
+    "bounded range tiny": bounded_range(1e-5),
+    "bounded range huge": bounded_range(40.0),
+    "subsampled": thinned(gaussian(1.0), 0.01),
+    "subsampled rarely": thinned(gaussian(2.0), 1e-8),
+    "subsampled often": thinned(gaussian(0.05), 0.999),
+    "subsampled with little noise": thinned(gaussian(1 / 0.3), 1e-4),
+    "added": reverse(thinned(gaussian(1.0), 0.01)),
+    "mixed": mixed(gaussian(1.0), thinned(gaussian(0.5), 0.1), 0.25),
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+@pytest.mark.parametrize("cells", [7, 100, 2000])
+def test_a_whole_support(name: str, cells: int) -> None:
+    law, true = LISTED[name]
+    points = law.sketch()
+    mass = np.cumsum(np.exp(points.log_p))
+    low, high = (
+        points.loss[np.searchsorted(mass, 1e-12)],
+        points.loss[min(np.searchsorted(mass, mass[-1] * (1 - 1e-12)), len(mass) - 1)],
+    )
+    edges = (
+        np.linspace(low, high, cells + 1)[:: max(1, cells // 40)]
+        if cells > 40
+        else np.linspace(low, high, cells + 1)
+    )
+    fine = np.linspace(low, high, cells + 1)
+    keep = np.arange(0, cells, max(1, cells // 25))
+    for k in keep:
+        check_cells(law, true, fine[k : k + 2])
+    p, _ = masses(law.cells(edges), edges)
+    assert np.sum(p) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_infinite_edges_hold_all_mass(name: str) -> None:
+    law, _ = LISTED[name]
+    low, high = law.support
+    edges = np.array([-np.inf, low - 1, (low + high) / 2, high + 1, np.inf])
+    cells = law.cells(edges)
+    atoms = law.atoms
+    p, q = masses(cells, np.clip(edges, low - 2, high + 2))
+    total_p = np.sum(p) + np.sum(np.exp(atoms.log_p))
+    total_q = np.sum(q) + np.sum(np.exp(atoms.log_p + atoms.loss))
+    assert total_p == pytest.approx(1, abs=1e-9)
+    assert total_q == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_reversal_is_an_involution_and_swaps(name: str) -> None:
+    law, _ = LISTED[name]
+    edges = np.linspace(-0.01, 0.02, 5)
+    once, twice = ReversedPLD(law).cells(-edges[::-1]), ReversedPLD(ReversedPLD(law)).cells(edges)
+    direct = law.cells(edges)
+    for result, truth in (
+        (once.excess[::-1], direct.deficit),
+        (once.deficit[::-1], direct.excess),
+        (twice.excess, direct.excess),
+    ):
+        assert np.allclose(result, truth, rtol=1e-13, atol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("e0", "rate"), [(10.0, 0.1), (25.0, 0.3), (33.0, 0.2), (35.0, 0.1), (60.0, 0.5)])
+def test_thinning_keeps_the_mass_at_the_lower_end(e0: float, rate: float) -> None:
+    """The lower end of a thinned law is a sliver: losses far apart in the base are neighbours there."""
+    law, true = thinned(laplace(e0), rate)
+    for epsilon in (-0.05, 0.9 * float(np.log1p(-rate)), 0.3):
+        lower, upper = Composition([law], [1]).answer("delta", np.array([epsilon]), None)
+        with mp.workdps(150):
+            assert lower[0] <= true.delta(mp.mpf(epsilon)) <= upper[0]
+
+
+def test_cells_of_a_thinned_law_whose_base_leaks() -> None:
+    """The mass at -infinity becomes an atom below the continuous part, whose cells must not start there."""
+    leaking = AtomicLaw(
+        np.array([-1.76, 1.27]),
+        np.log([0.7563, 0.2437]),
+        mass_at_minus_infinity=1e-12,
+        mass_at_plus_infinity=1e-12,
+    )
+    law = SubsampledPLD(MixturePLD([(2.0**-20, leaking), (1 - 2.0**-20, GaussianLaw(0.004))]), 5.9e-6)
+    edges = np.array([-np.inf, -1.5e-5, 1.6e-7, 1.5e-5, np.inf])
+    p, q = masses(law.cells(edges), np.clip(edges, -1.0, 1.0))
+    assert p.sum() == pytest.approx(1 - 2.0**-20, rel=1e-12)
+    assert q.sum() == pytest.approx(1 - 2.0**-20, rel=1e-12)

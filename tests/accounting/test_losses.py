@@ -1,0 +1,210 @@
+"""Losses, suprema, leaks and far tails against fifty digits: what is charged is what rounding costs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tradeoff.errors import DomainError, TradeOffError
+from tradeoff.intervals.differences import log_ratio, logarithm
+from tradeoff.intervals.normal import quantile_above
+from tradeoff.intervals.rounding import UNIT
+from tradeoff.pld.discrete import leaking
+from tradeoff.pld.law import PrivacyLossDistribution, log_finite_mass
+from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+
+DIGITS = 400
+"""Rates of 1e-250 leave 150 digits."""
+
+
+def number(x: float | Fraction) -> Any:
+    x = Fraction(x)
+    return mpmath.mpf(x.numerator) / x.denominator
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_log_ratios_of_differences(a: float, b: float, c: float, d: float) -> None:
+    (low, high), (below, above) = sorted((a, b)), sorted((c, d))
+    p, q = Fraction(high) - Fraction(low), Fraction(above) - Fraction(below)
+    if min(p, q) < Fraction(1, 10**300):
+        return
+    result = log_ratio((np.array([high]), np.array([low])), (np.array([above]), np.array([below])))[0]
+    with mpmath.workdps(50):
+        truth = mpmath.log(number(q / p))
+        assert abs(result - truth) <= UNIT * (8 * abs(truth) + 16 * UNIT)
+
+
+@given(st.integers(1, 2**60), st.integers(1, 2**60), st.integers(900, 3000), st.integers(-3, 60))
+def test_fractions_below_the_floats_keep_their_digits(a: int, b: int, shift: int, apart: int) -> None:
+    p, q, none = Fraction(a, 2**shift), Fraction(b, 2 ** (shift - apart)), np.array([Fraction(0)])
+    log_p, loss = logarithm(np.array([p]))[0], log_ratio((np.array([p]), none), (np.array([q]), none))[0]
+    with mpmath.workdps(50):
+        truth = mpmath.log(number(q / p))
+        assert abs(loss - truth) <= UNIT * (8 * abs(truth) + 16 * UNIT)
+        assert abs(log_p - mpmath.log(number(p))) <= 2 * UNIT * abs(mpmath.log(number(p)))
+
+
+POLYGON = to.PiecewiseLinear([0.0, 0.5, 1.0], [1.0, 0.5 - 1e-8, 0.0])
+
+
+def true_losses(law: PrivacyLossDistribution, base: list[Any]) -> list[Any]:
+    """Carry losses of the innermost law outwards."""
+    if isinstance(law, SubsampledPLD):
+        inner = true_losses(law.base, base)
+        p = number(law.p)
+        carried = [mpmath.log1p(p * mpmath.expm1(loss)) for loss in inner]
+        return [mpmath.log1p(-p), *carried] if law.base.mass_at_minus_infinity > 0 and law.p < 1 else carried
+    if isinstance(law, ReversedPLD):
+        return [-loss for loss in reversed(true_losses(law.base, base))]
+    if isinstance(law, MixturePLD):
+        return sorted(loss for _, part in law.parts for loss in true_losses(part, base))
+    return base
+
+
+def chains() -> dict[str, tuple[PrivacyLossDistribution, list[Any]]]:
+    with mpmath.workdps(DIGITS):
+        half = Fraction(1) - Fraction(0.5 - 1e-8)
+        near = [mpmath.log(number(2 * Fraction(0.5 - 1e-8))), mpmath.log(number(2 * half))]
+        far = [mpmath.mpf(-650), mpmath.mpf(650)]
+    polygon, pure = POLYGON.loss_distribution(), to.PureDP(650.0).loss_distribution()
+    deep: PrivacyLossDistribution = polygon
+    for _ in range(40):
+        deep = ReversedPLD(SubsampledPLD(deep, 0.97))
+    return {
+        "polygon": (polygon, near),
+        "thinned 1e-250": (SubsampledPLD(pure, 1e-250), far),
+        "turned": (ReversedPLD(SubsampledPLD(ReversedPLD(SubsampledPLD(pure, 1e-250)), 0.3)), far),
+        "forty times": (deep, near),
+        "mixed": (MixturePLD([(0.5, SubsampledPLD(pure, 0.1)), (0.5, SubsampledPLD(pure, 1e-260))]), far),
+    }
+
+
+@pytest.mark.parametrize("name", chains())
+def test_losses_are_known_to_their_error_and_suprema_are_above(name: str) -> None:
+    law, base = chains()[name]
+    with mpmath.workdps(DIGITS):
+        truth = true_losses(law, base)
+        for result, error, loss in zip(law.atoms.loss, law.loss_error, truth, strict=True):
+            assert abs(mpmath.mpf(result) - loss) <= error
+        low, high = law.enclosure
+        assert low <= truth[0]
+        assert high >= truth[-1]
+    assert high - low <= (law.range[1] - law.range[0]) * (1 + 1e-10)
+
+
+CURVES = {
+    "pure": to.PureDP(0.3),
+    "laplace": to.Laplace(2.0),
+    "discrete Laplace": to.mechanisms.DiscreteLaplace(3.0).curve(),
+    "thinned": to.subsample(to.Laplace(2.0), 0.1),
+    "turned": ~to.subsample(to.PureDP(2.0), 0.1),
+    "mixed": to.mixture({to.PureDP(1.0): 0.5, to.Laplace(2.0): 0.5}),
+    "polygon": POLYGON,
+}
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_suprema_of_curves_and_laws_agree(name: str) -> None:
+    """Every use of one may trust the other: the curve's is an upper bound, and no looser than a few units."""
+    curve = CURVES[name]
+    below, _ = curve.laws()
+    truth = below.range[1]
+    assert curve.sup_loss >= truth - (below.enclosure[1] - truth)
+    assert curve.sup_loss <= truth + 256 * UNIT * (1 + abs(truth))
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(0.01, 100), (0.3, 1000), (2.0, 7)])
+@pytest.mark.parametrize("rest", [2.0**-53, 2.0**-40, 1e-9, 1e-3, 0.3, 0.49])
+def test_beta_of_exact_sums_near_one(epsilon: float, n: int, rest: float) -> None:
+    alpha = 1 - rest
+    with mpmath.workdps(200):
+        e, left, truth = mpmath.mpf(epsilon), 1 - mpmath.mpf(alpha), mpmath.mpf(0)
+        p = 1 / (1 + mpmath.exp(e))
+        for k in range(n + 1):
+            mass = math.comb(n, k) * p**k * (1 - p) ** (n - k)
+            taken = min(mass, left)
+            truth, left = truth + taken * mpmath.exp((2 * k - n) * e), left - taken
+            if left == 0:
+                break
+        lower, upper = (to.PureDP(epsilon) ** n).bounds(alpha)
+        assert lower <= truth <= upper
+        assert (
+            upper - lower <= 1e-8 * truth + 1e-19
+        )  # masses are known to units of themselves, the first cell whole
+
+
+@pytest.mark.parametrize("y", [0.6931471805599454, 0.7, 1.0, 30.0, 700.0, 999.0, 1001.0, 1e4, 2.5e5, 1e8])
+def test_quantiles_are_above(y: float) -> None:
+    result = quantile_above(y)
+    with mpmath.workdps(40):
+        z = mpmath.mpf(result)
+        tail = mpmath.erfc(z / mpmath.sqrt(2)) / 2
+        assert mpmath.log(tail) <= -mpmath.mpf(y)
+        nearer = z * (1 - mpmath.mpf(3e-7)) - mpmath.mpf(1e-14)
+        assert mpmath.log(mpmath.erfc(nearer / mpmath.sqrt(2)) / 2) >= -mpmath.mpf(y)
+
+
+@pytest.mark.parametrize("n", [1, 300, 2**53 + 1, 10**21, 10**340])
+@pytest.mark.parametrize("q", [0.1, 1e-17, 1e-300])
+def test_what_leaks_leave(q: float, n: int) -> None:
+    with mpmath.workdps(400):
+        truth = n * mpmath.log1p(-mpmath.mpf(q))
+        if truth < -1e300:
+            assert log_finite_mass([q], [n]) < -1e290
+        else:
+            assert abs(log_finite_mass([q], [n]) - truth) <= 4 * UNIT * abs(truth)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_masses_under_a_leak(*, known: bool) -> None:
+    n = 300
+    kept = log_finite_mass([0.1], [n])
+    law = leaking(to.PureDP(1.0).loss_distribution(), -float(np.expm1(kept)), kept if known else None)
+    with mpmath.workdps(40):
+        left = (1 - mpmath.mpf(0.1)) ** n
+        for log_p, slack, e in zip(law.atoms.log_p, law.atoms.slack, (-1, 1), strict=True):
+            truth = left / (1 + mpmath.exp(e))
+            assert abs(mpmath.exp(mpmath.mpf(log_p)) - truth) <= truth * mpmath.mpf(slack)
+    assert (float(np.max(law.atoms.slack)) < 1e-12) == known
+
+
+@pytest.mark.parametrize("n", [10**9, 10**12])
+def test_counts_of_any_size(n: int) -> None:
+    """Of mu_n = p mu sqrt(n): thinned rounds, each next to nothing, make a Gaussian but for 1e-7."""
+    mu, p = 1.0, 0.5
+    each = to.subsample(to.Gaussian(mu / (p * np.sqrt(float(n)))), p)
+    product, limit = each**n, to.Gaussian(mu)
+    for epsilon in (0.0, 1.0, 3.0):
+        lower, upper = product.bounds.delta(epsilon)
+        assert lower <= limit.delta(epsilon) * (1 + 1e-6)
+        assert upper >= limit.delta(epsilon) * (1 - 1e-6)
+        assert upper - lower < 1e-2 * upper
+    assert product.bounds(0.1).lower > 0
+    assert abs(product.epsilon(1e-6) - limit.epsilon(1e-6)) < 1e-2
+
+
+@pytest.mark.parametrize("n", [10**9, 10**12])
+@pytest.mark.parametrize(
+    "curve",
+    [to.Laplace(1.0), POLYGON, to.subsample(to.Laplace(1e4), 1e-300)],
+    ids=["laplace", "polygon", "large"],
+)
+def test_counts_out_of_proportion_are_answered_or_refused(curve: to.TradeOff, n: int) -> None:
+    try:
+        lower, upper = (curve**n).bounds.delta(1.0)
+    except TradeOffError:
+        return
+    assert 0 <= lower <= upper <= 1
+
+
+def test_one_step_beyond_all_floats() -> None:
+    with pytest.raises(DomainError, match="TotalVariation"):
+        to.mechanisms.DiscreteGaussian(sigma=1e-160).curve().loss_distribution()

@@ -1,0 +1,156 @@
+"""The small numerical pieces against mpmath, within the error each claims."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import fft
+
+from tests.strategies import log_uniform
+from tradeoff.accounting.lattice.convolve import fft_error
+from tradeoff.intervals.binomial import log_pmf
+from tradeoff.intervals.quadrature import integrate
+from tradeoff.intervals.roots import find_root
+from tradeoff.pld.cumulant import Cumulant, SaddleTable, saddle, spread
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.transformed import SubsampledPLD
+
+
+@given(
+    st.one_of(st.integers(1, 60), st.integers(1, 10**6)),
+    log_uniform(1e-6, 30.0),
+    st.floats(0, 1),
+    st.floats(-6, 6),
+)
+def test_binomial_masses(n: int, epsilon: float, share: float, z: float) -> None:
+    centre, spread = n / (1 + np.exp(epsilon)), np.sqrt(n) / 2
+    k = np.unique(np.clip(np.round([0, 1, n - 1, n, share * n, centre + z * spread, centre]), 0, n))
+    log_p, slack = log_pmf(k, n, epsilon)
+    with mp.workdps(60):
+        e = mp.mpf(epsilon)
+        for j, value, claimed in zip(k, log_p, slack, strict=True):
+            i = int(j)
+            truth = (
+                mp.loggamma(n + 1)
+                - mp.loggamma(i + 1)
+                - mp.loggamma(n - i + 1)
+                - i * mp.log1p(mp.exp(e))
+                - (n - i) * mp.log1p(mp.exp(-e))
+            )
+            assert abs(mp.expm1(mp.mpf(float(value)) - truth)) <= claimed + 2.0**-53 * abs(value), (
+                i,
+                float(value),
+            )
+
+
+@given(st.floats(-30, 30), log_uniform(1e-9, 3.0), st.floats(0.01, 5))
+def test_quadrature_of_a_tilted_gaussian(start: float, width: float, mu: float) -> None:
+    stop = start + width
+    result, _ = integrate(
+        lambda x, _rise, fall: (np.exp(mu * x - x * x / 2), np.exp(-fall)),
+        np.array([start]),
+        np.array([stop]),
+        np.array([max(abs(start), abs(stop)) + mu + 1]),
+    )
+    with mp.workdps(60 + 60):
+        a, b, m = mp.mpf(start), mp.mpf(stop), mp.mpf(mu)
+        truth = (
+            mp.exp(m * m / 2)
+            * mp.sqrt(mp.pi / 2)
+            * (mp.erf((b - m) / mp.sqrt(2)) - mp.erf((a - m) / mp.sqrt(2)))
+        )
+        if min(abs(a - m), abs(b - m)) > 14:  # erf has cancelled; use the tail
+            truth = (
+                mp.exp(m * m / 2)
+                * mp.sqrt(mp.pi / 2)
+                * (mp.erfc((abs(a - m)) / mp.sqrt(2)) - mp.erfc((abs(b - m)) / mp.sqrt(2)))
+            )
+            truth = abs(truth)
+        # the rule's 1e-15, the rounding of x and its square inside the integrand, and of stop - start
+        ulps = 16 + start * start + stop * stop + mu * (abs(start) + abs(stop))
+        assert (
+            abs(result[0] - truth)
+            <= (1e-15 + ulps * 2.0**-52 + 4e-16 * max(abs(start), abs(stop)) / width) * truth
+        )
+
+
+@pytest.mark.parametrize("size", [64, 1024, pytest.param(2**14, marks=pytest.mark.slow)])
+def test_the_error_of_the_fft_is_below_its_model(size: int) -> None:
+    rng = np.random.default_rng(size)
+    x = rng.random(size) ** 8
+    spectrum = fft.rfft(x)
+    with mp.workdps(40):
+        values = [mp.mpf(v) for v in x]
+        for k in (0, 1, 3, size // 3, size // 2):
+            turns = [mp.expjpi(mp.mpf(-2 * ((k * j) % size)) / size) for j in range(size)]
+            truth = mp.fsum(v * t for v, t in zip(values, turns, strict=True))
+            assert abs(mp.mpc(spectrum[k].real, spectrum[k].imag) - truth) <= fft_error(size) * float(
+                np.sum(x)
+            )
+
+
+@given(
+    st.floats(-50.0, 50.0),
+    st.sampled_from([1e-3, 1.0, 1e6]),
+    st.sampled_from(["line", "cube", "exp", "step"]),
+)
+def test_a_crossing_is_found_or_the_end_beside_it(root: float, steep: float, kind: str) -> None:
+    shape = {
+        "line": lambda d: d,
+        "cube": lambda d: d**3,
+        "exp": lambda d: math.expm1(min(d, 600.0)),
+        "step": lambda d: math.copysign(1.0, d),
+    }
+    calls = []
+
+    def function(x: float) -> float:
+        calls.append(x)
+        return steep * shape[kind](x - root)
+
+    result = find_root(function, -40.0, 40.0)
+    assert abs(result - min(max(root, -40.0), 40.0)) <= 1e-9
+    assert len(calls) <= 60
+
+
+def test_a_crossing_beside_what_is_not_a_number() -> None:
+    assert find_root(lambda x: x - 1 if x < 2 else float("nan"), 0.0, 3.0) == pytest.approx(1.0)
+    assert find_root(lambda x: x * float("nan"), 0.0, 3.0) == 0.0
+
+
+@pytest.mark.parametrize(("start", "last"), [(1.0, math.inf), (0.0, 1 - 1e-9)])
+@pytest.mark.parametrize(("mu", "rate", "n"), [(1.0, 0.01, 1000), (6.0, 1e-6, 10), (0.05, 0.5, 10**6)])
+def test_a_tilt_is_near_its_saddle(start: float, last: float, mu: float, rate: float, n: int) -> None:
+    """Before the first rung too, where losses are far below all that are likely."""
+    poles = (0.0, 1.0)
+    table = SaddleTable(
+        Cumulant([(SubsampledPLD(GaussianLaw(mu), rate).sketch(), n)]), poles, start, last=last
+    )
+    for x in (-1e6, -30.0, -1.0, -0.1, 0.0, 0.3, 2.0):
+        result = saddle(table.cumulant, table.tilt(x), poles)
+        assert abs(result.x - x) <= 0.2 * spread(result.c, result.sd, poles)
+
+
+@pytest.mark.parametrize("mu", [0.5, 30.0, 77.9, 78.1, 200.0, 745.0, 5000.0])
+def test_cells_of_a_gaussian(mu: float) -> None:
+    """Between P and Q of a large mu there is nothing; cells that reach into it are whole all the same."""
+    far, law = mu * mu / 2, GaussianLaw(mu)
+    edges = np.unique([-far - 3 * mu, -far, -far + 2 * mu, -far / 3, 0.0, far / 2, far - mu, far, far + mu])
+    excess, deficit, slack = law.cells(edges)
+    with mp.workdps(60):
+        x = [mp.mpf(float(a)) / mu + mp.mpf(mu) / 2 for a in edges]
+        for k, (a, b) in enumerate(itertools.pairwise(edges.tolist())):
+            p, q = _between(x[k], x[k + 1]), _between(x[k] - mu, x[k + 1] - mu)
+            for result, truth in ((excess[k], q - mp.exp(a) * p), (deficit[k], p - mp.exp(-b) * q)):
+                assert abs(mp.mpf(float(result)) - truth) <= slack[k] * truth + sys.float_info.min
+
+
+def _between(a: mp.mpf, b: mp.mpf) -> mp.mpf:
+    """Return the mass of a normal law, from the tail in which it does not cancel."""
+    return mp.ncdf(-a) - mp.ncdf(-b) if a > 0 else mp.ncdf(b) - mp.ncdf(a)

@@ -1,0 +1,251 @@
+"""Quadratures of components, on the line and beside it, against integrals in ball arithmetic."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import mpmath as mp
+import numpy as np
+import pytest
+from flint import acb, arb
+
+import tradeoff as to
+from tests.golden.contour_oracle import gauss_legendre
+from tradeoff.intervals.rounding import UNIT
+from tradeoff.pld.batched import batch_factors
+from tradeoff.pld.components import _GRID, LEGENDRE, MARGIN, RULE, Component
+from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase
+from tradeoff.pld.laplace import LaplaceLaw
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.normal_nodes import Trapezoid
+from tradeoff.pld.sampling_rate import Share
+from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
+
+BOTH = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(0.5), 0.02)), 0.3)
+CASES = [
+    (SubsampledPLD(GaussianLaw(2 / 3), 0.001), 15.9, 1300.0),
+    (ReversedPLD(SubsampledPLD(GaussianLaw(1.0), 1e-4)), 12.0, 5e3),
+    (SubsampledPLD(GaussianLaw(2.5), 0.5), 1.3, 70.0),
+    (SubsampledPLD(GaussianLaw(0.03), 0.4), 0.6, 4e3),
+    (BOTH, 6.5, 900.0),
+    (ReversedPLD(BOTH), 3.0, 2e3),
+]
+
+
+def moment(law: PrivacyLossDistribution, z: acb) -> acb:
+    """Integrate phi P^(1-z) Q^z, from the two shares of e^l in the densities."""
+    (part,) = law.components() or []
+    mu, d, b = arb(part.base.scale), arb(part.d.part), arb(part.b.part)
+
+    def density(x: acb, analytic: bool) -> acb:
+        lift = (mu * x - mu * mu / 2).exp() - 1
+        log_p, log_q = ((1 + share * lift).log(analytic=analytic) for share in (d, b))
+        return ((1 - z) * log_p + z * log_q - x * x / 2).exp() / (2 * arb.pi()).sqrt()
+
+    edges = np.linspace(-13.0, 13.0 + float(mu) * abs(float(z.real.mid())), 40)
+    return sum((acb.integral(density, acb(a), acb(b)) for a, b in pairwise(edges)), acb(0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("law", "c", "y"), CASES)
+def test_the_transform_and_what_bounds_it(law: PrivacyLossDistribution, c: float, y: float) -> None:
+    result = law.transform(c, 42.0)
+    assert result is not None
+    assert result.cost(y) == result.cost(1e9) < 500
+    whole = moment(law, acb(c))
+    at, beyond = (moment(law, acb(c, s)) / whole for s in (y, 1.5 * y))
+    ratio = result.ratio(np.array([y]))
+    value = at * acb(0, -y * arb(result.mean)).exp()
+    assert (acb(ratio.log[0].real, ratio.log[0].imag).exp() - value).abs_upper() <= abs(value) * math.expm1(
+        ratio.error[0]
+    )
+    assert abs(at) <= math.exp(ratio.ceiling[0])
+    assert abs(at) <= math.exp(result.far(y))
+    assert abs(beyond) <= math.exp(result.far(y))
+    assert abs(moment(law, acb(c, y + 0.3)) / whole) <= math.exp(result.around(np.array([y]), 0.3)[0]) + 1e-15
+
+
+def hold_product(laws: list[PrivacyLossDistribution], counts: list[int], c: float, y: float) -> int:
+    """Check what factors together say of a product; return how many there are."""
+    factors, powers = batch_factors(laws, counts)
+    whole, at, off, value, ceiling, beyond, walked = acb(0), acb(0), 0.0, acb(0), 0.0, 0.0, 0.0
+    for law, n in zip(laws, counts, strict=True):
+        base = moment(law, acb(c))
+        whole += n * base.log()
+        at += n * (moment(law, acb(c, y)) / base).log()
+    log_m, log_m_error = 0.0, 0.0
+    for factor, n in zip(factors, powers, strict=True):
+        result = factor.transform(c, 42.0)
+        assert result is not None
+        ratio = result.ratio(np.array([0.5 * y, y]))
+        value += n * (acb(ratio.log[1].real, ratio.log[1].imag) + acb(0, y * arb(result.mean)))
+        off += n * ratio.error[1]
+        ceiling += n * ratio.ceiling[1]
+        beyond += n * min(result.far(y), result.beyond(y))
+        walked += n * result.around(np.array([y + 0.2]), 0.2)[0]
+        log_m, log_m_error = log_m + n * result.log_m, log_m_error + n * result.log_m_error
+    assert abs(whole - log_m).abs_upper() <= log_m_error + 1e-15
+    assert abs((value - at).exp() - 1).abs_upper() <= math.expm1(off)
+    assert at.real <= min(ceiling, beyond, walked) + 1e-15
+    return len(factors)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("y", [2.0, 90.0, 900.0])
+def test_rows_of_distinct_factors_are_their_product(turned: bool, y: float) -> None:
+    laws: list[PrivacyLossDistribution] = [
+        SubsampledPLD(GaussianLaw(0.3 + 0.09 * k), 0.2 / (k + 1) ** 3) for k in range(7)
+    ]
+    laws = [ReversedPLD(law) if turned else law for law in laws]
+    assert hold_product(laws, list(range(1, 8)), 4.5, y) < len(laws)
+
+
+def test_rows_of_whole_and_other_shares_are_their_product() -> None:
+    """They are as many operations deep, and alike in all but that share."""
+    whole = SubsampledPLD(SubsampledPLD(ReversedPLD(GaussianLaw(1.0)), 0.3), 0.4)
+    other = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(1.1), 0.7)), 0.3)
+    hold_product([whole, other], [1, 2], 2.5, 3.0)
+
+
+@pytest.mark.parametrize("digits", [6.0, 15.0])
+@pytest.mark.parametrize("moved", [0.0, MARGIN, -MARGIN])
+def test_the_remainder(digits: float, moved: float) -> None:
+    law = SubsampledPLD(GaussianLaw(1.0), 0.01)
+    (part,) = law.components() or []
+    nodes, z = part.base.path(part, 3.0, digits), complex(3.0 + moved, 80.0)
+    assert nodes is not None
+    rule = np.sum(np.exp(nodes.log_p + z * nodes.loss))
+    assert abs(moment(law, acb(z.real, z.imag)) - acb(rule.real, rule.imag)) <= nodes.quadrature * abs(
+        moment(law, acb(z.real))
+    )
+
+
+@pytest.mark.parametrize(
+    ("law", "c"),
+    [
+        (GaussianLaw(0.5), 0.1),
+        (LaplaceLaw(2.0), 3.0),
+        (LaplaceLaw(2.0), 20.0),
+        (LaplaceLaw(1e-4), 0.5),
+        (ReversedPLD(SubsampledPLD(GaussianLaw(1.0), 0.3)), 3.0),
+        (BOTH, 6.5),
+    ],
+)
+def test_masses_and_variations_of_tails(law: PrivacyLossDistribution, c: float) -> None:
+    """Masses are from below, and variations from above those of any points, ends among them."""
+    (part,) = law.components() or []
+    base, mu, d, b = part.base, arb(part.base.scale), arb(part.d.part), arb(part.b.part)
+    normal = isinstance(base, NormalBase)
+    x = base.grid(part, c, _GRID)
+
+    def density(x: acb, analytic: bool) -> acb:
+        lift = (mu * x - mu * mu / 2 if normal else x).exp() - 1
+        log_p, log_q = ((1 + share * lift).log(analytic=analytic) for share in (d, b))
+        log_phi = -x * x / 2 - (2 * arb.pi()).log() / 2 if normal else -(x - x_0) / 2 - arb(4).log()
+        return ((1 - c) * log_p + c * log_q + log_phi).exp()
+
+    def height(x: arb) -> arb:
+        """Return the density in L, over dL/dx = mu |g| e^l/(p q)."""
+        rise = (mu * x - mu * mu / 2 if normal else x).exp()
+        p, q = (1 + share * (rise - 1) for share in (d, b))
+        return density(acb(x), False).real * p * q / (mu * abs(b - d) * rise)
+
+    x_0 = arb(x[0]) if not normal else arb(0)
+    ends = (arb(-40), arb(40)) if normal else (arb(x[0]), arb(x[-1]))
+    edges = [ends[0], *map(arb, x[::50].tolist()), ends[1]]
+    cells = [acb.integral(density, acb(start), acb(stop)).real for start, stop in pairwise(edges)]
+    whole, heights = sum(cells, arb(0)), [height(arb(at)) for at in x.tolist()]
+    result = base.tail(part, c, float(whole.log().mid()), 1e-13)
+    steps = [abs(stop - start) for start, stop in pairwise(heights)]
+    for k in range(0, len(x), 50):
+        assert result.mass[k] <= sum(cells[1 + k // 50 :], arb(0)) / whole
+        assert result.variation[k] >= sum(steps[k:], heights[k] + heights[-1]) / whole
+    assert result.mass[0] > 0.9
+
+
+GROWTHS = [
+    (0.591, 1.0, 0.999952, 0.32, 1.0, 0.0, 0.62),
+    (6.172, 1e-4, 0.99915, -1.82, 0.0, 3.03, 0.21),
+    (6.859, 0.0063, 0.9983, 0.99, 3.9, 3.21, 0.22),
+    (1.625, 0.0, 0.99942, -0.75, 96.0, 0.0, 0.92),
+    (6.084, 0.9993, 0.44, 29.73, 0.0, 0.0, 0.24),
+    (0.806, 1.0, 0.0, 29.59, 2.1, 6.81, 1.24),
+    (7.47, 0.93, 0.0, 0.52, 0.0, 5.23, 0.07),
+    (0.301, 1.1e-4, 0.9999949, 29.55, 0.0, 7.47, 1.94),
+]
+"""mu, shares of P and of Q, tilt, frequency, start and width of a panel: each needs a term of the bound."""
+
+
+@pytest.mark.parametrize(("mu", "d", "b", "c", "y", "start", "width"), GROWTHS)
+def test_integrands_grow_on_ellipses_by_no_more_than_is_said(
+    mu: float, d: float, b: float, c: float, y: float, start: float, width: float
+) -> None:
+    part = Component(HalfNormalBase(mu), 1.0, b - d, Share(b, 1 - b), Share(d, 1 - d))
+    edges = np.array([start, start + width])
+    growth = part.base._growth  # type: ignore[attr-defined] # of this base alone
+    bound, rho = growth(part, c, y, edges)[0], mp.mpf(4)
+
+    def logs(t: mp.mpc) -> tuple[mp.mpf, mp.mpf, mp.mpf]:
+        """Return log|phi p|, log|q/p| and arg(q/p)."""
+        p, q = (1 + mp.mpf(share) * mp.expm1(mu * t) for share in (d, b))
+        return -((t + mp.mpf(mu) / 2) ** 2).real / 2 + mp.log(abs(p)), mp.log(abs(q / p)), mp.arg(q / p)
+
+    with mp.workdps(50):
+        middle, radius = (mp.mpf(edges[0]) + edges[1]) / 2, (mp.mpf(edges[1]) - edges[0]) / 2
+        own, loss, _ = logs(middle)
+        for turn in np.linspace(0, np.pi, 33).tolist():
+            ring = rho * mp.expj(turn)
+            log, odds, angle = logs(middle + radius * (ring + 1 / ring) / 2)
+            for power in (c - MARGIN, c, c + MARGIN, 0.0):
+                assert log - own + power * (odds - loss) + y * abs(angle) <= bound
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_lies_beyond_the_ends_of_a_rule(turned: bool) -> None:
+    """One end is as near as is allowed, and the other far off."""
+    h, spare, c = 0.25, 3.0, 3.0
+    first, last = (-12, 80) if turned else (-60, 25)
+    x = h * np.arange(first, last + 1.0)
+    tails, _ = Trapezoid(h, first, last, spare, 42.0, 1.0).left_out(-x * x / 2, x - 0.5, c)
+    near = False
+    for power in (c - MARGIN, c, c + MARGIN, 0.0):
+        terms = {k: mp.exp(-((h * k) ** 2) / 2 + mp.mpf(power) * (h * k - 0.5)) for k in range(-200, 200)}
+        beyond = mp.fsum(term for k, term in terms.items() if not first <= k <= last) / max(terms.values())
+        assert beyond <= tails.item()
+        near |= beyond > tails.item() / 10
+    assert near
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 5.0, 60.0])
+def test_nodes_between_the_ends_of_a_laplace_law_are_known_as_they_say(epsilon: float) -> None:
+    """Those next to the ends of a panel too, whose weights NumPy tells to 500 units."""
+    (part,) = ReversedPLD(SubsampledPLD(LaplaceLaw(epsilon), 0.3)).components() or []
+    nodes, legendre = part.base.nodes(part, 2.0, 3.0, 42.0), gauss_legendre(RULE)
+    with mp.workdps(50):
+        assert all(
+            abs(result / true - 1) <= 64 * UNIT
+            for result, (_, true) in zip(LEGENDRE[1], legendre, strict=True)
+        )
+        panels = len(nodes.loss) // RULE
+        radius = mp.mpf(epsilon) / panels
+        for panel in {0, panels // 2, panels - 1}:
+            for k, (at, weight) in enumerate(legendre, RULE * panel):
+                x = -mp.mpf(epsilon) + radius * (2 * panel + 1 + at)
+                log_p = mp.log1p(mp.mpf(0.3) * mp.expm1(x))
+                assert abs(nodes.loss[k] + log_p) <= nodes.error[k]
+                log_p += mp.log(weight * radius / 4) - (x + epsilon) / 2
+                assert abs(nodes.log_p[k] - log_p) <= nodes.slack[k]
+
+
+def test_a_guess_where_a_line_holds_nothing_but_rounding() -> None:
+    f = to.subsample(to.Gaussian(1 / 1.5), 0.001) ** 100
+    assert f.bounds.epsilon(1e-8).width < 5e-9
+
+
+def test_few_rarely_sampled_steps() -> None:
+    f = to.subsample(to.Gaussian(1 / 1.5), 0.001) ** 100
+    result = f.bounds.epsilon(1e-6, tol=1e-8)
+    assert result.lower <= 0.02923935036 + 5e-12
+    assert result.upper >= 0.02923935036 - 5e-12

@@ -1,0 +1,101 @@
+"""How a question is answered: forced engines agree, limits are respected, jobs change nothing."""
+
+import joblib
+import pytest
+
+import tradeoff as to
+
+MIXED = to.Laplace(0.3) ** 20 @ to.subsample(to.Gaussian(1.0), 0.05) ** 100 @ to.PureDP(0.1) ** 5
+ENGINES = ("lattice", "contour")
+
+
+@pytest.mark.parametrize(
+    "curve", [to.Gaussian(1.0), to.PureDP(0.2) ** 12, MIXED, ~MIXED, MIXED.symmetrise(assume="either-order")]
+)
+def test_engines_agree_pairwise(curve: to.TradeOff) -> None:
+    def answers(method: str) -> list[to.Bounds]:
+        how = {"method": method}
+        return [curve.bounds.delta(1.5, **how), curve.bounds.epsilon(1e-6, **how), curve.bounds(0.05, **how)]
+
+    usual = [curve.bounds.delta(1.5), curve.bounds.epsilon(1e-6), curve.bounds(0.05)]
+    for method in ENGINES:
+        for known, result in zip(usual, answers(method), strict=True):
+            assert result.lower <= known.upper
+            assert known.lower <= result.upper
+
+
+def test_exact_sums_agree_with_the_lattice() -> None:
+    curve = to.PureDP(0.3) ** 4 @ to.PureDP(0.7) ** 3
+    for epsilon in (-1.0, 0.0, 0.5, 2.0, 3.2):
+        exact, lattice = (curve.bounds.delta(epsilon, method=method) for method in ("exact", "lattice"))
+        assert exact.lower <= lattice.upper
+        assert lattice.lower <= exact.upper
+
+
+def test_a_method_that_is_none_names_those_there_are() -> None:
+    with pytest.raises(to.errors.DomainError, match="contour"):
+        to.Gaussian(1.0).bounds.delta(1.0, method="guess")
+    with pytest.raises(to.errors.NoClosedForm):
+        MIXED.delta(1.0, method="closed-form")
+
+
+def test_less_memory_is_wider_never_wrong() -> None:
+    curve = to.PureDP(0.3) ** 400 @ to.PureDP(0.1234567) ** 300
+    narrow, wide = (curve.bounds.epsilon(1e-5, memory=memory) for memory in (2**28, 2**20))
+    assert wide.lower <= narrow.upper
+    assert narrow.lower <= wide.upper
+    with pytest.raises(to.errors.DomainError, match="MiB"):
+        curve.bounds.epsilon(1e-5, memory=10)
+
+
+def test_precision_error_names_what_can_be_reached() -> None:
+    curve = to.PureDP(0.3) ** 400 @ to.PureDP(0.1234567) ** 300
+    with pytest.raises(to.errors.PrecisionError) as caught:
+        curve.bounds.epsilon(1e-5, tol=1e-13, memory=2**22)
+    assert (
+        curve.bounds.epsilon(1e-5, tol=2 * caught.value.reachable, memory=2**22).width
+        <= 2 * caught.value.reachable
+    )
+
+
+def test_progress_is_told_how_many_entries_are_settled() -> None:
+    heard = []
+    MIXED.bounds.delta([0.1, 1.0, 3.0], progress=lambda settled, asked: heard.append((settled, asked)))
+    assert heard[0] == (0, 3)
+    assert all(settled < asked for settled, asked in heard)
+
+
+def test_jobs_change_nothing() -> None:
+    def product() -> to.TradeOff:
+        curve: to.TradeOff = to.Identity()
+        for k in range(70):
+            curve = curve @ to.subsample(to.Gaussian(1.0 + k / 100), 0.01) ** 20
+        return curve
+
+    alone = product().bounds.epsilon(1e-5)
+    with joblib.parallel_config(backend="threading"):
+        together = product().bounds.epsilon(1e-5, n_jobs=2)
+    assert together.lower == pytest.approx(alone.lower, rel=1e-9)
+    assert together.upper == pytest.approx(alone.upper, rel=1e-9)
+
+
+def test_a_delta_below_all_floats_meets_any_tolerance() -> None:
+    steps = ~(to.subsample(to.Gaussian(2), 1e-4) ** 100000)
+    low, high = steps.bounds.delta(5.0, tol=1e-6)
+    assert low == 0 <= high <= 5e-324
+
+
+@pytest.mark.parametrize(
+    ("curve", "engines"),
+    [
+        (to.subsample(to.Laplace(1.0), 0.1) ** 9, ["contour", "lattice"]),
+        (to.subsample(to.Gaussian(1.0), 0.1) ** 20, ["contour"]),
+        (to.subsample(to.Laplace(1.0), 0.01) ** 1000, ["contour"]),
+    ],
+)
+def test_where_atoms_last_a_lattice_is_asked_before_a_long_contour(
+    curve: to.TradeOff, engines: list[str]
+) -> None:
+    steps = curve.explain(delta=0.02, tol=1e-7).steps
+    assert [step.engine for step in steps] == engines
+    assert steps[-1].width <= 1e-7

@@ -1,0 +1,267 @@
+"""From bounds on delta to bounds on epsilon and on beta, whatever engine gave them.
+
+An engine bounds, about a loss, one of three numbers none of which is a difference from 1 there: delta(x)
+where it is small, 1 - delta(x) where that is, or the other order's delta(-x), as 1 - delta(x) = e^x (1 -
+delta_{f^-1}(-x)). The rest is
+
+    epsilon(delta) = inf {x : delta(x) <= delta},    f(alpha) = sup over s = e^x of 1 - delta(x) - s alpha,
+
+a monotone crossing and the supremum of a concave function of s (Dong, Roth, Su 2022, Proposition 2.12).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import clip, exp, expm1
+from tradeoff.intervals.rounding import UNIT, Array, Index
+
+Mask = NDArray[np.bool_]
+Kind = Literal["delta", "rest", "other"]
+
+# Newton's method takes three or four steps; beside a supremum, where log delta falls to -inf, halves take
+# over.
+_NEWTON, _HALVING = 12, 60
+
+# Share of the bounds' own width to which a crossing is solved for: it is lost, and more steps gain nothing.
+_CLOSE = 0.05
+
+# Distance over which a slope is taken, in spreads of the integrand: half the digits of what is differenced
+# are left.
+_GAP = 1e-4
+
+_BESIDE = 1.1  # half widths from a crossing at which its sides are tried first
+
+# Steps outward before nothing is said; after so many that double, they grow sixteenfold.
+_OUTWARD, _GENTLE = 20, 6
+
+_BACK = 4  # halvings of such a factor, which leave at most twice the distance needed
+_ASTRAY = 100.0  # a crossing farther than so many times 1 + the loss expected is none: nothing is said of it
+
+# Stands for a number that rounding or ignorance left at 0, where a logarithm is taken to aim by.
+_LEAST = 1e-320
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Enclosure(ABC):
+    """Bounds at every loss, sharp about one: what one table or one line proves."""
+
+    kind: Kind = "delta"
+    """Which number ``small`` bounds: delta(x), 1 - delta(x), or the other order's delta(-x)."""
+
+    aim: float = 0.0
+    """The loss it was made for."""
+
+    scale: float = math.inf
+    """How far from the aim it serves as well."""
+
+    leak: float = 0.0
+    """About how much of ``small`` never falls."""
+
+    room: float = 1.0
+    """About how many times narrower than this the finest one is, 1 where none is finer."""
+
+    final: bool = False
+    """Whether a greater effort encloses no otherwise."""
+
+    @abstractmethod
+    def small(self, x: Array) -> Bounds:
+        """Bound the number of its kind at losses x."""
+
+    def crossing(self, delta: Array, guess: Array) -> Array:
+        """Return a better guess of epsilon(delta), if it has one."""
+        return guess
+
+    def peak(self, alpha: float, guess: float) -> float:
+        """Return a better guess of the x at which f(alpha) is reached, if it has one."""
+        return guess
+
+
+class Supremum(NamedTuple):
+    """Bounds on a supremum, and where it may lie."""
+
+    low: float
+    high: float
+    place: float
+
+
+def delta(e: Enclosure, x: Array) -> Bounds:
+    """Bound delta(x)."""
+    if e.kind == "delta":
+        return clip(e.small(x), 0.0, 1.0)
+    if e.kind == "rest":
+        return clip(1 - e.small(x), 0.0, 1.0)
+    # 1 - e^x + e^x delta(-x), whose terms are positive for the x < 0 that this kind is for
+    return clip(exp(x) * e.small(x) - expm1(x), 0.0, 1.0)
+
+
+def epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
+    """Bound the least x with delta(x) <= level.
+
+    Newton's method for the place, then outwards until it is certified.
+    """
+    x, reach = _crossing(e, level, e.crossing(level, guess))
+    farthest = _ASTRAY * (1 + np.abs(guess))
+    step, n = np.clip(reach, 4 * UNIT * (1 + np.abs(x)), farthest), len(x)
+
+    def holds(at: Array, k: Index) -> Mask:
+        low, high = delta(e, at)
+        return np.asarray(np.where(k < n, low > level[k % n], high <= level[k % n]))
+
+    result = _outward(holds, np.tile(x, 2), np.append(-step, step), np.tile(farthest, 2))
+    return result[:n], result[n:]
+
+
+def _outward(holds: Callable[[Array, Index], Mask], x: Array, step: Array, farthest: Array) -> Array:
+    """Return points near x, on the side of ``step``, from where on a condition holds; or infinities."""
+    missed, bounds = np.zeros(len(x)), np.copysign(np.inf, step)
+    for k in range(_OUTWARD):
+        going = np.flatnonzero(np.isinf(bounds) & (np.abs(missed) < farthest))
+        if not len(going):
+            break
+        result = holds((x + step)[going], going)
+        bounds[going] = np.where(result, step[going], bounds[going])
+        missed[going] = np.where(result, missed[going], step[going])
+        step = np.clip(step * (2 if k < _GENTLE else 16), -farthest, farthest)
+    for _ in range(_BACK):
+        going = np.flatnonzero(np.isfinite(bounds) & (np.abs(bounds) > 3 * np.abs(missed)) & (missed != 0))
+        if not len(going):
+            break
+        middle = np.copysign(np.sqrt(missed[going] * bounds[going]), bounds[going])
+        result = holds(x[going] + middle, going)
+        bounds[going] = np.where(result, middle, bounds[going])
+        missed[going] = np.where(result, missed[going], middle)
+    return x + bounds
+
+
+def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
+    """Estimate x with delta(x) = level, and how far from it both sides are first looked for."""
+    goal = np.log(np.maximum(level - e.leak, _LEAST)) if e.kind == "delta" else np.log1p(-level)
+    start, x, reach = x, x.copy(), np.ones(len(x))
+    going = np.arange(len(x))
+    left, right = np.full(len(x), -np.inf), np.full(len(x), np.inf)
+    for k in range(_HALVING):
+        at = x[going]
+        gap = np.clip((right - left)[going] / 8, 1e-14 * (1 + np.abs(at)), _GAP * min(1.0, e.scale))
+        here, width, slope = _log_with_slope(e, at, gap)
+        before = (here > goal[going]) == (e.kind == "delta")  # delta falls, and 1 - delta rises
+        left[going], right[going] = np.where(before, at, left[going]), np.where(before, right[going], at)
+        with np.errstate(over="ignore"):
+            move, within = (here - goal[going]) / slope, width / np.abs(slope)
+        reach[going] = _BESIDE * within / 2
+        far = np.abs(move) > np.maximum(_CLOSE * within, 1e-15 * (1 + np.abs(at)))
+        next_ = at - np.clip(move, -5.0, 5.0)
+        lost = ~((next_ > left[going]) & (next_ < right[going])) & np.isfinite(left[going] + right[going])
+        next_ = np.where(lost, (left[going] + right[going]) / 2, next_)
+        x[going] = np.where(far, next_, at)
+        going = going[far & (right[going] - left[going] > 4 * UNIT * (1 + np.abs(at)))]
+        # What has not crossed its level by now never does, and is looked for from where it began.
+        if k == _NEWTON:
+            lost = going[~np.isfinite(left[going] + right[going])]
+            x[lost], reach[lost] = start[lost], 0.0
+            going = np.setdiff1d(going, lost)
+        if not len(going):
+            break
+    return x, reach
+
+
+def _log_with_slope(e: Enclosure, x: Array, gap: Array) -> tuple[Array, Array, Array]:
+    """Estimate the logarithm that crosses its level, the relative width of its bounds, and its slope."""
+    low, high = e.small(np.concatenate([x, x + gap]))
+    middle = (low + high) / 2
+    value = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, _LEAST))
+    if e.kind == "other":
+        value = np.concatenate([x, x + gap]) + np.log1p(-np.minimum(middle, 1 - UNIT))
+    here, there = value[: len(x)], value[len(x) :]
+    scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, _LEAST)[: len(x)]
+    with np.errstate(over="ignore"):  # where the scale is subnormal
+        width = np.minimum((high - low)[: len(x)] / scale, 1.0)
+    slope = (there - here) / gap
+    usual = -1.0 if e.kind == "delta" else 1.0
+    # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
+    return here, width, np.where(slope * usual > 1e-12, slope, usual)
+
+
+def gains(e: Enclosure, x: Array, alpha: float) -> tuple[Bounds, Bounds]:
+    """Bound 1 - delta(x) - e^x alpha less a base, and return the base.
+
+    In the form in which nothing cancels.
+    """
+    rest, none = 1 - Bounds.of(alpha), Bounds(0.0, 0.0)
+    if e.kind == "delta":
+        return -(e.small(x) + expm1(x) * alpha), rest
+    if e.kind == "rest":
+        return e.small(x) - exp(x) * alpha, none
+    return exp(x) * (rest - e.small(x)), none
+
+
+def supremum(x: Array, value: Bounds) -> Supremum | None:
+    """Bound the maximum over s = e^x of a concave function from samples at increasing x.
+
+    None if it may lie outside of them.
+
+    If it provably rises from one sample to the next and falls between two at the right, it is below the first
+    and the last of these outside of them; the nearest ones are taken. Between two samples it is below the
+    chords of both neighbouring pairs, prolonged: one rises over the cell and one falls, so whatever point is
+    taken for their meeting, nothing exceeds the greater of the two there.
+    """
+    low, high = value
+    k = int(np.argmax(low))
+    rises = np.flatnonzero(high[1:k] <= low[2 : k + 1])
+    falls = np.flatnonzero(high[k + 1 : -1] <= low[k:-2])
+    if not (len(rises) and len(falls)):
+        return None
+    near = slice(int(rises[-1]), k + 3 + int(falls[0]))
+    x, low, high = x[near], low[near], high[near]
+    step = np.diff(x)
+    if not np.all(step > 1e-12):
+        return None
+    cells = expm1(Bounds.of(x[1:]) - x[:-1])  # widths, over the s at their left ends
+    inner, before, after = _part(cells, 1, -1), _part(cells, 0, -2), _part(cells, 2, None)
+    rise = _growth(high[1:-2], low[:-3]) * exp(Bounds.of(x[1:-2]) - x[:-3]) * (inner / before)
+    fall = _growth(high[2:-1], low[3:]) * exp(Bounds.of(x[1:-2]) - x[2:-1]) * (inner / after)
+    slope = rise.upper + fall.upper
+    share = np.clip((high[2:-1] - high[1:-2] + fall.upper) / np.where(slope > 0, slope, 1.0), 0.0, 1.0)
+    from_left = Bounds.of(high[1:-2]) + rise * share
+    from_right = Bounds.of(high[2:-1]) + fall * (1 - Bounds.of(share))
+    peaks = np.maximum(from_left.upper, from_right.upper)
+    top = int(np.argmax(peaks))
+    return Supremum(float(np.max(low)), float(peaks[top]), float(x[1 + top] + share[top] * step[1 + top]))
+
+
+def _part(x: Bounds, first: int, last: int | None) -> Bounds:
+    return Bounds(x.lower[first:last], x.upper[first:last])
+
+
+def _growth(high: Array, low: Array) -> Bounds:
+    """Bound from above, by at least 0, how much a function grows between two samples."""
+    return Bounds.of(np.maximum((Bounds.of(high) - low).upper, 0.0))
+
+
+def under_a_tangent(x: Array, value: Array, alpha: float) -> float:
+    """Bound f(alpha) given 1 - delta(x) - e^x alpha <= ``value``.
+
+    A tangent touches f at a + s b <= t, so f <= t from t/s on.
+    """
+    s = exp(x)
+    t = (value + s * alpha).upper
+    return float(np.min(t, where=(s * alpha).lower >= t, initial=1.0))
+
+
+def vertex(x: Array, value: Array) -> float:
+    """Return the top of the parabola through the best three samples, or a place beyond an end."""
+    k = int(np.argmax(value))
+    if k in {0, len(x) - 1}:
+        return float(x[k] + (x[k] - x[k - 1 if k else 1]))
+    left, right = x[k - 1] - x[k], x[k + 1] - x[k]
+    down, up = value[k - 1] - value[k], value[k + 1] - value[k]
+    bend = right * down - left * up
+    return float(x[k] + (right**2 * down - left**2 * up) / (2 * bend)) if bend != 0 else float(x[k])

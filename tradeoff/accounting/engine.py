@@ -1,0 +1,258 @@
+"""What every engine has in common: where it is asked, and how finely.
+
+`conjugate` makes answers of what it encloses.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from tradeoff.accounting import conjugate
+from tradeoff.accounting.cache import group_by_key
+from tradeoff.accounting.conjugate import Enclosure
+from tradeoff.accounting.options import WIDTHS, Question, measure, query_options
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.rounding import Array, Index
+from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
+
+Effort = TypeVar("Effort")
+
+# What is proved about losses that are answered together, for an effort; None where nothing is.
+Place = Callable[[Effort], Enclosure | None]
+
+APART = 2.0  # spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost
+_ROUNDS = 4  # finer enclosures asked for one question
+
+# A finer enclosure divides widths by the next power of two of what is missing, within these.
+_LEAST_STEP, _MOST_STEP = 2.0, 512.0
+
+_ATTEMPTS = 8  # places looked at for one answer; Newton's method needs three, a bad start a few more
+
+# Closer samples that leave more than this of a width will not make it narrower: the enclosure is not.
+_STALLED = 0.7
+
+# Width of epsilon from which on a nearer place is tried, one so many spreads away.
+_CLOSE, _NEAR = 1e-8, 0.1
+
+_FAR = 100.0  # an answer farther from the first guess than so many times 1 + the guess is not followed
+_STEEPEST = 600.0  # slopes beyond e^600 are not sampled: floats hold no more
+
+# Samples about the supremum, in paces: close where it is expected, far where it may be.
+_OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
+
+_PACE = 1e-2  # first pace, where losses are spread by 1 or more
+
+# Samples about a place beyond the steepest slope, which none fences in: those of all attempts at once.
+_ASIDE = np.unique(np.multiply.outer(_PACE * 2.0 ** np.arange(_ATTEMPTS), _OFFSETS))
+
+
+class _Answers(NamedTuple):
+    """Bounds on answers, and about how many times narrower those of the finest enclosures are."""
+
+    low: Array
+    high: Array
+    room: Array
+
+    @classmethod
+    def none(cls, size: int) -> _Answers:
+        """Return bounds that say nothing."""
+        return cls(np.full(size, -np.inf), np.full(size, np.inf), np.ones(size))
+
+
+class Engine(ABC, Generic[Effort]):
+    """Bounds on delta, epsilon and beta from enclosures that a subclass makes."""
+
+    name: str
+
+    once: bool = False
+    """Whether nothing finer is asked unless a tolerance is given."""
+
+    @abstractmethod
+    def first(self, question: Question, tol: float | None) -> Effort:
+        """Return the effort of a first enclosure."""
+
+    def finer(self, effort: Effort, by: float) -> Effort:
+        """Return the effort for bounds ``by`` times narrower; asked only where there is room."""
+        raise NotImplementedError
+
+    def rough(self, effort: Effort) -> Effort | None:
+        """Return a cheaper effort to look for places with, if there is one."""
+        return None
+
+    def tail_fallback(self, question: Question, at: Array, low: Array, high: Array) -> Array:
+        """Return the upper bounds, or better ones where enclosures said next to nothing."""
+        return high
+
+    @abstractmethod
+    def places(self, x: Array, delta: Array | None = None) -> Iterable[tuple[Place[Effort], Index]]:
+        """Yield the places that serve losses x, each with the entries that it serves.
+
+        A place serves nearby losses too, unless ``delta`` there is given, for which it is made.
+        """
+
+    @abstractmethod
+    def loss_at_delta(self, delta: Array) -> Array:
+        """Estimate epsilon(delta)."""
+
+    def loss_at_alpha(self, alpha: float) -> float:
+        """Estimate the loss whose test has size alpha."""
+        return epsilon_for_alpha(self.cumulant, alpha)
+
+    @property
+    @abstractmethod
+    def cumulant(self) -> Cumulant:
+        """The cumulant function of the whole product."""
+
+    def answer(self, question: Question, at: Array, tol: float | None, known: Array | None = None) -> Pair:
+        """Bound delta at losses, epsilon at deltas above Q(L = inf), or f at alphas in (0, 1).
+
+        Every entry again more finely while it is wider than wanted, each by its own need. ``tol`` is a width
+        as ``measure`` gives it; infinite bounds say nothing. ``known`` are widths that another engine has
+        reached: nothing finer is asked that would stay wider.
+        """
+        goal = WIDTHS[self.name][question].goal if tol is None else tol
+        low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
+        waiting, last = {self.first(question, tol): np.arange(len(at))}, np.full(len(at), np.inf)
+        for _ in range(1 if self.once and tol is None else _ROUNDS):
+            finer: dict[Effort, Index] = {}
+            for effort, which in waiting.items():
+                query_options().tell(len(at) - sum(map(len, waiting.values())), len(at))
+                if question == "delta":
+                    result = self._delta(at[which], effort)
+                elif question == "epsilon":
+                    result = self._epsilon(at[which], effort)
+                else:
+                    result = self._beta(at[which], effort, goal)
+                low[which], high[which] = np.fmax(low[which], result.low), np.fmin(high[which], result.high)
+                with np.errstate(invalid="ignore", over="ignore"):  # of infinite bounds, or an extreme goal
+                    own = measure(question, at[which], result.low, result.high)
+                    reached = measure(question, at[which], low[which], high[which])
+                    missing = np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP)
+                    least = np.nan_to_num(own / result.room, posinf=0.0)  # of the finest
+                worth = (result.room > 1) & ~(least > (np.inf if known is None else known[which]))
+                # What comes out wider is wide of rounding, or of what a law knows of itself.
+                wide = worth & ~(reached <= goal) & ~(own > last[which])
+                last[which] = own
+                _, steps = np.frexp(np.clip(missing, _LEAST_STEP, _MOST_STEP))
+                for by, mine in group_by_key(np.ldexp(1.0, steps[wide])):
+                    next_ = self.finer(effort, by)
+                    finer[next_] = np.append(finer.get(next_, np.empty(0, np.int64)), which[wide][mine])
+            if not (waiting := finer):
+                break
+        return low, self.tail_fallback(question, at, low, high)
+
+    def _delta(self, x: Array, effort: Effort) -> _Answers:
+        return self._at(x, effort, lambda e, which: conjugate.delta(e, x[which]))
+
+    def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
+        aimed, result, rest = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
+        level, x = delta[rest], aimed[rest]
+        fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]), level)
+        for whole, part in zip(result, fine, strict=True):
+            whole[rest] = part
+        return result
+
+    def _at(
+        self,
+        x: Array,
+        effort: Effort,
+        answer: Callable[[Enclosure, Index], Iterable[Array]],
+        delta: Array | None = None,
+    ) -> _Answers:
+        """Answer by what encloses losses x; infinite bounds say nothing."""
+        result = _Answers.none(len(x))
+        for enclose, which in self.places(x, delta) if len(x) else ():
+            if (e := enclose(effort)) is not None:
+                result.low[which], result.high[which] = answer(e, which)
+                result.room[which] = e.room
+        return result
+
+    def _followed(self, delta: Array, aimed: Array, effort: Effort | None) -> tuple[Array, _Answers, Index]:
+        """Follow each answer from place to place by cheap enclosures.
+
+        Returns the places, answers, and which of those are to be asked again with all effort.
+        """
+        result, rest, going = _Answers.none(len(delta)), np.ones(len(delta), bool), np.arange(len(delta))
+        if effort is None:
+            return aimed, result, going
+        aimed, far = aimed.copy(), _FAR * (1 + np.abs(aimed))
+        for k in range(_ATTEMPTS):
+            moved = np.zeros(len(delta), bool)
+            for enclose, which in self.places(aimed[going], delta[going] if k else None):
+                mine = going[which]
+                if (e := enclose(effort)) is not None:
+                    below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
+                    result.low[mine], result.high[mine] = below, above
+                    away = np.abs(above - e.aim)
+                    wide = ~(above - below <= _CLOSE)
+                    onward = (away > np.where(wide, _NEAR, APART) * e.scale) & (away < far[mine])
+                    moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better
+                    rest[mine] = moved[mine] | (not e.final)
+                    aimed[mine] = np.where(onward, above, aimed[mine])
+            if not len(going := np.flatnonzero(moved)):
+                break
+        return aimed, result, np.flatnonzero(rest)
+
+    def _beta(self, alpha: Array, effort: Effort, goal: float) -> _Answers:
+        result = [self._one_beta(each, effort, goal) for each in alpha.tolist()]
+        return _Answers(*map(np.array, zip(*result, strict=True)))
+
+    def _one_beta(self, alpha: float, effort: Effort, goal: float) -> tuple[float, float, float]:
+        """Sample the supremum over s where it lies.
+
+        Closer while the bounds are wide, wider while it is not fenced in.
+        """
+        x, low, high = _steepest(self.loss_at_alpha(alpha)), 0.0, float((1 - Bounds.of(alpha)).upper)
+        pace = _PACE * min(1.0, self.cumulant.spread)
+        looking, width = self.rough(effort), math.inf
+        samples_cost = looking is not None
+        e: Enclosure | None = None
+        peak, room, beyond = x, 1.0, False
+        for _ in range(_ATTEMPTS):
+            if e is None or abs(x - e.aim) > APART * e.scale:
+                ((enclose, _),) = self.places(np.array([x]))
+                if (e := enclose(effort if looking is None else looking)) is None:
+                    return low, high, 1.0
+                peak = x = e.peak(alpha, x)
+                room, beyond, x = e.room, abs(x) >= _STEEPEST, _steepest(x)
+            at = x + _ASIDE if beyond else _samples(x, pace, peak)
+            value, base = conjugate.gains(e, at, alpha)
+            result = conjugate.supremum(at, value)
+            better = conjugate.vertex(at, (value.lower + value.upper) / 2)
+            x = better if math.isfinite(better) else x
+            if result is None:
+                low = max(low, (base + Bounds.of(float(np.max(value.lower)))).lower)
+                high = min(high, conjugate.under_a_tangent(at, (value + base).upper, alpha))
+                if beyond:
+                    break
+                pace = 2 * pace
+                continue
+            if looking is not None:  # the place is known: what follows is asked of the full effort
+                looking, e = None, None
+            peak = result.place
+            low = max(low, (base + Bounds.of(result.low)).lower)
+            high = min(high, (base + Bounds.of(result.high)).upper)
+            width, last = float(measure("beta", *map(np.array, ([alpha], [low], [high])))[0]), width
+            if width <= (goal / 2 if samples_cost else 0.0) or width > _STALLED * last:
+                break
+            pace = pace * max(min(0.5, math.sqrt(goal / width) / 2), 1e-2)
+        return low, high, room
+
+
+def _steepest(x: float) -> float:
+    return max(-_STEEPEST, min(x, _STEEPEST))
+
+
+def _samples(x: float, pace: float, peak: float) -> Array:
+    """Return where the supremum is sampled.
+
+    About its place, and where prolonged chords met, if that is no other sample.
+    """
+    at = _steepest(x) + pace * _OFFSETS
+    apart = np.min(np.abs(at - peak)) > 1e-3 * pace and at[0] < peak < at[-1]
+    return np.sort(np.append(at, peak)) if apart else at

@@ -1,0 +1,255 @@
+"""Products of finitely many atoms, added up without a lattice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from tradeoff.accounting.engine import Engine, Place
+from tradeoff.accounting.lattice.table import ProfileTable
+from tradeoff.accounting.options import Question
+from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Index
+from tradeoff.pld.cumulant import Cumulant
+from tradeoff.pld.discrete import AtomicLaw, merged
+from tradeoff.pld.law import NO_ATOMS, Atoms, PrivacyLossDistribution, combine_masses_at_infinity
+
+MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; beyond, the lattice answers
+_FAR = 800.0  # nodes beside all atoms, at which floats say of e^loss no more than 0 or infinity
+_FARTHEST = 5000.0  # losses up to this size have powers that extended precision holds
+_STEEPEST = 650.0  # such slopes lie left of every alpha above e^-650
+
+# Masses known to no more than themselves are below 1e-14: no float holds 330 of them multiplied.
+_UNKNOWN = 1e100
+
+_FINE = float(np.finfo(np.longdouble).eps)
+
+
+class ExactEngine(Engine[None]):
+    """Bounds from the atoms of the product themselves."""
+
+    name = "exact"
+
+    def __init__(self, law: AtomicLaw, mass_at_plus_infinity: float) -> None:
+        self.law, self.mass_at_plus_infinity, self.table = (
+            law,
+            mass_at_plus_infinity,
+            profile(law, mass_at_plus_infinity),
+        )
+
+    def first(self, question: Question, tol: float | None) -> None:
+        """Return nothing: there is one table, as fine as it gets."""
+
+    def places(self, x: Array, delta: Array | None = None) -> list[tuple[Place[None], Index]]:
+        return [(lambda _: self.table, np.arange(len(x)))]
+
+    def loss_at_delta(self, delta: Array) -> Array:
+        return self.table.crossing(delta, delta)
+
+    def loss_at_alpha(self, alpha: float) -> float:
+        return self.table.peak(alpha, 0.0)
+
+    @cached_property
+    def cumulant(self) -> Cumulant:
+        return Cumulant([(self.law.sketch(), 1)])
+
+    def answer(self, question: Question, at: Array, tol: float | None, known: Array | None = None) -> Pair:
+        """Bound f from the vertices of the curve itself, and delta and epsilon from a table."""
+        if question == "beta":
+            return beta(self.law, self.mass_at_plus_infinity, at)
+        return super().answer(question, at, tol, known)
+
+
+def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> AtomicLaw | None:
+    """Return the law of the product if its atoms are few, and nothing but atoms; else None."""
+    if any(law.continuous or len(law.atoms.loss) == 0 for law in laws):
+        return None
+    if (
+        sum(n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True))
+        > _FARTHEST
+    ):
+        return None
+    powers = [_power(law.atoms, count) for law, count in zip(laws, counts, strict=True) if count]
+    result = NO_ATOMS._replace(loss=np.zeros(1), log_p=np.zeros(1), slack=np.zeros(1))
+    for power in powers:
+        if power is None or len(result.loss) * len(power.loss) > MAX_PRODUCT:
+            return None
+        loss, log_p, slack = (
+            np.add.outer(mine, theirs).ravel() for mine, theirs in zip(result, power, strict=True)
+        )
+        slack += np.multiply.outer(result.slack, power.slack).ravel()
+        result = merged(loss, log_p, np.minimum(slack, _UNKNOWN))
+    lost = float(sum(count * law.lost for law, count in zip(laws, counts, strict=True)))
+    mass_at_minus_infinity = combine_masses_at_infinity(
+        [min(law.mass_at_minus_infinity, 1 - UNIT) for law in laws], counts
+    )
+    # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds
+    # one a law.
+    position = 0.0
+    for law, n in zip(laws, counts, strict=True):
+        rounds = min(len(law.atoms.loss), n) + 1 if n > 1 else 0
+        position += n * float(np.max(law.loss_error)) + UNIT * (rounds + len(laws)) * n * float(
+            np.max(np.abs(law.atoms.loss))
+        )
+    return AtomicLaw(
+        result.loss, result.log_p, mass_at_minus_infinity, slack=result.slack, lost=lost, position=position
+    )
+
+
+def _power(atoms: Atoms, n: int) -> Atoms | None:
+    """Return the atoms of n rounds.
+
+    One for every way to share n rounds among k losses, C(n + k - 1, k - 1) of them.
+    """
+    k = len(atoms.loss)
+    if n == 1:
+        return atoms
+    if k > 1 and n >= MAX_PRODUCT / k:  # there are more than n ways, and logarithms of factorials may cancel
+        return None
+    if math.lgamma(n + k) - math.lgamma(k) - math.lgamma(n + 1) > math.log(MAX_PRODUCT / k):
+        return None
+    shares = _shares(n, k)
+    log_ways = gammaln(n + 1.0) - np.sum(gammaln(shares + 1.0), axis=1)
+    terms = min(k, n) + 8  # a row has no more entries that are not 0, and log 0! = log 1! = 0 are exact
+    known = np.log1p(atoms.slack) + UNIT * terms * np.abs(atoms.log_p)
+    rounded = UNIT * 2 * terms * (1 + math.lgamma(n + 1))
+    slack = np.expm1(np.minimum(shares @ known + rounded, math.log(_UNKNOWN)))
+    return merged(shares @ atoms.loss, shares @ atoms.log_p + log_ways, np.minimum(slack, _UNKNOWN))
+
+
+def _shares(n: int, k: int) -> Array:
+    """Return all vectors of k non-negative integers that add up to n, one a row."""
+    rows, left = np.zeros((1, 0)), np.array([float(n)])
+    for _ in range(k - 1):
+        sizes = left.astype(np.int64) + 1
+        owner = np.repeat(np.arange(len(left)), sizes)
+        taken = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows, left = np.column_stack([rows[owner], taken]), left[owner] - taken
+    return np.column_stack([rows, left])
+
+
+def _masses(logs: Array) -> Any:
+    """Return exponentials in extended precision: sums of a million of them are exact to a float."""
+    return np.exp(logs.astype(np.longdouble))
+
+
+def _tail(masses: Any) -> Any:
+    """Return the sums from every entry to the last."""
+    return np.cumsum(masses[::-1])[::-1]
+
+
+def _ends(values: Any) -> Array:
+    return np.asarray(values, dtype=float)
+
+
+class _Sums(NamedTuple):
+    """Partial sums of masses, and what the errors of the masses add to them."""
+
+    value: Array
+    off: Array
+
+
+def _up_to(masses: Any, slack: Array) -> _Sums:
+    """Return 0 and the sums of the first masses, to all of them."""
+    return _Sums(*(_ends(np.append(0.0, np.cumsum(each))) for each in (masses, masses * slack)))
+
+
+def _from(masses: Any, slack: Array) -> _Sums:
+    """Return the sums of the last masses, from all of them to 0."""
+    return _Sums(*(_ends(np.append(_tail(each), 0.0)) for each in (masses, masses * slack)))
+
+
+def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
+    """Bound f(alpha) between the vertices (P(L > l_k), Q(L <= l_k)).
+
+    Tail sums of positive terms, whatever their size.
+    """
+    p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
+    slack_p, slack_q = _slacks(law)
+    above, under = _from(p, slack_p), _up_to(p, slack_p)
+    power, below = _from(q, slack_q), _up_to(q, slack_q)
+    left = under.value + law.mass_at_minus_infinity
+    # Near 1 the rest is exact, its tail sums are the accurate ones and find the vertex.
+    near_one, rest = alpha > 0.5, 1 - alpha
+    by_rest = np.searchsorted(left, rest, side="right")
+    by_alpha = np.searchsorted(-above.value, -alpha, side="right")
+    last = len(law.loss) - 1
+    k = np.clip(np.where(near_one, by_rest, by_alpha) - 1, 0, last)
+    width = np.maximum(np.exp(law.log_p[k]), TINY)
+    with np.errstate(over="ignore"):  # beyond 1 by however much; right of all vertices it is 0, and beta too
+        share = np.clip(np.where(near_one, rest - left[k], above.value[k] - alpha) / width, 0.0, 1.0)
+        taken = np.where(near_one, 1 - share, np.clip((alpha - above.value[k + 1]) / width, 0.0, 1.0))
+    kept = below.value[k] + share * (below.value[k + 1] - below.value[k])
+    rejected = power.value[k + 1] + taken * (power.value[k] - power.value[k + 1])
+    # The error of every mass, as far as it is kept.
+    kept_off = below.off[k] + share * (below.off[k + 1] - below.off[k]) + 16 * UNIT * kept
+    rejected_off = power.off[k] + 16 * UNIT * (rejected + mass_at_plus_infinity) + 4 * UNIT
+    inside = np.where(near_one, rest > left[0], alpha < above.value[0])
+    # There beta is near 1, and its distance from it is the accurate sum.
+    small = (rejected + mass_at_plus_infinity < 0.5) & inside
+    value = np.where(small, (1 - mass_at_plus_infinity) - rejected, kept)
+    # P(L = -inf) is known to 16 units of itself, which is at most the rest; sums round.
+    # Abscissas are known to ``moved``; f moves along its steepest slope so near, e^l of the farthest atom.
+    moved_left = above.off[k + 1] + taken * (above.off[k] - above.off[k + 1]) + 4 * UNIT * alpha
+    moved_right = (
+        under.off[k]
+        + share * (under.off[k + 1] - under.off[k])
+        + 12 * UNIT * (rest + law.mass_at_minus_infinity)
+    )
+    moved = np.where(near_one, moved_right, moved_left)
+    nearest = np.minimum.accumulate((left - under.off - 20 * UNIT * left)[::-1])[::-1]
+    far_by_rest = np.searchsorted(nearest, rest + moved, side="right")
+    far_by_alpha = np.searchsorted(-above.value, 2 * moved - alpha, side="right")
+    farthest = np.clip(np.where(near_one, far_by_rest, far_by_alpha) - 1, k, last)
+    steep = law.loss[farthest] + np.max(law.loss_error)
+    along = np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved)
+    error = np.where(small, rejected_off, kept_off) + along + law.lost + SUBNORMAL
+    return np.maximum(value - error, 0.0), value + error
+
+
+def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
+    """Return the relative errors of masses under P and under Q, with the rounding of their sums."""
+    fine = 4 * len(law.loss) * _FINE + 8 * UNIT
+    slack = law.atoms.slack + fine * (1 + law.atoms.slack)
+    turned = np.expm1(law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss)))
+    return slack, slack + (1 + slack) * turned
+
+
+def profile(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:
+    """Return delta at every atom by sums of positive terms in extended precision; exact between them.
+
+    delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon
+    to 1.
+    """
+    loss, p, slack_p = law.loss, _masses(law.log_p), _slacks(law)[0]
+    wide = loss.astype(np.longdouble)
+    gaps = np.expm1(np.diff(wide)) * np.exp(wide[:-1])
+    delta = np.minimum(_ends(np.append(_tail(gaps * _tail(p)[1:]), 0.0)), 1.0)
+    off = _ends(np.append(_tail(gaps * _tail(p * slack_p)[1:]), 0.0)) + delta * UNIT * (32 + 4 * np.abs(loss))
+    # Losses known to ``shift`` move the nodes and, through the gaps, the values.
+    shift = float(np.max(law.loss_error)) + 8 * UNIT * (1 + float(np.max(np.abs(loss))))
+    grow = math.exp(2 * shift) - 1
+    upper = np.minimum(
+        (delta + off) * (1 + grow) + mass_at_plus_infinity * (1 + 16 * UNIT) + law.lost + SUBNORMAL, 1.0
+    )
+    lower = np.maximum(delta - off, 0.0) * (1 - grow) + mass_at_plus_infinity * (1 - 16 * UNIT)
+    lower = np.maximum(lower - SUBNORMAL, 0.0)
+
+    def fenced(at: Array) -> Array:
+        return np.concatenate([[loss[0] - _FAR], at, [loss[-1] + _FAR]])
+
+    def ended(value: Array, first: float) -> Array:
+        return np.concatenate([[first], value, value[-1:]])
+
+    return ProfileTable(
+        fenced(loss + shift),
+        ended(upper, 1.0),
+        fenced(loss - shift),
+        ended(lower, 1 - 8 * UNIT),
+        leak=mass_at_plus_infinity * (1 - 16 * UNIT),
+    )

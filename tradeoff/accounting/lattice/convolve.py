@@ -1,0 +1,298 @@
+"""Certified composition on a lattice: tilt, convolve by FFT, and bound delta from both sides.
+
+With W(dL) = e^(theta L - K) P(dL) and g(x) = e^(-(theta-1) x) (1 - e^-x)_+,
+delta(eps) = e^(K - (theta-1) eps) E_W[g(L - eps)]. Rounding, aliasing and truncation enter relative to the
+tilted mass, so delta keeps its relative accuracy however small it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeVar
+
+import numpy as np
+from scipy import fft
+
+from tradeoff.accounting.lattice.table import ProfileTable
+from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex, Index
+from tradeoff.pld.law import combine_masses_at_infinity
+
+Values = TypeVar("Values", Array, Complex)
+
+_NOTHING = 1e300  # minus this is a lower bound that says nothing and can still be interpolated
+
+# Entries of a block of a recursion: a level is one small matrix product, a million entries take four.
+_STEPS = 64
+
+_FAINT = 1e-290  # a sum of terms that is less may have lost its largest ones below the floats
+
+# Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276, is
+# more than what underflows at all its frequencies.
+_LIGHTEST = -600.0
+
+_FEW = 16  # powers up to this one are multiplied out: from here on an exponential is no slower
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedFactor:
+    """One factor on ``offset + h index``: tilted masses of both sides less e^log_scale, ``count`` copies."""
+
+    index: Index
+    offset: float
+    over: Array
+    under: Array
+    count: int
+    top: float
+    shift: float
+    log_scale: float
+
+
+@dataclass(frozen=True)
+class Window:
+    """Losses [low, low + h size) of the sum; ``chernoff`` are the exponents that bound what lies outside."""
+
+    low: int
+    size: int
+    chernoff: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """Tilted law of the sum on the window, its 2-norm error, and what may lie outside."""
+
+    mass: Array
+    error: float
+    low_tail: float
+    high_tail: float
+
+
+def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, window: Window) -> Sum:
+    """Convolve by one inverse FFT of prod FFT(w_i)^n_i, at a cost of N log N a distinct factor.
+
+    Each transform F of a vector of sum s is known to E = unit s. So F^n is within |F|^n (e^(n E/|F|) - 1),
+    and with the power's own rounding r within |F^n| (e^(n E/|F| + r) - 1), of what is computed; where that is
+    large, within (|F| + E)^n + |F^n|. ``fft_error`` is rounded up by more than the roundings of this bound.
+    """
+    size, half = window.size, window.size // 2 + 1
+    totals = [float(np.sum(vector)) for vector in vectors]
+    if not all(0 < total < np.inf for total in totals):  # too much, or nothing, is known of some factor
+        return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
+    logs = [factor.count * math.log(total) for factor, total in zip(factors, totals, strict=True)]
+    if min(*logs, *accumulate(logs)) < _LIGHTEST:  # floats hold too little of it
+        return Sum(np.zeros(size), np.inf, 0.0, 0.0)
+    product, relative, rough = np.ones(half, dtype=complex), np.zeros(half), np.ones(half)
+    centre = 0
+    for factor, vector, total in zip(factors, vectors, totals, strict=True):
+        middle = round(float(np.sum(factor.index * vector)) / total)
+        centre += factor.count * middle
+        place = factor.index - middle
+        spectrum = fft.rfft(np.bincount(place % size, weights=vector, minlength=size).astype(float))
+        folds = 1 + int(place[-1] - place[0]) // size  # masses added up where the vector is wound round
+        error, modulus = (fft_error(size) + folds * UNIT) * total, np.abs(spectrum)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what overflows is seen below
+            power, rounding = _power(spectrum, factor.count)
+            product *= power
+            relative += factor.count * error / modulus + rounding
+            rough *= _power(modulus + error, factor.count)[0] * np.exp(rounding)
+    if not np.isfinite(product).all():  # the tilt is too steep for these counts
+        return Sum(np.zeros(size), np.inf, 0.0, 0.0)
+    modulus = np.abs(product)
+    rough[np.isnan(rough)] = np.inf  # infinity times an underflow: nothing is known there
+    with np.errstate(over="ignore", invalid="ignore"):
+        bound = np.where(relative < 0.5, modulus * np.expm1(np.minimum(relative, 1.0)), rough + modulus)
+    mass = np.maximum(fft.irfft(product, size), 0.0)  # as the truth: clipping only comes closer
+    mass = np.roll(mass, (centre - window.low) % size)
+    error = _two_norm(bound, size) + 2 * fft_error(size) * _two_norm(modulus, size)
+    down, up = window.chernoff
+    low_tail = _chernoff(factors, vectors, h, -down, window.low)
+    high_tail = _chernoff(factors, vectors, h, up, window.low + size)
+    return Sum(mass, error, low_tail, high_tail)
+
+
+def fft_error(size: int) -> float:
+    """Return the error of one transform, relative to the 1-norm of its input, for every output.
+
+    Stage by stage as in Higham, Accuracy and Stability of Numerical Algorithms, Theorem 24.2: relative to the
+    2-norm of all outputs, and for each output path by path relative to the 1-norm of the input. SciPy
+    multiplies two table entries for a twiddle, each known to 2.4 units (1.6 for its angle of at most pi/4,
+    0.8 for sine and cosine), so it errs by 2 * 2.4 + 2 sqrt(2) < 8 units and its product with a number by 2
+    sqrt(2) more. A stage of radix 4 is one such product and two additions, each sqrt(2) units: 13.7, or 6.9 a
+    factor of 2. A length that is no power of 4 takes one stage of radix 2, 12.3. For N >= 32 that is at most
+    7.9 log2 N in all.
+    """
+    return 8 * max(1.0, math.log2(size)) * UNIT
+
+
+def _two_norm(half: Array, size: int) -> float:
+    """Return the 2-norm, by Parseval, of the vector whose half spectrum has these moduli.
+
+    In units of the largest, to a power of two: squares of masses below e^-354 are no floats.
+    """
+    peak = float(np.max(half))
+    if not 0 < peak < np.inf:
+        return peak
+    unit = math.ldexp(0.5, math.frexp(peak)[1])
+    half = half / unit
+    twice = half[1:-1] if size % 2 == 0 else half[1:]
+    once = half[[0, -1]] if size % 2 == 0 else half[:1]
+    total = 2 * float(np.sum(twice**2)) + float(np.sum(once**2))
+    return unit * math.sqrt(total / size)
+
+
+def _power(base: Values, n: int) -> tuple[Values, Array]:
+    """Return base^n and its relative rounding, with that of one more product: multiplied out for few rounds.
+
+    Few: n products of 2 sqrt(2) units. Many: 3 ulps, 6 units, of a logarithm and one for its product with n
+    make an exponent known to 7 n |log| units, and 8 units for each of exponential, sine and cosine are less
+    than 8 n.
+    """
+    if n <= _FEW:
+        result = np.ones_like(base)
+        for bit in f"{n:b}":
+            result = result * result * base if bit == "1" else result * result
+        return result, np.full(len(base), 4 * n * UNIT)
+    logarithm = np.log(np.where(base == 0, 1e-300, base))  # below every error, and finite
+    return np.exp(n * logarithm), 8 * n * UNIT * (1 + np.abs(logarithm))
+
+
+def _chernoff(
+    factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, t: float, edge: int
+) -> float:
+    """Bound the tilted mass beyond ``edge``, above for t > 0, below for t < 0: E e^(t h (index - edge)).
+
+    The exponent is a sum of count * (peak + log moment) and of t h edge, each known to 2 units of the largest
+    step for the steps, 2 for their distance from the peak, 8 of the logarithm, and one for each product and
+    sum; a moment, a positive sum of exponentials, to 64 units of itself and to what underflows. 1e-6 covers
+    what is of second order.
+    """
+    exponent = -t * h * edge
+    size, rounds = abs(exponent), 0
+    for factor, vector in zip(factors, vectors, strict=True):
+        log_sum, terms = _log_sum(vector, np.asarray(t * h * factor.index))
+        exponent += factor.count * log_sum
+        size += factor.count * terms
+        rounds += factor.count
+    exponent += 1e-6 + UNIT * (64 * rounds + (16 + len(factors)) * size)
+    return math.exp(exponent) if exponent < 700 else math.inf
+
+
+def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
+    """Return the logarithm of sum vector e^steps, and the size of the numbers that it is made of.
+
+    By the largest step; by the largest term, of two units more for its logarithm, where no float holds what
+    the vector weighs that far from its heavy masses. Entries of 0 count as such: what underflowed to them is
+    far below the error of a transform.
+    """
+    peak, size = float(np.max(steps)), float(np.max(np.abs(steps)))
+    total = float(np.sum(vector * np.exp(steps - peak)))
+    if total < _FAINT:
+        log = np.log(vector[vector > 0])
+        steps, size = steps[vector > 0] + log, size + float(np.max(np.abs(log)))
+        peak = float(np.max(steps))
+        total = float(np.sum(np.exp(steps - peak)))
+    log_moment = math.log(total + len(vector) * TINY)
+    return peak + log_moment, size + abs(log_moment)
+
+
+def profile(
+    factors: Sequence[TiltedFactor], h: float, theta: float, window: Window, mass_at_plus_infinity: float
+) -> ProfileTable:
+    """Answer with bounds on delta at every node of the window, for a tilt theta > 1.
+
+    ``mass_at_plus_infinity`` is the exact Q-mass at +infinity (rounded down) of the whole product.
+    """
+    over = compose(factors, [f.over for f in factors], h, window)
+    under = compose(factors, [f.under for f in factors], h, window)
+    offsets = [f.count * f.offset for f in factors]
+    loss = math.fsum(offsets) + h * np.arange(window.low, window.low + window.size, dtype=float)
+    least, most = _scale(factors, theta, loss)
+    # |sum e_k g_k| <= ||e||_2 ||g||_2, and a sum over a lattice is at most integral/h + maximum: g is
+    # unimodal, its maximum kappa, and the integral of its square 2/(a (a + 1) (a + 2)) with a = 2 theta - 2.
+    kappa = np.exp((theta - 1) * np.log(theta - 1) - theta * np.log(theta))
+    norm = np.sqrt(2 / ((2 * theta - 2) * (2 * theta - 1) * (2 * theta)) / h + kappa**2)
+    exact = _rounding_of_tail(window.size, theta * h * window.size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # The circular sum dominates the true one; what it winds round is at most kappa times the mass
+        # outside.
+        upper = _tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail
+        lower = _tail(under.mass, h, theta) * (1 - exact) - under.error * norm
+        outside = kappa * (under.low_tail + under.high_tail)
+        upper, lower = most * upper, least * lower - most * outside
+    # A loss moves by what each factor's may, and by at most 4 units of what its place is added up from.
+    shift = math.fsum(f.count * f.shift for f in factors)
+    shift += 8 * UNIT * (float(np.max(np.abs(loss))) + math.fsum(map(abs, offsets)))
+    top = combine_masses_at_infinity(
+        [f.top for f in factors], [f.count for f in factors]
+    )  # to 16 units of itself
+    # Losses beyond 1e16 nats may be known to no more than 100.
+    with np.errstate(over="ignore", invalid="ignore"):
+        upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + SUBNORMAL), 1.0)
+        lower = lower * np.exp(-np.sign(lower) * shift) + mass_at_plus_infinity - SUBNORMAL
+    # Where the spectrum's error overflows nothing is known; the trivial bounds say so.
+    upper = np.nan_to_num(upper, nan=1.0, posinf=1.0)
+    lower = np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
+    return ProfileTable(loss + shift, upper, loss - shift, lower, leak=mass_at_plus_infinity)
+
+
+def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[Array, Array]:
+    """Return bounds on e^(K - (theta - 1) loss).
+
+    Units: one for each product that makes up K and one for their exact sum; of (theta - 1) loss one for each
+    of two differences and the product, and two for the loss itself, whose sum of offsets and steps costs a
+    unit of either; a node of a factor was rounded by one of its offset; and 64 for two exponentials and what
+    is added up with them.
+    """
+    scales = [f.count * f.log_scale for f in factors]
+    log_scale, slope = math.fsum(scales), (theta - 1) * loss
+    size = (
+        math.fsum(map(abs, scales))
+        + abs(log_scale)
+        + theta * math.fsum(abs(f.count * f.offset) for f in factors)
+    )
+    error = 8 * UNIT * (8 + size + np.abs(slope))
+    # Beyond 1e16 nats the exponent is known to no nat: what it is off by is not small.
+    least, most = (np.exp(np.minimum(each, 700.0)) for each in (log_scale - slope, log_scale - slope + error))
+    return least * np.maximum(1 - error, 0.0), most
+
+
+def _rounding_of_tail(size: int, reach: float) -> float:
+    """Bound the relative rounding of ``_tail``: two recursions of positive terms over ``size`` steps.
+
+    A term d steps away carries d factors e^-x, known to 8 units and 2 x each: 8 d + 2 min(reach, 750), as
+    beyond e^-750 nothing is left. Powers add d/63 * 8, four levels of 82 roundings a recursion and 20 for its
+    coefficient 700.
+    """
+    return UNIT * (9 * size + 2 * min(reach, 750.0) + 700)
+
+
+def _tail(mass: Array, h: float, theta: float) -> Array:
+    """Return sum_j mass_j g((j - k) h) for every k, by two recursions of positive terms from the right."""
+    slow, fast = np.exp(-(theta - 1) * h), np.exp(-theta * h)
+    # heavy_k = sum_{j>=k} mass_j e^(-theta (j-k) h);  tail_k = slow tail_(k+1) + (slow - fast) heavy_(k+1)
+    heavy = discounted(mass[::-1], fast)
+    driven = np.append(0.0, slow * -np.expm1(-h) * heavy[:-1])
+    return discounted(driven, slow)[::-1]
+
+
+def discounted(x: Array, a: float) -> Array:
+    """Return y_k = x_k + a y_(k-1) for x >= 0 and 0 <= a <= 1, by blocks; cost grows with len(x).
+
+    Each entry is a sum of positive terms: at most 64 roundings for the sum and 18 for two powers a level, of
+    which there are log_64 len(x). A power that stands for 64 steps on the next level errs by 8 units, so a
+    term d steps back by d/63 * 8 more. Terms below the least float vanish.
+    """
+    if len(x) == 0:
+        return np.zeros(0)
+    padded = np.zeros(-(-len(x) // _STEPS) * _STEPS)
+    padded[: len(x)] = x
+    powers = a ** np.arange(_STEPS + 1.0)
+    lag = np.subtract.outer(np.arange(_STEPS), np.arange(_STEPS))
+    within = padded.reshape(-1, _STEPS) @ np.where(lag <= 0, powers[-lag], 0.0)
+    if len(within) > 1:
+        carried = discounted(within[:, -1], float(powers[-1]))
+        within[1:] += np.multiply.outer(carried[:-1], powers[1:])
+    result: Array = within.ravel()[: len(x)]
+    return result

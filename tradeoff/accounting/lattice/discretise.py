@@ -1,0 +1,330 @@
+"""From one law of L to measures on a set of lattice nodes, one on each side of the truth.
+
+``over`` spreads every cell to its two ends and keeps both masses: a mean-preserving spread of the ratio, so
+its hockey-stick is above (Doroshenko et al., Connect the Dots, PoPETs 2022). ``under`` is the polygon of
+tangents to the hockey-stick h at one cut a cell, lowered where two tangents disagree at a node: every chord
+lies under a tangent, hence under h. A hockey-stick grows with each mass, so masses rounded up (down) keep the
+side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeoff.accounting.lattice.tangents import Run, gathered, lifted
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.pld.discrete import AtomicLaw
+from tradeoff.pld.law import Cells, PrivacyLossDistribution, masses
+
+# Atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever exactly they lie.
+_FAR = 40.0
+
+_FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than slack says
+
+
+class Lean(NamedTuple):
+    """Exponents slope L - log_scale at the nodes, and how far they may be off."""
+
+    value: Array
+    error: Array
+
+    @classmethod
+    def of(cls, slope: float, nodes: Array, log_scale: float) -> Lean:
+        """Lean by ``slope``: a unit of slope L for the product, one for the difference, two for the node.
+
+        One more is for the sum of the value and its error.
+        """
+        tilted = slope * nodes
+        return cls(tilted - log_scale, 5 * UNIT * (np.abs(tilted) + abs(log_scale)))
+
+
+@dataclass(frozen=True, eq=False)
+class DiscretisedLaw:
+    """P-masses at ``nodes`` times e^(slope node - log_scale); the end masses are not tilted.
+
+    ``over_top`` is Q-mass of ``over`` at +infinity, ``over_bottom`` its P-mass at -infinity. ``under`` is
+    below the hockey-stick of T(P, Q), ``under_reversed`` below that of T(Q, P).
+    """
+
+    nodes: Array
+    over: Array
+    over_top: float
+    over_bottom: float
+    under: Array
+    under_reversed: Array
+    shift: float
+    """Bound on how far rounding may have moved a loss."""
+
+
+@np.errstate(over="ignore")  # e^width overflows for cells wider than 709 nats: 1/inf = 0 is what it should be
+def discretise(
+    law: PrivacyLossDistribution, nodes: Array, slope: float = 0.0, log_scale: float = 0.0
+) -> DiscretisedLaw:
+    """Put ``law`` on increasing ``nodes``, from both sides; cost is two passes of cell integrals."""
+    lean = Lean.of(slope, nodes, log_scale)
+    over, top, bottom = spread(law, nodes, lean)
+    under, under_reversed = (moved(law, nodes, lean, down=down) for down in (True, False))
+    if law.continuous:
+        cells = law.cells(np.concatenate([[-np.inf], nodes, [np.inf]]))
+        over += _weighed(_spread_cells(cells, nodes), lean)
+        top += cells.excess[-1] * (1 + cells.slack[-1])
+        bottom += cells.deficit[0] * (1 + cells.slack[0])
+        for side, kept in zip((under, under_reversed), _kept(law, cells, nodes, lean), strict=True):
+            np.add(side, kept, out=side)
+    grow = 1 + 16 * UNIT  # two sums of at most three terms, each times 1 + slack
+    # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its
+    # offset adds to that is charged where offsets are added up).
+    shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + _loss_error(law, nodes)
+    if law.continuous:
+        shift += float(np.max(law.edge_error(nodes)))
+    return DiscretisedLaw(
+        nodes,
+        over,
+        (top + law.mass_at_plus_infinity) * grow,
+        (bottom + law.mass_at_minus_infinity) * grow,
+        under,
+        under_reversed,
+        shift,
+    )
+
+
+def _loss_error(law: PrivacyLossDistribution, nodes: Array) -> float:
+    """Bound the errors of the losses of atoms that are among the nodes or near them."""
+    loss = law.atoms.loss
+    near = (loss >= nodes[0] - _FAR) & (loss <= nodes[-1] + _FAR)
+    return float(np.max(law.loss_error[near], initial=0.0))
+
+
+def _weighed(mass: Array, lean: Lean, *, down: bool = False) -> Array:
+    """Return mass times e^lean, rounded to one side.
+
+    16 units for the exponential, the products and three sums after it.
+    """
+    error = lean.error + 16 * UNIT
+    if down:
+        return np.asarray(mass * np.exp(np.minimum(lean.value, 700.0)) * np.maximum(1 - error, 0.0))
+    exponent = lean.value + error
+    with np.errstate(invalid="ignore"):  # an overflow makes the upper side infinite: nothing is claimed
+        return np.where(exponent > 700.0, np.inf, mass * np.exp(np.minimum(exponent, 700.0)))
+
+
+def _spread_cells(cells: Cells, nodes: Array) -> Array:
+    """Split each cell between its ends: p_b = excess/(e^b - e^a), p_a = deficit/(1 - e^(a-b)).
+
+    32 units: 8 for each of two exponentials, 2 for the slack, 1 for the width, the division and each of three
+    sums. What underflows before the division is below TINY.
+    """
+    grow = 1 + cells.slack + 32 * UNIT
+    excess, deficit, whole = cells.excess * grow, cells.deficit * grow, -np.expm1(-np.diff(nodes))
+    p = np.zeros(len(nodes))
+    p[1:] += (lifted(nodes[1:], excess[1:-1]) + TINY) / whole
+    p[:-1] += (deficit[1:-1] + TINY) / whole
+    p[:1] += lifted(nodes[:1], excess[:1])  # below the nodes: Q-mass to the first, the rest of P to -infinity
+    p[-1] += deficit[-1]  # above them: P-mass to the last, the rest of Q to +infinity
+    return np.nextafter(p, np.inf)
+
+
+def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, lean: Lean) -> Iterator[Array]:
+    """Yield the lower side of the cells, and that in the other order.
+
+    A polygon of tangents, an atom for each run of cells that has none, and one for what lies beyond. Of cells
+    of which one mass may have underflowed nothing is known; they lie beyond, but for those between others.
+    """
+    excess, deficit, slack = (part[1:-1] for part in cells)
+    at_ends = lifted(nodes[1:], excess), lifted(-nodes[:-1], deficit)  # of wide cells the least there is
+    faint = (np.minimum.reduce([excess, deficit, *at_ends]) < _FAINT) & (np.maximum(excess, deficit) > 0)
+    certain = np.flatnonzero(~faint)
+    first, last = (int(certain[0]), int(certain[-1]) + 1) if len(certain) else (len(faint), 0)
+    polygon, crowds, inside = np.zeros(len(nodes)), list[Run](), slice(first, last)
+    if first < last:
+        inner = Cells(excess[inside], deficit[inside], np.where(faint, 1.0, slack)[inside])
+        polygon[first : last + 1], result = gathered(law, inner, nodes[first : last + 1])
+        crowds = [Run(first + run.first, first + run.last) for run in result]
+    polygon = _weighed(polygon, lean, down=True)
+    for down, end in ((True, _after(law, cells, nodes, last)), (False, _before(law, cells, nodes, first))):
+        runs = moved(_merged(law, nodes, crowds, down=down), nodes, lean, down=down)
+        yield polygon + runs + moved(end, nodes, lean, down=down)
+
+
+def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run], *, down: bool) -> AtomicLaw:
+    """Return an atom for each run of cells, with all their mass: a garbling, for crowds within a spacing.
+
+    Its loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
+    units, over 1 less a slack, and to 4 units of its terms; it is rounded against its later move.
+    """
+    if not runs:
+        return AtomicLaw(np.zeros(0), np.zeros(0))
+    edges = nodes[np.array(runs).ravel()]
+    cells = law.cells(edges)
+    p = masses(cells, edges)[0]
+    with np.errstate(divide="ignore", invalid="ignore"):  # of an empty run, or a loss beyond the floats
+        x = lifted(edges[:-1], cells.excess) / p
+        loss = edges[:-1] + np.log1p(x)
+        unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
+        off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
+    loss = loss - off if down else loss + off
+    # Every other cell is a run; those two are left out.
+    certain = np.minimum(cells.excess, cells.deficit) >= _FAINT
+    bounds = np.isfinite(loss) & certain & (np.arange(len(p)) % 2 == 0)
+    return AtomicLaw(loss[bounds], np.log(p[bounds]), slack=(cells.slack + 64 * UNIT + off)[bounds])
+
+
+def _after(law: PrivacyLossDistribution, cells: Cells, nodes: Array, last: int) -> AtomicLaw:
+    """Return an atom on the node b, whose hockey-stick is below that of all losses beyond.
+
+    That is Q - e^x P = E + (e^b - e^x) P >= E (1 - e^(x-b)) for x <= b, with the excess E: an atom of Q-mass
+    E on b. Units: 8 for a logarithm of itself, and one for its sum of each term.
+    """
+    b = nodes[last]
+    end = cells if last == len(nodes) - 1 else law.cells(np.array([b, np.inf]))
+    log = _log(end.excess[-1])
+    return _one(b, log - b, end.slack[-1] + UNIT * (8 * abs(log) + abs(b)))
+
+
+def _before(law: PrivacyLossDistribution, cells: Cells, nodes: Array, first: int) -> AtomicLaw:
+    """Return the same in the other order: an atom on the node a of P-mass P - e^-a Q of all losses before."""
+    end = cells if first == 0 else law.cells(np.array([-np.inf, nodes[first]]))
+    log = _log(end.deficit[0])
+    return _one(nodes[first], log, end.slack[0] + 8 * UNIT * abs(log))
+
+
+def _log(mass: float) -> float:
+    return math.log(mass) if _FAINT <= mass < math.inf else -math.inf
+
+
+def _one(loss: float, log_p: float, slack: float) -> AtomicLaw:
+    """Return a law of one atom; of none where it has no mass."""
+    some = np.zeros(int(log_p > -math.inf))
+    return AtomicLaw(some + loss, some + log_p, slack=some + slack + 64 * UNIT)
+
+
+def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
+    """Return the node at or below each loss, or within rounding of it, and the distance above."""
+    last = len(nodes) - 1
+    index = np.clip(np.searchsorted(nodes, loss, side="right") - 1, 0, last)
+    tolerance = 6 * UNIT * (1 + np.abs(loss))
+    following = np.minimum(index + 1, last)
+    index = np.where(np.abs(loss - nodes[following]) <= tolerance, following, index)
+    above = loss - nodes[index]
+    return index, np.where(np.abs(above) <= tolerance, 0.0, above)
+
+
+def _weigh(log_p: Array, lean: Lean, at: Index, slack: Array, sign: int) -> Array:
+    """Return e^(log_p + lean) at the nodes, rounded up or down; taken together so that neither underflows.
+
+    Sums are rounded to two units of each term; 48 units: 8 for each of four exponentials, and products.
+    """
+    exponent = log_p + lean.value[at]
+    error = slack + lean.error[at] + UNIT * (48 + 2 * np.abs(log_p) + 2 * np.abs(lean.value[at]))
+    if sign < 0:
+        return np.asarray(np.exp(np.minimum(exponent, 700.0)) * np.maximum(1 - error, 0.0))
+    exponent = exponent + error
+    return np.where(exponent > 700.0, np.inf, np.exp(np.minimum(exponent, 700.0)))
+
+
+def _added(at: Index, mass: Array, size: int, sign: int) -> Array:
+    """Add masses up node by node, rounded to one side: a unit for each of them."""
+    units = np.bincount(at, minlength=size) * UNIT
+    total = np.bincount(at, weights=mass, minlength=size) * np.maximum(1 + sign * units, 0.0)
+    return np.asarray(np.nextafter(total, sign * np.inf))
+
+
+def spread(law: PrivacyLossDistribution, nodes: Array, lean: Lean) -> tuple[Array, float, float]:
+    """Split atoms between the nodes around them; return also Q-mass at +infinity and P-mass at -infinity.
+
+    Of an atom at L in [a, b] the share (1 - e^(L-b))/(1 - e^(a-b)) goes to a, and to b
+    e^(L-b) (1 - e^(a-L))/(1 - e^(a-b)). Below the nodes Q-mass goes to the first, the rest of P to -infinity;
+    above them P-mass to the last and all of Q to +infinity, both as if the loss lay at its worst.
+    """
+    (loss, log_p, slack), error = law.atoms, law.loss_error
+    size, lost = len(nodes), law.lost
+    if len(loss) == 0:
+        return np.zeros(size), lost, lost
+    index, above = _locate(loss, nodes)
+    following = np.minimum(index + 1, size - 1)
+    below, beyond = above < 0, (above > 0) & (index == size - 1)
+    inside, rest = np.maximum(above, 0.0), np.maximum(nodes[following] - loss, 0.0)
+    width = nodes[following] - nodes[index]
+    whole = -np.expm1(-np.where(width > 0, width, 1.0))  # of two nodes that are one float the second has all
+    # Shares are e^-fall times a part: the weight of a node may outgrow floats as fast as e^-fall leaves them.
+    fall = np.concatenate([np.where(below, np.maximum(-above - error, 0.0), 0.0), rest])
+    part = np.concatenate(
+        [
+            np.where(below | beyond | (inside == 0), 1.0, -np.expm1(-rest) / whole),
+            np.where(below | beyond, 0.0, -np.expm1(-inside) / whole),
+        ]
+    )
+    kept = np.flatnonzero(part > 0)
+    atom, at = kept % len(loss), np.concatenate([index, following])[kept]
+    masses = _weigh(log_p[atom] - fall[kept], lean, at, slack[atom] + 2 * UNIT * fall[kept], +1) * part[kept]
+    # 64 units: 8 for each exponential, the sum of the exponent by its terms, and that of the masses by pairs.
+    grow = 1 + slack + UNIT * (64 + np.abs(log_p) + 2 * np.abs(loss))
+    top = np.sum((np.exp(np.minimum(log_p + loss + error, 0.0)) * grow)[beyond])
+    bottom = np.sum((np.exp(log_p) * grow * -np.expm1(np.minimum(above - error, 0.0)))[below])
+    return _added(at, masses, size, +1), float(top) + lost, float(bottom) + lost
+
+
+def moved(law: PrivacyLossDistribution, nodes: Array, lean: Lean, *, down: bool) -> Array:
+    """Move every atom to the node below it, for the reversed law above, with what keeps its ratio.
+
+    Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass
+    from the atom below instead brings the barycentre onto the node, a merger, which is second order.
+    """
+    loss, log_p, slack = law.atoms
+    if len(loss) == 0:
+        return np.zeros(len(nodes))
+    index, above = _locate(loss, nodes)
+    if down:
+        keep, target = above >= 0, index
+        goal = np.where(keep, nodes[target], loss)
+        log_moved = _draw_from_below(loss, log_p, goal, law.loss_error)
+    else:
+        target = np.where(above > 0, index + 1, index)
+        keep = (target < len(nodes)) & (above >= 0)
+        target = np.minimum(target, len(nodes) - 1)
+        goal = np.where(keep, nodes[target], loss)
+        # The same for (Q, P): losses change sign and order, masses are taken under Q.
+        back = _draw_from_below(-loss[::-1], (log_p + loss)[::-1], -goal[::-1], law.loss_error[::-1])
+        log_moved = back[::-1] - goal
+    rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of what was drawn, and of the place
+    mass = _weigh(log_moved, lean, target, _near(slack) + rounding, -1)
+    return np.maximum(_added(target[keep], mass[keep], len(nodes), -1), 0.0)
+
+
+def _near(slack: Array) -> Array:
+    """Return the largest slack of an atom and its neighbours."""
+    padded = np.concatenate([slack[:1], slack, slack[-1:]])
+    return np.asarray(np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]]))
+
+
+def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Array:
+    """Return log-masses at ``goal <= loss`` after each atom drew from the one below what its move needs.
+
+    With x_j the share that atom j hands up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1))
+    keeps every barycentre at or above its goal s_j; what is left over is Q-mass lost. Drawing less is always
+    allowed: gaps are taken 16 units and the loss's error smaller, and of what they allow 1e-6 less, which is
+    more than the roundings of masses and of a room above two gaps.
+    """
+    gap = np.maximum(loss - goal - error - 16 * UNIT * (1 + np.abs(loss)), 0.0)
+    if not gap.any():
+        return log_p
+    room = goal[1:] - loss[:-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_need = log_p[1:] - log_p[:-1] + gap[1:] + np.log(-np.expm1(-gap[1:]))
+        log_need -= np.log(-np.expm1(-np.maximum(room, 1e-300)))
+    # Finite, so that an atom that hands up all can draw nothing: 0 times infinity is no bound.
+    allowed = (room > 2 * gap[1:]) & ~np.isnan(log_need)
+    need = np.where(allowed, np.exp(np.minimum(log_need, 600.0)), 0.0) * (1 - 1e-6)
+    share = np.zeros(len(loss))
+    wanted, given = need.tolist(), 0.0
+    for j in range(len(loss) - 2, -1, -1):
+        given = min(1.0, (1.0 - given) * wanted[j])
+        share[j] = given
+    received = np.append(0.0, share[:-1] * np.exp(np.minimum(log_p[:-1] - log_p[1:], 600.0)))
+    with np.errstate(divide="ignore"):
+        return np.asarray(log_p + np.log(1 - share + received))

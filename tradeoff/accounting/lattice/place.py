@@ -1,0 +1,269 @@
+"""From laws and a question to a lattice: choices only, on which validity does not rest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeoff.accounting.lattice.convolve import TiltedFactor, Window
+from tradeoff.accounting.lattice.discretise import discretise
+from tradeoff.accounting.options import LATTICE_LEAST, LATTICE_WIDTH, LATTICE_WORK, query_options
+from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.pld.cumulant import Cumulant, log_delta_for_epsilon, tilt_for_epsilon
+from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
+
+BYTES = 256  # working memory a lattice point takes: 2^22 points fit into the usual gibibyte
+
+
+class Effort(NamedTuple):
+    """How fine an answer is wanted, and the most lattice points to spend on it."""
+
+    width: float
+    most: int
+
+
+def first_effort(factors: int, tol: float | None) -> Effort:
+    """Return the effort to start with: bounded by the usual work unless a tolerance is asked."""
+    usual = 1 << int(np.log2(LATTICE_WORK / max(factors, 1)))
+    most = query_options().most(BYTES)
+    return Effort(LATTICE_WIDTH, most if tol is not None else min(max(usual, LATTICE_LEAST), most))
+
+
+_CLOSEST = 1e-290  # width of a window about 0 that would be empty: its nodes are floats still
+_NEGLIGIBLE = 1e-14  # tilted mass that may be left out: a few dozen times what the transforms round
+
+# Most a mass may be tilted up, as a logarithm: beyond, floats no longer hold what is tilted.
+_STEEPEST = 690.0
+
+# Spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide.
+_UNKNOWN = 16
+
+_MAX_LEVEL = 12  # levels of coarser cells: from the twelfth on they are too few to matter
+
+# Nodes across the widest law up to which a spacing that all atoms share is worth having.
+_FINEST_COMMON = 2**14
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Everything that fixes a lattice: tilt, spacing, window of the sum, index range of every factor."""
+
+    theta: float
+    h: float
+    window: Window
+    log_scales: tuple[float, ...]
+    ranges: tuple[tuple[float, float, float], ...]
+    """Per factor: lowest loss, highest loss, offset."""
+    tilted: tuple[Array, ...]
+    sketches: tuple[PlanningPoints, ...]
+    room: float
+    """About how many times narrower the bounds of the finest lattice are, 1 where none is finer."""
+
+
+def common_spacing(values: Array, finest: float) -> float | None:
+    """Return the largest g of which all values are multiples, up to rounding; None if below ``finest``."""
+    g = 0.0
+    for value in np.unique(np.abs(values)):
+        a, b = float(value), g
+        while b > 1e-9 * float(value):
+            a, b = b, a - b * round(a / b)
+            a, b = abs(a), abs(b)
+        g = a
+        if 0 < g < finest:
+            return None
+    return g or None
+
+
+def on_one_lattice(laws: list[PrivacyLossDistribution]) -> bool:
+    """Whether all atoms are multiples of one spacing, not absurdly fine: there the lattice is exact."""
+    gaps = [_distinct(np.diff(law.atoms.loss)) for law in laws if len(law.atoms.loss) > 1]
+    widest = max((float(np.ptp(law.atoms.loss)) for law in laws if len(law.atoms.loss)), default=0.0)
+    return not gaps or common_spacing(np.concatenate(gaps), widest / _FINEST_COMMON) is not None
+
+
+def _distinct(values: Array) -> Array:
+    """Return the values that differ by more than rounding."""
+    values = np.sort(values)
+    return values[np.append(True, np.diff(values) > 1e-9 * values[1:])] if len(values) else values
+
+
+def _spacing(
+    laws: list[PrivacyLossDistribution],
+    counts: list[int],
+    theta: float,
+    width: float,
+    wanted: float,
+    finest: float,
+) -> float:
+    """Return the largest h <= wanted with all atoms on their lattices, a finer one if they share none."""
+    gaps = [np.diff(law.atoms.loss) for law in laws]
+    gaps = [gap[gap > 0] for gap in gaps]
+    listed = [_distinct(gap) for gap in gaps]
+    if not any(len(gap) for gap in gaps):
+        return max(wanted, finest)
+    common = common_spacing(np.concatenate(listed), finest)
+    if common is not None:
+        exact = all(not law.continuous for law in laws) and common > finest
+        return common if exact else common / float(np.ceil(common / max(wanted, finest)))
+    # An atom between nodes costs h/2 on the lower side of delta where it stands alone, less where neighbours
+    # are near.
+    cost = max(
+        1e-3,
+        sum(
+            n * min(1.0, theta * float(gap.min()) / 2)
+            for n, gap in zip(counts, gaps, strict=True)
+            if len(gap)
+        ),
+    )
+    rounds = sum(n for n, gap in zip(counts, gaps, strict=True) if len(gap))
+    wanted = min(wanted, width / cost, float(np.sqrt(8 * width / (theta * rounds))))
+    widest = float(max(gap.min() for gap in gaps if len(gap)))
+    wanted = max(wanted, finest, 1e-12 * widest)
+    return max(widest / float(np.ceil(widest / wanted)), finest)
+
+
+def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> float:
+    """Return an atom, or the barycentre of the bin that holds most of the mass when one does, else 0."""
+    if len(law.atoms.loss):
+        return float(law.atoms.loss[0])
+    mass = np.exp(sketch.log_p)
+    centre = float(sketch.loss[np.searchsorted(np.cumsum(mass), mass.sum() / 2)])
+    if np.sum(mass[np.abs(sketch.loss - centre) < h / 2]) < 0.2:
+        return 0.0
+    for _ in range(8):
+        a, b = centre - h / 2, centre + h / 2
+        cells = law.cells(np.array([a, b]))
+        p = (cells.deficit[0] + np.exp(min(-b, 600.0)) * cells.excess[0]) / -np.expm1(-h)
+        if not p * np.exp(a) > 0 or abs(a) > 600:
+            return 0.0
+        centre = a + float(np.log1p(cells.excess[0] / (np.exp(a) * p)))
+    # A node just below the barycentre, farther than that is unknown: moved down to it, the bin loses next to
+    # nothing.
+    return centre - h * float(max(1e-13, _UNKNOWN * cells.slack[0]))
+
+
+def _reach(
+    sketch: PlanningPoints, theta: float, log_scale: float, count: int, log_delta: float, *, continuous: bool
+) -> tuple[float, float]:
+    """Return the losses of one factor outside which nothing matters to the question.
+
+    Below, all of P may end up on the first node and be tilted there; above, Q-mass may end up at infinity.
+    """
+    log_below = np.logaddexp.accumulate(sketch.log_p) + theta * sketch.loss - log_scale
+    log_above = np.logaddexp.accumulate((sketch.log_p + theta * sketch.loss)[::-1])[::-1] - log_scale
+    log_q_above = np.logaddexp.accumulate((sketch.log_p + sketch.loss)[::-1])[::-1]
+    log_n, log_eta = math.log(count), np.log(_NEGLIGIBLE)
+    low = int(np.searchsorted(np.maximum.accumulate(log_below) + log_n, log_eta)) - 1
+    silent = (log_above + log_n < log_eta) & (log_q_above + log_n < log_delta - 16)
+    silent |= theta * sketch.loss - log_scale > _STEEPEST
+    high = int(np.argmax(silent)) if silent.any() else len(silent) - 1
+    first, last = float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
+    # Atoms are tilted as logarithms, cells are not.
+    last = min(last, (_STEEPEST + log_scale) / theta) if continuous else last
+    return first, max(first, last)
+
+
+def plan(
+    laws: list[PrivacyLossDistribution],
+    counts: list[int],
+    sketches: list[PlanningPoints],
+    cumulant: Cumulant,
+    epsilon: float,
+    effort: Effort,
+) -> TextTable:
+    """Choose the lattice for delta near ``epsilon`` with bounds about ``effort.width`` apart in epsilon."""
+    theta = tilt_for_epsilon(cumulant, epsilon)
+    log_delta = log_delta_for_epsilon(cumulant, epsilon)
+    weights = cumulant.weights(theta)
+    log_eta = np.log(_NEGLIGIBLE / 100)
+    low, down = cumulant.edge(theta, -1, log_eta)
+    high, up = cumulant.edge(theta, +1, log_eta)
+    if not high > low:  # all of the sum lies closer together than floats tell
+        high = max(low + max(UNIT * abs(low), _CLOSEST), math.nextafter(low, math.inf))
+    rounds = 0.0
+    for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
+        atoms = np.isin(sketch.loss, law.atoms.loss)
+        rounds += count * (float(np.sum(weight[~atoms])) if law.continuous else 0.0)
+    # A sum narrower than 1 is resolved on its own scale.
+    width = effort.width * min(1.0, float(np.sqrt(cumulant(theta)[2])))
+    wanted = float(np.sqrt(8 * width / (theta * rounds))) if rounds > 0 else np.inf
+    wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
+    finest = 2 * (high - low) / effort.most
+    h = _spacing(laws, counts, theta, width, wanted, finest)
+    room = 1.0
+    if h > 2 * finest:  # bounds meet as h^2, where atoms share a spacing at once
+        room = math.inf if any(len(law.atoms.loss) for law in laws) else (h / finest) ** 2
+    ranges = []
+    scales = cumulant.each(theta)
+    for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):
+        reach = _reach(sketch, theta, scale, count, log_delta, continuous=law.continuous)
+        ranges.append((*reach, _offset(law, sketch, h)))
+    offset = sum(count * c for count, (_, _, c) in zip(counts, ranges, strict=True))
+    first = int(np.floor((low - offset) / h)) - 1
+    size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4))))
+    spare = size - int(np.ceil((high - low) / h)) - 2
+    window = Window(first - spare // 2, size, (down, up))
+    return TextTable(theta, h, window, tuple(scales), tuple(ranges), tuple(weights), tuple(sketches), room)
+
+
+def _indices(grid: TextTable, which: int, law: PrivacyLossDistribution) -> Index:
+    """Return node indices of one factor: around every atom, or all of the bulk and fewer in the tails."""
+    low, high, offset = grid.ranges[which]
+    first, last = int(np.floor((low - offset) / grid.h)) - 1, int(np.ceil((high - offset) / grid.h)) + 1
+    if not law.continuous:
+        place = np.floor((law.atoms.loss - offset) / grid.h + 1e-6).astype(np.int64)
+        around = np.concatenate([[first, last], place, place + 1])
+        return np.unique(around[(around >= first) & (around <= last)])
+    if last - first < 256:
+        return np.arange(first, last + 1)
+    return _graded(grid, which, first, last)
+
+
+def _graded(grid: TextTable, which: int, first: int, last: int) -> Index:
+    """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j, too light to be seen."""
+    offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
+    left, right = np.cumsum(weight), np.cumsum(weight[::-1])
+    levels = int(np.clip(np.floor(np.log2(0.25 / (grid.h * grid.theta))), 0, _MAX_LEVEL))
+    tails = 5e-4 * 4.0 ** -np.arange(1, levels + 1)
+    below = loss[np.searchsorted(left, tails).clip(0, len(loss) - 1)]
+    above = loss[(len(loss) - 1 - np.searchsorted(right, tails)).clip(0, len(loss) - 1)]
+    lows = np.clip(np.floor((below - offset) / grid.h), first, last).astype(np.int64)
+    highs = np.append(np.clip(np.ceil((above - offset) / grid.h), first, last).astype(np.int64), last)
+    # Never more than about a million cells, whatever the choice costs.
+    steps = [*(1 << j for j in range(levels)), max(1 << levels, (last - first) >> 20)]
+    # Towards the bulk a coarse cell must not reach into it.
+    ends = [(steps[j], lows[j - 1] - steps[j] + 1) for j in range(levels, 0, -1)]
+    pieces, at = [], first
+    for step, end in (*ends, *zip(steps, highs, strict=True)):
+        if len(piece := np.arange(at, end, step)):
+            pieces.append(piece)
+            at = int(piece[-1]) + step
+    return np.append(np.concatenate(pieces), at) if pieces else np.array([first, last])
+
+
+def tilted_factors(
+    grid: TextTable,
+    laws: list[PrivacyLossDistribution],
+    views: list[PrivacyLossDistribution],
+    counts: list[int],
+    *,
+    reverse: bool,
+) -> list[TiltedFactor]:
+    """Discretise every factor; ``laws`` are in the base order, ``views`` and grid in the asked one."""
+    result = []
+    for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
+        index = _indices(grid, which, views[which])
+        offset, log_scale = grid.ranges[which][2], grid.log_scales[which]
+        nodes = np.asarray(offset + grid.h * index, dtype=float)
+        if reverse:
+            # Under T(Q, P) the P-mass is e^l dP, so the tilt e^(theta L') is e^((1 - theta) l) dP.
+            d = discretise(law, -nodes[::-1], 1 - grid.theta, log_scale)
+            over, under, top = d.over[::-1], d.under_reversed[::-1], d.over_bottom
+        else:
+            d = discretise(law, nodes, grid.theta, log_scale)
+            over, under, top = d.over, d.under, d.over_top
+        result.append(TiltedFactor(index, offset, over, under, count, top, d.shift, log_scale))
+    return result

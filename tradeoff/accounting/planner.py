@@ -1,0 +1,295 @@
+"""Laws in, bounds out: the planner over all engines, which says why it asks one.
+
+It asks them in turn, the narrowest for its cost first, and intersects what they prove, until the width wanted
+is reached.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.accounting.contour.engine import ContourEngine
+from tradeoff.accounting.engine import Engine
+from tradeoff.accounting.options import (
+    FEW_ROUNDS,
+    MOST_ATOMIC_ROUNDS,
+    WIDTHS,
+    Method,
+    Question,
+    Step,
+    measure,
+    query_options,
+    record_step,
+)
+from tradeoff.errors import DomainError
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
+from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
+
+if TYPE_CHECKING:
+    from tradeoff.accounting.exact import ExactEngine
+    from tradeoff.accounting.lattice.engine import LatticeEngine
+
+_ROUNDING = 64 * UNIT  # relative width of an epsilon at which no engine brings its bounds closer
+
+_LOWEST = -745.0  # below it e^epsilon is no float, and delta is 1 as far as floats tell
+
+# Masses above the first are normal floats, and the second is nothing beside a unit of them. Below, a mass at
+# infinity is off by TINY for each law inside another, which Python nests a thousand deep.
+_NORMAL, _UNSEEN = 2.0**-960, 2**10 * TINY
+
+# A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other
+# than trivial.
+_MOST_ROUNDS = 2**1000
+
+Choice = tuple[Engine[Any], str]  # an engine, and why it is asked
+
+
+class Composition:
+    """Bounds on every question about the product of ``laws`` with multiplicities ``counts``."""
+
+    def __init__(
+        self,
+        laws: Sequence[PrivacyLossDistribution],
+        counts: Sequence[int],
+        *,
+        symmetric: bool = False,
+        once: bool = False,
+    ) -> None:
+        self.laws, self.counts, self.symmetric, self.once = list(laws), list(counts), symmetric, once
+        if max(self.counts, default=0) > _MOST_ROUNDS:
+            digits = int(math.log10(max(self.counts)))
+            raise DomainError(
+                f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, "
+                "the most that floats sum; ask a smaller power"
+            )
+
+    @cached_property
+    def mass_at_plus_infinity(self) -> float:
+        """Return Q(L = inf) of the product."""
+        return combine_masses_at_infinity([law.mass_at_plus_infinity for law in self.laws], self.counts)
+
+    @cached_property
+    def mass_at_minus_infinity(self) -> float:
+        """Return P(L = -inf) of the product."""
+        return combine_masses_at_infinity([law.mass_at_minus_infinity for law in self.laws], self.counts)
+
+    @cached_property
+    def supremum(self) -> float:
+        """Return an upper bound on the finite losses.
+
+        Every round's is rounded up, their sum by 4 units of its terms.
+        """
+        ends = [count * law.enclosure[1] for law, count in zip(self.laws, self.counts, strict=True)]
+        return math.fsum(ends) + 4 * UNIT * math.fsum(map(abs, ends))
+
+    @cached_property
+    def _last_atom(self) -> tuple[float, float] | None:
+        """Return the loss of the product's last known atom and the log of its mass under Q, from below.
+
+        Each term errs by 3 units of what it adds, its count and product by two more, and a sum by one.
+        """
+        losses, logs = [], []
+        for law, n in zip(self.laws, self.counts, strict=True):
+            if not len(law.atoms.loss) or law.atoms.slack[-1] >= 1:
+                return None
+            at, log_p, slack = (float(each[-1]) for each in law.atoms)
+            low = at - float(law.loss_error[-1])
+            losses.append(n * (low - 8 * UNIT * abs(at)))
+            logs.append(n * (low + log_p + math.log1p(-slack) - 8 * UNIT * (abs(at) + abs(log_p) + 1)))
+        loss, log_q = (math.fsum(each) - 4 * UNIT * math.fsum(map(abs, each)) for each in (losses, logs))
+        return loss, log_q
+
+    @cached_property
+    def tables(self) -> LatticeEngine:
+        """The lattice, loaded when it is asked."""
+        from tradeoff.accounting.lattice.engine import LatticeEngine
+
+        engine = LatticeEngine(self.laws, self.counts, symmetric=self.symmetric)
+        engine.once = self.once
+        return engine
+
+    @cached_property
+    def contour(self) -> ContourEngine:
+        """The contour."""
+        return ContourEngine(self.laws, self.counts, symmetric=self.symmetric)
+
+    @cached_property
+    def rounds(self) -> int:
+        """Return how many rounds have a continuous law."""
+        return sum(n for law, n in zip(self.laws, self.counts, strict=True) if law.continuous)
+
+    @cached_property
+    def sums(self) -> ExactEngine | None:
+        """The exact sums, where the atoms of the product are few."""
+        if self.rounds:
+            return None
+        from tradeoff.accounting.exact import ExactEngine, product
+
+        law = product(self.laws, self.counts)
+        return None if law is None else ExactEngine(law, self.mass_at_plus_infinity)
+
+    @cached_property
+    def law(self) -> PrivacyLossDistribution | None:
+        """The law of the sum of all losses, where lines of its transform hold one."""
+        if self.spent or not self.rounds or any(law.lost for law in self.laws) or not self.contour.possible:
+            return None
+        from tradeoff.accounting.composed_law import ComposedLaw
+
+        law = ComposedLaw(self.laws, self.counts, symmetric=self.symmetric)
+        return law if law.usable else None
+
+    @cached_property
+    def spent(self) -> bool:
+        """Whether some factor leaves no mass that floats hold: nothing is left to compose."""
+        return any(not law.continuous and len(law.atoms.loss) == 0 for law in self.laws)
+
+    def choices(self, method: Method | None, tol: float | None = None) -> Iterator[Choice]:
+        """Yield the engines to ask, in order, each with the reason; a method forces one."""
+        if self.spent:
+            return
+        if method is None:
+            yield from self._automatic(tol)
+        elif (engine := self._forced(method)) is not None:
+            yield engine, "asked for"
+
+    def _forced(self, method: Method) -> Engine[Any] | None:
+        if method == "exact":
+            return self.sums
+        if method == "lattice":
+            return self.tables
+        return self.contour if method == "contour" else None
+
+    def _automatic(self, tol: float | None) -> Iterator[Choice]:
+        if self.sums is not None:
+            yield self.sums, "the atoms of the product are few: they are added up"
+        elif not self.contour.possible:
+            yield self.tables, "a density has no closed form: only the lattice holds it"
+        elif self._on_one_lattice:
+            yield self.tables, "all losses are multiples of one spacing: the lattice is exact"
+            yield self.contour, "the lattice was wide"
+        elif 0 < self.rounds <= FEW_ROUNDS and not any(law.damping for law in self.laws):
+            yield self.tables, f"at most {FEW_ROUNDS} rounds have densities: contours are slow there"
+            yield self.contour, "the lattice was wide"
+        elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
+            yield self.contour.with_term_limit(), "all densities have closed forms"
+            yield self.tables, "the contour was wide"
+            yield self.contour, "the lattice was wide: where atoms last, contours are slow"
+        else:
+            yield self.contour, "all densities have closed forms"
+            yield self.tables, "the contour was wide"
+
+    @property
+    def _on_one_lattice(self) -> bool:
+        if self.rounds or sum(self.counts) > MOST_ATOMIC_ROUNDS:
+            return False
+        from tradeoff.accounting.lattice.place import on_one_lattice
+
+        return on_one_lattice(self.laws)
+
+    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound delta at losses, epsilon at deltas, or f at alphas in (0, 1).
+
+        ``tol`` is a width as ``measure`` gives it: without it engines are asked while they are worth it.
+        """
+        (low, high), waiting = self._known(question, at)
+        if not waiting.any():
+            return low, high
+        reached = np.full(len(at), np.inf)
+        for engine, why in self.choices(query_options().method, tol):
+            started = perf_counter()
+            answer = partial(self._unsure, engine) if self._unseen else engine.answer
+            below, above = answer(question, at[waiting], tol, reached[waiting])
+            # What overflowed is NaN and says nothing: fmax and fmin pass over it.
+            low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
+            with np.errstate(invalid="ignore"):
+                reached = measure(question, at, low, high)
+            record_step(
+                Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started)
+            )
+            waiting = waiting & ~(reached <= (WIDTHS[engine.name][question].enough if tol is None else tol))
+            if not waiting.any():
+                break
+        return low, high
+
+    def _known(self, question: Question, at: Array) -> tuple[Pair, NDArray[np.bool_]]:
+        """Return what is known without an engine, and where one is to be asked."""
+        if question == "beta":
+            return (np.zeros(len(at)), self._chord(at)), np.ones(len(at), bool)
+        leak = self._leak
+        if question == "delta":
+            over = at >= self.supremum + 1e-12 * abs(self.supremum)
+            least = -expm1(minimum(at, 0.0)).upper + 0.0  # delta >= 1 - e^eps
+            known = np.maximum(leak.lower, least), np.where(over, leak.upper, 1.0)
+            return known, ~over & (at > _LOWEST)
+        low = np.where(at < leak.lower, np.inf, log1p(-Bounds.of(at)).lower)  # as e^eps >= 1 - delta
+        high = np.where((self.mass_at_plus_infinity == 0) & (at >= 0), self.supremum, np.inf)
+        if self._last_atom is not None:
+            # An atom of Q-mass q at a loss l leaves delta(x) >= q (1 - e^(x - l)).
+            loss, log_q = self._last_atom
+            share = clip(exp(log(Bounds.of(np.maximum(at, TINY))) - log_q), 0.0, 1.0)
+            low = np.maximum(low, (loss + log1p(-share)).lower)
+        settled = np.isfinite(high) & (high - low <= _ROUNDING * (1 + np.abs(high)))
+        return (low, high), (at > leak.upper) & ~settled
+
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        """Estimate the loss whose test has size alpha, and the spread of losses, as the first engine does."""
+        first, _ = next(self.choices(query_options().method), (None, ""))
+        return [] if first is None else [(first.loss_at_alpha(alpha), first.cumulant.spread)]
+
+    def ceiling(self, epsilon: Array, level: Array) -> Array:
+        """Bound delta(epsilon) from above by the supremum of losses, or Chernoff's bound if it may help."""
+        (_, high), waiting = self._known("delta", epsilon)
+        if waiting.any() and not self.spent and self.contour.possible:
+            chernoff = self.contour.forward.ceiling(epsilon[waiting], level[waiting] - self._leak.upper)
+            high[waiting] = np.minimum((self._leak + chernoff).upper, 1.0)
+        return high
+
+    @property
+    def _leak(self) -> Bounds:
+        """Bound Q(L = inf), which ``combine_masses_at_infinity`` gives to 16 units of itself."""
+        unseen = self._unseen
+        if not (self.mass_at_plus_infinity or unseen):
+            return Bounds(0.0, 0.0)
+        known = self.mass_at_plus_infinity * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT)
+        return clip(known + Bounds(-unseen, unseen), 0.0, 1.0) if unseen else known
+
+    def _chord(self, alpha: Array) -> Array:
+        """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""
+        left = (1 - self._leak).upper
+        right = (1 - Bounds.of(self.mass_at_minus_infinity * (1 - 16 * UNIT))).upper
+        if right <= 0:
+            return np.zeros(len(alpha))
+        chord = left * (1 - Bounds.of(alpha) / right)
+        return np.where(alpha < right, minimum(chord, 1 - Bounds.of(alpha)).upper, 0.0)
+
+    @cached_property
+    def _unseen(self) -> float:
+        """Bound how far off masses at infinity are that no normal float holds, and their union."""
+        ends = (
+            (n, law.mass_at_minus_infinity, law.mass_at_plus_infinity)
+            for law, n in zip(self.laws, self.counts, strict=True)
+        )
+        rounds = [n for n, *masses in ends if any(0 < mass < _NORMAL for mass in masses)]
+        return _UNSEEN * float(sum(rounds) + 4) if rounds else 0.0
+
+    def _unsure(
+        self, engine: Engine[Any], question: Question, at: Array, tol: float | None, known: Array
+    ) -> Pair:
+        """Ask an engine where no float saw some mass at infinity: delta and beta move by as much."""
+        off = Bounds.of(self._unseen)
+        if question != "epsilon":
+            low, high = engine.answer(question, at, tol, known)
+            return (low - off).lower, (high + off).upper
+        above = (at + off).upper
+        low = engine.answer(question, np.minimum(above, 1 - UNIT), tol, known)[0]
+        high = engine.answer(question, (at - off).lower, tol, known)[1]
+        return np.where(above < 1, low, -np.inf), high

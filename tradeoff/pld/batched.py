@@ -1,0 +1,218 @@
+"""Thinned normal pairs of a product together: rows of arrays, one a factor, and the transform of them all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tradeoff.intervals.rounding import UNIT, Array, few_bits
+from tradeoff.pld.components import Component, QuadratureNodes, Tail
+from tradeoff.pld.gaussian import DampedNormalBase, NormalBase
+from tradeoff.pld.law import LogRatio, PlanningPoints, PrivacyLossDistribution, Transformed
+from tradeoff.pld.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
+from tradeoff.pld.quadrature import FINER, QuadratureTransform
+from tradeoff.pld.sampling_rate import Share
+from tradeoff.pld.transformed import Damped, ReversedPLD, SubsampledPLD
+
+# Rows at most: arrays are long enough by then, and what is left of a product is looked at between groups;
+# fewer where no path spares quadratures of a hundred thousand nodes.
+_MOST, _FEW = 64, 8
+
+_EXACT = 2**53  # counts up to this one are floats
+_COUNTED = (
+    10**9
+)  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
+_MILD = 4.0  # largest mu of which sketches are thinned out
+_NOTHING = 1e5  # nodes that a row does not need weigh e^-1e5 of what they may: 0 in floats, whatever the tilt
+
+
+def batch_factors(
+    laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]
+) -> tuple[list[Transformed], list[int]]:
+    """Return the same product with alike laws in one, counted once."""
+    alike: dict[tuple[Any, ...], list[tuple[Component, PrivacyLossDistribution, int]]] = {}
+    factors: list[tuple[Transformed, int]] = []
+    for law, n in zip(laws, counts, strict=True):
+        part = _part(law) if n <= _EXACT else None
+        if part is None:
+            factors.append((law, n))
+        else:
+            alike.setdefault(_key(part), []).append((part, law, n))
+    for key in sorted(alike):
+        alike[key].sort(key=lambda row: row[0].base.scale)  # rows of one group are about as long then
+        most = _FEW if _steep(alike[key][0][0]) else _MOST
+        for start in range(0, len(alike[key]), most):
+            some = alike[key][start : start + most]
+            parts, each, powers = zip(*some, strict=True)
+            factors += [(Batch(parts, powers), 1)] if len(some) > 1 else [(each[0], powers[0])]
+    return [law for law, _ in factors], [n for _, n in factors]
+
+
+def sketches(
+    laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]
+) -> list[tuple[PlanningPoints, int]]:
+    """Return the sketches of all factors; of thinned normal pairs a third of the points tell as much.
+
+    They are equidistant, a third of a deviation apart then, so that moments of mildly steep losses stay known
+    to e^-15 of themselves.
+    """
+    result = [(law.sketch(), n) for law, n in zip(laws, counts, strict=True)]
+    for k, part in enumerate(map(_part, laws)):
+        if part is not None and part.base.scale <= _MILD:
+            (loss, log_p), n = result[k]
+            result[k] = PlanningPoints(loss[::3], log_p[::3] + math.log(3)), n
+    return result
+
+
+def _part(law: PrivacyLossDistribution) -> Component | None:
+    """Return the one component of a law that is nothing but thinned normal pairs."""
+    inner = law
+    while isinstance(inner, SubsampledPLD | ReversedPLD):
+        inner = inner.base
+    parts = law.components() or []
+    alone = len(parts) == 1 and not parts[0].pure and type(parts[0].base) is NormalBase
+    plain = alone and law.mass_at_minus_infinity == 0 == law.lost and not len(law.atoms.loss)
+    return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
+
+
+def damped(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
+    """Return the law where ``count`` rounds have all but e^-level, if it is that of a thinned normal pair.
+
+    What lies outside matters to no answer, yet makes M(c) soar for great c.
+    """
+    part = _part(law)
+    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > _COUNTED:
+        return law
+    mu, level = part.base.scale, level + math.log(count)
+    sharp = few_bits(math.sqrt(2 * level))
+    last = few_bits(sharp / 2 + max(level / sharp, mu + (level + math.log(part.b.part)) / sharp))
+    if mu > sharp:
+        return law
+    base = DampedNormalBase(mu, last, sharp)
+    return Damped(law, replace(part, base=base), base.outside(part.b))
+
+
+def _key(part: Component) -> tuple[Any, ...]:
+    """Return what rows have in common: whole shares, which is greater, and the scale by a factor of 2."""
+    kinds = [-1.0 if 0 < share.part < 1 else share.part for share in (part.b, part.d)]
+    return (*kinds, part.g > 0, part.units, part.k, _steep(part), math.frexp(part.base.scale)[1])
+
+
+def _steep(part: Component) -> bool:
+    """Whether there is no path beside the line."""
+    return max(part.b.part, part.d.part) > MOST
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Components with multiplicities, alike but for their scale and shares."""
+
+    parts: Sequence[Component]
+    counts: Sequence[int]
+
+    @cached_property
+    def column(self) -> Component:
+        """The components as one whose numbers are columns."""
+        scale, g = _columns([(part.base.scale, part.g) for part in self.parts])
+        b, d = (_shares(side) for side in zip(*((part.b, part.d) for part in self.parts), strict=True))
+        return replace(self.parts[0], base=NormalBase(scale), g=g, b=b, d=d)
+
+    def transform(self, c: float, digits: float) -> BatchedTransform:
+        """Return the transform of the product."""
+        return BatchedTransform(self, c, digits)
+
+
+def _columns(rows: Sequence[Sequence[float]]) -> list[Any]:
+    return [np.array(column, dtype=float)[:, None] for column in zip(*rows, strict=True)]
+
+
+def _shares(shares: Sequence[Share]) -> Share:
+    """Return one share where all are 0 or all are 1, else columns."""
+    return shares[0] if shares[0].part in {0.0, 1.0} else Share(*_columns(shares))
+
+
+class BatchedTransform(QuadratureTransform):
+    """The transform of a product of rows; ``log`` is the sum of n_i times theirs."""
+
+    def __init__(self, rows: Batch, c: float, digits: float) -> None:
+        self.c, self.rows, self.smooth, self.mass_at_minus_infinity = c, rows, rows.parts, 0.0
+        self.each = [digits + math.log(n) for n in rows.counts]
+        self.powers = np.array(rows.counts, dtype=float)
+        # The quadratures of every row serve frequencies by its own scale, and those of the widest row the
+        # least: all go by that.
+        self._begin()
+        first = self._level(0)
+        # A product and an exact sum: two roundings of all sizes.
+        self.log_m, size = self._total(first.log_m)
+        self.log_m_error = self._whole(first.log_m_error[:, 0]) * (1 + 1e-9) + 2 * UNIT * size
+        self.mean, size = self._total(first.mean)
+        self.mean_error = 2 * UNIT * size
+
+    def _total(self, each: Array) -> tuple[float, float]:
+        """Return the sum of n_i times ``each``, and that of its sizes."""
+        return self._whole(each[:, 0]), self._whole(np.abs(each[:, 0])) * (1 + 1e-9)
+
+    def _on_line(self, j: int) -> QuadratureNodes:
+        each = zip(self.smooth, self._paces, self.each, strict=True)
+        rules = [line_rule(part, self.c, FINER**j / pace, digits) for part, pace, digits in each]
+        return _padded(line_points, self.rows.column, self.c, rules)
+
+    @cached_property
+    def _beside(self) -> QuadratureNodes | None:
+        result = [path_rule(part, self.c, n) for part, n in zip(self.smooth, self.each, strict=True)]
+        rules = [rule for rule in result if rule is not None]
+        if len(rules) < len(result):
+            return None
+        return _padded(path_points, self.rows.column, self.c, rules)
+
+    @cached_property
+    def _tails(self) -> list[list[Tail]]:
+        first = self._level(0)
+        each = zip(self.smooth, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
+        return [[part.base.tail(part, self.c, log_m, error)] for part, log_m, error in each]
+
+    def _product(self, y: Array, rows: LogRatio) -> LogRatio:
+        """Add up n_i log rho_i, less the phase of each centre.
+
+        A product and a sum of all rows are 1 + len(rows) units of each term; the centres add up to ``mean``
+        but for ``mean_error``.
+        """
+        log, error, ceiling = rows
+        size = np.abs(np.where(np.isfinite(error), log, 0.0))
+        units = (2 + len(self.powers)) * UNIT
+        slip = self.powers @ (error + units * size) + y * self.mean_error
+        whole = self.powers @ log.real + 1j * (self.powers @ log.imag)
+        return LogRatio(whole, slip, self.powers @ ceiling)
+
+    def _added(self, rows: Array) -> Array:
+        return np.asarray(self.powers @ rows)
+
+    def _whole(self, rows: Array) -> float:
+        return math.fsum(self.powers * rows)
+
+
+def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezoid]) -> QuadratureNodes:
+    """Return the nodes of all rules, as many in every row.
+
+    Nodes that a row does not need stay, or are its last one again, with a weight that is 0 in floats.
+    """
+    rule = Trapezoid(*_columns(rules))
+    place = rule.first + np.arange(int(np.max(rule.last - rule.first)) + 1.0)
+    result, kept = points(column, c, rule, np.minimum(place, rule.last))
+    kept = kept & (place <= rule.last)
+    start = np.argmax(kept, axis=1)
+    size = kept.shape[1] - np.argmax(kept[:, ::-1], axis=1) - start
+    index = np.minimum(start[:, None] + np.arange(int(np.max(size))), kept.shape[1] - 1)
+    kept = np.take_along_axis(kept, index, axis=1) & (np.arange(index.shape[1]) < size[:, None])
+
+    def chosen(each: Any) -> Any:
+        return np.take_along_axis(each, index, axis=1)
+
+    faint = np.where(kept, 0.0, _NOTHING)
+    loss, log_p, slack, error, quadrature = result
+    return QuadratureNodes(chosen(loss), chosen(log_p) - faint, chosen(slack), chosen(error), quadrature)

@@ -1,0 +1,325 @@
+"""Where to tilt: saddle points of the cumulant, one by one and in a table. Estimates, never bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tradeoff.intervals.roots import find_root
+from tradeoff.intervals.rounding import Array
+from tradeoff.pld.law import PlanningPoints
+
+# Minus the logarithm of the rarest round worth tilting to: e^-600 is short of where floats end.
+_RAREST = 600.0
+
+_SMALL = 0.1  # where t L stays below this the logarithm of E e^(t L) would lose a digit and more
+_ROUNDED = 1e-10  # sketches' masses add up to 1 within about 1e-13
+
+# A rung's height, and the first one's, over the standard deviation; 1 + u is above 1.
+_RUNG, _FIRST, _LEAST = 0.6, 0.01, 1e-9
+
+# Spreads from its saddle at which a tilt loses nothing; one step of Newton's method where K'' is smooth.
+_NEAR, _STEPS = 0.1, 12
+
+_CLOSE = 1e-9  # share of itself by which a tilt may miss: the loss moves by some 1e-8 of its spread there
+
+# Minus the logarithm of the least float, and a number of rungs that no law has been seen to need.
+_FAINTEST, _MOST = 745.0, 4000
+
+
+class Cumulant:
+    """K(t) = sum n_i log E_P e^(t L_i) of a product, and two derivatives: one pass over all sketches."""
+
+    def __init__(self, parts: Sequence[tuple[PlanningPoints, int]]) -> None:
+        self.loss = np.concatenate([sketch.loss for sketch, _ in parts])
+        self.log_p = np.concatenate([sketch.log_p for sketch, _ in parts])
+        self.sizes = np.array([len(sketch.loss) for sketch, _ in parts])
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        # One number repeats at once, as many numbers do not.
+        self.repeats = self.sizes if np.any(self.sizes != self.sizes[0]) else int(self.sizes[0])
+        self.counts = np.array([count for _, count in parts], dtype=float)
+
+    @cached_property
+    def steepest(self) -> float:
+        """Return the largest theta worth trying: it reaches the last atoms, or rounds rarer than e^-600."""
+        widest = float(np.max(self.loss))  # losses far below only lose their weight
+        limit = max(2000 / max(widest, 1e-12), 2e-3)
+        if self._rarity(limit) <= _RAREST:
+            return limit
+        low, high = 1e-3, limit
+        for _ in range(_STEPS):
+            middle = float(np.sqrt(low * high))
+            low, high = (middle, high) if self._rarity(middle) <= _RAREST else (low, middle)
+        return low
+
+    def _rarity(self, theta: float) -> float:
+        """Return the largest theta K_i' - K_i: minus the log-probability under P of what tilted rounds do."""
+        weight, total, log = self._tilted(theta)
+        mean = np.add.reduceat(weight * self.loss, self.starts) / total
+        return max(0.0, float(np.max(theta * mean - log)))
+
+    def _tilted(self, t: float) -> tuple[Array, Array, Array]:
+        """Return e^(log_p + t loss) up to a factor, and its sum and log E e^(t L_i) for every sketch."""
+        exponent = self.log_p + t * self.loss
+        peak = np.maximum.reduceat(exponent, self.starts)
+        weight = np.exp(exponent - np.repeat(peak, self.repeats))
+        total = np.add.reduceat(weight, self.starts)
+        return weight, total, peak + np.log(total)
+
+    def weights(self, t: float) -> list[Array]:
+        """Return the tilted, normalised weights of every sketch."""
+        weight, total, _ = self._tilted(t)
+        return np.split(weight / np.repeat(total, self.repeats), self.starts[1:])
+
+    def each(self, t: float) -> list[float]:
+        """Return log E e^(t L_i) of one copy of every factor."""
+        return [float(value) for value in self._tilted(t)[2]]
+
+    @cached_property
+    def _near(self) -> tuple[Array, Array, Array, float]:
+        """Masses; what those of a sketch lack of 1, rounding aside; its largest |loss|; their least."""
+        p = np.exp(self.log_p)
+        missing: Array = 1 - np.add.reduceat(p, self.starts)
+        missing = np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
+        farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)
+        return p, missing, farthest, float(np.min(farthest))
+
+    def value(self, t: float, plain: Array | None = None) -> float:
+        """Return K at t; from E (e^(t L_i) - 1), for many rounds, where the logarithm is near 0."""
+        logs = self._tilted(t)[2] if plain is None else plain
+        p, missing, farthest, least = self._near
+        if abs(t) * least < _SMALL:
+            near = (abs(t) * farthest < _SMALL) & (missing < _SMALL)
+            gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
+            change = np.add.reduceat(gain, self.starts) - missing
+            logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
+        with np.errstate(over="ignore", invalid="ignore"):  # as below
+            return float(logs @ self.counts)
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at t."""
+        weight, total, log = self._tilted(t)
+        first = np.add.reduceat(weight * self.loss, self.starts) / total
+        # Losses beyond 1e150: the choices made of this are poor, and only choices.
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = weight * (self.loss - np.repeat(first, self.repeats)) ** 2
+            second = np.add.reduceat(square, self.starts) / total
+            return self.value(t, log), float(first @ self.counts), float(second @ self.counts)
+
+    @cached_property
+    def spread(self) -> float:
+        """Return the deviation of losses halfway between both laws."""
+        return math.sqrt(self(0.5)[2])
+
+    @cached_property
+    def tails(self) -> tuple[SaddleTable, SaddleTable]:
+        """Return the saddles of P(L > x) and of P(L <= x)."""
+        return SaddleTable(self, (0.0,)), SaddleTable(self, (0.0,), sign=-1)
+
+    @cached_property
+    def rare(self) -> RareLosses:
+        """Return the estimate of delta for rounds that rarely lose much."""
+        order = np.argsort(self.loss)
+        mass = np.exp(self.log_p + np.log(np.repeat(self.counts, self.repeats)))[order]
+        return RareLosses.of(self.loss[order], mass)
+
+    @cached_property
+    def middle(self) -> tuple[float, float]:
+        """Return the mean under P, and the deviation."""
+        _, mean, variance = self(0.0)
+        return mean, math.sqrt(max(variance, 0.0))
+
+    def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
+        """Return (loss, t): by Chernoff at t, tilted mass e^log_eta is beyond the loss."""
+        base, _, variance = self(theta)
+        steps = np.geomspace(0.05, 60, 24) / np.sqrt(max(variance, 1e-300))
+        reaches = [(self(theta + sign * t)[0] - base - log_eta) / t for t in steps]
+        best = int(np.argmin(reaches))
+        return sign * reaches[best], float(steps[best])
+
+
+class RareLosses(NamedTuple):
+    """Logs of delta at increasing losses, where sums are that of one rare large loss, or normal.
+
+    delta(x) = E_Q (1 - e^(x - L))_+ of one round, for each of them, and s phi(z)/(1 + z^2), z = (x - m)/s, of
+    all losses up to x, of mean m and deviation s together.
+    """
+
+    x: Array
+    log_delta: Array
+
+    @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # losses beyond floats: no estimate
+    def of(cls, loss: Array, mass: Array) -> RareLosses:
+        """Estimate it from sorted losses, each with the P-mass of all rounds."""
+        s = np.exp(np.minimum(loss, 300.0))
+        p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
+        mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
+        z = np.clip((loss - mean) / deviation, -1e100, 1e100)
+        normal = np.log(deviation) - np.log1p(z * z) - np.maximum(z, 0.0) ** 2 / 2
+        log = np.logaddexp(np.log(np.maximum(q - s * p, 1e-320)), normal)
+        return cls(loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0))
+
+    def loss(self, log_delta: Array) -> Array:
+        """Return the largest positive loss with at least that delta, or 0; infinite beyond the last."""
+        inside = self.x > 0
+        x, log = self.x[inside], np.maximum.accumulate(self.log_delta[inside][::-1])[::-1]
+        return np.interp(-log_delta, -log, x, left=0.0, right=math.inf)
+
+
+def _find_root(function: Callable[[float], float], high: float) -> float:
+    """Return the crossing u > 0 of an increasing function, on a logarithmic scale."""
+    return math.exp(find_root(lambda log: function(math.exp(log)), math.log(1e-6), math.log(high)))
+
+
+def tilt_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
+    """Return theta > 1 at the saddle of e^(K - (theta-1) eps)/(theta (theta-1))."""
+    return 1 + _find_root(lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, cumulant.steepest)
+
+
+def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
+    """Estimate epsilon(delta); negative values mean delta > delta(0)."""
+    goal = math.log(delta)
+    u = _find_root(lambda u: goal - saddle(cumulant, 1 + u, (0, 1)).log, cumulant.steepest)
+    return saddle(cumulant, 1 + u, (0, 1)).x
+
+
+def log_delta_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
+    """Estimate log delta(epsilon)."""
+    return saddle(cumulant, tilt_for_epsilon(cumulant, epsilon), (0, 1)).log
+
+
+def epsilon_for_alpha(cumulant: Cumulant, alpha: float) -> float:
+    """Estimate the loss epsilon with P(L > epsilon) = alpha.
+
+    Where rare rounds lose much, no tilt is about the others; no quantile is farther off than Cantelli's
+    inequality says.
+    """
+    rest = max(1 - alpha, 1e-300)
+    above, below = cumulant.tails
+    x = above.loss(math.log(alpha)) if alpha <= 0.5 else below.loss(math.log(rest))
+    mean, sd = cumulant.middle
+    odds = math.sqrt(rest) / math.sqrt(alpha)
+    return mean if math.isnan(x) else min(max(x, mean - sd / odds), mean + sd * odds)
+
+
+class Saddle(NamedTuple):
+    """Where e^(K(c) - c x)/prod |c - p| has its saddle: c, x, tilted deviation, log of the integral."""
+
+    c: float
+    x: float
+    sd: float
+    log: float
+
+
+def saddle(cumulant: Cumulant, c: float, poles: Sequence[float]) -> Saddle:
+    """Return the saddle at c of the integrand with these poles.
+
+    With 0 and 1 it estimates log delta(x) for c > 1 and log(1 - delta(x)) for 0 < c < 1; with 0 alone log
+    P(L > x) for c > 0 and log P(L <= x) for c < 0.
+    """
+    value, mean, variance = cumulant(c)
+    turn, bend, size = 0.0, 0.0, 0.0
+    for p in poles:
+        turn, bend, size = turn + 1 / (c - p), bend + (c - p) ** -2, size + math.log(abs(c - p))
+    x = mean - turn
+    # Of the poles 0 and 1 the second stands for e^x, which delta multiplies.
+    log = value - (c - (len(poles) - 1)) * x - size - 0.5 * math.log(2 * math.pi * (variance + bend))
+    return Saddle(c, x, math.sqrt(max(variance, 0.0)), log)
+
+
+class Saddles(NamedTuple):
+    """The saddle of each loss, the standard deviation under that tilt, and the logarithm of the integral."""
+
+    c: Array
+    sd: Array
+    log: Array
+
+
+def spread(c: Any, sd: Any, poles: Sequence[float]) -> Array:
+    """Return the root of the second derivative of K(c) - sum log |c - p|."""
+    return np.asarray(np.sqrt(sd * sd + sum([(c - p) ** -2 for p in poles])))
+
+
+class SaddleTable:
+    """The saddles c = start + sign u of growing u, up to where what they estimate is too small for floats."""
+
+    def __init__(
+        self,
+        cumulant: Cumulant,
+        poles: Sequence[float],
+        start: float = 0.0,
+        sign: int = 1,
+        last: float = math.inf,
+    ) -> None:
+        self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
+        self.last = min(last, cumulant.steepest)
+        u = min(max(_FIRST / math.sqrt(1 + cumulant(start)[2]), _LEAST), self.last / 2)
+        # The last u, and the saddles so far. Replaced as a whole, and each follows from the one below:
+        # threads that climb at once write the same.
+        self._climbed = u, [saddle(cumulant, start + sign * u, poles)]
+
+    def _climb(self, x: float, log: float) -> list[Array]:
+        """Climb until beyond x, or to a smaller ``log``, and return the rungs as columns."""
+        u, known = self._climbed
+        rungs = known.copy()
+        while not ((top := rungs[-1]).x > x or top.log < log) and u < self.last and len(rungs) < _MOST:
+            if top.log < -_FAINTEST and top.log < rungs[-2:][0].log:  # near 0 it may rise first
+                break
+            u = min(u + _RUNG / float(spread(top.c, top.sd, self.poles)), self.last)
+            rungs.append(saddle(self.cumulant, self.start + self.sign * u, self.poles))
+        self._climbed = u, rungs
+        return list(np.array(rungs).T)
+
+    def at(self, x: Array) -> Saddles:
+        """Return the saddle of each x, on a ladder of growing c."""
+        c, loss, sd, log = self._climb(float(np.max(x, initial=-math.inf)), -math.inf)
+        loss = np.maximum.accumulate(loss)
+        return Saddles(*(np.interp(x, loss, each) for each in (c, sd, log)))
+
+    def tilt(self, x: float) -> float:
+        """Return the saddle of one x of a table of sign 1, by Newton's method between the rungs beside x.
+
+        Below the first rung the nearest pole is all: x + 1/u is constant there.
+        """
+        c, loss, *_ = self._climb(x, -math.inf)
+        if x < loss[0]:
+            return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), _LEAST)
+        loss = np.maximum.accumulate(loss)
+        above = min(int(np.searchsorted(loss, x, side="right")), len(c) - 1)
+        low, high, tilt = float(c[above - 1]), float(c[above]), float(np.interp(x, loss, c))
+        for _ in range(_STEPS):
+            here = saddle(self.cumulant, tilt, self.poles)
+            width = float(spread(here.c, here.sd, self.poles))
+            last, tilt = tilt, min(max(tilt + (x - here.x) / width**2, low), high)
+            if not abs(tilt - last) * width > _NEAR:
+                break
+        return tilt
+
+    def loss(self, log: float) -> float:
+        """Return the x at which the estimated logarithm is ``log``, of those between two rungs."""
+        c, loss, _, known = self._climb(math.inf, log)
+        above = int(np.argmax(known < log))
+        if not above:  # smaller at once, or nowhere
+            return float(loss[0 if known[0] < log else -1])
+
+        def here(u: float) -> Saddle:
+            return saddle(self.cumulant, self.start + self.sign * u, self.poles)
+
+        low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
+        return here(find_root(lambda u: log - here(u).log, low, high, _CLOSE * low)).x
+
+    def spread(self, x: Array) -> Array:
+        """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""
+        c, sd, _ = self.at(x)
+        return spread(c, sd, self.poles)
+
+    def x_for(self, log: Array) -> Array:
+        """Return the x at which the estimated logarithm is ``log``."""
+        _, loss, _, known = self._climb(math.inf, float(np.min(log, initial=math.inf)))
+        # In order, however far the climb went.
+        return np.asarray(np.interp(-log, np.maximum.accumulate(-known), loss))

@@ -1,0 +1,355 @@
+"""The privacy loss distribution: the law of L = log dQ/dP in nats, as every engine reads it.
+
+A cell [a, b] of losses enters through two numbers without cancellation,
+
+    excess  = Q(cell) - e^a  P(cell)   (0 when all its mass sits at a),
+    deficit = P(cell) - e^-b Q(cell)   (0 when all its mass sits at b).
+
+They turn every operator (`loss.changed`) into one line: thinning (subsampling) multiplies ``excess`` by p,
+reversal swaps the two, a mixture averages them. All masses are computed to a stated relative ``slack``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tradeoff.errors import NoClosedForm
+from tradeoff.intervals.differences import position_slack
+from tradeoff.intervals.digits import precise
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
+from tradeoff.pld.components import Component
+
+FULL = 700.0  # exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all
+_BITS = 100  # bits of a mass at infinity, of which a float has 53
+
+
+# Share of an end of the span within which edges count as the end: 2^13 units, four times what losses next to
+# an end are known to. No cell is cut whose width is not known to a quarter.
+_NEAR = 2.0**-40
+
+
+class Cells(NamedTuple):
+    """Excess and deficit >= 0 of consecutive cells, each within a factor 1 +- slack of the truth.
+
+    The truth is that of losses an ``edge_error`` away from their own.
+    """
+
+    excess: Array
+    deficit: Array
+    slack: Array
+
+
+class Atoms(NamedTuple):
+    """Point masses at increasing losses; ``log_p`` is the log of the P-mass, known to 1 +- ``slack``."""
+
+    loss: Array
+    log_p: Array
+    slack: Array
+
+
+class View(NamedTuple):
+    """A law as its ``base`` with the losses moved ``forward`` (increasing), P and Q exchanged if ``turned``.
+
+    As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P:
+    moments of a subsampled law, whose losses crowd at log(1 - p), are taken over cells that floats can tell
+    apart.
+    """
+
+    base: PrivacyLossDistribution
+    forward: Callable[[Array], Array]
+    turned: bool
+
+
+class PlanningPoints(NamedTuple):
+    """Representative points of the law under P, good to plan with, never used in a bound."""
+
+    loss: Array
+    log_p: Array
+
+
+NO_ATOMS = Atoms(np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+class LogRatio(NamedTuple):
+    """log(rho(y) e^(-iym)), rho(y) = M(c + iy)/M(c), with its ``error``, and ``ceiling`` >= log |rho(y)|."""
+
+    log: Complex
+    error: Array
+    ceiling: Array
+
+    def at(self, index: Index) -> LogRatio:
+        """Return the entries with these indices."""
+        return LogRatio(self.log[index], self.error[index], self.ceiling[index])
+
+
+class Transform(ABC):
+    """rho(y) = M(c + iy)/M(c) of a law at c, M(z) = E_P e^(zL): its tilted characteristic function.
+
+    ``log_m`` is log M(c) to ``log_m_error``, ``mean`` a centre m near E_c L. M is taken over the finite
+    losses; they are in nats, and so is 1/y. Errors are absolute, and the truth is inside.
+    """
+
+    log_m: float
+    log_m_error: float
+    mean: float
+
+    @abstractmethod
+    def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
+        """Return log(rho e^(-iym)) at increasing y >= 0; ``even`` says that they are equally spaced."""
+
+    @abstractmethod
+    def around(self, y: Array, radius: float) -> Array:
+        """Upper bound on log |rho| within ``radius`` of each y."""
+
+    @abstractmethod
+    def far(self, y: float) -> float:
+        """Upper bound on log |rho(y')| for all y' >= y."""
+
+    def beyond(self, y: float) -> float:
+        """Return such a bound that may be farther off, and is had for less."""
+        return self.far(y)
+
+    def cost(self, y: float) -> int:
+        """Return how many terms one frequency near y takes."""
+        return 1
+
+
+class Transformed(Protocol):
+    """What has a transform: a law, or the product of some."""
+
+    def transform(self, c: float, digits: float) -> Transform | None:
+        """Return M(c + iy)/M(c), known to about e^-digits, or None."""
+
+
+def logarithm(u: Complex, error: Array) -> LogRatio:
+    """Return log(1 + u), u known to ``error``, with no loss for small u.
+
+    Within |u| < 1/2 the modulus comes from |1 + u|^2 - 1 = Re u (2 + Re u) + (Im u)^2, known to 8 units of
+    |u|: at most 16 after the root and the logarithm, which adds 12 of its own. Elsewhere 1 + u, its modulus,
+    logarithm and angle are of size 1 and lose less. What is known to ``off`` has a logarithm and an angle
+    known to off/(modulus - off).
+    """
+    rho = 1 + u
+    near = np.abs(u) < 0.5
+    modulus = np.abs(rho)
+    real, imag = u.real, u.imag
+    off = error + 32 * UNIT * np.minimum(np.abs(u), 1.0)
+    known = modulus > 2 * off
+    with np.errstate(divide="ignore"):
+        inner = np.log1p(np.where(near, real * (2 + real) + imag * imag, 0.0)) / 2
+        log_modulus = np.where(near, inner, np.log(modulus))
+        ceiling = np.where(near, log_modulus + 2 * off, np.log(modulus + off) * (1 - 8 * UNIT))
+    slip = np.where(known, off / np.where(known, modulus - off, 1.0), np.inf)
+    log = np.where(known, log_modulus, -np.inf) + 1j * np.arctan2(imag, rho.real)
+    return LogRatio(log, slip, np.minimum(ceiling, 0.0))
+
+
+def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
+    """Return P- and Q-mass of cells from excess and deficit; every term is positive."""
+    a, b = edges[:-1], edges[1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lifted = np.exp(np.minimum(-b, FULL)) * cells.excess
+        p = (cells.deficit + lifted) / -np.expm1(np.maximum(a - b, -FULL))
+    p = np.where(b > a, p, 0.0)
+    return p, cells.excess + np.exp(np.minimum(a, FULL)) * p
+
+
+def weighted_mass(shares: Iterable[tuple[float, float]]) -> float:
+    """Return sum w m of masses m at infinity, rounded once; at least TINY where it is not 0.
+
+    As the weights add to 1 at most, errors of the masses do not add: each nesting costs TINY.
+    """
+    exact = sum((Fraction(w) * Fraction(m) for w, m in shares if w > 0 and m > 0), Fraction(0))
+    return max(float(exact), TINY) if exact else 0.0
+
+
+def combine_masses_at_infinity(each: Sequence[float], counts: Sequence[int]) -> float:
+    """Return 1 - prod (1 - q_i)^n_i, rounded once, so that errors of masses do not add as products nest."""
+    if any(q >= 1 for q in each):
+        return 1.0
+    return float(-precise(_BITS).expm1(_log_kept(each, counts))) if any(each) else 0.0
+
+
+def log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> float:
+    """Return log prod (1 - q_i)^n_i, all q_i < 1, rounded once.
+
+    What is left may be far below the float 1 - q tells apart.
+    """
+    return float(_log_kept(each, counts))
+
+
+def _log_kept(each: Sequence[float], counts: Sequence[int]) -> Any:
+    mp = precise(_BITS)
+    return mp.fsum(n * mp.log1p(-q) for q, n in zip(each, counts, strict=True) if q > 0)
+
+
+def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
+    """Return the columns of all rows, in the order of the first one."""
+    columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return [column[order] for column in columns]
+
+
+class PrivacyLossDistribution(ABC):
+    """Law of the finite losses L under P; Q is e^L dP, and masses at -inf (P) and +inf (Q) stand beside it.
+
+    A new law is one class. It must give ``support``, ``sketch`` and ``_cells``, and what of the following is
+    not the default: ``atoms`` with ``loss_error``, masses at infinity, and ``continuous`` where it has
+    nothing but atoms. With that the lattice answers every question. ``components`` or ``transform`` open it
+    to the contour; laws made of it by subsampling, reversal and mixing follow from either (`loss.changed`).
+
+    Attributes
+    ----------
+    mass_at_minus_infinity, mass_at_plus_infinity
+        P(L = -inf) and Q(L = +inf), each within 16 units of 2^-53, relative, and TINY for each law that
+        it is made of inside another; 0 only where they are.
+    lost
+        Bound, under P and under Q, on the mass of log-concave atoms that were left out at the ends.
+    symmetric
+        Whether -L under Q has the law of L under P.
+    continuous
+        Whether there is any mass outside the atoms.
+    damping
+        Whether the transform falls as a Gaussian does on every line, and so that of every product with it.
+
+    Notes
+    -----
+    Losses are in nats. Errors have two sides: the truth lies within ``1 +- slack`` of a mass, and
+    within ``loss_error`` of the loss of an atom. Only ``sketch`` may be an estimate: engines place their
+    grids and lines by it, and no bound rests on it.
+    """
+
+    mass_at_minus_infinity: float = 0.0
+    mass_at_plus_infinity: float = 0.0
+    lost: float = 0.0
+    symmetric: bool = False
+    continuous: bool = True
+    damping: bool = False
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[float, float]:
+        """Least and greatest finite loss; finite, up to tails whose mass is below all floats."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Infimum and supremum of the finite losses; wider than ``support`` where a tail has no float."""
+        return self.support
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Return losses that hold the continuous part, whose ends every operator maps to each other."""
+        return self.support
+
+    @property
+    def atoms(self) -> Atoms:
+        """Point masses of the finite part."""
+        return NO_ATOMS
+
+    @property
+    def loss_error(self) -> Array:
+        """Bound on the error of every atom's loss; unless said, what a few operations on a logarithm cost."""
+        return 8 * UNIT * np.abs(self.atoms.loss)
+
+    @property
+    def enclosure(self) -> tuple[float, float]:
+        """Return bounds on all finite losses from below and above: ``range`` and 8 units of rounding."""
+        low, high = self.range
+        return low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high)
+
+    @abstractmethod
+    def sketch(self) -> PlanningPoints:
+        """Return points that represent the law under P, atoms among them, for planning only."""
+
+    def components(self) -> list[Component] | None:
+        """Return the smooth components of the continuous part, or None where there is no closed form."""
+        return None if self.continuous else []
+
+    @property
+    def has_transform(self) -> bool:
+        """Whether ``transform`` gives one."""
+        return self.components() is not None
+
+    def transform(self, c: float, digits: float) -> Transform | None:
+        """Return M(c + iy)/M(c), M(z) = E_P e^(zL) over the finite losses, c neither 0 nor 1; or None.
+
+        Unless a law has a closed form, it is a quadrature of the components, which may err by about e^-digits
+        of M(c). Every error is in what the transform says of itself.
+        """
+        from tradeoff.pld.quadrature import QuadratureTransform
+
+        return QuadratureTransform(self, c, digits) if self.has_transform else None
+
+    def single_rounds(self, count: int) -> tuple[PrivacyLossDistribution, int]:
+        """Return a law and a count with the same product, the law as simple as can be."""
+        return self, count
+
+    def view(self) -> View:
+        """Return the law over which moments are taken."""
+        return View(self, np.asarray, turned=False)
+
+    @property
+    def next_to_ends(self) -> tuple[float, float]:
+        """How near to an end of the span an edge counts as that end."""
+        low, high = self.span
+        return _NEAR * abs(low), _NEAR * abs(high)
+
+    def edge_error(self, edges: Array) -> Array:
+        """Bound how far from ``edges`` losses are that ``cells`` takes to be on the wrong side of them.
+
+        What lies between an edge and an end next to it counts as beyond the edge, and the end is known to
+        less than that; other edges are exact, unless a law says more. Edges are looked for twice as far out
+        as they are moved.
+        """
+        sides = [
+            np.where(np.abs(edges - end) <= 2 * near, 2 * near, 0.0)
+            for end, near in zip(self.span, self.next_to_ends, strict=True)
+        ]
+        return np.maximum(*sides)
+
+    def cells(self, edges: Array) -> Cells:
+        """Return excess and deficit of the continuous part between ``edges``, which may be infinite.
+
+        They are those of a law whose losses lie within the largest ``edge_error`` of the true ones, while
+        each cell keeps its mass under P or under Q. A cell [a, b] that is measured to an end at distance s
+        from b has losses a + t at a + t (1 +- s/(b - a)).
+        """
+        (low, high), (near_low, near_high) = self.span, self.next_to_ends
+        clipped = np.where(edges <= low + near_low, low, np.where(edges >= high - near_high, high, edges))
+        inner = self._cells(clipped)
+        if np.array_equal(clipped, edges):
+            return inner
+        inside = np.where((edges > low) & (edges < high), np.abs(edges - clipped), 0.0)
+        # Outside the support nothing is added but the reference moves: Q - e^a P = (Q - e^a' P) + (e^a' -
+        # e^a) P. Masses cost less than 32 units, and so do the exponentials.
+        p, q = masses(inner, clipped)
+        below = _moved(p, clipped[:-1], clipped[:-1] - edges[:-1])
+        above = _moved(q, -clipped[1:], edges[1:] - clipped[1:])
+        slack = inner.slack + 64 * UNIT + position_slack(edges, inside)
+        return Cells(inner.excess + below, inner.deficit + above, slack)
+
+    @abstractmethod
+    def _cells(self, edges: Array) -> Cells:
+        """Do the same for increasing edges inside ``span``, some of which may be equal."""
+
+    def description(self) -> dict[str, Any]:
+        """Return the law by its parameters, from which a verifier makes it again."""
+        raise NoClosedForm(
+            f"a law of type {type(self).__name__} has no description by parameters; "
+            "certify curve.lower or curve.upper instead"
+        )
+
+    def described(self, count: int) -> dict[str, Any]:
+        """Return ``count`` rounds of the law as a factor of a certificate."""
+        return {"law": self.description(), "count": count}
+
+
+def _moved(mass: Array, loss: Array, by: Array) -> Array:
+    """Return e^loss mass (1 - e^-by), 0 where the edge did not move; by halves, as e^loss may be no float."""
+    root = np.exp(np.clip(loss / 2, -FULL, FULL))
+    return np.where(by > 0, mass * root * root * -np.expm1(-np.clip(by, 0.0, FULL)), 0.0)

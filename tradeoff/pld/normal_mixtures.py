@@ -1,0 +1,334 @@
+"""Two mixtures of unit normal laws, point by point: log-densities, their ratio and its slope, with errors.
+
+With m_r the mean nearest to x and u_i = (m_i - m_r)(x - (m_i + m_r)/2) <= 0, the term of m_i over that of
+m_r is e^(u_i): nothing overflows. The loss L = log(Q/P) is, where the two are alike,
+
+    L = log1p(sum_i d_i expm1(u_i) / sum_i p_i e^(u_i)),    d_i = q_i - p_i,    sum_i d_i = 0,
+
+whose error scales with the d_i, however small a sampling rate makes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeoff.errors import SizeError
+from tradeoff.intervals.functions import log_quotient
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.pld.normal_nodes import LOG_SQRT_2PI
+
+_CHUNK = 2**19  # numbers held at once: 4 MiB, about what a cache holds
+
+
+# Spread up to which, and weights from which on, w_i w_j e^(u_i + u_j) is a float: 2 6 (39 + 3) = 504.
+_NEAR, _LIGHT = 6.0, 1e-30
+
+# Slopes above, and losses below, which no term that is below all floats moves: e^300 1e-300 is 1e-170.
+_CLEAR, _APART = 1e-100, 600.0
+
+
+# Cells in which a turn of L is looked for at first: of means 400 deviations apart, in half a second.
+_MOST_CELLS = 200_000
+
+# Cells there may be in the end: few are halved but where parts of L' cancel to a millionth far and wide.
+_MOST_HALVED = 1_000_000
+
+# Halvings of a cell about a turn of L, to 1e-10, where L varies by 1e-20; and more than rounding of L'.
+_HALVINGS, _SURE = 34, 1e-9
+
+
+class Logs(NamedTuple):
+    """log P(x), the loss L(x), and their absolute errors."""
+
+    log_p: Array
+    loss: Array
+    p_error: Array
+    error: Array
+
+
+@dataclass(eq=False)
+class MixturePair:
+    """P = sum p_i N(m_i, 1) and Q = sum q_i N(m_i, 1): increasing means ``at`` and weights as fractions."""
+
+    at: tuple[Fraction, ...]
+    p_weights: tuple[Fraction, ...]
+    q_weights: tuple[Fraction, ...]
+
+    @classmethod
+    def of(
+        cls, null: Mapping[Fraction, Fraction], alternative: Mapping[Fraction, Fraction], sigma: Fraction
+    ) -> MixturePair:
+        """Return the pair in units of sigma about the middle of all means, turned so that L can increase."""
+        means = sorted({*null, *alternative})
+        middle, none = (means[0] + means[-1]) / 2, Fraction(0)
+        p, q = (tuple(side.get(a, none) for a in means) for side in (null, alternative))
+        pair = cls(tuple((a - middle) / sigma for a in means), p, q)
+        return pair if pair.steps[0].any() else pair.mirrored()
+
+    def mirrored(self) -> MixturePair:
+        """Return the pair with the line turned over."""
+        return MixturePair(tuple(-m for m in self.at[::-1]), self.p_weights[::-1], self.q_weights[::-1])
+
+    def __post_init__(self) -> None:
+        # Means, distances of neighbours, weights of P and Q, and their differences, each rounded once.
+        self.means, self.p, self.q = map(_floats, (self.at, self.p_weights, self.q_weights))
+        self.gaps = _floats(b - a for a, b in pairwise(self.at))
+        self.d = _floats(q - p for p, q in zip(self.p_weights, self.q_weights, strict=True))
+        # Bound on the distance of any two means: no slope of L is greater.
+        self.spread = float(self.means[-1] - self.means[0]) * (1 + 4 * UNIT)
+        # How far q_i/(p_i + q_i) rises from mean to mean, and how far it falls.
+        share = [q / (p + q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
+        rise = _floats(after - before for before, after in pairwise(share))
+        self.steps = np.maximum(rise, 0.0), np.maximum(-rise, 0.0)
+
+    @cached_property
+    def log_weights(self) -> tuple[Array, Array]:
+        """Logarithms of the weights, known to 8 units of themselves."""
+        p, q = (np.array([_log(w) for w in side]) for side in (self.p_weights, self.q_weights))
+        return p, q
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether all terms, and products of two, are floats: else sums are taken of logarithms."""
+        weighed = np.concatenate([self.p, self.q, *self.steps])
+        return self.spread <= _NEAR and float(np.min(weighed[weighed > 0])) > _LIGHT
+
+    @property
+    def monotone(self) -> bool:
+        """Whether weights have an increasing ratio: then L increases, as normal kernels are totally positive.
+
+        Source: Karlin, Total Positivity (1968), chapter 1, section 3: variation diminishes.
+        """
+        return not self.steps[1].any()
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the line turned over exchanges P and Q."""
+        turned = all(a == -b for a, b in zip(self.at, self.at[::-1], strict=True))
+        return turned and self.p_weights == self.q_weights[::-1]
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Return bounds on L, the extreme ratios of the weights: where L increases, its limits."""
+        each = [_limit(p, q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
+        return min(low for low, _ in each), max(high for _, high in each)
+
+    def ends(self, weights: tuple[Fraction, ...]) -> tuple[float, float]:
+        """Return the least and the greatest mean that has weight."""
+        bounds = [float(m) for m, w in zip(self.means, weights, strict=True) if w > 0]
+        return bounds[0], bounds[-1]
+
+    def _chunks(self, x: Array) -> Iterator[tuple[slice, Index, Array]]:
+        """Yield pieces of x with r and the exponents u_i, a row for every mean."""
+        step, m = max(1, _CHUNK // len(self.means)), self.means
+        for start in range(0, len(x), step):
+            here = slice(start, start + step)
+            r = np.searchsorted((m[1:] + m[:-1]) / 2, x[here])
+            yield here, r, (m[:, None] - m[r]) * (x[here] - (m[:, None] + m[r]) / 2)
+
+    def logs(self, x: Array) -> Logs:
+        """Return log P and L at points known to a unit of themselves."""
+        result = Logs(*(np.empty(len(x)) for _ in Logs._fields))
+        for here, r, u in self._chunks(x):
+            for whole, part in zip(result, self._logs(x[here], r, u), strict=True):
+                whole[here] = part
+        return result
+
+    def log_densities(self, x: Array) -> tuple[Array, Array]:
+        """Return log P and log Q, to the errors of ``logs``."""
+        log_p, log_q = np.empty(len(x)), np.empty(len(x))
+        for here, r, u in self._chunks(x):
+            bell = (x[here] - self.means[r]) ** 2 / 2 + LOG_SQRT_2PI
+            log_p[here], log_q[here] = (log - bell for log in self._log_sums(u))
+        return log_p, log_q
+
+    def _logs(self, x: Array, r: Index, u: Array) -> Logs:
+        nearest = self.means[r]
+        z, others = x - nearest, np.arange(len(u))[:, None] != r
+        # With s = |m_i| + |m_r|: differences of means are known to s units, x to one of itself, and u_i, two
+        # sums and two products, to 6 s (|x| + s) in all.
+        s = np.abs(self.means[:, None]) + np.abs(nearest)
+        off = others * (6 * UNIT * s * (np.abs(x) + s))
+        (p, q), (log_p, log_q) = self._log_sums(u), self.log_weights
+        p_error, q_error = self._sum_error(log_p, p, u, off), self._sum_error(log_q, q, u, off)
+        near, error = self._near(u, off)
+        apart = p_error + q_error + UNIT * np.abs(q - p)
+        # (x - m_r)^2/2 errs by the point's error times |x - m_r|, and 3 units of itself.
+        log_p = p - (z * z / 2 + LOG_SQRT_2PI)
+        square = 4 * UNIT * np.abs(z) * (np.abs(x) + np.abs(nearest) + np.abs(z))
+        total = p_error + square + UNIT * (4 + 2 * np.abs(log_p) + np.abs(p))
+        return Logs(log_p, np.where(error < apart, near, q - p), total, np.minimum(error, apart))
+
+    def _log_sums(self, u: Array) -> tuple[Array, Array]:
+        """Return log sum_i w_i e^(u_i) for the weights of P and of Q."""
+        if self.plain:
+            e = np.exp(u)
+            weighed = zip((self.p, self.q), self.log_weights, strict=True)
+            p, q = (_log_of_sum(_sum(weights, e), logs, u) for weights, logs in weighed)
+            return p, q
+        p, q = (_log_sum(log, u) for log in self.log_weights)
+        return p, q
+
+    def _sum_error(self, log_weights: Array, value: Array, u: Array, off: Array) -> Array:
+        """Bound the error of the logarithm of a sum: those of the exponents by their shares, and rounding.
+
+        Exponents are a logarithm known to 8 units and u_i; their sum, exponentials and k sums cost 20 + k, a
+        logarithm and a last sum 10 of the value.
+        """
+        bounds = np.isfinite(log_weights)
+        log, u, off = log_weights[bounds, None], u[bounds], off[bounds]
+        share = np.exp(log + u - value)
+        each = off + UNIT * (10 * np.abs(log) + 2 * np.abs(u))
+        moved: Array = np.sum(share * each, axis=0) * 1.001
+        return moved + UNIT * (20 + len(u) + 10 * np.abs(value))
+
+    def _near(self, u: Array, off: Array) -> tuple[Array, Array]:
+        """Return L by log1p, and its error, infinite where Q/P is not near 1.
+
+        A term d_i expm1(u_i) is known to 10 units and d_i e^(u_i) off_i, the denominator likewise; a sum of k
+        to k more; log1p, whose slope is below 2 here, to 8 of itself. A subnormal term loses TINY.
+        """
+        k, e = len(u), np.exp(u)
+        rise, bottom = self.d[:, None] * np.expm1(u), np.maximum(_sum(self.p, e), 1e-290)
+        odds = np.sum(rise, axis=0) / bottom
+        above = UNIT * (12 + k) * np.sum(np.abs(rise), axis=0) + _sum(np.abs(self.d), e * off) + k * TINY
+        below = _sum(self.p, e * off) / bottom + (12 + k) * UNIT
+        known = (np.abs(odds) < 0.5) & (bottom > 1e-280)
+        loss = np.log1p(np.where(known, odds, 0.0))
+        error = 2.01 * (above / bottom + np.abs(odds) * below) + 8 * UNIT * np.abs(loss)
+        return loss, np.where(known, error, np.inf)
+
+    def slopes(self, x: Array) -> tuple[Array, Array]:
+        """Return L', and the sum of the moduli of its positive and its negative part.
+
+        With w = p + q, r = q/w and F_s, G_s the sums of w_i e^(u_i) up to s and after it,
+
+            L' P Q = sum_(i<j) (m_j - m_i) (r_j - r_i) w_i w_j e^(u_i + u_j)
+                   = sum_(s,t) (m_(s+1) - m_s) (r_(t+1) - r_t) F_min(s,t) G_max(s,t):
+
+        positive where r increases, and else a difference of two such sums.
+        """
+        rise, fall = np.zeros(len(x)), np.zeros(len(x))
+        for here, _, u in self._chunks(x):
+            rise[here] = self._crossed(u, self.steps[0])
+            if not self.monotone:
+                fall[here] = self._crossed(u, self.steps[1])
+        return rise - fall, rise + fall
+
+    def turns(self, reach: float) -> Array:
+        """Return where L turns, between ``reach`` below and above all means.
+
+        With n the second of ``slopes``, |L''| <= 2 s n and |n'| <= 2 s n: L' keeps its sign in a cell of
+        width w about a point where |L'| > n (e^(2 s w) - 1). Cells where that is open are halved until L
+        turns by less than rounding in them.
+        """
+        if self.monotone:
+            return np.zeros(0)
+        low, high = self.means[0] - reach, self.means[-1] + reach
+        cells = (high - low) * (1 + self.spread)
+        if cells > _MOST_CELLS:
+            raise SizeError(
+                f"means {self.spread:.6g} deviations apart, weights in no order, take {cells:.3g} cells to "
+                f"find where the loss turns, above {_MOST_CELLS}; give a larger sigma"
+            )
+        x = np.linspace(low, high, int(cells) + 2)
+        slope, parts = self.slopes(x)
+        for _ in range(_HALVINGS):
+            size, steep = np.abs(slope), parts * (1 + _SURE)
+            grown = np.expm1(2 * self.spread * np.diff(x))
+            sure = (size[1:] > steep[1:] * grown) | (size[:-1] > steep[:-1] * grown) | (parts[1:] == 0)
+            if sure.all():
+                break
+            if len(x) > _MOST_HALVED:
+                raise SizeError(
+                    f"rise and fall of the loss of these mixtures cancel in more than {_MOST_HALVED} cells, "
+                    "so that its turns are not found; give weights less far apart, or a larger sigma"
+                )
+            at, fresh = np.flatnonzero(~sure) + 1, ((x[1:] + x[:-1]) / 2)[~sure]
+            more = self.slopes(fresh)
+            x, slope, parts = (
+                np.insert(a, at, b) for a, b in zip((x, slope, parts), (fresh, *more), strict=True)
+            )
+        signs = np.sign(slope)
+        points, signs = x[signs != 0], signs[signs != 0]
+        at = np.flatnonzero(signs[1:] != signs[:-1])
+        return np.asarray((points[at] + points[at + 1]) / 2)
+
+    def _crossed(self, u: Array, steps: Array) -> Array:
+        """Return the double sum over steps of the means and of the ratio.
+
+        With terms over sqrt(P Q) those of P and of Q are at most e^(|L|/2): terms that are no floats take
+        less than s 1e-300 e^(|L|/2) of the sum, which matters where it is small; there, logarithms serve.
+        """
+        p, q = self._log_sums(u)
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            terms = np.exp(self._log_both + u - (p + q) / 2)
+            result = _crossed(terms, steps, self.gaps, np.add, np.multiply, 0.0)
+        lost = ~((result > _CLEAR) & (np.abs(q - p) < _APART))
+        if lost.any() and steps.any():
+            with np.errstate(divide="ignore"):
+                turns, gaps = np.log(steps), np.log(self.gaps)
+            # Logarithms, as products of far terms are no floats: |u_i| and k cost that many units.
+            logs = _crossed(self._log_both + u[:, lost], turns, gaps, np.logaddexp, np.add, -np.inf)
+            result[lost] = np.exp(logs - (p + q)[lost])
+        return result
+
+    @cached_property
+    def _log_both(self) -> Array:
+        """Logarithms of p_i + q_i, as a column."""
+        return np.logaddexp(*(log[:, None] for log in self.log_weights))
+
+
+def _crossed(each: Array, steps: Array, gaps: Array, add: np.ufunc, times: np.ufunc, none: float) -> Array:
+    """Return sum_(s,t) gaps_s steps_t F_min(s,t) G_max(s,t), of terms as they are or of logarithms."""
+    turn, gap = steps[:, None], gaps[:, None]
+    before = add.accumulate(each, axis=0)[:-1]
+    after = add.accumulate(each[::-1], axis=0)[::-1][1:]
+    left, right = add.accumulate(times(turn, before), axis=0), np.full_like(before, none)
+    right[:-1] = add.accumulate(times(turn, after)[::-1], axis=0)[::-1][1:]
+    both = add(times(left, after), times(before, right))
+    return np.asarray(add.reduce(times(gap, both), axis=0))
+
+
+def _floats(numbers: Iterable[Fraction]) -> Array:
+    return np.array([float(number) for number in numbers])
+
+
+def _limit(p: Fraction, q: Fraction) -> tuple[float, float]:
+    """Bound log(q/p)."""
+    low, high = log_quotient(q, p) if p and q else (math.inf if q else -math.inf,) * 2
+    return float(low), float(high)
+
+
+def _log(weight: Fraction) -> float:
+    return float(log_quotient(weight, Fraction(1)).lower) if weight > 0 else -math.inf
+
+
+def _sum(weights: Array, each: Array) -> Array:
+    """Return the weighted sum of rows; no entry depends on its neighbours."""
+    return np.asarray(np.sum(weights[:, None] * each, axis=0))
+
+
+def _log_of_sum(found: Array, log_weights: Array, u: Array) -> Array:
+    """Return the logarithm of sums; far out, where terms may be no floats, from their logarithms."""
+    clear = found > _CLEAR
+    log = np.log(np.where(clear, found, 1.0))
+    if not clear.all():
+        log[~clear] = _log_sum(log_weights, u[:, ~clear])
+    return np.asarray(log)
+
+
+def _log_sum(log_weights: Array, u: Array) -> Array:
+    """Return log sum_i w_i e^(u_i)."""
+    bounds = np.isfinite(log_weights)
+    exponent = log_weights[bounds, None] + u[bounds]
+    top = np.max(exponent, axis=0)
+    return np.asarray(top + np.log(np.sum(np.exp(exponent - top), axis=0)))

@@ -1,0 +1,298 @@
+"""Laws that operators make of other laws: subsampled, reversed, mixed; questions go to the law inside."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tradeoff.intervals.differences import position_slack
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.pld.components import Component
+from tradeoff.pld.law import (
+    FULL,
+    Atoms,
+    Cells,
+    PlanningPoints,
+    PrivacyLossDistribution,
+    Transform,
+    View,
+    in_order,
+    weighted_mass,
+)
+from tradeoff.pld.sampling_rate import (
+    Share,
+    base_loss_error,
+    inverse_subsampled_loss,
+    subsampled_loss,
+    thinned_loss_error,
+    thinned_slope,
+)
+
+Ends = tuple[float, float]
+
+
+class TransformedPLD(PrivacyLossDistribution):
+    """A law made of others: whatever bounds its losses follows from what bounds theirs."""
+
+    @abstractmethod
+    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
+        """Return the ends that the law has where the others have ``of``."""
+
+    @property
+    def support(self) -> Ends:
+        return self._ends(lambda law: law.support)
+
+    @property
+    def range(self) -> Ends:
+        return self._ends(lambda law: law.range)
+
+    @property
+    def span(self) -> Ends:
+        return self._ends(lambda law: law.span)
+
+    @property
+    def enclosure(self) -> Ends:
+        return self._ends(lambda law: law.enclosure)
+
+
+class SubsampledPLD(TransformedPLD):
+    """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
+
+    def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
+        self.base, self.p, self.share = base, p, Share.of(p)
+        self.continuous, self.lost = base.continuous, base.lost
+        self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
+        self.mass_at_plus_infinity = weighted_mass([(p, base.mass_at_plus_infinity)])
+        # Mass at -infinity becomes an atom at log(1 - p).
+        self._alone, self._lowest = (
+            base.mass_at_minus_infinity > 0 and p < 1,
+            math.log1p(-p) if p < 1 else -math.inf,
+        )
+
+    def forward(self, loss: Array) -> Array:
+        """Return log(1 - p + p e^loss)."""
+        return subsampled_loss(self.share, loss)
+
+    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
+        low, high = self.forward(np.array(of(self.base))).tolist()
+        return self._lowest if self._alone else low, high
+
+    @property
+    def span(self) -> Ends:
+        low, high = self.forward(np.array(self.base.span)).tolist()
+        return low, high  # that atom lies below it
+
+    @property
+    def enclosure(self) -> Ends:
+        base = np.array(self.base.enclosure)
+        base[0] = -np.inf if self._alone else base[0]
+        ends = self.forward(base)
+        off = thinned_loss_error(base, ends)
+        return float(ends[0] - off[0]), float(ends[1] + off[1])
+
+    @cached_property
+    def loss_error(self) -> Array:
+        loss = self.base.atoms.loss
+        error = self.base.loss_error + thinned_loss_error(loss, self.forward(loss))  # a slope of at most 1
+        return np.append(-8 * UNIT * self._lowest, error) if self._alone else error
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        inner = self.base.atoms
+        loss, log_p, slack = self.forward(inner.loss), inner.log_p, inner.slack
+        if self._alone:
+            log_mass = np.log(
+                self.base.mass_at_minus_infinity
+            )  # of a mass known to 16 units; a logarithm costs 8 of itself
+            loss, log_p = np.append(self._lowest, loss), np.append(log_mass, log_p)
+            slack = np.append((16 - 8 * log_mass) * UNIT, slack)
+        return Atoms(loss, log_p, slack)
+
+    def sketch(self) -> PlanningPoints:
+        loss, log_p = self.base.sketch()
+        loss = self.forward(loss)
+        if self._alone:
+            loss, log_p = (
+                np.append(self._lowest, loss),
+                np.append(np.log(self.base.mass_at_minus_infinity), log_p),
+            )
+        return PlanningPoints(loss, log_p)
+
+    def components(self) -> list[Component] | None:
+        parts = self.base.components()
+        return None if parts is None else [part.thinned(self.p) for part in parts]
+
+    def view(self) -> View:
+        return View(self.base, self.forward, turned=False)
+
+    def edge_error(self, edges: Array) -> Array:
+        inner = np.clip(inverse_subsampled_loss(self.share, edges), *self.base.span)
+        off = base_loss_error(self.share, edges, inner) + super().edge_error(edges)
+        return off + thinned_slope(self.share, inner, edges) * self.base.edge_error(inner)
+
+    def _cells(self, edges: Array) -> Cells:
+        (low, high), (base_low, base_high) = self.span, self.base.span
+        result = np.clip(inverse_subsampled_loss(self.share, edges), base_low, base_high)
+        # Lose no sliver to rounding.
+        inner = np.where(edges <= low, base_low, np.where(edges >= high, base_high, result))
+        cells = self.base.cells(inner)
+        # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q): an exponential, two
+        # products, a sum, a quotient and the rounding of 1 - p, then a product, are 14 units.
+        ratio = self.p / (self.p + (1 - self.p) * np.exp(np.minimum(-inner[1:], FULL)))
+        moved = position_slack(edges, base_loss_error(self.share, edges, inner))
+        return Cells(self.p * cells.excess, ratio * cells.deficit, cells.slack + moved + 16 * UNIT)
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "thinned", "p": self.p, "base": self.base.description()}
+
+
+class Damped(TransformedPLD):
+    """A law of one component without part of its mass; ``mass_at_plus_infinity`` bounds Q's part of it.
+
+    Its delta is below the law's, and with that mass at infinity above it. It has a transform and no cells.
+    """
+
+    def __init__(self, base: PrivacyLossDistribution, part: Component, outside: float) -> None:
+        self.base, self.part, self.mass_at_plus_infinity = base, part, outside
+
+    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
+        return of(self.base)
+
+    def sketch(self) -> PlanningPoints:
+        loss, log_p = self.base.sketch()
+        base, inner = self.part.base, inverse_subsampled_loss(self.part.b, loss)
+        damping = base.damping((inner + base.scale**2 / 2) / base.scale)
+        return PlanningPoints(*(each[damping < FULL] for each in (loss, log_p - damping)))
+
+    def components(self) -> list[Component]:
+        return [self.part]
+
+    def _cells(self, edges: Array) -> Cells:
+        raise NotImplementedError
+
+
+class ReversedPLD(TransformedPLD):
+    """Law of T(Q, P): the loss changes sign, P and Q change places."""
+
+    def __init__(self, base: PrivacyLossDistribution) -> None:
+        self.base, self.symmetric = base, base.symmetric
+        self.mass_at_minus_infinity, self.mass_at_plus_infinity = (
+            base.mass_at_plus_infinity,
+            base.mass_at_minus_infinity,
+        )
+        self.continuous, self.lost = base.continuous, base.lost
+
+    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
+        low, high = of(self.base)
+        return -high, -low
+
+    @property
+    def atoms(self) -> Atoms:
+        loss, log_p, slack = self.base.atoms
+        # e^L moves by the error of the loss; a sum costs a unit of its terms.
+        slack_q = slack + self.base.loss_error + (2 + np.abs(log_p) + np.abs(loss)) * UNIT
+        return Atoms(-loss[::-1], (log_p + loss)[::-1], slack_q[::-1])
+
+    @property
+    def loss_error(self) -> Array:
+        return self.base.loss_error[::-1]
+
+    def sketch(self) -> PlanningPoints:
+        loss, log_p = self.base.sketch()
+        return PlanningPoints(-loss[::-1], (log_p + loss)[::-1])
+
+    def components(self) -> list[Component] | None:
+        parts = self.base.components()
+        return None if parts is None else [part.reversed() for part in parts]
+
+    @property
+    def has_transform(self) -> bool:
+        return self.base.has_transform if self.symmetric else super().has_transform
+
+    def transform(self, c: float, digits: float) -> Transform | None:
+        return self.base.transform(c, digits) if self.symmetric else super().transform(c, digits)
+
+    def single_rounds(self, count: int) -> tuple[PrivacyLossDistribution, int]:
+        law, n = self.base.single_rounds(count)
+        return (self, count) if law is self.base else (ReversedPLD(law), n)
+
+    def view(self) -> View:
+        base, forward, turned = self.base.view()
+        return View(base, forward, turned=not turned)
+
+    def edge_error(self, edges: Array) -> Array:
+        return self.base.edge_error(-edges)
+
+    def _cells(self, edges: Array) -> Cells:
+        excess, deficit, slack = self.base.cells(-edges[::-1])
+        return Cells(deficit[::-1], excess[::-1], slack[::-1])
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "reversed", "base": self.base.description()}
+
+
+class MixturePLD(TransformedPLD):
+    """Law of a mixture whose label is published: the average of the laws."""
+
+    def __init__(self, parts: Sequence[tuple[float, PrivacyLossDistribution]]) -> None:
+        self.parts = parts
+        self.mass_at_minus_infinity = weighted_mass((w, law.mass_at_minus_infinity) for w, law in parts)
+        self.mass_at_plus_infinity = weighted_mass((w, law.mass_at_plus_infinity) for w, law in parts)
+        self.continuous = any(law.continuous for _, law in parts)
+        self.lost = math.fsum(law.lost for _, law in parts)
+
+    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
+        lows, highs = zip(*(of(law) for _, law in self.parts), strict=True)
+        return min(lows), max(highs)
+
+    @cached_property
+    def _listed(self) -> list[Array]:
+        """Atoms, and the errors of their losses."""
+        rows = []
+        for w, law in self.parts:
+            (loss, log_p, slack), log_w = law.atoms, np.log(w)
+            # The logarithm of a weight costs 8 units of itself and a sum one of its terms.
+            slack = slack + UNIT * (1 + 9 * abs(log_w) + np.abs(log_p))
+            rows.append((loss, log_p + log_w, slack, law.loss_error))
+        return in_order(rows)
+
+    @property
+    def atoms(self) -> Atoms:
+        return Atoms(*self._listed[:3])
+
+    @property
+    def loss_error(self) -> Array:
+        return self._listed[3]
+
+    def sketch(self) -> PlanningPoints:
+        points = [(w, law.sketch()) for w, law in self.parts]
+        return PlanningPoints(*in_order([(known.loss, known.log_p + np.log(w)) for w, known in points]))
+
+    def components(self) -> list[Component] | None:
+        each = [law.components() for _, law in self.parts]
+        if any(parts is None for parts in each):
+            return None
+        weighed = zip(self.parts, each, strict=True)
+        return [part.weighted(w) for (w, _), parts in weighed for part in parts or ()]
+
+    def edge_error(self, edges: Array) -> Array:
+        each = [law.edge_error(edges) for _, law in self.parts if law.continuous]
+        return np.asarray(super().edge_error(edges) + np.maximum.reduce([np.zeros_like(edges), *each]))
+
+    def _cells(self, edges: Array) -> Cells:
+        excess, deficit, slack = (np.zeros(len(edges) - 1) for _ in range(3))
+        for weight, law in self.parts:
+            if law.continuous:
+                cells = law.cells(edges)
+                excess += weight * cells.excess
+                deficit += weight * cells.deficit
+                slack = np.maximum(slack, cells.slack)
+        return Cells(excess, deficit, slack + (len(self.parts) + 2) * UNIT)  # a product each, and their sum
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "mixed", "parts": [[w, law.description()] for w, law in self.parts]}
