@@ -6,7 +6,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tradeoff.balls import Balls, choose, exp, expm1, log, maximum, minimum, to_balls, to_bounds, upper_float
+from tradeoff.balls import (
+    Balls,
+    choose,
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    to_balls,
+    to_bounds,
+    upper_float,
+)
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
 from tradeoff.families._closed_form import ClosedForm
@@ -76,6 +88,9 @@ class Laplace(ClosedForm):
 
     def profile(self, x: Balls) -> Balls:
         return laplace_profile(x, to_balls(self.theta))
+
+    def loss(self, delta: Balls) -> Balls:
+        return maximum(log1p(-delta), to_balls(self.theta) + 2 * log1p(-delta))
 
     def largest_loss(self) -> Balls:
         return to_balls(self.theta)

@@ -8,41 +8,75 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from tradeoff.balls import Balls, choose, exp, expm1, function, pi, power, sqrt, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, number
 from tradeoff.errors import DomainError
+from tradeoff.families._closed_form import ClosedForm
+from tradeoff.families.bounded_range import logistic_beta, logistic_profile
 from tradeoff.families.densities import RealLinePair, describe_totals
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.scipy_laws import Arguments, ScipyLaw, format_law, identify
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.intervals.bounds import Pair
-from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld import log_concave
-from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.monotone_pieces import find_pieces
 from tradeoff.pld.panels import Shape
 from tradeoff.pld.shifted import ShiftLaw
 
-_SHIFTS = (
-    1e-290,
-    500.0,
-)  # shifts in scales for which losses of analysed laws have digits, and e^loss is a float
+_SHIFTS = 1e-290, 500.0  # shifts in scales for which the engines have digits of losses of closed forms
+atan, tan = function("atan"), function("tan")
 _MAX_SHIFT = 1e9  # shifts in scales of all other laws
 
-_MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # whose other order is the other's shift
-_SYMMETRIC = {"logistic", "hypsecant"}  # analysed laws whose shifts are the same in both orders
+_MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # each is the other order of the other's shift
 
-# Laws with an analysed quadrature.
-_SHAPES: dict[str, Callable[[float], Shape]] = {
-    "logistic": log_concave.Logistic,
-    "hypsecant": log_concave.HyperbolicSecant,
-    "gumbel_r": log_concave.Gumbel,
-    "gumbel_l": log_concave.GumbelLeft,
+
+def _hypsecant_beta(alpha: Balls, theta: Balls) -> Balls:
+    """Return 2/pi atan(e^-theta cot(pi alpha/2)), as P(X > x) = 2/pi atan e^-x."""
+    low, high = (
+        2 * atan(exp(sign * theta) * tan(pi() / 2 * a)) / pi() for sign, a in ((1, alpha), (-1, 1 - alpha))
+    )
+    return choose(alpha - 0.5, 1 - low, high)
+
+
+def _hypsecant_profile(x: Balls, theta: Balls) -> Balls:
+    """Return the difference of tails where cosh(y) = e^x cosh(y - theta): at e^(-2 y) = ``ratio``."""
+    ratio = sqrt(-expm1(x - theta) / expm1(x + theta))
+    inside = 2 / pi() * (atan(exp(theta) * ratio) - exp(x) * atan(ratio))
+    return choose(x - theta, choose(-x - theta, inside, -expm1(x)), 0 * x)
+
+
+def _gumbel_profile(x: Balls, theta: Balls) -> Balls:
+    """Return delta of L = theta - (e^theta - 1) E with E ~ Exp(1) under P and Exp(e^theta) under Q."""
+    most = (theta - x) / expm1(theta)
+    return choose(x - theta, exp(x) * expm1(-most) - expm1(-exp(theta) * most), 0 * x)
+
+
+def _mirrored_gumbel_profile(x: Balls, theta: Balls) -> Balls:
+    """Return (1 - e^-theta) e^(-(x + theta)/(e^theta - 1)) for x >= -theta."""
+    return choose(-x - theta, -expm1(-theta) * exp(-(x + theta) / expm1(theta)), -expm1(x))
+
+
+class _Forms(NamedTuple):
+    """Closed forms of X against X + theta, theta > 0, at scale 1."""
+
+    beta: Callable[[Balls, Balls], Balls]
+    profile: Callable[[Balls, Balls], Balls]
+    shape: Callable[[float], Shape]
+    is_bounded: bool = True
+
+
+_FORMS = {
+    "logistic": _Forms(logistic_beta, logistic_profile, log_concave.Logistic),
+    "hypsecant": _Forms(_hypsecant_beta, _hypsecant_profile, log_concave.HyperbolicSecant),
+    "gumbel_r": _Forms(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile, log_concave.Gumbel),
+    "gumbel_l": _Forms(
+        lambda alpha, t: 1 - power(alpha, exp(-t)),
+        _mirrored_gumbel_profile,
+        log_concave.GumbelLeft,
+        is_bounded=False,
+    ),
 }
 
 # Laws whose shifts have closed forms, by the shift over the scale.
@@ -92,7 +126,7 @@ _BY_DENSITY = {
     "t": _Known(_always, _always, _turns_of_t),
 }
 
-KNOWN = {*_CLOSED, *_SHAPES, *_BY_DENSITY}  # laws whose shifts need no assumption about their shape
+KNOWN = {*_CLOSED, *_FORMS, *_BY_DENSITY}  # laws whose shifts need no assumption about their shape
 
 # Laws with tails too heavy to be log-concave.
 _HEAVY = {
@@ -157,8 +191,8 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
         return Identity()
     closed = _CLOSED.get("laplace" if name == "gennorm" and values["beta"] == 1 else name)
     if closed is not None:
-        return closed(float(rational(abs(exact) / Fraction(values["scale"])).upper))
-    if name in _SHAPES:
+        return closed(upper_float(to_balls(abs(exact) / Fraction(values["scale"]))))
+    if name in _FORMS:
         return LogConcaveShift(name, arguments, exact)
     return _by_density(ScipyLaw(distribution).at(0.0), float(exact), allowed=assume_log_concave)
 
@@ -178,50 +212,34 @@ def _by_density(p: ScipyLaw, shift: float, *, allowed: bool) -> TradeOff:
     return RealLinePair(result.law, _format_shift(str(p), shift), key, tuple(words), symmetric=symmetric)
 
 
-class LogConcaveShift(TradeOff):
-    """Shift of a log-concave law with an analysed density: see ``LocationShift``."""
+class LogConcaveShift(ClosedForm):
+    """Shift of a law with closed forms: see ``LocationShift``."""
 
     def __init__(self, name: str, arguments: Arguments, shift: Fraction) -> None:
         self.name, self.arguments, self.shift = name, arguments, shift
         self.scale = dict(arguments)["scale"]
-        theta = abs(shift) / Fraction(self.scale)
-        self.theta = number("shift/scale", float(min(theta, Fraction(MOST))), *_SHIFTS)
-        self._exact_theta = self.theta == theta  # else it is rounded, once
+        self._exact_theta = abs(shift) / Fraction(self.scale)
+        self.theta = number("shift/scale", float(min(self._exact_theta, Fraction(MOST))), *_SHIFTS)
+        self._forms = _FORMS[_MIRRORED.get(name, name) if shift < 0 else name]
 
-    @cached_property
-    def _shape(self) -> Shape:
-        return _SHAPES[_MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name](self.theta)
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]  # of each law
+        return self.name not in _MIRRORED
+
+    def beta(self, alpha: Balls) -> Balls:
+        return self._forms.beta(alpha, to_balls(self._exact_theta))
+
+    def profile(self, x: Balls) -> Balls:
+        return self._forms.profile(x, to_balls(self._exact_theta))
+
+    def largest_loss(self) -> Balls | None:
+        return to_balls(self._exact_theta) if self._forms.is_bounded else None
 
     @cached_property
     def _law(self) -> ShiftLaw:
-        return ShiftLaw(self._shape)
+        return ShiftLaw(self._forms.shape(self.theta))
 
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = self._shape.beta(alpha)
-        return np.where(alpha == 0, 1.0, low), high  # on the whole line Q has no mass where P has none
-
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        low, high = self._law.tail(epsilon)
-        if not self._exact_theta:  # sup L, at most 2 theta, is rounded, and delta(eps) <= sup L - eps
-            near = np.abs(epsilon - self._shape.sup_loss) <= 4 * UNIT * self.theta
-            high = np.where(near, np.maximum(high, 8 * UNIT * self.theta), high)
-        return low, high
-
-    @property
-    def symmetric(self) -> bool:
-        return self.name in _SYMMETRIC
-
-    @property
-    def sup_loss(self) -> float:
-        top = self._shape.sup_loss
-        return float(top) if self._exact_theta else float(np.nextafter(top, np.inf))
-
-    @property
-    def sup_loss_lower(self) -> float:
-        top = self._shape.sup_loss
-        return float(top) if self._exact_theta or np.isinf(top) else float(np.nextafter(top, -np.inf))
-
-    def loss_distribution(self) -> PrivacyLossDistribution:
+    def loss_distribution(self) -> ShiftLaw:
         return self._law
 
     def inverse(self) -> TradeOff:
@@ -230,7 +248,6 @@ class LogConcaveShift(TradeOff):
 
     @cached_property
     def _other_order(self) -> TradeOff:
-        """The other order, whose tails are summed once."""
         return LogConcaveShift(self.name, self.arguments, -self.shift)
 
     def group(self, k: int) -> TradeOff:
@@ -242,9 +259,9 @@ class LogConcaveShift(TradeOff):
         return LogConcaveShift(self.name, self.arguments, times * self.shift) if times else Identity()
 
     def _key(self) -> tuple[Any, ...]:
-        # Location does not matter, nor the sign of the shift of a symmetric law.
-        own = tuple((name, value) for name, value in self.arguments if name != "loc")
-        return self.name, own, abs(self.shift) if self.symmetric else self.shift
+        # The location does not matter, nor the sign of the shift of a symmetric law.
+        scale = tuple((name, value) for name, value in self.arguments if name != "loc")
+        return self.name, scale, abs(self.shift) if self.symmetric else self.shift
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LogConcaveShift) and self._key() == other._key()
