@@ -67,7 +67,8 @@ class ClosedForm(TradeOff):
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         self.require_numbers()
-        return to_bounds(self.infinite_mass())
+        low, high = to_bounds(self.infinite_mass())
+        return Bounds(max(low, 0.0), min(high, 1.0))
 
     @property
     def mass_at_plus_infinity(self) -> float:

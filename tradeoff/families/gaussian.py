@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-
 from scipy.special import erf, log_ndtr, ndtri
 
 from tradeoff.balls import (

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tradeoff.intervals.digits import precise
+from tradeoff.balls import log, log1p, middle, to_ball
 from tradeoff.intervals.rounding import Array
 
 # Fractions below it, or what they differ by, may have fewer digits as floats, or none: above it a difference
@@ -56,9 +56,8 @@ def logarithm(x: Array) -> Array:
 
 def _log(x: Fraction) -> float:
     """Return log x of a fraction of any size, to a unit of itself."""
-    mp, near = precise(120), Fraction(1, 2) < x < 2
-    ratio = mp.fdiv((x - 1 if near else x).numerator, x.denominator)
-    return float(mp.log1p(ratio) if near else mp.log(ratio))
+    near = Fraction(1, 2) < x < 2
+    return float(middle(log1p(to_ball(x - 1)) if near else log(to_ball(x))))
 
 
 def position_slack(edges: Array, error: Array) -> Array:
