@@ -13,11 +13,10 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, SizeError, shown
-from tradeoff.families.densities import RealLinePair, check_breaks, describe_pieces, describe_totals
+from tradeoff.families.densities import RealLinePair, ScipyLaw, check_breaks, describe_pieces, describe_totals
 from tradeoff.families.from_masses import from_masses
 from tradeoff.families.identity import Identity
 from tradeoff.families.location_shift import KNOWN, LocationShift
-from tradeoff.families.scipy_laws import ScipyLaw
 from tradeoff.pld.monotone_pieces import find_pieces
 
 _TAIL = 1e-300  # mass of the outcomes of a discrete law that are left out, as if they gave the other law away

@@ -11,17 +11,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import erf, log_ndtr, ndtri
 
-from tradeoff.balls import (
-    Balls,
-    exp,
-    middle,
-    normal_isf,
-    normal_sf,
-    sqrt,
-    to_balls,
-    to_bounds,
-    upper_float,
-)
+from tradeoff.balls import Balls, exp, middle, normal_isf, normal_sf, sqrt, to_balls, to_bounds, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
 from tradeoff.families._closed_form import ClosedForm

@@ -6,19 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tradeoff.balls import (
-    Balls,
-    choose,
-    exp,
-    expm1,
-    log,
-    log1p,
-    maximum,
-    minimum,
-    to_balls,
-    to_bounds,
-    upper_float,
-)
+from tradeoff.balls import Balls, choose, exp, expm1, log, maximum, to_balls, to_bounds, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
 from tradeoff.families._closed_form import ClosedForm
@@ -37,7 +25,7 @@ def laplace_beta(alpha: Balls, shift: Balls) -> Balls:
 
 def laplace_profile(x: Balls, shift: Balls) -> Balls:
     """Return 1 - e^((x - shift)/2) for |x| <= shift."""
-    return maximum(-expm1(minimum(x - shift, 0) / 2), -expm1(x))
+    return maximum(maximum(-expm1((x - shift) / 2), 0), -expm1(x))
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,7 +78,7 @@ class Laplace(ClosedForm):
         return laplace_profile(x, to_balls(self.theta))
 
     def loss(self, delta: Balls) -> Balls:
-        return maximum(log1p(-delta), to_balls(self.theta) + 2 * log1p(-delta))
+        return maximum(log(1 - delta), to_balls(self.theta) + 2 * log(1 - delta))
 
     def largest_loss(self) -> Balls:
         return to_balls(self.theta)

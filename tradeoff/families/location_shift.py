@@ -14,11 +14,17 @@ from tradeoff.curves.parameters import MOST, Number, count, number
 from tradeoff.errors import DomainError
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.bounded_range import logistic_beta, logistic_profile
-from tradeoff.families.densities import RealLinePair, describe_totals
+from tradeoff.families.densities import (
+    Arguments,
+    RealLinePair,
+    ScipyLaw,
+    describe_totals,
+    format_law,
+    identify,
+)
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.scipy_laws import Arguments, ScipyLaw, format_law, identify
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.pld import log_concave
 from tradeoff.pld.monotone_pieces import find_pieces
