@@ -93,46 +93,36 @@ _CLOSED: dict[str, Callable[[float], TradeOff]] = {
 }
 
 
-def _always(_: Mapping[str, float]) -> bool:
-    return True
+# Laws of which SciPy's densities are integrated, with conditions on the shapes: log-concave ones, and two
+# whose likelihood ratios have known turning points.
+_BY_DENSITY: dict[str, Callable[[Mapping[str, float]], bool]] = {
+    **dict.fromkeys(("expon", "halfnorm", "truncexpon", "semicircular", "truncnorm"), lambda _: True),
+    **dict.fromkeys(("triang", "cauchy", "t"), lambda _: True),
+    "gennorm": lambda law: law["beta"] >= 1,
+    "gamma": lambda law: law["a"] >= 1,
+    "beta": lambda law: min(law["a"], law["b"]) >= 1,
+}
+# Those whose shifts have one curve in both orders.
+_SYMMETRIC: dict[str, Callable[[Mapping[str, float]], bool]] = {
+    **dict.fromkeys(("semicircular", "gennorm", "cauchy", "t"), lambda _: True),
+    "truncnorm": lambda law: law["a"] == -law["b"],
+    "triang": lambda law: law["c"] == 0.5,
+    "beta": lambda law: law["a"] == law["b"],
+}
 
 
-def _never(_: Mapping[str, float]) -> bool:
-    return False
+KNOWN = {*_CLOSED, *_FORMS, *_BY_DENSITY}  # laws whose shifts need no assumption about their shape
 
 
-class _Known(NamedTuple):
-    """The shapes of a law for which L is monotone but for ``turns``, and for which both orders agree."""
-
-    holds: Callable[[Mapping[str, float]], bool] = _always
-    symmetric: Callable[[Mapping[str, float]], bool] = _never
-    turns: Callable[[Mapping[str, float], float], tuple[float, ...]] = lambda _, __: ()
-
-
-def _turns_of_t(law: Mapping[str, float], shift: float) -> tuple[float, ...]:
+def _turning_points(law: ScipyLaw, shift: float) -> tuple[float, ...]:
     """Return where (df + x^2)/(df + (x - shift)^2) is largest and least: x^2 - shift x = df."""
-    scale = law["scale"]
-    theta, df = shift / scale, law.get("df", 1.0)
+    if law.name not in {"cauchy", "t"}:
+        return ()
+    scale = law.values["scale"]
+    theta, df = shift / scale, law.values.get("df", 1.0)
     far = math.copysign(abs(theta) + math.hypot(theta, 2 * math.sqrt(df)), theta) / 2
     return tuple(sorted((scale * far, -scale * df / far)))  # the product of the roots is -df
 
-
-# Laws of which SciPy's densities are integrated: log-concave ones, and two that turn at known points.
-_BY_DENSITY = {
-    "expon": _Known(),
-    "halfnorm": _Known(),
-    "truncexpon": _Known(),
-    "semicircular": _Known(symmetric=_always),
-    "gennorm": _Known(lambda law: law["beta"] >= 1, _always),
-    "truncnorm": _Known(symmetric=lambda law: law["a"] == -law["b"]),
-    "triang": _Known(symmetric=lambda law: law["c"] == 0.5),
-    "gamma": _Known(lambda law: law["a"] >= 1),
-    "beta": _Known(lambda law: min(law["a"], law["b"]) >= 1, lambda law: law["a"] == law["b"]),
-    "cauchy": _Known(_always, _always, _turns_of_t),
-    "t": _Known(_always, _always, _turns_of_t),
-}
-
-KNOWN = {*_CLOSED, *_FORMS, *_BY_DENSITY}  # laws whose shifts need no assumption about their shape
 
 # Laws with tails too heavy to be log-concave.
 _HEAVY = {
@@ -151,12 +141,12 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     distribution
         Frozen distribution of ``scipy.stats``, of any location and scale. norm, laplace and uniform are
         Gaussian, Laplace and TotalVariation, their parameter rounded up; logistic, hypsecant, gumbel_r and
-        gumbel_l are proved. Of expon, halfnorm, truncexpon, semicircular, truncnorm, triang, gennorm with
-        beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy the densities of SciPy are integrated;
-        ``assumptions`` of the curve state that.
+        gumbel_l have closed forms. Of expon, halfnorm, truncexpon, semicircular, truncnorm, triang, gennorm
+        with beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy the densities of SciPy are
+        integrated; ``assumptions`` of the curve state that.
     shift
-        Real number in the unit of the distribution, of 1e-290 to 500 scales for proved laws, of up to 1e9 for
-        others. A negative shift is the other order.
+        Real number in the unit of the distribution, of 1e-290 to 500 scales for closed forms, of up to 1e9
+        for others. A negative shift is the other order.
     assume_log_concave
         Accept another continuous distribution, and assume that its density is log-concave.
 
@@ -165,15 +155,10 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     TradeOff
         The curve. It holds for every smaller shift in the same direction too (see Notes).
 
-    Raises
-    ------
-    DomainError
-        If the law is not known to be log-concave, nor where its likelihood ratio turns.
-
     Notes
     -----
     Where the density is log-concave the loss increases along the line, so that thresholds are optimal
-    (Neyman-Pearson). For proved laws bounds are about 1e-12 apart, relative, in both tails of the profile.
+    (Neyman-Pearson).
 
     Smaller shifts lose less, for every density that rises up to a mode and falls after it, Student's among
     them: in delta(eps) = int (p(u) - e^eps p(u + s))_+ du, eps >= 0, the mode at 0, no integrand falls as
@@ -200,22 +185,30 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
         return closed(upper_float(to_balls(abs(exact) / Fraction(values["scale"]))))
     if name in _FORMS:
         return LogConcaveShift(name, arguments, exact)
-    return _by_density(ScipyLaw(distribution).at(0.0), float(exact), allowed=assume_log_concave)
+    return _by_density(ScipyLaw(distribution).at(0.0), float(exact), assume_log_concave=assume_log_concave)
 
 
-def _by_density(p: ScipyLaw, shift: float, *, allowed: bool) -> TradeOff:
+def _by_density(p: ScipyLaw, shift: float, *, assume_log_concave: bool) -> TradeOff:
     """Return the curve of a law of which SciPy's density is integrated."""
-    known, words = _BY_DENSITY.get(p.name), [p.trust]
-    if known is None or not known.holds(p.values):
-        _refuse(p, allowed=allowed)
-        known, words = _Known(), [f"The density of {p} is log-concave.", p.trust]
+    is_known = p.name in _BY_DENSITY and _BY_DENSITY[p.name](p.values)
+    if not is_known and p.name in _HEAVY:
+        raise DomainError(
+            f"{p} is not log-concave, and the turning points of its likelihood ratio are not known; "
+            "to.from_scipy(X, X + shift) finds them, and returns the curve of that one pair"
+        )
+    if not (is_known or assume_log_concave):
+        raise DomainError(
+            f"{p} is not known to be log-concave; known are, in their log-concave shapes, "
+            f"{', '.join(sorted(KNOWN))}; if its density is, pass assume_log_concave=True"
+        )
     number("shift/scale", shift / p.values["scale"], -_MAX_SHIFT, _MAX_SHIFT)
-    q, turns = p.at(shift), known.turns(p.values, shift)
+    q, turns = p.at(shift), _turning_points(p, shift) if is_known else ()
     result = find_pieces(p.density, q.density, turns, bounded=bool(turns))
-    symmetric = known.symmetric(p.values)
+    symmetric = is_known and p.name in _SYMMETRIC and _SYMMETRIC[p.name](p.values)
+    assumed = [] if is_known else [f"The density of {p} is log-concave."]
+    assumptions = (*assumed, p.trust, *describe_totals([p.density, q.density]))
     key = ("shift", p.key, abs(shift) if symmetric else shift)
-    words += describe_totals([p.density, q.density])
-    return RealLinePair(result.law, _format_shift(str(p), shift), key, tuple(words), symmetric=symmetric)
+    return RealLinePair(result.law, _format_shift(str(p), shift), key, assumptions, symmetric=symmetric)
 
 
 class LogConcaveShift(ClosedForm):
@@ -282,17 +275,3 @@ class LogConcaveShift(ClosedForm):
 
 def _format_shift(law: str, shift: float | Fraction) -> str:
     return f"{law} {'-' if shift < 0 else '+'} {abs(float(shift)):.6g}"
-
-
-def _refuse(law: ScipyLaw, *, allowed: bool) -> None:
-    if law.name in _HEAVY:
-        raise DomainError(
-            f"{law} is not log-concave, and where its likelihood ratio turns is not known here; "
-            "to.from_scipy(X, X + shift) looks for it, and is the curve of that one pair"
-        )
-    if not allowed:
-        raise DomainError(
-            f"{law} is not known to be log-concave; known are, in their log-concave shapes, "
-            f"{', '.join(sorted(KNOWN))}; "
-            "if its density is, pass assume_log_concave=True"
-        )
