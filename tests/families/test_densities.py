@@ -28,7 +28,7 @@ def holds(found: to.Bounds[float], truth: mpmath.mpf) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("turns", [3, 5, 7, 10])
-def test_a_wave_turns_wherever_the_quadrature_sees_it_turn(turns: int) -> None:
+def test_from_densities_of_waves_contains_truth(turns: int) -> None:
     f = to.from_densities(bell, lambda x: bell(x) * (1 + np.sin(turns * x) / 2))
     with mpmath.workdps(30):
         half = [k * mpmath.pi / turns for k in range(-16 * turns, 16 * turns + 1, 2)]
@@ -41,14 +41,14 @@ def test_a_wave_turns_wherever_the_quadrature_sees_it_turn(turns: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("periods", [32, 64, 100, 128])
-def test_a_wave_whose_ends_and_middles_are_zeros(periods: int) -> None:
+def test_from_densities_of_many_periods_contains_truth(periods: int) -> None:
     f = to.from_densities(np.ones_like, lambda x: 1 + np.sin(2 * np.pi * periods * x) / 2, support=(0.0, 1.0))
     assert holds(f.bounds.delta(0.0), 1 / (2 * mpmath.pi))
     assert f.sup_loss >= math.log(1.5)
 
 
 @pytest.mark.slow
-def test_waves_too_many_to_tell_are_refused() -> None:
+def test_from_densities_with_too_many_turns_raises() -> None:
     with pytest.raises(DomainError, match=r"turns \d+ times"):
         to.from_densities(np.ones_like, lambda x: 1 + np.sin(1024 * np.pi * x) / 2, support=(0.0, 1.0))
 
@@ -59,7 +59,7 @@ def power(a: float) -> Density:
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 5.0, 15.0, 30.0])
-def test_tails_that_go_on_where_floats_end(epsilon: float) -> None:
+def test_delta_of_heavy_tails_contains_truth(epsilon: float) -> None:
     f = to.from_densities(power(0.2), power(0.1), support=(1.0, np.inf))
     with mpmath.workdps(30):
         a, b, scale = mpmath.mpf(0.2), mpmath.mpf(0.1), mpmath.exp(epsilon)
@@ -74,7 +74,7 @@ def pole(weight: float, a: float) -> Density:
 
 @pytest.mark.parametrize(("weight", "a"), [(1e-12, 0.5), (1e-11, 0.9), (1e-10, 0.2)])
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 60.0])
-def test_a_pole_that_is_next_to_nothing_of_its_panel(weight: float, a: float, epsilon: float) -> None:
+def test_delta_of_weak_poles_contains_truth(weight: float, a: float, epsilon: float) -> None:
     f = to.from_densities(np.ones_like, pole(weight, a), support=(0.0, 1.0))
     with mpmath.workdps(30):
         w, power, scale = mpmath.mpf(weight), mpmath.mpf(a), mpmath.exp(epsilon)
@@ -84,7 +84,7 @@ def test_a_pole_that_is_next_to_nothing_of_its_panel(weight: float, a: float, ep
 
 @pytest.mark.parametrize("breaks", [None, [0.4]])
 @pytest.mark.parametrize("epsilon", [1.0, 11.0, 28.0, 36.5, 40.0])
-def test_a_jump_where_floats_are_coarse(breaks: list[float] | None, epsilon: float) -> None:
+def test_delta_of_jumping_densities_contains_truth(breaks: list[float] | None, epsilon: float) -> None:
     def rises(x: Array) -> Array:
         return 2 * np.maximum((x - 0.4) / 0.6, 0) / 0.6
 
@@ -104,23 +104,23 @@ def narrow(s: float) -> to.TradeOff:
 
 @pytest.mark.parametrize("s", [2.0**-5, 2.0**-10, 2.0**-18])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0, 6.0, 20.0])
-def test_a_law_narrow_for_its_place(s: float, epsilon: float) -> None:
+def test_delta_of_narrow_laws_contains_truth(s: float, epsilon: float) -> None:
     f = narrow(s)
     truth = mpmath.ncdf(0.5 - epsilon) - mpmath.exp(epsilon) * mpmath.ncdf(-0.5 - epsilon)
     assert holds(f.bounds.delta(epsilon), truth)
 
 
-def test_a_law_of_a_few_floats_is_refused() -> None:
+def test_from_densities_of_unresolved_laws_raises() -> None:
     with pytest.raises(DomainError, match="place poles and narrow peaks at 0"):
         narrow(2.0**-30)
 
 
-def test_constants_that_are_taken_for_rounded_are_told() -> None:
+def test_assumptions_name_normalised_totals() -> None:
     f = to.from_densities(bell, lambda x: (1 - 5e-10) * bell(x - 1))
     assert f.assumptions[1] == "q integrates to 1 -5e-10, taken for the error of a constant."
 
 
-def test_densities_beyond_floats_beside_a_pole_of_scipy() -> None:
+def test_delta_of_overflowing_densities_contains_truth() -> None:
     f = to.from_scipy(scipy.stats.chi2(0.06), scipy.stats.chi2(0.05))
     with mpmath.workdps(30):
         p, q = (mpmath.mpf(k) / 2 for k in (0.06, 0.05))
@@ -134,7 +134,7 @@ def test_densities_beyond_floats_beside_a_pole_of_scipy() -> None:
 @pytest.mark.parametrize(
     "c", [0.40208452693776586, 0.3495038076728312, 0.44220111583194066, 0.316581419227307, 0.7]
 )
-def test_a_jump_next_to_an_end_of_a_panel(c: float) -> None:
+def test_delta_of_jumps_near_panel_ends_contains_truth(c: float) -> None:
     """None of the nodes sees it: the polynomial through them ends elsewhere than the density."""
     f = to.from_densities(np.ones_like, lambda x: np.where(x < c, 0.5 + c / 2, 1 + c / 2), support=(0.0, 1.0))
     at = mpmath.mpf(c)
@@ -150,7 +150,7 @@ def test_a_jump_next_to_an_end_of_a_panel(c: float) -> None:
     ],
 )
 @pytest.mark.parametrize("given", [False, True])
-def test_a_density_that_begins_inside_a_panel(
+def test_delta_of_densities_starting_inside_panels_contains_truth(
     k: float, c: float, epsilons: tuple[float, ...], given: bool
 ) -> None:
     """Of what is 1e-13 of its panel the tail is known as well as any."""
@@ -174,14 +174,14 @@ def test_a_density_that_begins_inside_a_panel(
         scipy.stats.pareto(3),
     ],
 )
-def test_densities_that_are_subnormal_far_out(law: Any) -> None:
+def test_delta_of_subnormal_densities_is_small(law: Any) -> None:
     low, high = map(float, law.support())
     f = to.from_densities(law.pdf, law.pdf, support=(low, high))
     assert f.bounds.delta(0.0).upper <= 1e-10
 
 
 @pytest.mark.parametrize("scale", [1e25, 1e100, 1e147])
-def test_laws_of_large_scales(scale: float) -> None:
+def test_delta_of_large_scales_contains_truth(scale: float) -> None:
     """Of subnormal densities no float tells the logarithm: its steps are no turns."""
 
     def at(place: float) -> Density:

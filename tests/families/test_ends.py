@@ -20,7 +20,7 @@ def normal(mean):
 
 
 @pytest.mark.parametrize("support", [(-50.0, 50.0), (-30.0, 50.0), (-1e3, 1e6)])
-def test_where_both_densities_are_0_in_floats_before_an_end(support):
+def test_delta_with_underflow_inside_support_contains_gaussian(support):
     curve = to.from_densities(normal(0), normal(1), support=support)
     for epsilon in (0.0, 1.0, 3.0):
         known = to.Gaussian(1).bounds.delta(epsilon)
@@ -30,7 +30,7 @@ def test_where_both_densities_are_0_in_floats_before_an_end(support):
     assert curve.epsilon(1e-5) == pytest.approx(to.Gaussian(1).epsilon(1e-5), abs=1e-9)
 
 
-def test_narrow_laws_on_a_wide_support():
+def test_delta_of_narrow_beta_laws_contains_truth():
     curve = to.from_densities(st.beta(500, 500).pdf, st.beta(510, 490).pdf, support=(0, 1))
     place = mp.findroot(
         lambda x: 10 * mp.log(x / (1 - x)) - mp.log(mp.beta(510, 490) / mp.beta(500, 500)), 0.5
@@ -52,7 +52,7 @@ def power_pld(a, epsilon, *, flipped):
 @pytest.mark.parametrize("flipped", [False, True])
 @pytest.mark.parametrize("loc", [0.0, 1e3, 1e6])
 @pytest.mark.parametrize("a", [0.5, 1.5, 2.0, 5.0])
-def test_densities_that_vanish_or_have_no_bound_at_an_end(a, loc, flipped):
+def test_delta_of_power_laws_contains_truth(a, loc, flipped):
     pair = [st.beta(a, 1, loc=loc), st.uniform(loc=loc)]
     curve = to.from_scipy(*(pair[::-1] if flipped else pair))
     with mp.workdps(40):
@@ -62,7 +62,7 @@ def test_densities_that_vanish_or_have_no_bound_at_an_end(a, loc, flipped):
 
 
 @pytest.mark.slow
-def test_losses_without_bound_at_an_end_are_not_taken_for_bounded():
+def test_sup_loss_of_unbounded_losses_is_infinite():
     curve = to.from_scipy(st.beta(1, 2), st.uniform())  # L = -log 2(1 - x): delta = e^-eps/4
     assert curve.sup_loss == math.inf
     assert curve.bounds.delta(37.0).upper >= math.exp(-37) / 4
@@ -77,7 +77,7 @@ def test_losses_without_bound_at_an_end_are_not_taken_for_bounded():
     assert to.from_scipy(first, second).epsilon(0.0) == pytest.approx(math.log(1.6), abs=1e-10)
 
 
-def test_kinks_lie_at_a_float():
+def test_epsilon_of_kinked_densities_contains_truth():
     kinked = to.from_scipy(
         st.uniform(0, 2), st.triang(0.3, scale=2)
     )  # of slopes 1/.6 and 1/1.4 to a height of 1
@@ -88,7 +88,7 @@ def test_kinks_lie_at_a_float():
     assert far.lower <= truth <= far.upper
 
 
-def test_losses_rise_without_bound_at_a_pole():
+def test_delta_of_zeros_of_a_density_contains_truth():
     law, pole = normal(0.7), (lambda x: (x - 0.7) ** 2 * normal(0.7)(x))
     curve = to.from_densities(pole, law)
     with mp.workdps(60):
@@ -114,7 +114,7 @@ ROUNDED = [
 
 
 @pytest.mark.parametrize(("p", "q", "breaks", "epsilon", "truth"), ROUNDED)
-def test_masses_of_which_no_float_tells_the_loss_are_in_doubt(p, q, breaks, epsilon, truth):
+def test_delta_of_rounded_supports_contains_truth(p, q, breaks, epsilon, truth):
     curve = to.from_scipy(p, q, breaks=breaks)
     result = curve.bounds.delta(epsilon)
     assert result.lower <= truth <= result.upper
@@ -124,7 +124,7 @@ def test_masses_of_which_no_float_tells_the_loss_are_in_doubt(p, q, breaks, epsi
 
 
 @pytest.mark.parametrize(("scale", "other"), [(2.0, 1.5), (3.0, 2.5), (1e30, 8e29), (2e-200, 1.5e-200)])
-def test_losses_next_to_0_are_not_read_off_rounded_quotients(scale, other):
+def test_delta_of_small_losses_contains_truth(scale, other):
     """Of Rayleigh's law L = 2 log(s/t) - x^2 (1/t^2 - 1/s^2)/2, and 1 - e^(-x^2/2 s^2) lies below x."""
     curve = to.from_scipy(st.rayleigh(scale=scale), st.rayleigh(scale=other))
     with mp.workdps(40):
@@ -147,7 +147,7 @@ def test_losses_next_to_0_are_not_read_off_rounded_quotients(scale, other):
         (st.invgauss(1), st.invgauss(0.9), None),
     ],
 )
-def test_laws_that_begin_at_0(p, q, most):
+def test_delta_of_half_line_laws_contains_sums(p, q, most):
     curve = to.from_scipy(p, q)
     x = np.linspace(0, 60, 4001)
     gained = np.maximum(np.diff(q.cdf(x)) - np.diff(p.cdf(x)), 0)
@@ -159,7 +159,7 @@ def test_laws_that_begin_at_0(p, q, most):
 
 
 @pytest.mark.parametrize("end", [1.0, -1.0, 1e3])
-def test_nodes_that_round_to_an_end_are_charged(end):
+def test_delta_with_nodes_at_an_end_contains_truth(end):
     """Of u = distance/width 2 u of density against 3 u^2: u < 2/3 e^-epsilon is rejected."""
     way = 1 if end > 0 else -1
     support = (end - 1, end) if end > 0 else (end, end + 1)
@@ -176,7 +176,7 @@ def test_nodes_that_round_to_an_end_are_charged(end):
             assert result.lower <= truth <= result.upper
 
 
-def test_what_lies_where_a_density_underflows_is_in_doubt():
+def test_delta_of_underflowing_densities_contains_gaussian():
     curve = to.from_densities(normal(0), normal(18))
     known = to.Gaussian(18)
     for epsilon in (100.0, 600.0, 831.0, 1e4):
@@ -195,14 +195,14 @@ def root(x):
 
 @pytest.mark.parametrize("pole", [lambda x: 0.5 / np.sqrt(np.maximum(x, 1e-280)), root])
 @pytest.mark.parametrize("epsilon", [5.0, 20.0, 25.0, 40.0])
-def test_a_pole_at_0_is_integrated_to_where_floats_end(pole, epsilon):
+def test_delta_of_poles_at_0_contains_truth(pole, epsilon):
     curve = to.from_densities(np.ones_like, pole, support=(0.0, 1.0))
     result, truth = curve.bounds.delta(epsilon), math.exp(-epsilon) / 4
     assert result.lower <= truth <= result.upper <= truth * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("law", [st.gamma(3), st.lognorm(1), st.beta(2, 2), st.rayleigh(), st.weibull_min(2)])
-def test_a_density_that_vanishes_at_its_end_ends_there(law):
+def test_mass_at_infinity_of_half_line_laws_is_close(law):
     result = to.from_scipy(law, st.norm()).mass_at_infinity
     low, high = law.support()
     truth = st.norm.cdf(low) + st.norm.sf(high)
@@ -214,7 +214,7 @@ def test_a_density_that_vanishes_at_its_end_ends_there(law):
     some.lists(some.tuples(some.integers(0, 5), some.integers(0, 5)), min_size=2, max_size=6),
     some.sampled_from([(0.0, 1.0), (5.0, 10.0), (-3.0, 1e-3)]),
 )
-def test_histograms_hold_the_sums_of_their_bins(counts, placed):
+def test_delta_of_histograms_contains_sums(counts, placed):
     p, q = (np.array(side, dtype=float) for side in zip(*counts, strict=True))
     if not p.any() or not q.any():
         return
@@ -230,7 +230,7 @@ def test_histograms_hold_the_sums_of_their_bins(counts, placed):
         assert result.lower - 1e-15 <= truth <= result.upper + 1e-15
 
 
-def test_a_pole_between_two_floats_has_no_largest_loss():
+def test_sup_loss_with_pole_between_floats_is_infinite():
     curve = to.from_densities(lambda x: ((x - 0.7) - 3e-17) ** 2 * normal(0.7)(x), normal(0.7))
     assert curve.sup_loss == math.inf
 
@@ -238,7 +238,7 @@ def test_a_pole_between_two_floats_has_no_largest_loss():
 @pytest.mark.parametrize(
     "support", [(-0.1, 0.7), (-0.4, 2.8), (0.2, 2.6), (-1.3, 3.5), (0.7, 2.3), (-0.2, 1.2)]
 )
-def test_supports_of_which_a_part_lies_beside_a_power_of_two(support):
+def test_delta_of_triangles_contains_truth(support):
     """Triangles up and down on an interval: u > 1/(1 + e^-eps) is rejected, u the share from above."""
     low, high = support
     width = high - low
@@ -255,7 +255,7 @@ def test_supports_of_which_a_part_lies_beside_a_power_of_two(support):
             assert result.lower <= truth <= result.upper <= truth + 1e-9
 
 
-def test_a_pole_whose_density_scipy_cannot_tell():
+def test_delta_of_steep_poles_contains_truth():
     curve = to.from_scipy(st.beta(1, 1, 1.0), st.beta(0.054712659020224326, 1, 1.0))
     result = curve.bounds.delta(1.0)
     assert result.lower <= power_pld(0.054712659020224326, 1.0, flipped=True) <= result.upper
