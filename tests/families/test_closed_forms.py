@@ -37,11 +37,7 @@ def test_epsilon_of_bounded_losses_contains_truth(name: str, epsilon: float, del
     assert high <= math.nextafter(low, math.inf)
 
 
-@given(
-    mu=st.floats(-6, 4).map(lambda e: 10.0**e),
-    delta=DELTAS,
-    power=st.sampled_from([1, 3, 7]),
-)
+@given(mu=st.floats(-6, 4).map(lambda e: 10.0**e), delta=DELTAS, power=st.sampled_from([1, 3, 7]))
 def test_gaussian_epsilon_brackets_delta(mu: float, delta: float, power: int) -> None:
     """delta(x) = Phi(-a) - e^x Phi(-a - mu) falls through the given delta between two floats."""
     low, high = (to.Gaussian(mu) ** power).bounds.epsilon(delta)

@@ -305,10 +305,7 @@ def test_from_densities_of_disjoint_equal_and_distant_laws():
         (lambda: to.from_densities(lambda _: 0.5, st.norm.pdf), "takes an array"),
         (lambda: to.from_densities(lambda x: -np.ones_like(x), st.norm.pdf), r"must be in \[0, inf\)"),
         (lambda: to.from_densities(lambda x: x * np.nan, st.norm.pdf), r"must be in \[0, inf\)"),
-        (
-            lambda: to.from_densities(lambda x: 2 * st.norm.pdf(x), st.norm.pdf),
-            "to 1 .* got 2",
-        ),
+        (lambda: to.from_densities(lambda x: 2 * st.norm.pdf(x), st.norm.pdf), "to 1 .* got 2"),
         (lambda: to.from_densities(st.norm.pdf, st.norm.pdf, support=(1, 0)), "two increasing numbers"),
         (lambda: to.from_densities(st.norm.pdf, st.norm.pdf, breaks="x"), "breaks"),
     ],

@@ -21,7 +21,7 @@ from tradeoff.pld.density import CLOSEST, LEAST_LOG, PROBES, REACH, TRUST, Densi
 from tradeoff.pld.monotone_pieces import Found, find_pieces
 from tradeoff.pld.real_line import RealLineLaw
 
-FOREIGN = "own "  # what the name of a law begins with that is not SciPy's: no name of SciPy's has a space
+FOREIGN = "own "  # prefix of the names of users' own laws: SciPy's names have no space
 
 # Methods that a frozen law shares with its generator, unless it was patched.
 _METHODS = frozenset({"pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf", "support"})
@@ -30,7 +30,7 @@ _DEEP = -750.0  # no float has a logarithm below this
 _PLAIN = {"loc": 0.0, "scale": 1.0}
 Arguments = tuple[tuple[str, float], ...]  # parameters by name, location and scale among them
 
-_FARTHEST = 1e6  # losses beyond which only mass at infinity is counted from below
+_FARTHEST = 1e6  # largest loss with a lower bound of its own; mass at infinity bounds delta above it
 
 
 class RealLinePair(TradeOff):
@@ -131,7 +131,7 @@ def from_densities(
         Densities (not logarithms): functions that take an array and return one value >= 0 for each entry, and
         that do not change afterwards. Each must integrate to 1 within 1e-9, and is divided by its integral.
     breaks
-        Points between which log(q/p) is monotone and both densities are smooth; default: found.
+        Points between which log(q/p) is monotone and both densities are smooth; default: located by scanning.
     support
         Interval outside which both densities are zero; default: the whole line.
 
@@ -143,7 +143,7 @@ def from_densities(
     Notes
     -----
     Between its breaks L = log(q/p) crosses each loss once, so that {L >= t}, the optimal test (Neyman,
-    Pearson 1933), is a union of intervals; their masses are found by adaptive quadrature.
+    Pearson 1933), is a union of intervals; adaptive quadrature gives their masses.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def describe_totals(laws: Sequence[Density]) -> list[str]:
 
 
 def describe_pieces(found: Found, breaks: Sequence[float] | None, loc: float = 0.0) -> str:
-    """Return the assumption that the log ratio turns at known places only."""
+    """Return the assumption that the log ratio has no other turning points."""
     places = ", ".join(f"{loc + x:.6g}" for x in found.turns) or "none"
     how = "found among" if breaks is None else "given, and checked at"
     return (
@@ -280,7 +280,7 @@ class ScipyLaw:
         plain = self.bins[0] if self.bins else self.origin(**{**self.values, **_PLAIN}).support()
         exact = {Fraction(loc) + Fraction(scale) * Fraction(float(x)) for x in plain if np.isfinite(x)}
         rounded = [end for end in (*self.support, *cuts) if np.isfinite(end) and Fraction(end) not in exact]
-        # Some logarithms are those of a density that underflows, and are not known below the floats.
+        # Some logarithms are taken of a density that underflows, and are -inf too early.
         probes = loc + scale * np.append(-PROBES, PROBES)
         logs = self._log_density(probes[(probes > self.support[0]) & (probes < self.support[1])])
         underflows = np.isneginf(logs).any() and np.min(logs, initial=0.0, where=np.isfinite(logs)) > _DEEP

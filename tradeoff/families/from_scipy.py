@@ -31,7 +31,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     p, q
         Frozen distributions, both continuous or both discrete.
     breaks
-        Points between which log(q/p) is monotone, for continuous laws; default: found.
+        Points between which log(q/p) is monotone, for continuous laws; default: located by scanning.
 
     Returns
     -------

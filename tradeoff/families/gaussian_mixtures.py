@@ -1,4 +1,4 @@
-"""Pairs of Gaussian mixtures: what a normal noise makes of a query whose answer is random under both laws."""
+"""Pairs of Gaussian mixtures: random answers of a query under both laws, with normal noise."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Laplace(ClosedForm):
     epsilon_0: Value
     parameter = "epsilon_0"
     shift: Fraction | None = field(default=None, init=False)
-    """Exact epsilon of a group where it is no float; ``epsilon_0`` is rounded up."""
+    """Exact epsilon of a group where it is not a float; ``epsilon_0`` is rounded up."""
 
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))

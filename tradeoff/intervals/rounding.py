@@ -35,7 +35,7 @@ def down(x: ArrayLike, ulps: ArrayLike = 4) -> Array:
 
 
 def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
-    """Return (down, up): an interval that holds every number within ``ulps`` units of ``x``."""
+    """Return (down, up), between which every number within ``ulps`` units of ``x`` lies."""
     return down(x, ulps), up(x, ulps)
 
 
