@@ -64,7 +64,7 @@ class Gaussian(ClosedForm):
     mu: Value
     parameter = "mu"
     square: Fraction | None = field(default=None, init=False)
-    """Exact mu^2 of a product or a group unless it is the square of a float; ``mu`` is its root, rounded up."""
+    """Exact mu^2 of a product or a group unless that of a float; ``mu`` is its root, rounded up."""
 
     def __init__(self, mu: Parameter) -> None:
         object.__setattr__(self, "mu", real("mu", mu, 0))

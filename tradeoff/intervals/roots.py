@@ -125,7 +125,7 @@ def _shares(a: Reals, b: Reals, c: Reals, f_a: Reals, f_b: Reals, f_c: Reals) ->
 
 
 def largest(condition: Callable[[float], bool], low: float, high: float, halvings: int = 50) -> float:
-    """Estimate the largest argument at which a condition that is true at ``low`` is true; it is true there."""
+    """Return an argument near the largest at which a condition, true at ``low``, is true, and where it is."""
     for _ in range(halvings):
         middle = (low + high) / 2
         low, high = (middle, high) if condition(middle) else (low, middle)
