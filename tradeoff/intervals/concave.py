@@ -126,7 +126,7 @@ def _search(
     small = x < (0.0 if limit is None else 1.0)
     line = np.where(small, (1 - s) * x, 1 - s * x)
     # Three roundings of two terms, and the error of x: in both of them, or in s x. A peak is a value plus the
-    # rise of a chord over a cell, with six roundings more: where those exceed 2 sizes, it exceeds every value.
+    # rise of a chord over a cell, with six roundings more: where those exceed 2 sizes, it exceeds them all.
     moved = np.where(small, (1 - s) * x + high_g, s * x)
     size = np.where(small, moved, 1 + moved)
     off = (0 if limit is None else 10) * UNIT * (1 + np.abs(np.log(np.where(x > 0, x, 1.0))))
