@@ -1,4 +1,4 @@
-"""Laws whose densities are steps, pairs of which are exact, and the bins of one beside another law."""
+"""Pairs of SciPy's laws: histograms and discrete laws in fractions, and heavy tails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import tradeoff as to
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, SizeError
 
 COUNTS = some.lists(some.integers(0, 9), min_size=1, max_size=5).filter(any)
 EVEN = to.from_masses([1], [1])
@@ -185,3 +185,27 @@ def test_mass_at_infinity_of_inaccurate_tails_contains_truth(law, width, truth):
         with mpmath.workdps(40):
             expected = truth(mpmath.mpf(width))
     assert result.lower <= expected <= result.upper <= expected + 1e-7
+
+
+def test_from_scipy_of_finite_discrete_laws_is_exact():
+    f = to.from_scipy(st.binom(10, 0.5), st.binom(10, 0.6))
+    p, q = ([float(law.pmf(k)) for k in range(11)] for law in (st.binom(10, 0.5), st.binom(10, 0.6)))
+    assert f.vertices == to.from_masses(p, q).vertices
+    assert len(f.assumptions) == 1
+    assert to.from_scipy(st.randint(0, 5), st.randint(1, 6)).vertices == [
+        (0, Fraction(4, 5)),
+        (Fraction(4, 5), 0),
+    ]
+
+
+def test_from_scipy_of_infinite_discrete_laws_is_accurate():
+    f = to.from_scipy(st.poisson(3), st.poisson(4))
+    k = np.arange(400)
+    for epsilon in (0.0, 0.5, 3.0, 10.0):
+        terms = st.poisson(4).pmf(k) - np.exp(epsilon) * st.poisson(3).pmf(k)
+        assert f.delta(epsilon) == pytest.approx(np.sum(np.maximum(terms, 0)), rel=1e-12)
+    assert f.mass_at_infinity.upper < 1e-290
+    with pytest.raises(SizeError, match="at most 100000 outcomes"):
+        to.from_scipy(st.zipf(2), st.zipf(3))
+    with pytest.raises(DomainError, match="must both be discrete"):
+        to.from_scipy(st.poisson(3), st.norm())

@@ -6,7 +6,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import scipy.stats as st
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -136,33 +135,6 @@ def test_from_masses_without_common_denominator_raises():
         to.from_masses(p, p)
 
 
-# Laws of SciPy on integers.
-
-
-def test_from_scipy_of_finite_discrete_laws_is_exact():
-    f = to.from_scipy(st.binom(10, 0.5), st.binom(10, 0.6))
-    p, q = ([float(law.pmf(k)) for k in range(11)] for law in (st.binom(10, 0.5), st.binom(10, 0.6)))
-    assert f.vertices == to.from_masses(p, q).vertices
-    assert len(f.assumptions) == 1
-    assert to.from_scipy(st.randint(0, 5), st.randint(1, 6)).vertices == [(0, F(4, 5)), (F(4, 5), 0)]
-
-
-def test_from_scipy_of_infinite_discrete_laws_is_accurate():
-    f = to.from_scipy(st.poisson(3), st.poisson(4))
-    k = np.arange(400)
-    for epsilon in (0.0, 0.5, 3.0, 10.0):
-        terms = st.poisson(4).pmf(k) - np.exp(epsilon) * st.poisson(3).pmf(k)
-        assert f.delta(epsilon) == pytest.approx(np.sum(np.maximum(terms, 0)), rel=1e-12)
-    assert f.mass_at_infinity.upper < 1e-290
-    with pytest.raises(SizeError, match="at most 100000 outcomes"):
-        to.from_scipy(st.zipf(2), st.zipf(3))
-    with pytest.raises(DomainError, match="must both be discrete"):
-        to.from_scipy(st.poisson(3), st.norm())
-
-
-# Points of an ROC.
-
-
 @pytest.mark.slow
 @given(
     points=some.lists(
@@ -200,52 +172,6 @@ def test_hull_of_vertices_returns_curve():
 def test_hull_of_invalid_points_raises(points):
     with pytest.raises(CurveError):
         to.PiecewiseLinear.hull(*points)
-
-
-# Profiles.
-
-
-def test_from_epsilon_delta_accepts_all_forms():
-    table = {0.5: 0.01, 1.0: 1e-5}
-    f = to.Profile.from_epsilon_delta(table)
-    assert (
-        f
-        == to.Profile.from_epsilon_delta(list(table.items()))
-        == to.Profile.from_epsilon_delta(iter(table.items()))
-    )
-    assert f == to.Profile.from_epsilon_delta(table.get, epsilons=[1.0, 0.5])
-
-
-def test_from_epsilon_delta_of_function_is_safe():
-    g = to.Gaussian(0.8)
-    f = to.Profile.from_epsilon_delta(g.delta, epsilons=np.linspace(0, 3, 121))
-    losses, alphas = np.array([0.0, 0.1, 1.0, 2.0, 2.9]), np.array([1e-9, 1e-3, 0.1, 0.5, 0.9])
-    assert np.all(f.delta(losses) >= g.bounds.delta(losses).lower)
-    assert np.all(f.delta(losses) <= 1.002 * g.delta(losses))
-    assert np.all(f(alphas) <= g.bounds(alphas).upper)
-    assert to.Profile.from_epsilon_delta(lambda _: 0.0) == to.Identity()
-
-
-@pytest.mark.parametrize("epsilons", [None, [1.0]])
-def test_from_epsilon_delta_of_raising_function_raises(epsilons):
-    with pytest.raises(DomainError, match=r"delta\(.*\) raised ZeroDivisionError"):
-        to.Profile.from_epsilon_delta(lambda _: 1 / 0, epsilons)
-
-
-@pytest.mark.parametrize(
-    "bad", [[], {}, [1], 3, "x", lambda _: 2.0, lambda _: np.nan, [(1, 2)], [(-1, 0.1)], [(1, 2, 3)]]
-)
-def test_from_epsilon_delta_of_invalid_guarantees_raises(bad):
-    with pytest.raises(DomainError):
-        to.Profile.from_epsilon_delta(bad)
-
-
-def test_from_epsilon_delta_epsilons_with_pairs_raises():
-    with pytest.raises(DomainError, match="epsilons are for a function"):
-        to.Profile.from_epsilon_delta({1.0: 0.1}, epsilons=[1.0])
-
-
-# Assumptions travel.
 
 
 @pytest.mark.slow
