@@ -1,4 +1,5 @@
 import math
+import pickle
 from fractions import Fraction
 
 import mpmath
@@ -347,6 +348,7 @@ def test_equality_depends_on_name_and_arguments():
     f = LocationShift(st.logistic(scale=2), 1)
     assert f == LocationShift(st.logistic(0, 2.0), 1.0) == LocationShift(st.logistic(loc=5, scale=2), -1)
     assert hash(f) == hash(LocationShift(st.logistic(0, 2.0), 1.0))
+    assert pickle.loads(pickle.dumps(f)) == f
     assert f != LocationShift(st.logistic(scale=2), 1.5)
     assert LocationShift(st.gumbel_r(), 1) != LocationShift(st.gumbel_r(), -1)
     assert f**2 == f @ LocationShift(st.logistic(scale=2), 1)

@@ -219,7 +219,10 @@ class LogConcaveShift(ClosedForm):
         self.scale = dict(arguments)["scale"]
         self._exact_theta = abs(shift) / Fraction(self.scale)
         self.theta = number("shift/scale", float(min(self._exact_theta, Fraction(MOST))), *_SHIFTS)
-        self._forms = _FORMS[_MIRRORED.get(name, name) if shift < 0 else name]
+
+    @property
+    def _forms(self) -> _Forms:
+        return _FORMS[_MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name]
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]  # of each law
