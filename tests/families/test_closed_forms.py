@@ -9,6 +9,7 @@ import pytest
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import gumbel_l
 
 import tradeoff as to
 from tradeoff.families.bounded_range import BoundedRange
@@ -49,6 +50,19 @@ def test_gaussian_epsilon_brackets_delta(mu: float, delta: float, power: int) ->
             tails = [(z / arb(2).sqrt()).erfc() / 2 for z in (a, a + m)]
             profiles.append(tails[0] - x.exp() * tails[1])
         assert profiles[0] >= arb(delta) >= profiles[1]
+    assert high <= math.nextafter(low, math.inf)
+
+
+@pytest.mark.parametrize("shift", [1e-6, 0.3, 5.0])
+@given(delta=DELTAS)
+def test_mirrored_gumbel_epsilon_contains_truth(shift: float, delta: float) -> None:
+    """delta(x) is (1 - e^-shift) e^(-(x + shift)/(e^shift - 1)) for x >= -shift, else 1 - e^x."""
+    low, high = to.LocationShift(gumbel_l(), shift).bounds.epsilon(delta)
+    with ctx.workprec(2000):
+        theta, level = arb(shift), arb(delta)
+        most = 1 - (-theta).exp()
+        truth = -theta - (theta.exp() - 1) * (level / most).log() if level < most else (1 - level).log()
+        assert arb(low) <= truth <= arb(high)
     assert high <= math.nextafter(low, math.inf)
 
 

@@ -21,6 +21,12 @@ def logistic_profile(x: Balls, shift: Balls) -> Balls:
     return choose(x - shift, maximum(choose(x + shift, 0 * x, inside), -expm1(x)), 0 * x)
 
 
+def logistic_loss(delta: Balls, shift: Balls) -> Balls:
+    """Return the inverse of ``logistic_profile`` for probabilities in (0, 1)."""
+    most = -expm1(-shift)  # delta(-shift)
+    return choose(delta - most, shift + 2 * log1p(-sqrt(delta * most)), log1p(-delta))
+
+
 @dataclass(frozen=True, repr=False)
 class BoundedRange(ClosedForm):
     """Curve (1 - alpha)/(1 + (e^eps - 1) alpha), that of the logistic law and its shift by eps > 0, in nats.
@@ -48,9 +54,7 @@ class BoundedRange(ClosedForm):
         return logistic_profile(x, to_balls(self.epsilon_0))
 
     def loss(self, delta: Balls) -> Balls:
-        e = to_balls(self.epsilon_0)
-        most = -expm1(-e)  # delta(-eps)
-        return choose(delta - most, e + 2 * log1p(-sqrt(delta * most)), log1p(-delta))
+        return logistic_loss(delta, to_balls(self.epsilon_0))
 
     def largest_loss(self) -> Balls:
         return to_balls(self.epsilon_0)

@@ -8,12 +8,25 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tradeoff.balls import Balls, choose, exp, expm1, function, pi, power, sqrt, to_balls, upper_float
+from tradeoff.balls import (
+    Balls,
+    choose,
+    exp,
+    expm1,
+    function,
+    log,
+    log1p,
+    pi,
+    power,
+    sqrt,
+    to_balls,
+    upper_float,
+)
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, number
 from tradeoff.errors import DomainError
-from tradeoff.families._closed_form import ClosedForm
-from tradeoff.families.bounded_range import logistic_beta, logistic_profile
+from tradeoff.families._closed_form import ClosedForm, enclose
+from tradeoff.families.bounded_range import logistic_beta, logistic_loss, logistic_profile
 from tradeoff.families.densities import (
     Arguments,
     RealLinePair,
@@ -26,6 +39,8 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld import log_concave
 from tradeoff.pld.monotone_pieces import find_pieces
 from tradeoff.pld.panels import Shape
@@ -64,6 +79,12 @@ def _mirrored_gumbel_profile(x: Balls, theta: Balls) -> Balls:
     return choose(-x - theta, -expm1(-theta) * exp(-(x + theta) / expm1(theta)), -expm1(x))
 
 
+def _mirrored_gumbel_loss(delta: Balls, theta: Balls) -> Balls:
+    """Return the inverse of ``_mirrored_gumbel_profile`` for probabilities in (0, 1)."""
+    most = -expm1(-theta)  # delta(-theta)
+    return choose(delta - most, -theta - expm1(theta) * log(delta / most), log1p(-delta))
+
+
 class _Forms(NamedTuple):
     """Closed forms of X against X + theta, theta > 0, at scale 1."""
 
@@ -71,10 +92,11 @@ class _Forms(NamedTuple):
     profile: Callable[[Balls, Balls], Balls]
     shape: Callable[[float], Shape]
     is_bounded: bool = True
+    loss: Callable[[Balls, Balls], Balls] | None = None
 
 
 _FORMS = {
-    "logistic": _Forms(logistic_beta, logistic_profile, log_concave.Logistic),
+    "logistic": _Forms(logistic_beta, logistic_profile, log_concave.Logistic, loss=logistic_loss),
     "hypsecant": _Forms(_hypsecant_beta, _hypsecant_profile, log_concave.HyperbolicSecant),
     "gumbel_r": _Forms(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile, log_concave.Gumbel),
     "gumbel_l": _Forms(
@@ -82,6 +104,7 @@ _FORMS = {
         _mirrored_gumbel_profile,
         log_concave.GumbelLeft,
         is_bounded=False,
+        loss=_mirrored_gumbel_loss,
     ),
 }
 
@@ -233,6 +256,12 @@ class LogConcaveShift(ClosedForm):
 
     def profile(self, x: Balls) -> Balls:
         return self._forms.profile(x, to_balls(self._exact_theta))
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        formula, theta = self._forms.loss, to_balls(self._exact_theta)
+        if formula is None:
+            return super().epsilon_bounds(delta, tol)
+        return enclose(lambda level: formula(level, theta), delta, -math.inf, math.inf)
 
     def largest_loss(self) -> Balls | None:
         return to_balls(self._exact_theta) if self._forms.is_bounded else None
