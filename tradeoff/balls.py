@@ -1,4 +1,4 @@
-"""Balls: real numbers with their error, in NumPy arrays; the one file that knows python-flint.
+"""Balls: real numbers with their error, in NumPy arrays; the only file that imports python-flint.
 
 A ball is a midpoint and a radius, and every operation returns a ball that contains the exact result, rounding
 included (Johansson 2017). An array of balls is an object array, so that a formula over it reads like a
@@ -23,7 +23,7 @@ Balls: TypeAlias = Any
 """A ball, or an object array of balls: python-flint has no types."""
 
 PRECISION = 192
-"""Bits carried: 53 of the answer, and what the cancellations of the working range may cost."""
+"""Bits carried: 53 of the answer, and those that cancellation within the working range may take."""
 
 ctx.prec = PRECISION
 
@@ -33,7 +33,7 @@ _ROOT2, _HALF = arb(2).sqrt(), arb(1) / 2
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Carry so many bits inside; every ball holds the truth at any precision."""
+    """Carry so many bits inside; balls contain the truth at any precision."""
     before, ctx.prec = ctx.prec, bits
     try:
         yield
@@ -56,7 +56,7 @@ def to_ball(value: Any) -> Balls:
 
 
 def to_floats(balls: Balls) -> tuple[Floats, Floats]:
-    """Return the largest floats at or below each ball, and the least at or above; NaN if nothing is known."""
+    """Return the largest floats at or below each ball, and the least at or above; NaN of a NaN."""
     return np.asarray(_lower(balls), dtype=float), np.asarray(_upper(balls), dtype=float)
 
 
@@ -122,7 +122,7 @@ def normal_isf(p: Balls) -> Balls:
 
 
 def clip_probability(p: Balls) -> Balls:
-    """Intersect balls with [0, 1], which holds the truth."""
+    """Intersect balls with [0, 1], which contains the truth."""
     return maximum(minimum(p, arb(1)), arb(0))
 
 

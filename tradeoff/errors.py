@@ -35,7 +35,7 @@ class SizeError(TradeOffError, ValueError):
 
 
 class PrecisionError(TradeOffError, ArithmeticError):
-    """The asked accuracy cannot be reached; ``reachable`` is the width that can."""
+    """The requested accuracy cannot be reached; ``reachable`` is the width that can."""
 
     def __init__(self, message: str, reachable: float) -> None:
         super().__init__(message, reachable)
@@ -51,22 +51,19 @@ class Undecided(TradeOffError, ArithmeticError):  # noqa: N818 - the public name
 
 
 class KindError(TradeOffError, TypeError):
-    """A curve stands where a mechanism is wanted, or the reverse."""
+    """A curve is given in place of a mechanism, or the reverse."""
 
 
 class SymbolError(TradeOffError, TypeError):
-    """A number was asked of a curve that still has free symbols."""
+    """A number is requested of a curve that has free symbols."""
 
 
 class NoClosedForm(TradeOffError, NotImplementedError):  # noqa: N818 - reads as the sentence it is
-    """No closed form is known; the message says what answers instead."""
+    """No closed form is known; the message names an alternative."""
 
 
 class PlanError(TradeOffError, ValueError):
-    """A plan, or the file that holds it, is malformed.
-
-    The message names file, entry, value and what is allowed.
-    """
+    """A plan or its file is malformed; the message names file, entry, value and range."""
 
 
 class MissingExtraError(TradeOffError, ImportError):
@@ -74,7 +71,7 @@ class MissingExtraError(TradeOffError, ImportError):
 
 
 class BudgetExceeded(TradeOffError):  # noqa: N818 - the public name is part of the contract
-    """A step does not fit into what a filter has left; nothing was recorded.
+    """A step does not fit into the remaining budget of a filter; nothing was recorded.
 
     ``spent``, ``requested``, ``remaining`` and ``budget`` are in the units of the filter.
     """
@@ -87,7 +84,7 @@ class BudgetExceeded(TradeOffError):  # noqa: N818 - the public name is part of 
 class LedgerError(TradeOffError, RuntimeError):
     """A ledger cannot be read, written or trusted.
 
-    The message names the file, what is wrong with it and what to do.
+    The message names the file, the problem and the remedy.
     """
 
 
@@ -100,7 +97,7 @@ class VerificationError(TradeOffError, ValueError):
 
 
 class SweepError(TradeOffError, RuntimeError):
-    """The function of a sweep raised; ``point`` holds the arguments, the cause says why."""
+    """The function of a sweep raised the cause; ``point`` holds the arguments."""
 
     def __init__(self, message: str, point: dict[str, Any]) -> None:
         super().__init__(message, point)
@@ -108,7 +105,7 @@ class SweepError(TradeOffError, RuntimeError):
 
 
 def needed(module: str, remedy: str) -> Any:
-    """Import a module of an extra, or say how to have it."""
+    """Import a module of an extra; else raise ``MissingExtraError`` with the remedy."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -116,7 +113,7 @@ def needed(module: str, remedy: str) -> Any:
 
 
 def called(name: str, function: Callable[[Any], Any], value: Any) -> Any:
-    """Return what a user's function makes of a value, or say where it raised, and what."""
+    """Call a user's function; raise ``DomainError`` with the argument and the message if it fails."""
     try:
         return function(value)
     except Exception as error:
@@ -132,22 +129,22 @@ def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError
 
 
 def file_name(path: Any) -> Path:
-    """Return a path, or say that the value names no file."""
+    """Return a path; raise ``DomainError`` for another value."""
     if isinstance(path, str | PathLike) and "\0" not in str(path):
         return Path(path)
-    raise DomainError(f"path = {shown(path)} names no file; give a text or a pathlib.Path")
+    raise domain("path", path, "a text or a pathlib.Path without null characters")
 
 
 def counted(n: int) -> str:
-    """Return a count as it is printed."""
+    """Format a count; Python formats no integer of more than 4300 digits."""
     try:
         return str(n)
-    except ValueError:  # Python prints no integer of more than 4300 digits
+    except ValueError:
         return f"(about 2^{n.bit_length()})"
 
 
 def shown(value: Any) -> str:
-    """Return a value as it stands in an error: on one line, and short."""
+    """Return a value for an error message, on one line and at most 240 characters."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python prints no integer of more than 4300 digits

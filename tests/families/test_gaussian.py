@@ -39,7 +39,7 @@ def holds(bounds: Bounds, truth: arb) -> bool:
 
 
 @pytest.mark.parametrize(("mu", "n"), PRODUCTS)
-def test_what_is_reported_of_a_product_holds_its_root(mu: float, n: int) -> None:
+def test_functionals_of_powers_contain_root(mu: float, n: int) -> None:
     with ctx.workprec(300):
         square = n * F(mu) ** 2
         truth, curve = root(square), to.Gaussian(mu) ** n
@@ -52,7 +52,7 @@ def test_what_is_reported_of_a_product_holds_its_root(mu: float, n: int) -> None
 
 @pytest.mark.parametrize(("mu", "n"), PRODUCTS)
 @pytest.mark.parametrize("place", [0.0, 0.3, 2.0, 8.0, 30.0])
-def test_profiles_of_a_product_are_those_of_its_root(mu: float, n: int, place: float) -> None:
+def test_delta_of_powers_contains_truth(mu: float, n: int, place: float) -> None:
     """delta = Phi(-a) - e^eps Phi(-a - mu) at a = eps/mu - mu/2, of the product and beside other factors."""
     with ctx.workprec(400):
         truth, curve = root(n * F(mu) ** 2), to.Gaussian(mu) ** n
@@ -62,7 +62,7 @@ def test_profiles_of_a_product_are_those_of_its_root(mu: float, n: int, place: f
         assert holds(curve.bounds.delta(epsilon), tails[0] - arb(epsilon).exp() * tails[1])
 
 
-def test_squares_add_exactly_in_any_order() -> None:
+def test_product_in_any_order_is_equal() -> None:
     step = to.Gaussian(0.1)
     looped = reduce(matmul, [step] * 1000)
     assert looped == step**1000 == (step**10) ** 100
@@ -75,7 +75,7 @@ def test_squares_add_exactly_in_any_order() -> None:
         to.Gaussian.from_weight(F(-1))
 
 
-def test_a_root_is_no_float_next_to_it() -> None:
+def test_order_of_irrational_mu_is_strict() -> None:
     """100 F(.1)^2 is more than 1, by less than a float can tell."""
     curve, one = to.Gaussian(0.1) ** 100, to.Gaussian(1.0)
     assert one >= curve
@@ -88,14 +88,14 @@ def test_a_root_is_no_float_next_to_it() -> None:
 
 
 @pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.7, 5)])
-def test_certificates_name_the_square(mu: float, n: int) -> None:
+def test_certify_irrational_mu_stores_square(mu: float, n: int) -> None:
     for curve in (to.Gaussian(mu) ** n, to.Gaussian(mu) ** n @ to.Laplace(0.1)):
         certificate = to.certify(curve, "epsilon", 1e-5)
         assert to.verify(certificate)
         assert str(n * F(mu) ** 2) in certificate.to_json()
 
 
-def test_a_law_of_both_mu_and_square_is_no_law() -> None:
+def test_verify_mu_and_square_raises() -> None:
     certificate = json.loads(to.certify(to.Gaussian(0.1) ** 100, "epsilon", 1e-5).to_json())
     [law] = [each["law"] for each in certificate["factors"]]
     law["mu"] = 5.0
@@ -104,7 +104,7 @@ def test_a_law_of_both_mu_and_square_is_no_law() -> None:
 
 
 @pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.1, 3)])
-def test_engines_meet_where_mu_is_a_root(mu: float, n: int) -> None:
+def test_delta_by_all_engines_overlaps(mu: float, n: int) -> None:
     """Where each factor is a law of its own, nothing is rounded before the product."""
     one = to.Gaussian(mu) ** n @ to.Laplace(0.2)
     losses = np.array([0.0, 0.5, 2.0, 6.0])

@@ -90,7 +90,7 @@ def assert_contains(bounds, truth, width):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_single_questions_hold_the_truth(name):
+def test_single_curve_contains_truth(name):
     f = GaussianMixtures(*PAIRS[name])
     with mpmath.workdps(DIGITS):
         truth = Thresholds(*PAIRS[name])
@@ -171,7 +171,7 @@ COMPOSED = [
 
 
 @pytest.mark.parametrize(("pair", "n", "x", "c", "step", "last"), COMPOSED)
-def test_products_hold_a_contour_in_balls(pair, n, x, c, step, last):
+def test_delta_of_powers_contains_contour_in_balls(pair, n, x, c, step, last):
     balls = Balls(*pair, fine=0.125)
     truth = balls.delta(n, x, c, step, last)
     assert abs(balls.delta(n, x, c, 2 * step, last) / truth - 1) < 1e-7  # half the step squares its error
@@ -179,12 +179,12 @@ def test_products_hold_a_contour_in_balls(pair, n, x, c, step, last):
     assert_contains(bounds, float(truth.mid()), 1e-9 * bounds.upper)
 
 
-def test_long_products_are_as_narrow_as_is_asked() -> None:
+def test_epsilon_of_long_power_reaches_tol() -> None:
     bounds = (replace_one(0.01, 2) ** 100_000).bounds.epsilon(1e-6, tol=1e-9)
     assert_contains(bounds, 19.51387046139, 1e-9)  # two independent contours
 
 
-def test_the_mixtures_of_a_peer() -> None:
+def test_epsilon_of_mixture_products_matches_dp_accounting() -> None:
     # dp_accounting, pld_privacy_accountant_test: mixture of Gaussians, 17.193115 to 1e-6
     one = GaussianMixtures({0: 1}, {0: 0.2, 1: 0.6, 2: 0.2}, 1)
     two = GaussianMixtures({0: 1}, {0: 0.33, 2: 0.34, 3: 0.33}, 2)
@@ -204,7 +204,7 @@ def test_the_mixtures_of_a_peer() -> None:
         (2, 0.005, 10_000, 1e-6, 2.26528666506213),
     ],
 )
-def test_replace_one_epsilons_of_a_peer(sigma, q, n, delta, epsilon):
+def test_epsilon_of_replace_one_matches_pld_accountant(sigma, q, n, delta, epsilon):
     bounds = (replace_one(q, sigma) ** n).bounds.epsilon(delta)
     assert bounds.lower == pytest.approx(epsilon, abs=1e-6)
     assert bounds.width < 1e-8
@@ -220,18 +220,18 @@ def test_replace_one_epsilons_of_a_peer(sigma, q, n, delta, epsilon):
         (2, 0.02, 10_000, 1.0, 0.5113118821506575),
     ],
 )
-def test_replace_one_deltas_of_a_peer(sigma, q, n, epsilon, delta):
+def test_delta_of_replace_one_matches_pld_accountant(sigma, q, n, epsilon, delta):
     bounds = (replace_one(q, sigma) ** n).bounds.delta(epsilon)
     assert bounds.lower == pytest.approx(delta, abs=2e-6)
     assert bounds.width < 1e-9
 
 
-def test_a_pinned_replace_one_epsilon_of_a_peer_is_unsafe() -> None:
+def test_epsilon_of_replace_one_exceeds_wrapped_value() -> None:
     # PLD-Accountant pins 19.0867527960459, whose window of 20 nats wraps the law around
     assert (replace_one(0.01, 2) ** 100_000).bounds.epsilon(1e-6).lower > 19.0867527960459 + 0.42
 
 
-def test_replace_one_profile_of_a_peer() -> None:
+def test_delta_of_replace_one_matches_dp_accounting() -> None:
     # dp_accounting, privacy_loss_mechanism_test: standard deviation 1, sampling probability 0.2, REPLACE
     at = np.array([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5, 1.0])
     given = [
@@ -260,7 +260,7 @@ def test_closed_forms() -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("n", [1, 2, pytest.param(300, marks=pytest.mark.slow)])
-def test_a_subsampled_gaussian_is_one(turned, n):
+def test_mixture_overlaps_subsampled_gaussian(turned, n):
     f, g = GaussianMixtures({0: 1}, {0: 0.9, 3: 0.1}, 2), to.subsample(to.Gaussian(1.5), 0.1)
     f, g = (~f, ~g) if turned else (f, g)
     for x in (-0.05, 0.0, 0.05, 1.0, 3.0):
@@ -273,7 +273,7 @@ def test_a_subsampled_gaussian_is_one(turned, n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["replace one", "several shifts", "both kinds"])
-def test_lattice_and_contour_agree(name):
+def test_delta_by_lattice_and_contour_overlaps(name):
     f = GaussianMixtures(*PAIRS[name])
     for curve in ((~f) ** 5, to.subsample(f, 0.3) ** 5 @ to.Laplace(0.5)):
         for x in (0.5,):
@@ -283,7 +283,7 @@ def test_lattice_and_contour_agree(name):
 
 
 @pytest.mark.slow
-def test_loss_that_turns_twice_or_more() -> None:
+def test_delta_of_turning_loss_contains_truth() -> None:
     # E_P (Q/P - e^x)_+ by the roots of Q = e^x P, in fifty digits
     null, alternative = {0: Fraction(1)}, {-1: Fraction(3, 10), 1: Fraction(7, 10)}
     f = GaussianMixtures(null, alternative)
@@ -300,7 +300,7 @@ def test_loss_that_turns_twice_or_more() -> None:
         assert bounds.upper >= (f**3).bounds.delta(0.5).lower
 
 
-def test_cells_hold_all_mass() -> None:
+def test_cells_sum_to_one() -> None:
     for pair in ({0: 1}, {-1: 0.3, 1: 0.7}), ({-3: 0.2, 0: 0.5, 2: 0.3}, {-2: 0.4, 1: 0.6}):
         law = GaussianMixtures(*pair).loss_distribution()
         edges = np.linspace(*law.support, 2001)
@@ -309,12 +309,12 @@ def test_cells_hold_all_mass() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1e4, 1e20, 1e300])
-def test_beyond_all_thresholds_delta_is_below_all_floats(epsilon: float) -> None:
+def test_delta_of_large_losses_is_tiny(epsilon: float) -> None:
     assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, 1).bounds.delta(epsilon).upper < 1e-300
 
 
 @pytest.mark.slow
-def test_the_turns_of_a_loss_are_looked_for_once_in_each_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turns_are_computed_once_per_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beta asks delta of both orders at many losses."""
     asked, turns = [], MixturePair.turns
 
@@ -328,14 +328,14 @@ def test_the_turns_of_a_loss_are_looked_for_once_in_each_order(monkeypatch: pyte
 
 
 @pytest.mark.slow
-def test_losses_whose_parts_cancel_far_and_wide_are_refused_soon() -> None:
+def test_delta_of_cancelling_losses_raises() -> None:
     rare = Fraction(1, 10**6)
     f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)
     with pytest.raises(SizeError, match="cancel in more than 1000000 cells"):
         f.delta(1.0)
 
 
-def test_cells_of_masses_below_all_normal_floats_have_a_slack() -> None:
+def test_cells_of_subnormal_masses_are_not_nan() -> None:
     # the other order of the weights turns L; beyond it masses times what slopes err by are no floats
     p, q = (Fraction(1), Fraction(3, 10**10), Fraction(1)), (Fraction(1), Fraction(1), Fraction(1, 10**10))
     weights = [{k - 1: w / sum(side) for k, w in enumerate(side)} for side in (p, q)]
@@ -350,7 +350,7 @@ def test_cells_of_masses_below_all_normal_floats_have_a_slack() -> None:
 # Vectors.
 
 
-def test_scalar_pairs_are_below_those_of_vectors() -> None:
+def test_scalar_pair_dominates_vector_pairs() -> None:
     # the theorem of docs/gaussian-mixtures.md in two dimensions: means of norm at most 1, at any angle
     x, y = np.meshgrid(np.linspace(-9, 9, 601), np.linspace(-9, 9, 601))
     area, q, sigma = (x[0, 1] - x[0, 0]) ** 2, 0.3, 0.8
@@ -369,7 +369,7 @@ def test_scalar_pairs_are_below_those_of_vectors() -> None:
 # Extremes.
 
 
-def test_weights_at_the_ends_of_the_floats() -> None:
+def test_weights_of_extreme_size_are_accepted() -> None:
     f = GaussianMixtures({0: 1}, {0: 1, 3: 1e-300})
     assert f.delta(0.5) < 1e-300
     assert f.bounds.delta(0).upper == pytest.approx(1e-300 * math.erf(1.5 / math.sqrt(2)), rel=1e-9)
@@ -378,7 +378,7 @@ def test_weights_at_the_ends_of_the_floats() -> None:
 
 
 @pytest.mark.parametrize("sigma", [1e150, 1e5, 3e-5])
-def test_noise_at_the_ends_of_the_floats(sigma):
+def test_delta_of_extreme_noise_contains_estimate(sigma):
     f = GaussianMixtures({0: 0.9, -1: 0.1}, {0: 0.9, 1: 0.1}, sigma)
     advantage = f.bounds.delta(0.0)
     rough = 0.2 / sigma / math.sqrt(2 * math.pi) if sigma > 1 else 0.1
@@ -386,7 +386,7 @@ def test_noise_at_the_ends_of_the_floats(sigma):
     assert advantage.width <= 1e-6 * rough + 1e-15
 
 
-def test_means_far_apart() -> None:
+def test_distant_means_contain_truth() -> None:
     f = GaussianMixtures({-1e5: 0.5, 0: 0.5}, {0: 0.5, 1e5: 0.5}, 1)
     assert_contains(f.bounds.delta(1.0), 0.5, 1e-6)
     assert_contains(
@@ -395,7 +395,7 @@ def test_means_far_apart() -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_means() -> None:
+def test_thousand_means_stay_below_gaussian() -> None:
     f = GaussianMixtures({0: 1}, {k / 1000: Fraction(1, 1000) for k in range(1000)})
     with mpmath.workdps(30):
         mean = to.Gaussian(1).bounds.delta(0.1)
@@ -420,20 +420,20 @@ def test_a_thousand_means() -> None:
         ({0: 1}, {0: 0.5, 1: 0.5}, 1e-170, DomainError),
     ],
 )
-def test_bad_parameters_are_refused_in_a_sentence(null, alternative, sigma, error):
+def test_constructor_outside_domain_raises(null, alternative, sigma, error):
     with pytest.raises(error) as caught:
         GaussianMixtures(null, alternative, sigma)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-300, 1e-17, 0.5, 1 - 2**-53, 1.0])
-def test_alphas_at_the_ends(alpha):
+def test_beta_at_extreme_alphas_is_valid(alpha):
     bounds = GaussianMixtures({0: 1}, SHIFTED, 2).bounds(alpha)
     assert 0 <= bounds.lower <= bounds.upper <= 1 - alpha + 1e-16
 
 
 @pytest.mark.slow
-def test_arrays_equal_scalars() -> None:
+def test_arrays_match_scalars() -> None:
     f, at = replace_one(0.1, 1), np.linspace(-2, 3, 41)
     assert [f.bounds.delta(x).upper for x in at] == f.bounds.delta(at).upper.tolist()
     assert [f.bounds(a).lower for a in (0.1, 0.7)] == f.bounds(np.array([0.1, 0.7])).lower.tolist()
@@ -447,14 +447,14 @@ def test_arrays_equal_scalars() -> None:
 
 @settings(deadline=None, max_examples=15)
 @given(some.floats(1e-6, 1.0), some.floats(0.3, 5.0), some.floats(-1.0, 2.0))
-def test_both_orders_tell_of_each_other(q, sigma, x):
+def test_delta_of_both_orders_is_dual(q, sigma, x):
     f = GaussianMixtures({0: 1}, {0: 1 - q, 1: q / 2, 2: q - q / 2}, sigma)
     here, other = f.bounds.delta(x), (~f).bounds.delta(-x)
     made = 1 - to.Bounds.of(math.exp(x)) + math.exp(x) * other
     assert max(here.lower, made.lower) <= min(here.upper, made.upper) + 1e-15
 
 
-def test_value_objects() -> None:
+def test_equality_and_inverse() -> None:
     f = GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1}, 2)
     assert ~~f == f == copy.deepcopy(f)
     assert f != ~f
@@ -464,7 +464,7 @@ def test_value_objects() -> None:
 
 
 @pytest.mark.slow
-def test_certificates() -> None:
+def test_certify_mixtures_verifies() -> None:
     f = GaussianMixtures({0: 1}, {0: 0.9, 1: 0.07, 2: 0.03}, 1.5)
     for curve, question, value in ((~f) ** 40, "epsilon", 1e-4), (f, "delta", 0.1):
         assert to.verify(to.certify(curve, question, value)).checks
@@ -482,7 +482,7 @@ def test_certificates() -> None:
 )
 @pytest.mark.parametrize("c", [-1.5, 0.5, 2.5])
 @pytest.mark.parametrize("rate", [1, 0.25])
-def test_far_frequencies_are_as_faint_as_is_said(pair, c, rate):
+def test_transform_bounds_far_frequencies(pair, c, rate):
     null, alternative, _ = pair
     rho, step, logs = (
         to.subsample(GaussianMixtures(*pair), rate).loss_distribution().transform(c, 45.0),
@@ -513,7 +513,7 @@ def test_far_frequencies_are_as_faint_as_is_said(pair, c, rate):
     assert rho.far(1e100) < (-20 if rises else -1)
 
 
-def test_rare_means_do_not_lead_astray() -> None:
+def test_beta_of_rare_means_is_narrow() -> None:
     """Tilts are about rare rounds alone there: quantiles guessed by them were 1000 deviations off."""
     side = {0: Fraction(16503, 16504), 0.25: Fraction(1, 33008), 1.5: Fraction(1, 33008)}
     f = GaussianMixtures({0: 1}, side, 1.2) ** 15
@@ -523,7 +523,7 @@ def test_rare_means_do_not_lead_astray() -> None:
 
 
 @pytest.mark.slow
-def test_beyond_the_last_loss_that_floats_see_delta_is_not_0() -> None:
+def test_delta_beyond_representable_losses_is_positive() -> None:
     """L has no supremum: delta(1) is 1e-8688."""
     null, alternative = (
         {0: Fraction(1, 2), Fraction(1, 100): Fraction(1, 2)},
@@ -535,7 +535,7 @@ def test_beyond_the_last_loss_that_floats_see_delta_is_not_0() -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**6)])
-def test_slopes_are_differences_known_to_what_is_said(scale: Fraction) -> None:
+def test_slope_error_bounds_error(scale: Fraction) -> None:
     """Odd means are those of P, even ones those of Q: nearly all of L' = E_Q m - E_P m cancels."""
     means = [scale * k / 21 for k in range(21)]
     null, alternative = ({m: Fraction(1, len(means[a::2])) for m in means[a::2]} for a in (1, 0))
@@ -555,7 +555,7 @@ def test_slopes_are_differences_known_to_what_is_said(scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize("name", ["apart", "both kinds", "several shifts"])
-def test_densities_and_slopes_turn_no_faster_than_is_said(name: str) -> None:
+def test_steepness_bounds_log_derivatives(name: str) -> None:
     pair = MixturePair.of(*(exact(side) for side in PAIRS[name][:2]), Fraction(PAIRS[name][2]))
     x, none = np.linspace(-12, 24, 25), np.zeros(25)
     most = MixtureShape(pair, (x[0], x[-1])).steepness(x, none) * np.diff(x)

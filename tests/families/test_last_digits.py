@@ -31,7 +31,7 @@ def laplace(epsilon: float, alpha: float) -> arb:
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 0.5, 1.7, 2.9, 40.0, 690.0])
-def test_laplace_at_the_floats_about_its_kink(epsilon):
+def test_laplace_near_kink_contains_truth(epsilon):
     kink = float((-arb(epsilon)).exp() / 2)
     for k in range(-8, 9):
         alpha = kink + k * math.ulp(kink)
@@ -39,12 +39,12 @@ def test_laplace_at_the_floats_about_its_kink(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", np.linspace(742.0, 746.0, 21).tolist())
-def test_laplace_at_the_least_floats(epsilon):
+def test_laplace_at_tiny_alphas_contains_truth(epsilon):
     for k in range(1, 8):
         assert holds(to.Laplace(epsilon).bounds(k * 5e-324), laplace(epsilon, k * 5e-324))
 
 
-def test_groups_of_groups_of_laplace_keep_the_product():
+def test_laplace_group_of_group_equals_group():
     """9e is no float, nor is 3e, whose triple would be more than 9e if 3e were rounded up before."""
     e = 0.8293828791580945
     f, g, truth = to.Laplace(e).group(3).group(3), to.Laplace(e).group(9), 9 * F(e)
@@ -66,7 +66,7 @@ def test_groups_of_groups_of_laplace_keep_the_product():
 
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 30.0])
 @pytest.mark.parametrize(("epsilon", "k"), [(0.1, 3), (0.8293828791580945, 9), (1e-9, 7), (19.3, 11)])
-def test_divergences_of_groups_of_laplace(epsilon, k, order):
+def test_renyi_of_laplace_group_contains_truth(epsilon, k, order):
     with ctx.workprec(400):
         e, a = k * arb(epsilon), arb(order)
         if order == 1:
@@ -79,7 +79,7 @@ def test_divergences_of_groups_of_laplace(epsilon, k, order):
         assert result.upper - result.lower <= 1e-12 * result.upper
 
 
-def test_moments_of_groups_of_laplace_are_of_the_product():
+def test_kl_of_laplace_group_contains_truth():
     with ctx.workprec(400):
         for k in (3, 7, 9):
             e = k * arb(0.8293828791580945)
@@ -89,7 +89,7 @@ def test_moments_of_groups_of_laplace_are_of_the_product():
 @pytest.mark.parametrize(
     "f", [to.Identity(), to.Gaussian(0.0), to.PureDP(0.0), to.Laplace(0.0), to.TotalVariation(0.0)]
 )
-def test_what_loses_nothing_says_so_to_the_last_bit(f):
+def test_beta_of_zero_parameter_is_exact(f):
     for alpha in (5e-324, 1e-20, 0.1, 0.25, 0.3, 1 - 2.0**-53):
         assert holds(f.bounds(alpha), 1 - F(alpha))
     assert f(0.25) == 0.75
@@ -100,7 +100,7 @@ def test_what_loses_nothing_says_so_to_the_last_bit(f):
     ("delta", "n"),
     [(1e-300, 5), (1e-300, 10**12), (1e-112, 100), (1e-20, 10**6), (0.3, 4000), (1e-12, 10**12)],
 )
-def test_a_power_of_a_small_leak_keeps_it(delta, n):
+def test_delta_of_total_variation_power_contains_truth(delta, n):
     with ctx.workprec(4000):
         truth = 1 - (n * (1 - arb(delta)).log()).exp()
         f = to.TotalVariation(delta) ** n
@@ -110,7 +110,7 @@ def test_a_power_of_a_small_leak_keeps_it(delta, n):
         assert holds(g.bounds.delta(0.0), truth)
 
 
-def test_without_privacy_no_loss_is_finite():
+def test_epsilon_of_subsampled_zero_privacy_contains_truth():
     f = to.subsample(to.TotalVariation(1), 0.25)
     assert holds(f.bounds.epsilon(0.25), arb(0.75).log())
 
@@ -131,7 +131,7 @@ def polygons():
             continue
 
 
-def test_polygons_hold_themselves_to_the_last_bit_at_every_scale():
+def test_polygon_beta_at_every_scale_contains_truth():
     for f, scale, rng in polygons():
         near = [float(np.nextafter(v, side)) for v in f.alpha for side in (0.0, v, 1.0)]
         alpha = np.concatenate([near, rng.random(4), rng.random(4) * scale])
@@ -143,7 +143,7 @@ def test_polygons_hold_themselves_to_the_last_bit_at_every_scale():
             assert high - low <= 1e-14 * high + 2e-323  # and the door adds one
 
 
-def test_profiles_of_polygons_at_every_scale():
+def test_polygon_delta_at_every_scale_contains_truth():
     for f, _, _ in polygons():
         for epsilon in (0.0, 1e-17, -1e-17, 0.1, -1.0, 5.0, 40.0, 680.0, -40.0, -740.0):
             s = arb(epsilon).exp()
@@ -158,14 +158,14 @@ def _ball(x: F) -> arb:
 
 
 @pytest.mark.parametrize("first", [5e-324, 1e-309, 1e-300])
-def test_the_steepest_polygons_have_a_loss(first):
+def test_polygon_sup_loss_of_steep_segments_contains_truth(first):
     f = to.PiecewiseLinear([0.0, first, 1.0], [1.0, 0.25, 0.0])
     truth = (arb(0.75) / arb(first)).log()
     assert holds(f.bounds.epsilon(0.0), truth)
     assert f.epsilon(0.0) < math.inf
 
 
-def test_a_curve_that_loses_almost_everything_has_a_profile_symmetrisation():
+def test_symmetrise_profile_of_weak_curve_is_bounded():
     f = to.mixture(
         {to.PiecewiseLinear([0.0, 1.0], [0.01, 0.0]): 0.5, to.PiecewiseLinear([0.0, 1.0], [0.03, 0.0]): 0.5}
     )
@@ -174,6 +174,6 @@ def test_a_curve_that_loses_almost_everything_has_a_profile_symmetrisation():
 
 
 @pytest.mark.parametrize("p", [0.25, 0.5])
-def test_an_inverse_that_has_come_to_zero_is_zero(p):
+def test_inverse_beyond_its_zero_is_zero(p):
     f = ~to.subsample(to.TotalVariation(0.5), p)
     assert f.bounds(1 - p / 2 + 1e-3).upper <= 5e-324

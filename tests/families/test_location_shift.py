@@ -1,4 +1,5 @@
 import math
+import pickle
 from fractions import Fraction
 
 import mpmath
@@ -92,7 +93,7 @@ def _reach(name, power):
 
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)
-def test_profile_holds_fifty_digits(name, power, theta):
+def test_delta_contains_fifty_digits(name, power, theta):
     f = _curve(name, power, theta)
     low, high = f.bounds.delta(LOSSES)
     with mpmath.workdps(DIGITS):
@@ -108,7 +109,7 @@ def test_profile_holds_fifty_digits(name, power, theta):
 
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)
-def test_value_holds_fifty_digits(name, power, theta):
+def test_beta_contains_fifty_digits(name, power, theta):
     f = _curve(name, power, theta)
     low, high = f.bounds(ALPHAS)
     with mpmath.workdps(DIGITS):
@@ -140,7 +141,7 @@ def _hold_cells(cells, edges, name, power, theta):
 
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)
-def test_cells_hold_fifty_digits(name, power, theta):
+def test_cells_contain_fifty_digits(name, power, theta):
     law = _curve(name, power, theta).loss_distribution()
     edges = np.array([-2.0, -0.004, -0.0040001, -0.001, 0.0, 1e-5, 0.003, 0.009, 0.5, 0.500001, 0.9])
     edges = np.unique(np.clip(edges, *(0.999 * np.array(law.support))))
@@ -160,7 +161,7 @@ def _gumbel_cell(theta, turned, start, stop):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_cells_far_out_hold_a_closed_form(turned):
+def test_cells_of_gumbel_contain_closed_form(turned):
     """Where an exponential inside a density turns fast, down to all the mass a float holds."""
     law = _curve("gumbel_l" if turned else "gumbel_r", None, 5.0).loss_distribution()
     edges = 5 - np.expm1(5) * np.exp(-np.linspace(-6.4, 12, 30))
@@ -187,13 +188,13 @@ class _Misplaced(Logistic):
 
 @pytest.mark.parametrize("off", [1e-3, -1e-3])
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
-def test_cells_hold_what_a_misplaced_edge_makes_of_them(place, off):
+def test_cells_with_misplaced_edge_contain_truth(place, off):
     edges = np.array([-0.6, -0.1, 0.2, 0.7])
     _hold_cells(ShiftLaw(_Misplaced(1.0, edges[place], off)).cells(edges), edges, "logistic", None, 1.0)
 
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)
-def test_losses_are_their_formula(name, power, theta):
+def test_loss_matches_formula(name, power, theta):
     shape = _curve(name, power, theta).loss_distribution().shape
     x = np.append(np.linspace(-3, 4, 15), [theta / 2, theta])
     with mpmath.workdps(DIGITS):
@@ -204,7 +205,7 @@ def test_losses_are_their_formula(name, power, theta):
 
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)
-def test_law_is_a_pair_of_probabilities(name, power, theta):
+def test_cells_of_shift_sum_to_one(name, power, theta):
     law = _curve(name, power, theta).loss_distribution()
     edges = np.linspace(*law.support, 301)
     p, q = masses(law.cells(edges), edges)
@@ -212,7 +213,7 @@ def test_law_is_a_pair_of_probabilities(name, power, theta):
     assert abs(np.sum(q) - 1) < 1e-9
 
 
-def test_closed_forms_are_the_objects_themselves():
+def test_location_shift_of_closed_forms_returns_families():
     assert LocationShift(st.norm(0, 2), 1) == to.Gaussian(0.5)
     assert LocationShift(st.laplace(scale=4), -1) == to.Laplace(0.25)
     assert LocationShift(st.uniform(3, 8), 2) == to.TotalVariation(0.25)
@@ -224,7 +225,7 @@ def test_closed_forms_are_the_objects_themselves():
 
 
 @pytest.mark.parametrize(("power", "theta"), [(1.05, 0.7), (2.0, 1.0), (3.5, 2.0)])
-def test_gennorm_shift_holds_fifty_digits(power, theta):
+def test_gennorm_shift_contains_fifty_digits(power, theta):
     f = LocationShift(st.gennorm(power), theta)
     low, high = f.bounds.delta(LOSSES)
     with mpmath.workdps(DIGITS):
@@ -249,7 +250,7 @@ def test_shift_outside_range_raises(shift, scale):
 
 
 @pytest.mark.parametrize("alpha", [1e-300, 1e-9, 0.3, 0.5, 0.75, 1 - 2.0**-53])
-def test_hypsecant_value_holds_closed_form(alpha):
+def test_hypsecant_beta_contains_closed_form(alpha):
     low, high = LocationShift(st.hypsecant(), 0.7).bounds(alpha)
     with mpmath.workdps(DIGITS):
         truth = (
@@ -260,7 +261,7 @@ def test_hypsecant_value_holds_closed_form(alpha):
         assert low <= truth <= high <= truth * (1 + mpmath.mpf(1e-12))
 
 
-def test_gumbel_is_the_lehmann_alternative():
+def test_gumbel_shift_equals_lehmann_alternative():
     f = LocationShift(st.gumbel_r(scale=2), 2 * np.log(2))
     alpha = np.linspace(0, 1, 11)
     assert np.allclose(f(alpha), (1 - alpha) ** 2, atol=1e-14)
@@ -288,7 +289,7 @@ def _logistic_sum_delta(theta, n, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 2.0, 7.5])
-def test_ten_logistic_shifts_hold_the_exact_convolution(epsilon):
+def test_logistic_power_contains_exact_convolution(epsilon):
     ten = LocationShift(st.logistic(scale=2), 2.0) ** 10
     with mpmath.workdps(40):
         truth = _logistic_sum_delta(mpmath.mpf(1), 10, mpmath.mpf(epsilon))
@@ -297,7 +298,7 @@ def test_ten_logistic_shifts_hold_the_exact_convolution(epsilon):
         assert high - low < 1e-3 * truth
 
 
-def test_orders_of_a_gumbel_product_differ():
+def test_gumbel_power_orders_differ():
     five = LocationShift(st.gumbel_r(), 1.0) ** 5
     assert not five.symmetric
     first, second = five.bounds.delta(1.0), (~five).bounds.delta(1.0)
@@ -311,7 +312,7 @@ def test_orders_of_a_gumbel_product_differ():
     epsilon=some.floats(-3, 3),
     kind=some.sampled_from(["logistic", "hypsecant", "gumbel_r", "gumbel_l"]),
 )
-def test_duality_and_order(theta, epsilon, kind):
+def test_location_shift_bounds_are_dual(theta, epsilon, kind):
     f = _curve(kind, None, theta)
     alpha = np.array([0.0, 1e-6, 0.01, 0.3, 0.7, 0.99, 1.0])
     assert np.all(f.bounds(alpha).lower <= f.bounds(alpha).upper)
@@ -331,7 +332,7 @@ def test_privacy_falls_with_the_shift(theta, more):
 
 @pytest.mark.parametrize("law", [st.logistic(), st.gumbel_r()])
 @pytest.mark.parametrize("shift", [0.5, -0.5])
-def test_groups_are_longer_shifts(law, shift):
+def test_group_of_shift_equals_iterate(law, shift):
     f = LocationShift(law, shift)
     alpha = np.linspace(0.05, 0.95, 7)
     for one in (f, ~f):
@@ -343,16 +344,17 @@ def f2(alpha, f):
     return 1 - f(alpha)
 
 
-def test_equal_by_name_and_arguments():
+def test_equality_depends_on_name_and_arguments():
     f = LocationShift(st.logistic(scale=2), 1)
     assert f == LocationShift(st.logistic(0, 2.0), 1.0) == LocationShift(st.logistic(loc=5, scale=2), -1)
     assert hash(f) == hash(LocationShift(st.logistic(0, 2.0), 1.0))
+    assert pickle.loads(pickle.dumps(f)) == f
     assert f != LocationShift(st.logistic(scale=2), 1.5)
     assert LocationShift(st.gumbel_r(), 1) != LocationShift(st.gumbel_r(), -1)
     assert f**2 == f @ LocationShift(st.logistic(scale=2), 1)
 
 
-def test_bounded_losses_have_a_supremum():
+def test_sup_loss_of_bounded_losses_is_shift():
     f = LocationShift(st.logistic(), 1.0)
     assert f.epsilon(0) == 1.0
     assert f.delta(1.0) == 0.0
@@ -383,7 +385,7 @@ def test_refusals(distribution, reason):
         LocationShift(distribution, 1.0)
 
 
-def test_refusals_of_shifts_and_supports():
+def test_location_shift_outside_domain_raises():
     with pytest.raises(DomainError, match="shift"):
         LocationShift(st.logistic(), np.inf)
     with pytest.raises(DomainError, match="shift/scale"):
@@ -415,7 +417,7 @@ class _Foreign(st.rv_continuous):
 
 
 @pytest.mark.parametrize("shift", [0.8, pytest.param(-0.8, marks=pytest.mark.slow)])
-def test_a_foreign_law_holds_the_known_one(shift):
+def test_custom_law_contains_known_law(shift):
     foreign = LocationShift(_Foreign(name="foreign")(), shift, assume_log_concave=True)
     known = LocationShift(st.logistic(), shift)
     alphas, losses = np.array([1e-8, 0.01, 0.4, 0.6, 0.999]), np.array([-2.0, -0.5, 0.0, 0.3, 0.79])
@@ -456,7 +458,7 @@ class _Wide(_Double):
     width = 50.0
 
 
-def test_laws_that_only_share_a_name_are_told_apart():
+def test_equality_of_same_name_laws_is_false():
     wide, narrow = (LocationShift(law()(), 1, assume_log_concave=True) for law in (_Wide, _Double))
     assert wide != narrow
     assert (wide @ narrow).bounds.delta(0.0).upper >= -math.expm1(-0.5)
@@ -469,7 +471,7 @@ def test_laws_that_only_share_a_name_are_told_apart():
 
 
 @pytest.mark.parametrize("name", ["norm", "laplace", "logistic", "cauchy", "semicircular"])
-def test_a_law_of_ones_own_may_bear_a_known_name(name):
+def test_custom_law_with_known_name_is_custom(name):
     law = _Double(name=name)
     with pytest.raises(DomainError, match=f"own {name} is not known to be log-concave"):
         LocationShift(law(), 1)
@@ -480,7 +482,7 @@ def test_a_law_of_ones_own_may_bear_a_known_name(name):
         assert curve.delta(0.0) == pytest.approx(-math.expm1(-0.5), rel=1e-6)
 
 
-def test_what_a_law_has_beside_its_arguments_is_refused():
+def test_patched_laws_raise():
     class Narrow(type(st.norm())):
         def logpdf(self, x):
             return st.laplace.logpdf(x, scale=0.1)
@@ -496,7 +498,7 @@ def test_what_a_law_has_beside_its_arguments_is_refused():
 
 @pytest.mark.parametrize("shift", [1e-6, 0.3, 3.0, 5.880542111178187, 8.0, 14.0, 100.0, 400.0])
 @pytest.mark.parametrize("z", [1e-9, 0.1, 2.5, 5.2, 20.0, 300.0])
-def test_losses_that_rise_steeply_where_a_density_is_nothing(shift: float, z: float) -> None:
+def test_gumbel_delta_of_steep_losses_contains_truth(shift: float, z: float) -> None:
     """P(Z > z) = e^-z, and L = (e^shift - 1) Z - shift: delta = e^-z (1 - e^-shift)."""
     with mpmath.workdps(DIGITS):
         theta = mpmath.mpf(shift)
@@ -508,7 +510,7 @@ def test_losses_that_rise_steeply_where_a_density_is_nothing(shift: float, z: fl
         assert result.upper - result.lower <= 1e-8 * true
 
 
-def test_cells_next_to_the_greatest_loss_of_a_rounded_shift():
+def test_cells_near_sup_loss_contain_truth():
     law = LocationShift(st.logistic(scale=3), 1).loss_distribution()
     with mpmath.workdps(DIGITS):
         theta = mpmath.mpf(1) / 3
@@ -543,7 +545,7 @@ def _middle():
 
 @pytest.mark.parametrize(("law", "end", "cdf"), ENDS)
 @pytest.mark.parametrize("share", [1e-18, 1e-8, 1e-3])
-def test_what_gives_a_shift_away_next_to_an_end(law, end, cdf, share):
+def test_mass_at_infinity_of_small_shifts_contains_truth(law, end, cdf, share):
     # SciPy takes some tails as differences, and next to an end floats are coarse.
     shift = float(end * share)
     f = LocationShift(law, shift)
@@ -556,19 +558,19 @@ def test_what_gives_a_shift_away_next_to_an_end(law, end, cdf, share):
 
 
 @pytest.mark.parametrize(("shift", "seen"), [(1e-3, 1e-3), (-1e-3, 0.0)])
-def test_what_begins_at_0_keeps_its_digits(shift, seen):
+def test_exponential_mass_of_small_shift_is_accurate(shift, seen):
     f = LocationShift(st.expon(), shift)
     assert f.mass_at_minus_infinity == pytest.approx(seen, rel=1e-3)
     assert f.bounds.delta(650.0).upper == pytest.approx(1e-3 - seen, rel=1e-3)
 
 
-def test_laws_apart_on_disjoint_supports_are_given_away():
+def test_disjoint_supports_reveal_everything():
     f = LocationShift(st.beta(2, 2), 50.0)
     assert f.delta(3.0) == pytest.approx(1)
     assert f.bounds(0.3).upper <= 1e-11
 
 
-def test_the_other_order_is_made_once() -> None:
+def test_inverse_is_cached() -> None:
     """Its tails are summed once, however often an operator turns the curve."""
     f = to.LocationShift(st.gumbel_r(), 0.3)
     assert f.inverse() is f.inverse()

@@ -53,7 +53,7 @@ def holds(found: Bounds, truth: arb) -> bool:
     "operation", [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x / y]
 )
 @given(x=BOUNDS, y=BOUNDS)
-def test_the_four_operations_hold_all_corners(operation, x, y):
+def test_operations_contain_all_corners(operation, x, y):
     result = operation(x, y)
     assert result.lower <= result.upper
     for a in x:
@@ -72,7 +72,7 @@ OPERATIONS += [lambda x: x**3, lambda x: functions.clip(-x, -2.0, 2.0), function
 @pytest.mark.parametrize("operation", OPERATIONS)
 @settings(max_examples=200)
 @given(each=st.tuples(ENDS, ENDS))
-def test_scalars_are_arrays_of_one_to_the_last_bit(operation, each):
+def test_scalars_match_arrays(operation, each):
     operands = each[: 2 if operation in OPERATIONS[:6] else 1]
     scalar = operation(*(Bounds(*ends) for ends in operands))
     array = operation(*(Bounds(*map(np.atleast_1d, ends)) for ends in operands))
@@ -81,7 +81,7 @@ def test_scalars_are_arrays_of_one_to_the_last_bit(operation, each):
 
 
 @given(x=NUMBERS, y=NUMBERS)
-def test_what_floats_do_exactly_widens_nothing(x, y):
+def test_exact_operations_have_no_width(x, y):
     total = Bounds(x, x) + y
     exact = (arb(x) + arb(y)) == arb(x + y) if math.isfinite(x + y) else False
     assert (total.lower == total.upper) == exact or not math.isfinite(x + y)
@@ -99,7 +99,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @given(x=NUMBERS | st.floats(-800, 800) | st.floats(-1, 1) | st.floats(0.9, 1.1))
-def test_functions_hold_the_truth_and_are_close(name, x):
+def test_functions_of_scalars_contain_truth(name, x):
     truth_of, inside = FUNCTIONS[name]
     if not inside(x):
         return
@@ -109,7 +109,7 @@ def test_functions_hold_the_truth_and_are_close(name, x):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_hold_the_truth_on_arrays_of_every_scale(name):
+def test_functions_of_arrays_contain_truth(name):
     # Vectorised kernels answer arrays by other code than scalars.
     truth_of, inside = FUNCTIONS[name]
     draw = np.random.default_rng(1)
@@ -127,7 +127,7 @@ def test_functions_hold_the_truth_on_arrays_of_every_scale(name):
 
 
 @given(x=st.lists(NUMBERS.filter(lambda v: abs(v) < 1e300), max_size=8))
-def test_a_total_is_rounded_once(x):
+def test_total_is_rounded_once(x):
     result, truth = functions.total(x), sum((arb(v) for v in x), arb(0))
     assert holds(result, truth)
     assert result.upper in {result.lower, math.nextafter(result.lower, math.inf)}
@@ -135,11 +135,11 @@ def test_a_total_is_rounded_once(x):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 10, 1000])
 @given(x=st.floats(-1.01, 1.01))
-def test_powers_hold_the_truth(n, x):
+def test_powers_contain_truth(n, x):
     assert holds(Bounds(x, x) ** n, arb(x) ** n)
 
 
-def test_infinities_and_zeros():
+def test_operations_with_infinities_and_zeros():
     whole, zero = Bounds(-np.inf, np.inf), Bounds(0.0, 0.0)
     assert whole + 1 == whole
     assert whole * 0 == zero
@@ -155,40 +155,40 @@ def test_infinities_and_zeros():
     assert not any(map(np.signbit, Bounds(-0.0, -0.0) * 1))
 
 
-def test_infinite_factors_and_zeros_over_anything_are_exact():
+def test_infinite_factors_and_zero_numerators_are_exact():
     top, zero, some = Bounds(np.inf, np.inf), Bounds(0.0, 0.0), Bounds(1.0, 3.0)
     assert top * some == some * top == top * top == top
     assert zero / some == zero * top == zero
     assert some / 1 == some
 
 
-def test_what_lies_inside():
+def test_contains_and_width():
     inside = Bounds(0.25, 0.5)
     assert [x in inside for x in (0.2, 0.25, 0.3, 0.5, 0.6)] == [False, True, True, True, False]
     assert Bounds(np.array([1.0, -np.inf]), np.array([3.0, -np.inf])).width.tolist() == [2.0, 0.0]
 
 
-def test_arrays_meet_bounds_from_either_side():
+def test_arrays_combine_with_bounds():
     result = np.array([1.0, 2.0]) * Bounds(0.5, 1.0) - np.array([0.0, 1.0])
     assert result.lower.tolist() == [0.5, 0.0]
     assert result.upper.tolist() == [1.0, 1.0]
 
 
-def test_halves_next_to_the_subnormal_floats_are_held():
+def test_halving_to_subnormals_contains_truth():
     x = math.nextafter(2.0**-1021, 0.0)
     assert holds(Bounds.of(x) * 0.5, arb(x) / 2)
     assert holds(Bounds.of(x) / 2, arb(x) / 2)
 
 
 @pytest.mark.parametrize("x", [1 - 2.0**-53, 1 + 2.0**-52, 2.0**-1074, 4.0, 0.25])
-def test_a_root_that_rounds_to_its_argument_is_not_exact(x: float) -> None:
+def test_sqrt_near_fixed_points_contains_truth(x: float) -> None:
     for result in (functions.sqrt(x), functions.sqrt(np.array([x]))):
         low, high = float(np.ravel(result.lower)[0]), float(np.ravel(result.upper)[0])
         assert Fraction(low) ** 2 <= Fraction(x) <= Fraction(high) ** 2
 
 
 @given(x=BOUNDS, spec=st.sampled_from([".3f", ".5g", ".0e", "g", "+.2%"]))
-def test_a_format_rounds_outward(x, spec):
+def test_format_rounds_outward(x, spec):
     written = f"{x:{spec}}"
     assert written[0] == "[" and written[-1] == "]"  # noqa: PT018 - one bracket is as bad as none
     low, high = (Fraction(side.rstrip("%")) for side in written[1:-1].split(", "))
@@ -206,7 +206,7 @@ def test_formats_of_infinities_and_arrays():
 
 
 @given(x=BOUNDS, y=BOUNDS | NUMBERS)
-def test_an_order_is_answered_where_it_is_certain(x, y):
+def test_comparison_is_certain_or_undecided(x, y):
     other = Bounds.of(y)
     corners = [(a, b) for a in x for b in other]
     for relation in (operator.lt, operator.le, operator.gt, operator.ge):
@@ -218,7 +218,7 @@ def test_an_order_is_answered_where_it_is_certain(x, y):
                 relation(x, y)
 
 
-def test_an_order_of_arrays_names_the_first_entry_it_cannot_tell():
+def test_comparison_of_arrays_names_first_undecided_entry():
     x = Bounds(np.array([0.0, 1.0]), np.array([0.5, 2.0]))
     assert (x < 3).tolist() == [True, True]
     assert (np.array([0.5, 2.0]) >= x).tolist() == [True, True]
@@ -228,21 +228,21 @@ def test_an_order_of_arrays_names_the_first_entry_it_cannot_tell():
 
 
 @given(x=BOUNDS)
-def test_the_middle_lies_inside(x):
+def test_mid_lies_inside(x):
     assert x.lower <= x.mid <= x.upper
     exact = (Fraction(x.lower) + Fraction(x.upper)) / 2
     least = Fraction(5e-324)  # between neighbouring subnormal numbers there is none
     assert abs(Fraction(x.mid) - exact) <= max(abs(exact) * Fraction(2) ** -51, least)
 
 
-def test_the_middle_of_infinities():
+def test_mid_of_infinities():
     assert Bounds(math.inf, math.inf).mid == math.inf
     assert Bounds(0.0, math.inf).mid == math.inf
     assert math.isnan(Bounds(-math.inf, math.inf).mid)
     assert Bounds(np.array([0.0, 1.0]), np.array([1.0, 1.0])).mid.tolist() == [0.5, 1.0]
 
 
-def test_a_notebook_shows_a_row_an_entry_and_of_many_the_first():
+def test_repr_html_shows_first_rows():
     assert Bounds(0.1, 0.2)._repr_html_().count("<td") == 2
     many = Bounds(np.zeros(60), np.ones(60))._repr_html_()
     assert many.count("<td") == 100

@@ -19,7 +19,7 @@ def parabola(x):
 
 
 @pytest.mark.parametrize("s", [0.0, 1e-300, 1e-6, 0.5, 1.0, 1.999, 2.0, 3.0, 1e6, 1e12])
-def test_the_supremum_of_a_parabola(s):
+def test_conjugate_of_parabola_contains_truth(s):
     (low,), (high,) = conjugate(parabola, np.array([s]), POINTS)
     truth = (1 - s / 2) ** 2 if s <= 2 else 0.0
     assert low <= truth <= max(high, 0.0)
@@ -28,7 +28,7 @@ def test_the_supremum_of_a_parabola(s):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-12, 1e-24])
 @pytest.mark.parametrize("k", [1e-3, 0.1, 1.0, 5.0, 20.0])
-def test_a_supremum_next_to_0_is_found(scale, k):
+def test_conjugate_with_supremum_near_0_contains_truth(scale, k):
     """g = e^(-x/c): with s = e^-k/c it is 1 - e^-k (1 + k), at x = c k."""
 
     def fall(x):
@@ -42,7 +42,7 @@ def test_a_supremum_next_to_0_is_found(scale, k):
     assert high - low <= 1e-8 * truth + 1e-14
 
 
-def test_a_slope_is_answered_by_itself_alone():
+def test_conjugate_of_slopes_is_independent():
     slopes = np.array([1e-6, 0.5, 2.0, 1e3])
     low, high = conjugate(parabola, slopes, POINTS)
     for s, below, above in zip(slopes, low, high, strict=True):
@@ -52,7 +52,7 @@ def test_a_slope_is_answered_by_itself_alone():
 
 @pytest.mark.parametrize("s", [5e-324, 1e-300, 1e-150, 1e-20, 0.3, 1 - 1e-9, 1 - 2**-50])
 @pytest.mark.parametrize("seed", range(8))
-def test_suprema_over_all_x_hold_wherever_x_was_rounded_to(s, seed):
+def test_conjugate_with_rounded_points_contains_truth(s, seed):
     """delta = 1/(1 + x) is that of f = (1 - sqrt(alpha))^2, answered at any x as near as logarithms are."""
     draw = np.random.default_rng(seed)
 
@@ -74,7 +74,7 @@ def test_suprema_over_all_x_hold_wherever_x_was_rounded_to(s, seed):
     assert high - low <= 1e-9 * high + 1e-14
 
 
-def test_nothing_is_missed_beyond_the_last_float_that_is_looked_at():
+def test_conjugate_beyond_last_point_contains_truth():
     def above_the_corner(x):
         g = np.maximum(1 - x / 4e305, 0.0) - np.maximum(1 - x, 0.0)
         return g, g
@@ -86,7 +86,7 @@ def test_nothing_is_missed_beyond_the_last_float_that_is_looked_at():
 
 @pytest.mark.parametrize("moved", list(product([-0.1, 0.1], repeat=4)))
 @pytest.mark.parametrize(("rise", "fall"), [(1.0, 1.0), (9.0, 0.1), (0.1, 9.0)])
-def test_peaks_hold_at_points_that_are_not_quite_where_they_are_said_to_be(moved, rise, fall):
+def test_peaks_with_perturbed_points_bound_maximum(moved, rise, fall):
     """A tent of height 0 between points off by a tenth of their distance: shares are 4.5 tenths."""
     x = np.arange(4.0) + moved
     for cell, share in product(range(3), np.linspace(0, 1, 9)):

@@ -21,7 +21,7 @@ HUGE = Fraction(10) ** 400
 
 
 @pytest.mark.parametrize(("x", "y"), list(itertools.product(ENDS, ENDS)))
-def test_the_least_the_greatest_and_what_both_hold(x: Bounds, y: Bounds) -> None:
+def test_minimum_maximum_and_meet(x: Bounds, y: Bounds) -> None:
     assert functions.minimum(x, y) == Bounds(min(x.lower, y.lower), min(x.upper, y.upper))
     assert functions.maximum(x, y) == Bounds(max(x.lower, y.lower), max(x.upper, y.upper))
     assert functions.meet(x, y) == Bounds(max(x.lower, y.lower), min(x.upper, y.upper))
@@ -33,13 +33,13 @@ def test_the_least_the_greatest_and_what_both_hold(x: Bounds, y: Bounds) -> None
 @pytest.mark.parametrize(
     "x", [Fraction(1, 3), Fraction(-1, 3), Fraction(1, 4), 1 + Fraction(1, 10**30), 1 / HUGE, -1 / HUGE]
 )
-def test_fractions_lie_between_neighbours(x: Fraction) -> None:
+def test_rational_returns_neighbouring_floats(x: Fraction) -> None:
     low, high = functions.rational(x)
     assert Fraction(low) <= x <= Fraction(high)
     assert high == (low if Fraction(low) == x else math.nextafter(low, inf))
 
 
-def test_numbers_beyond_floats() -> None:
+def test_rational_of_overflowing_numbers() -> None:
     assert functions.rational(HUGE) == Bounds(MOST, inf)
     assert functions.rational(-HUGE) == Bounds(-inf, -MOST)
     assert functions.whole(2**53 + 1) == Bounds(2.0**53, 2.0**53 + 2)
@@ -61,7 +61,7 @@ def test_numbers_beyond_floats() -> None:
     ],
 )
 @pytest.mark.parametrize("p", [Fraction(1, 3), HUGE, Fraction(5)])
-def test_logarithms_of_quotients_keep_their_digits(ratio: Fraction, p: Fraction) -> None:
+def test_log_quotient_contains_truth(ratio: Fraction, p: Fraction) -> None:
     result = functions.log_quotient(ratio * p, p)
     with ctx.workprec(3000):
         truth = ball(ratio).log()
@@ -69,7 +69,7 @@ def test_logarithms_of_quotients_keep_their_digits(ratio: Fraction, p: Fraction)
     assert result.width <= 64 * 2.0**-53 * abs(float(truth.mid())) + 1e-323
 
 
-def test_totals_beyond_floats() -> None:
+def test_total_of_overflowing_numbers() -> None:
     one = Bounds(1.0, 1.0)
     assert functions.total([Bounds(inf, inf), one]) == Bounds(inf, inf)
     assert functions.total([Bounds(-inf, inf), one]) == Bounds(-inf, inf)
@@ -94,7 +94,7 @@ def test_totals_beyond_floats() -> None:
         (functions.expm1, (-1e4, (-1.0, math.nextafter(-1.0, 0) + 8 * 2.0**-53)), (1e4, (MOST, inf))),
     ],
 )
-def test_ends_of_domains(function, low, high) -> None:
+def test_functions_at_domain_ends(function, low, high) -> None:
     for at, (least, most) in (low, high):
         for result in (function(Bounds(at, at)), function(Bounds(np.array([at]), np.array([at])))):
             assert least == np.ravel(result.lower)[0]
@@ -102,7 +102,7 @@ def test_ends_of_domains(function, low, high) -> None:
 
 
 @pytest.mark.parametrize("function", [functions.exp, functions.sqrt, functions.log])
-def test_fixed_points_are_exact(function) -> None:
+def test_functions_at_fixed_points_are_exact(function) -> None:
     at = 0.0 if function is functions.exp else 1.0
     value = float(function(at).lower)
     assert function(Bounds(at, at)) == Bounds(value, value)

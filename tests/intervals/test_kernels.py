@@ -8,11 +8,13 @@ import random
 from collections.abc import Callable
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from flint import arb, ctx
 
 from tests.truth.balls import ball, cumulative, quantile
+from tradeoff import balls
 from tradeoff.errors import SizeError
 from tradeoff.intervals import (
     binomial,
@@ -43,7 +45,7 @@ def within(low: object, high: object, truths: list[arb], units: float = 1e12) ->
 
 class TestRounding:
     @pytest.mark.parametrize("x", [0.0, 1.0, -1.0, 3.7, -5e-324, 1e300])
-    def test_units_go_outward(self, x: float) -> None:
+    def test_around_rounds_outward(self, x: float) -> None:
         (low, high), size = rounding.around(x, 8), abs(Fraction(x))
         assert Fraction(float(low)) < Fraction(x) - 8 * size / 2**53
         assert Fraction(float(high)) > Fraction(x) + 8 * size / 2**53
@@ -52,27 +54,13 @@ class TestRounding:
 
     @pytest.mark.parametrize("low", [1e-20, 0.2, 0.5, 0.8, 1 - 1e-15])
     @pytest.mark.parametrize("high", [1e-19, 0.3, 0.5, 0.9, 1 - 1e-16])
-    def test_distances_keep_their_digits(self, low: float, high: float) -> None:
+    def test_distance_is_accurate(self, low: float, high: float) -> None:
         result = rounding.distance(*(np.array([x]) for x in (low, 1 - low, high, 1 - high)))
         assert result[0] == pytest.approx(max(high - low, 0.0), rel=1e-15, abs=2.0**-52)
 
-    @pytest.mark.parametrize(
-        "x", [Fraction(2), Fraction(1, 3), Fraction(9, 4), Fraction(10) ** 400, 0.1, 5e-324]
-    )
-    def test_roots_of_fractions_are_rounded_once(self, x: Fraction | float) -> None:
-        root = Fraction(rounding.square_root(x))
-        beside = [Fraction(math.nextafter(float(root), toward)) for toward in (0.0, math.inf)]
-        assert ((root + beside[0]) / 2) ** 2 <= x <= ((root + beside[1]) / 2) ** 2
-        assert rounding.square_root(math.inf) == rounding.square_root(Fraction(10) ** 700) == math.inf
-
-    def test_products_know_their_error(self) -> None:
-        for x, y in DRAW.normal(size=(50, 2)):
-            product, error = rounding.exact_product(x, y)
-            assert Fraction(float(product)) + Fraction(float(error)) == Fraction(x) * Fraction(y)
-
 
 class TestDifferences:
-    def test_of_differences_near_and_far(self) -> None:
+    def test_log_ratio_contains_truth(self) -> None:
         for size in (1e-15, 1e-8, 0.1, 0.7, 5.0, 1e3):
             p = 0.3 + DRAW.random((2, 40)) * np.array([[1.0], [1e-3]])
             q = p[0] * (1 + size * (1 + DRAW.random(40))), np.zeros(40)
@@ -81,11 +69,11 @@ class TestDifferences:
             truths = [(arb(b) / arb(a)).log() for a, b in zip(p[0].tolist(), q[0].tolist(), strict=True)]
             within(result - error, result + error, truths)
 
-    def test_of_numbers_whose_ratio_is_no_float(self) -> None:
+    def test_log_ratio_of_overflowing_ratios_contains_truth(self) -> None:
         result = differences.log_ratio((np.array([1e-300]), np.zeros(1)), (np.array([1e300]), np.zeros(1)))
         assert result[0] == pytest.approx(600 * math.log(10), rel=1e-15)
 
-    def test_of_ends_that_differ_beyond_floats(self) -> None:
+    def test_log_ratio_of_close_fractions_contains_truth(self) -> None:
         ends = np.array([0.7, 0.6, 0.9]), np.array([1e-17, 3e-20, 0.25])
         result = differences.log_ratio(ends, (ends[0], 3 * ends[1]))
         p, q = ([ball(Fraction(a) - n * Fraction(b)) for a, b in zip(*ends, strict=True)] for n in (1, 3))
@@ -95,7 +83,7 @@ class TestDifferences:
             exact = Fraction(a) - Fraction(b)
             assert sum(map(Fraction, map(float, differences.two_difference(a, b)))) == exact
 
-    def test_slack_of_positions(self) -> None:
+    def test_position_slack_values(self) -> None:
         assert differences.position_slack(np.array([0.0, 0.5]), np.array([0.1, 0.0])).tolist() == [0.4]
         slack = differences.position_slack(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.0, 9.0]))
         assert slack.tolist() == pytest.approx([0.6, 0.0, 1.0])
@@ -105,7 +93,7 @@ class TestDifferences:
     ("q", "n"),
     [(1e-20, 10**30), (0.3942981765619552, 2**60 + 99), (0.5, 3), (1e-300, 1), (0.999, 10**400), (0.0, 5)],
 )
-def test_leaks_are_kept_to_their_digits(q: float, n: int) -> None:
+def test_log_finite_mass_is_accurate(q: float, n: int) -> None:
     truth = 2 * arb(n) * (-arb(q)).log1p()
     result = law.log_finite_mass([q, 0.0, q], [n, 7, n])
     assert result == -math.inf if truth < -1e308 else abs(arb(result) - truth) <= 5 * UNIT * abs(truth)
@@ -116,17 +104,17 @@ class TestRemainders:
         [DRAW.uniform(-3, 3, 60), DRAW.normal(size=20) * 1e-9, [0.0, 0.5, -0.5, 5e-200, -40.0]]
     )
 
-    def test_of_the_exponential(self) -> None:
+    def test_raised_contains_truth(self) -> None:
         result = remainder.raised(Bounds(0.0, 0.0), Bounds(self.X, self.X))
         with ctx.workprec(3000):
             within(*result, [x.expm1() - x for x in map(arb, self.X.tolist())], 400)
 
-    def test_of_an_interval_that_holds_0(self) -> None:
+    def test_raised_of_interval_around_0(self) -> None:
         result = remainder.raised(Bounds(-1.0, -0.5), Bounds(-0.3, 0.2))
         assert result.lower == 0
         assert result.upper >= math.exp(-0.5) * (math.expm1(-0.3) + 0.3) * (1 - 1e-15)
 
-    def test_far_out_and_in_sums(self) -> None:
+    def test_raised_and_summed_of_large_arguments(self) -> None:
         within(*remainder.raised(Bounds(-800.0, -800.0), Bounds(900.0, 900.0)), [arb(100).exp()], 1e4)
         assert remainder.summed(Bounds(np.array([1e308, 1e308]), np.array([1e308, 1e308]))).upper == math.inf
         within(*remainder.summed(Bounds(np.full(10, 0.1), np.full(10, 0.1))), [10 * arb(0.1)], 4)
@@ -134,7 +122,7 @@ class TestRemainders:
         assert (low, high) == (pytest.approx(0.3), pytest.approx(1.0))
 
     @pytest.mark.parametrize("x", [1e-300, 1e-9, 0.3, 1.0, 1.5, 40.0, 900.0])
-    def test_logarithms(self, x: float) -> None:
+    def test_log_expm1_contains_truth(self, x: float) -> None:
         within(*remainder.log_expm1(x), [arb(x).expm1().log()], 100 * (1 + x))
         both = remainder.log_one_plus(Bounds(np.array([-x, x]), np.array([-x, x])))
         within(*both, [(1 + arb(x).exp() + (-arb(x)).exp()).log()], 100)
@@ -142,7 +130,7 @@ class TestRemainders:
 
 class TestNormal:
     @pytest.mark.parametrize("mu", [0.0, 1e-3, 1.0, 8.0, 37.0])
-    def test_shifted_tails(self, mu: float) -> None:
+    def test_shifted_tail_contains_truth(self, mu: float) -> None:
         alpha = np.concatenate([10.0 ** DRAW.uniform(-300, 0, 30), DRAW.random(30), [0.5, 1 - UNIT]])
         truths = [cumulative(-quantile(a) - arb(mu)) for a in map(arb, alpha.tolist())]
         within(*normal.shifted_tail(alpha, mu), truths)
@@ -151,14 +139,14 @@ class TestNormal:
         assert high[1] <= 5e-324
 
     @pytest.mark.parametrize("off", [0.0, 1e-12, 1e-3])
-    def test_tails(self, off: float) -> None:
+    def test_tail_above_contains_truth(self, off: float) -> None:
         x = np.concatenate([DRAW.uniform(-45, 45, 80), [0.0, 22.709593196403418, 37.0, 38.5]])
         result = normal.tail_above(Bounds(x - off, x + off))
         for ends in (x - off, x + off):
             truths = [cumulative(-arb(at)) for at in ends.tolist()]
             within(*result, truths, 3e4 + off * 1e18)
 
-    def test_ratios_of_mills(self) -> None:
+    def test_mills_contains_truth(self) -> None:
         x = np.concatenate(
             [DRAW.uniform(-37, 5, 80), 10.0 ** DRAW.uniform(0, 6, 20), [0.0, -0.3, 92767.00145686779]]
         )
@@ -167,7 +155,7 @@ class TestNormal:
         assert normal.mills(Bounds(-50.0, -40.0)).upper == math.inf
 
     @pytest.mark.parametrize("mu", [1e-3, 0.3, 1.0, 5.0])
-    def test_hockey_sticks(self, mu: float) -> None:
+    def test_hockey_stick_contains_truth(self, mu: float) -> None:
         epsilon = np.concatenate([DRAW.uniform(0, 8 * mu + mu * mu, 40), [0.0, 1e-12]])
         m = arb(mu)
         truths = [
@@ -178,51 +166,53 @@ class TestNormal:
         low, high = normal.hockey_stick(np.array([1e200]), mu)
         assert (low[0], bool(high[0] < 1e-300)) == (0.0, True)
 
-    @pytest.mark.parametrize("y", [math.log(2), 0.7, 3.0, 40.0, 999.0, 1001.0, 1e6, 1e20, 1e40])
-    def test_quantiles_are_above(self, y: float) -> None:
-        truth = arb(2).sqrt() * (2 * (-arb(y)).exp()).erfcinv()
-        result = arb(normal.quantile_above(y))
-        assert truth <= result
-        assert result < truth * (1 + arb(1e-13 if y < 1e3 else 1e-13 + 2 / y**2)) + 1e-14
+
+@pytest.mark.parametrize("y", [math.log(2), 0.7, 3.0, 40.0, 999.0, 1001.0, 1e6, 1e20, 1e40])
+def test_normal_isf_of_deep_tails_contains_truth(y: float) -> None:
+    low, high = balls.to_bounds(balls.normal_isf(balls.exp(-balls.to_ball(y))))
+    with mpmath.workdps(80):
+        tails = [mpmath.log(mpmath.erfc(mpmath.mpf(z) / mpmath.sqrt(2)) / 2) for z in (high, low)]
+        assert tails[0] <= -mpmath.mpf(y) <= tails[1]
+    assert high == math.nextafter(low, math.inf)
 
 
 class TestRoots:
-    def test_brackets_are_neighbours(self) -> None:
+    def test_bracket_root_returns_neighbours(self) -> None:
         level = np.array([0.3, 1e-9, -2.0, 1e5, 1e30])
         above, at_most = roots.bracket_root(lambda x: -(x**3), level)
         assert (-(above[:4] ** 3) > level[:4]).all()
         assert (-(at_most**3) <= level).all()
         assert (np.nextafter(above[:4], np.inf) == at_most[:4]).all()
 
-    def test_nothing_is_claimed_beyond_the_search(self) -> None:
+    def test_bracket_root_without_crossing_returns_infinities(self) -> None:
         above, at_most = roots.bracket_root(np.zeros_like, np.array([1.0, -1.0]), farthest=1e3)
         assert (above[0], at_most[1]) == (-np.inf, np.inf)
 
-    def test_steps_of_values_next_to_the_largest_float(self) -> None:
+    def test_bracket_root_of_large_values(self) -> None:
         def steps(x: Array) -> Array:
             return np.where(x <= -1, 1.79e308, np.where(x < 0.9, 0.9e308, np.where(x < 1, 1e303, 0.0)))
 
         above, at_most = roots.bracket_root(steps, np.array([0.0]))
         assert (float(above[0]), float(at_most[0])) == (math.nextafter(1.0, 0.0), 1.0)
 
-    def test_a_search_without_an_end_ends(self) -> None:
+    def test_bracket_root_without_limit_terminates(self) -> None:
         above, at_most = roots.bracket_root(np.ones_like, np.array([0.5]), farthest=math.inf)
         assert above[0] > 1e299
         assert at_most[0] == np.inf
 
-    def test_what_crosses_nowhere_crosses_beyond_the_farthest_point(self) -> None:
+    def test_bracket_root_beyond_farthest(self) -> None:
         above, at_most = roots.bracket_root(lambda x: -np.sign(x - 5e3), np.array([0.5, -2.0]), farthest=1e3)
         assert 1e3 < above[0] < 5e3
         assert (at_most[0], above[1]) == (np.inf, above[0])
 
-    def test_sides_are_searched_each(self) -> None:
+    def test_bracket_sides_of_band(self) -> None:
         sides = lambda t: (1 - t - 0.1, 1 - t + 0.1)  # noqa: E731 - a band
         low, high = roots.bracket_sides(sides, np.array([0.5]))
         assert (low[0], high[0]) == pytest.approx((0.4, 0.6))
         low, high = roots.turned(sides, np.array([0.5, 1.2]))
         assert (low.tolist(), high.tolist()) == (pytest.approx([0.4, 0.0]), pytest.approx([0.6, 0.0]))
 
-    def test_arguments_and_crossings(self) -> None:
+    def test_largest_and_find_root(self) -> None:
         assert roots.largest(lambda x: x <= 0.7, 0.0, 1.0) == pytest.approx(0.7)
         assert roots.find_root(lambda x: x**3 - 2, 0.0, 5.0) == pytest.approx(2 ** (1 / 3), abs=1e-9)
         assert (roots.find_root(lambda x: x - 9, 0.0, 5.0), roots.find_root(lambda x: x + 9, 0.0, 5.0)) == (
@@ -235,7 +225,7 @@ class TestRoots:
 
 
 class TestPolygons:
-    def test_hulls_keep_the_corners(self) -> None:
+    def test_lower_hull_keeps_vertices(self) -> None:
         x, y = (
             np.array([*map(Fraction, side)], dtype=object)
             for side in ((0, 1, 1, 2, 3, 4), (4, 3, 2, 1, 1, 0))
@@ -243,21 +233,21 @@ class TestPolygons:
         assert [list(side) for side in polygon.lower_hull(x, y)] == [[0, 1, 2, 4], [4, 2, 1, 0]]
 
     @pytest.mark.parametrize("up", [False, True])
-    def test_corners_are_rounded_to_one_side(self, up: bool) -> None:
+    def test_corners_round_to_one_side(self, up: bool) -> None:
         lines = [(3, 1, 1), (1, 3, 1), (4, 4, 1), (3, 1, 0)]
         exact = [(0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0)]
         result = polygon.corners(lines, up=up)
         assert [(Fraction(a, polygon.ONE), Fraction(b, polygon.ONE)) for a, b in result] == exact
-        third = polygon.settled([(polygon.ONE // 3, polygon.ONE // 3)], up=up)[0][0]
+        third = polygon.to_atomic([(polygon.ONE // 3, polygon.ONE // 3)], up=up)[0][0]
         assert (third > polygon.ONE // 3) == up
         assert abs(third - polygon.ONE // 3) <= polygon.ONE >> 53
 
     @pytest.mark.parametrize(
         ("n", "d"), [(1, 3), (1, 10**20), (10**20 - 1, 10**20), (2, 3), (1, 2), (1, 10**330)]
     )
-    def test_coordinates_hold_both_ends(self, n: int, d: int) -> None:
+    def test_coordinates_contain_truth(self, n: int, d: int) -> None:
         low, high = (
-            Fraction(polygon.settled([(n * polygon.ONE // d, 0)], up=up)[0][0], polygon.ONE)
+            Fraction(polygon.to_atomic([(n * polygon.ONE // d, 0)], up=up)[0][0], polygon.ONE)
             for up in (False, True)
         )
         assert low <= Fraction(n * polygon.ONE // d, polygon.ONE) <= high
@@ -267,7 +257,7 @@ class TestPolygons:
         )
         assert all(Fraction(float(x)) == x or Fraction(float(1 - x)) == 1 - x for x in (low, high))
 
-    def test_directed(self) -> None:
+    def test_directed_returns_neighbours(self) -> None:
         low, high = polygon.directed(1, 3, up=False), polygon.directed(1, 3, up=True)
         assert Fraction(low) < Fraction(1, 3) < Fraction(high)
         assert math.nextafter(low, 1) == high
@@ -278,7 +268,7 @@ class TestPolygons:
             < Fraction(polygon.directed(1, 10, up=True))
         )
 
-    def test_lines_with_a_common_power_of_two_and_parallel_ones(self) -> None:
+    def test_envelope_of_parallel_lines(self) -> None:
         result = polygon.envelope([(3, 1, 2), (1, 3, 2), (2, 6, 3), (6, 2, 4)])
         assert [(Fraction(x, d), Fraction(y, d)) for x, y, d in result] == [
             (0, 2),
@@ -286,7 +276,7 @@ class TestPolygons:
             (2, 0),
         ]
 
-    def test_envelopes_are_the_greatest_of_their_lines(self) -> None:
+    def test_envelope_is_greatest_line(self) -> None:
         draw = random.Random(5)
         for _ in range(200):
             # Few numbers, so that many lines are parallel or meet in one point.
@@ -303,7 +293,7 @@ class TestPolygons:
                 assert (height(x), height((x + u) / 2)) == (y, (y + v) / 2)
             assert height(at[-1][0] + 1) == height(at[-1][0])
 
-    def test_kinks_of_lines_without_a_common_point(self) -> None:
+    def test_kink_of_disjoint_segments(self) -> None:
         eighth = polygon.ONE // 8
         steep, flat = ((0, 8 * eighth), (eighth, 5 * eighth)), ((4 * eighth, eighth), (8 * eighth, 0))
         down = (polygon.directed(3, 11, up=False), polygon.directed(2, 11, up=False))
@@ -322,7 +312,7 @@ class TestPolygons:
 class TestConjugates:
     @pytest.mark.parametrize("tol", [None, 1e-6])
     @pytest.mark.parametrize("reach", [1.0, 100.0])
-    def test_of_a_parabola(self, tol: float | None, reach: float) -> None:
+    def test_conjugate_of_scaled_parabola_contains_truth(self, tol: float | None, reach: float) -> None:
         # sup 1 - (1 - x)^2 - s x = x (2 - x) - s x at x = 1 - s/2: (1 - s/2)^2
         slopes = np.array([0.0, 0.3, 1.0, 1.99, 2.5])
         below, above = concave.conjugate(
@@ -342,7 +332,7 @@ def positive(scale: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.mark.parametrize("ends", [[0.0, 0.01], [0.0, 0.5], [0.0, 3.0], [-1.0, 7.0, 7.5]])
-def test_cells_are_integrated(ends: list[float]) -> None:
+def test_integrate_contains_truth(ends: list[float]) -> None:
     start, stop = np.array(ends[:-1]), np.array(ends[1:])
     first, second = quadrature.integrate(positive(1.0), start, stop, np.ones(len(start)))
     assert first == pytest.approx(np.exp(-start) - np.exp(-stop), rel=4e-15)
@@ -352,7 +342,7 @@ def test_cells_are_integrated(ends: list[float]) -> None:
 
 
 @pytest.mark.parametrize("nodes", range(1, 33))
-def test_nodes_and_weights_of_gauss(nodes: int) -> None:
+def test_gauss_legendre_errors(nodes: int) -> None:
     for k, (x, w) in enumerate(zip(*quadrature.gauss_legendre(nodes), strict=True), 1):
         root, weight = arb.legendre_p_root(nodes, nodes - k, weight=True)
         assert abs(arb(x) - root) <= UNIT
@@ -360,7 +350,7 @@ def test_nodes_and_weights_of_gauss(nodes: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(1, 0.3), (7, 0.0), (40, 2.0), (10**6, 1.0), (1000, 30.0)])
-def test_binomial_probabilities(n: int, epsilon: float) -> None:
+def test_log_pmf_contains_truth(n: int, epsilon: float) -> None:
     k = np.unique(np.linspace(0, min(n, 2000), 23).astype(int))
     logs, error = binomial.log_pmf(k, n, epsilon)
     within(logs - error, logs + error, [log_binomial(x, n, epsilon) for x in k.tolist()], 1e16)
@@ -371,7 +361,7 @@ def test_binomial_probabilities(n: int, epsilon: float) -> None:
     ("n", "epsilon"),
     [(2, 459.0), (2, 461.0), (3, 700.0), (50, 709.5), (2, 745.0), (4, 5000.0), (10**6, 800.0)],
 )
-def test_binomial_probabilities_of_rare_answers(n: int, epsilon: float) -> None:
+def test_log_pmf_of_rare_outcomes_contains_truth(n: int, epsilon: float) -> None:
     k = np.unique(np.linspace(0, min(n, 2000), 23).astype(int))
     logs, error = binomial.log_pmf(k, n, epsilon)
     for x, log, off in zip(k.tolist(), logs.tolist(), error.tolist(), strict=True):
@@ -384,7 +374,7 @@ def log_binomial(k: int, n: int, epsilon: float) -> arb:
     return ways + k * p.log() + (n - k) * (-p).log1p()
 
 
-def test_multiples_of_a_step_of_few_bits_are_exact() -> None:
+def test_few_bits_multiples_are_exact() -> None:
     draw = random.Random(3)
     steps = [5e-324, 3e-310, 1e-300, 1.0, 0.1, math.pi, 1e290] + [
         10 ** draw.uniform(-300, 290) for _ in range(99)

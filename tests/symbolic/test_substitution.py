@@ -43,7 +43,7 @@ OPERATORS: dict[str, Callable[[to.TradeOff], to.TradeOff]] = {
 @pytest.mark.parametrize(
     "family", [pytest.param(each, marks=pytest.mark.slow if each == "Laplace" else ()) for each in FAMILIES]
 )
-def test_subs_gives_the_curve_built_with_numbers(family: str, operator: str) -> None:
+def test_subs_matches_curve_of_numbers(family: str, operator: str) -> None:
     make, value = FAMILIES[family]
     build = OPERATORS[operator]
     symbolic = build(make(s))

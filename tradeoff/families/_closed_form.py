@@ -19,8 +19,9 @@ _WIDTH, _MAX_PRECISION = 2.0**-50, 3072  # relative width of an answer, and the 
 class ClosedForm(TradeOff):
     """Family with formulas for f and its profile, in arrays of balls (``tradeoff.balls``).
 
-    A subclass gives ``beta`` and ``profile``; where some losses are infinite ``infinite_mass``, and where
-    all finite losses are bounded ``largest_loss``.
+    A subclass gives ``beta`` and ``profile``, and ``loss`` where the profile has an inverse in closed form;
+    where some losses are infinite ``infinite_mass``, and where all finite losses are bounded
+    ``largest_loss``.
     """
 
     symmetric = True
@@ -36,6 +37,10 @@ class ClosedForm(TradeOff):
         """Return delta(x) for finite losses x of either sign."""
         raise NotImplementedError
 
+    def loss(self, delta: Balls) -> Balls:
+        """Return the epsilon with delta(epsilon) = delta, for probabilities in (Q(L = inf), 1)."""
+        raise NotImplementedError
+
     def infinite_mass(self) -> Balls:
         """Return Q(L = inf) = 1 - f(0)."""
         return to_balls(0.0)
@@ -45,10 +50,15 @@ class ClosedForm(TradeOff):
         return None
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return enclose(self.beta, alpha)
+        return enclose(self.beta, alpha, 0.0, 1.0)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return enclose(self.profile, epsilon)
+        return enclose(self.profile, epsilon, 0.0, 1.0)
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        if type(self).loss is ClosedForm.loss:
+            return super().epsilon_bounds(delta, tol)
+        return enclose(self.loss, delta, -np.inf, np.inf)
 
     @property
     def free_symbols(self) -> frozenset[Any]:
@@ -57,7 +67,8 @@ class ClosedForm(TradeOff):
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         self.require_numbers()
-        return to_bounds(self.infinite_mass())
+        low, high = to_bounds(self.infinite_mass())
+        return Bounds(max(low, 0.0), min(high, 1.0))
 
     @property
     def mass_at_plus_infinity(self) -> float:
@@ -78,14 +89,16 @@ class ClosedForm(TradeOff):
         return Bounds(np.inf, np.inf) if largest is None else to_bounds(largest)
 
 
-def enclose(formula: Callable[[Balls], Balls], at: Array) -> Pair:
-    """Bound a formula with values in [0, 1], with more bits where cancellation left few."""
-    lower, upper = np.zeros(len(at)), np.ones(len(at))
+def enclose(formula: Callable[[Balls], Balls], at: Array, least: float, most: float) -> Pair:
+    """Bound a formula with values in [least, most], with more bits where cancellation left few."""
+    lower, upper = np.full(len(at), least), np.full(len(at), most)
     wide, bits = np.arange(len(at)), PRECISION
     while len(wide) and bits <= _MAX_PRECISION:
         with precision(bits):
             low, high = to_floats(formula(to_balls(at[wide])))
-        lower[wide], upper[wide] = np.fmax(low, 0.0), np.fmin(high, 1.0)
-        wide = wide[~(upper[wide] - lower[wide] <= _WIDTH * upper[wide])]
+        lower[wide], upper[wide] = np.fmax(low, least), np.fmin(high, most)
+        with np.errstate(invalid="ignore"):  # of infinite ends
+            width, size = upper[wide] - lower[wide], np.maximum(np.abs(lower[wide]), np.abs(upper[wide]))
+        wide = wide[~(width <= _WIDTH * size)]
         bits *= 4
     return lower, upper

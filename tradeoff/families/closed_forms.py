@@ -14,8 +14,8 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
-_WORK = 2e4  # products of short fractions beyond which a power stays symbolic: half a second
-# Whatever loses nothing.
+_WORK = 2e4  # most products of short fractions in a power, half a second; larger powers stay symbolic
+# Curves equal to the identity.
 _UNITS = (
     Identity(),
     PureDP(0.0),
@@ -28,14 +28,14 @@ _UNITS = (
 
 @rule
 def unit(factors: Factors, new: Factors) -> Factors | None:
-    """Drop the unit: f (x) Id = f; whatever loses nothing is the unit."""
+    """Drop units: f (x) Id = f."""
     units = [f for f in new if f in _UNITS]
     return _without(units, factors) if units else None
 
 
 @rule
 def absorbing(factors: Factors, new: Factors) -> Factors | None:
-    """Absorbing end: f (x) 0 = 0, without privacy there is none to lose."""
+    """Absorb all factors into the zero curve: f (x) 0 = 0."""
     del factors
     lost = any(not f.free_symbols and f.mass_at_infinity.lower == 1 for f in new)
     return {TotalVariation(1): 1} if lost else None
@@ -56,7 +56,7 @@ def semigroups(factors: Factors, new: Factors) -> Factors | None:
 
 
 def _closed(family: type[TradeOff]) -> bool:
-    """Whether a family says what its products are."""
+    """Whether a family has closed products."""
     return family.product.__func__ is not TradeOff.product.__func__  # type: ignore[attr-defined]  # of methods
 
 

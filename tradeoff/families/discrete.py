@@ -19,7 +19,7 @@ from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
 from tradeoff.pld.shuffled import shuffled_law
 
-# Most records shuffled: beyond, the standard deviations of their counts take more numbers than are listed.
+# Most records shuffled: the atoms within some deviations of the counts of more do not fit in the list.
 MOST_RECORDS = 10**9
 MOST_STEPS = 10**6  # most steps of one allocation: twenty halvings, a tenth of a second each
 
@@ -87,7 +87,7 @@ class DiscreteGaussianCurve(IntegerNoise):
 class DiscreteLaplaceCurve(IntegerNoise):
     """Testing x against x + shift, x integer with pmf proportional to e^(-|x|/scale): shift + 1 ratios.
 
-    At shift 1 the curve is exactly f_{1/scale,0}; of more than some millions no numbers are known.
+    At shift 1 the curve is exactly f_{1/scale,0}; shifts above some millions raise ``SizeError``.
 
     >>> round(DiscreteLaplaceCurve(2.0, 2).epsilon(0), 9)
     1.0

@@ -14,10 +14,10 @@ import numpy as np
 
 from tradeoff.curves.parameters import Number, exact_number, is_masked
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
-from tradeoff.errors import DomainError, SizeError, shown
+from tradeoff.errors import DomainError, SizeError, domain
 
-_MISSED = Fraction(1, 10**9)  # by how much masses in floats may miss 1: a million of them miss it by less
-_LONGEST = 16_384  # bits of a common denominator: floats need at most 1074, and beyond it sums take minutes
+_TOLERANCE = Fraction(1, 10**9)  # by which sums of up to a million masses in floats may differ from 1
+_MAX_BITS = 16_384  # of a common denominator: floats need at most 1074, and beyond it sums take minutes
 
 Masses = Mapping[Any, Number] | Iterable[Number]  # masses in an order, or by outcome
 
@@ -28,28 +28,28 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     Parameters
     ----------
     p, q
-        Masses of P and Q: two sequences of one length, or two mappings from outcomes to masses, where an
-        outcome that is left out has none. Floats, integers or fractions, at least 0.
+        Masses of P and Q: two sequences of one length, or two mappings from outcomes to masses, where a
+        missing outcome has mass 0. Floats, integers or fractions, at least 0.
 
     Returns
     -------
     PiecewiseLinear
-        Exact. A float is the fraction it is; where masses with floats add up to 1 only within 1e-9, the curve
-        is that of the masses divided by their sum, so that rounding puts no mass at infinity. The order of
-        two polygons raises ``Undecided`` where masses in floats are closer than their rounding.
+        Exact. A float means its binary value; where masses with floats add up to 1 only within 1e-9, they are
+        divided by their sum, so that rounding puts no mass at infinity. The order of two polygons raises
+        ``Undecided`` where masses in floats are closer than their rounding.
 
     Raises
     ------
     DomainError
-        If a mass is negative, infinite or NaN, masses do not add to 1, or p and q do not match.
+        If masses do not add to 1, or p and q do not match.
     SizeError
         If there are more than 100 000 likelihood ratios, or fractions without a common denominator of
         reasonable length.
 
     Notes
     -----
-    Outcomes of one likelihood ratio are one; rejecting by decreasing ratio q/p is optimal (Neyman, Pearson
-    1933), and every vertex is such a test (Dong, Roth, Su 2022, Proposition 2.2).
+    Outcomes with one likelihood ratio are merged; rejecting by decreasing ratio q/p is optimal (Neyman,
+    Pearson 1933), and every vertex is such a test (Dong, Roth, Su 2022, Proposition 2.2).
 
     Examples
     --------
@@ -59,92 +59,79 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     >>> from_masses({"yes": 0.1, "no": 0.2, "?": 0.7}, {"yes": 0.7, "no": 0.2, "?": 0.1}).sup_loss < 2
     True
     """
-    labels, pairs = _paired(p, q)
-    of_p, of_q = zip(*pairs, strict=True) if pairs else ((), ())
-    curve = _of_wholes(_wholes("p", labels, of_p), _wholes("q", labels, of_q))
-    curve.is_rounded = not all(isinstance(mass, Rational) for mass in (*of_p, *of_q))
+    labels, first, second = _align(p, q)
+    outcomes = _merge_ratios(_to_integers("p", labels, first), _to_integers("q", labels, second))
+    capped(len(outcomes))
+    total_p, total_q = (sum(side) for side in zip(*outcomes, strict=True))
+    finite = [(a, b) for a, b in outcomes if a and b]
+    start = sum(b for a, b in outcomes if a == 0)
+    alpha = [Fraction(a, total_p) for a in accumulate((a for a, _ in finite), initial=0)]
+    beta = [Fraction(total_q - b, total_q) for b in accumulate((b for _, b in finite), initial=start)]
+    x, y = (np.array(side, dtype=object) for side in (alpha, beta))
+    curve = PiecewiseLinear.of_checked(x, y, is_rational=True)
+    curve.is_rounded = not all(isinstance(mass, Rational) for mass in (*first, *second))
     return curve
 
 
-def _paired(p: Any, q: Any) -> tuple[list[Any], list[tuple[Any, Any]]]:
-    """Return the outcomes, and the masses of both laws for each."""
+def _align(p: Any, q: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the outcomes, and the masses of both laws in their order."""
     if isinstance(p, Mapping) and isinstance(q, Mapping):
         labels = list(dict.fromkeys((*p, *q)))
-        return labels, [(p.get(label, 0), q.get(label, 0)) for label in labels]
+        return labels, [p.get(label, 0) for label in labels], [q.get(label, 0) for label in labels]
     if isinstance(p, Mapping) or isinstance(q, Mapping):
         raise DomainError(
             "one of p and q is a mapping and one is not; give both by outcome, or both in order"
         )
-    first, second = _listed("p", p), _listed("q", q)
+    first, second = _to_list("p", p), _to_list("q", q)
     if len(first) != len(second):
         raise DomainError(f"p has {len(first)} masses and q has {len(second)}; give both for every outcome")
-    return list(range(len(first))), list(zip(first, second, strict=True))
+    return list(range(len(first))), first, second
 
 
-def _listed(name: str, masses: Any) -> list[Any]:
-    if isinstance(masses, np.ndarray) and masses.ndim == 1 and not is_masked(masses):
-        return list(masses.tolist())
-    if isinstance(masses, str | bytes | np.ndarray) or is_masked(masses) or not np.iterable(masses):
-        raise DomainError(
-            f"{name} = {shown(masses)} is no list of masses, nor a mapping from outcomes to them"
-        )
-    return list(masses)
+def _to_list(name: str, masses: Any) -> list[Any]:
+    is_row = isinstance(masses, np.ndarray) and masses.ndim == 1
+    is_list = np.iterable(masses) and not isinstance(masses, str | bytes | np.ndarray)
+    if is_masked(masses) or not (is_row or is_list):
+        raise domain(name, masses, "a list of masses, or a mapping from outcomes to masses")
+    return list(masses.tolist() if isinstance(masses, np.ndarray) else masses)
 
 
-def _wholes(name: str, labels: list[Any], masses: Iterable[Any]) -> list[int]:
-    """Return the masses as integers, multiples of what makes them add to 1."""
-    given = list(masses)
+def _to_integers(name: str, labels: list[Any], masses: list[Any]) -> list[int]:
+    """Return the masses as multiples of one number."""
     exact = (
         exact_number(f"{name}[{k!r}]", x, 0.0, math.inf, open_high=True)
-        for k, x in zip(labels, given, strict=True)
+        for k, x in zip(labels, masses, strict=True)
     )
-    parts = [mass.as_integer_ratio() for mass in exact]
+    ratios = [mass.as_integer_ratio() for mass in exact]
     scale = 1
-    for below in {below for _, below in parts}:
-        scale = math.lcm(scale, below)
-        if scale.bit_length() > _LONGEST:
+    for denominator in {denominator for _, denominator in ratios}:
+        scale = math.lcm(scale, denominator)
+        if scale.bit_length() > _MAX_BITS:
             raise SizeError(
-                f"the masses of {name} have no common denominator of at most {_LONGEST} binary digits; "
+                f"the masses of {name} have no common denominator of at most {_MAX_BITS} binary digits; "
                 "give floats, or fractions with one denominator"
             )
-    result = [above * (scale // below) for above, below in parts]
-    missed = abs(Fraction(sum(result), scale) - 1)
-    if missed and (missed > _MISSED or all(isinstance(mass, Rational) for mass in given)):
-        total = float(min(Fraction(sum(result), scale), Fraction(10**300)))
+    result = [numerator * (scale // denominator) for numerator, denominator in ratios]
+    total = Fraction(sum(result), scale)
+    if total != 1 and (abs(total - 1) > _TOLERANCE or all(isinstance(mass, Rational) for mass in masses)):
         raise DomainError(
-            f"the masses of {name} add to {total!r}, not to 1; divide them by their sum if that is meant"
+            f"the masses of {name} must add to 1, got {float(min(total, Fraction(10**300)))!r}; "
+            "divide them by their sum if that is meant"
         )
     return result
 
 
-def _of_wholes(p: list[int], q: list[int]) -> PiecewiseLinear:
-    """Return the curve of masses that are multiples of one number for each law."""
-    p, q = _by_ratio([(a, b) for a, b in zip(p, q, strict=True) if a or b])
-    capped(len(p))
-    hidden = sum(b for a, b in zip(p, q, strict=True) if a == 0)
-    seen = [(a, b) for a, b in zip(p, q, strict=True) if a and b]
-    of_p, of_q = sum(p), sum(q)
-    alpha = [Fraction(a, of_p) for a in accumulate((a for a, _ in seen), initial=0)]
-    beta = [Fraction(of_q - b, of_q) for b in accumulate((b for _, b in seen), initial=hidden)]
-    x, y = (np.array(side, dtype=object) for side in (alpha, beta))
-    return PiecewiseLinear.of_checked(x, y, is_rational=True)
+def _merge_ratios(p: list[int], q: list[int]) -> list[tuple[int, int]]:
+    """Sort outcomes by decreasing q/p, exactly, and merge those of one ratio."""
+    pairs = [(a, b) for a, b in zip(p, q, strict=True) if a or b]
+    pairs.sort(key=lambda pair: pair[0] / (pair[0] + pair[1]))  # in floats, so that the exact sort is short
+    merged: list[tuple[int, int]] = []
+    for a, b in sorted(pairs, key=cmp_to_key(_compare_ratios)):
+        is_equal = bool(merged) and _compare_ratios(merged[-1], (a, b)) == 0
+        c, d = merged.pop() if is_equal else (0, 0)
+        merged.append((a + c, b + d))
+    return merged
 
 
-def _by_ratio(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Sort outcomes by decreasing q/p, exactly, and make one of those that share it."""
-    # By floats first, which leaves next to nothing to the exact sort.
-    rough = sorted(pairs, key=lambda pair: pair[0] / (pair[0] + pair[1]))
-    p: list[int] = []
-    q: list[int] = []
-    for a, b in sorted(rough, key=cmp_to_key(_larger)):
-        if p and p[-1] * b == a * q[-1]:
-            p[-1], q[-1] = p[-1] + a, q[-1] + b
-        else:
-            p.append(a)
-            q.append(b)
-    return p, q
-
-
-def _larger(one: tuple[int, int], two: tuple[int, int]) -> int:
-    """Compare p/q of two outcomes."""
+def _compare_ratios(one: tuple[int, int], two: tuple[int, int]) -> int:
     return one[0] * two[1] - two[0] * one[1]

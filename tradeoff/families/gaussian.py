@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import erf, log_ndtr, ndtri
 
-from tradeoff.balls import Balls, exp, normal_isf, normal_sf, sqrt, to_balls, to_bounds, upper_float
+from tradeoff.balls import Balls, exp, middle, normal_isf, normal_sf, sqrt, to_balls, to_bounds, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
 from tradeoff.families._closed_form import ClosedForm
@@ -22,6 +23,7 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.pld.gaussian import GaussianLaw
 
 _MANY = 256  # points from which on NumPy's formulas, with their stated error, answer in place of balls
+_STEPS = 8  # of Newton's method in floats, from starts a few nats away
 
 
 def gaussian_beta(alpha: Balls, mu: Balls) -> Balls:
@@ -62,7 +64,7 @@ class Gaussian(ClosedForm):
     mu: Value
     parameter = "mu"
     square: Fraction | None = field(default=None, init=False)
-    """Exact mu^2 of a product or a group where it is that of no float; ``mu`` is its root, rounded up."""
+    """Exact mu^2 of a product or a group unless that of a float; ``mu`` is its root, rounded up."""
 
     def __init__(self, mu: Parameter) -> None:
         object.__setattr__(self, "mu", real("mu", mu, 0))
@@ -124,6 +126,45 @@ class Gaussian(ClosedForm):
         if len(epsilon) > _MANY and self.square is None and (epsilon >= 0).all():
             return hockey_stick(epsilon, self.mu)
         return super().delta_bounds(epsilon, tol)
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        if not 0 < self.mu < np.inf:
+            return super().epsilon_bounds(delta, tol)
+        root = self._locate_loss(delta)
+        points = np.stack([np.nextafter(root, -np.inf), root, np.nextafter(root, np.inf)])
+        excess = self.profile(to_balls(points)) - to_balls(delta)
+        lower = np.max(np.where(excess >= 0, points, -np.inf), axis=0)
+        upper = np.min(np.where(excess <= 0, points, np.inf), axis=0)
+        rest = np.isinf(upper - lower)
+        if rest.any():
+            lower[rest], upper[rest] = super().epsilon_bounds(delta[rest], tol)
+        return lower, upper
+
+    def _locate_loss(self, delta: Array) -> Array:
+        """Return about where delta(x) = delta, which bounds nothing, by Newton's method.
+
+        Its start is Phi^-1(1 - delta) mu + mu^2/2, above the root, as delta(x) <= Phi(mu/2 - x/mu), and it
+        takes steps in log delta, which is concave; below 0 it takes them in log(1 - delta).
+        """
+        mu, rest = float(self.mu), np.log1p(-delta)
+        negative = delta > erf(mu / math.sqrt(8.0))  # delta(0)
+        x = np.where(negative, rest, mu * mu / 2 - mu * ndtri(delta))
+        with np.errstate(all="ignore"):
+            for _ in range(_STEPS):
+                a = x / mu - mu / 2
+                first, second = log_ndtr(-a), x + log_ndtr(-a - mu)
+                value = first + np.log1p(-np.exp(second - first))
+                up = (value - np.log(delta)) * np.exp(value - second)
+                value = np.logaddexp(log_ndtr(a), second)
+                x = x + np.where(negative, (rest - value) * np.exp(value - second), up)
+        x, moving = np.where(np.isfinite(x), x, 0.0), np.ones(len(x), dtype=bool)
+        for _ in range(3):  # each step doubles the digits
+            at = to_balls(x[moving])
+            slope = exp(at) * normal_sf(at / mu + mu / 2)
+            step = middle((self.profile(at) - to_balls(delta[moving])) / slope).astype(float)
+            x[moving] += step
+            moving[moving] = np.abs(step) > 1e-9 * mu
+        return np.where(np.isfinite(x), x, 0.0)
 
     def infinite_mass(self) -> Balls:
         return to_balls(float(np.isinf(self.mu)))

@@ -1,4 +1,4 @@
-"""Pairs of Gaussian mixtures: what a normal noise makes of a query whose answer is random under both laws."""
+"""Pairs of Gaussian mixtures: random answers of a query under both laws, with normal noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
 from tradeoff.curves.parameters import Number, exact_number, number, written
 from tradeoff.curves.product import CurveFromPLD
-from tradeoff.errors import DomainError, KindError, shown
+from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Pair
@@ -26,8 +26,8 @@ from tradeoff.pld.thresholds import Thresholds
 
 Weights = Mapping[Any, Number]
 
-_WIDEST = 10**6  # most standard deviations between two means: farther, no law has mass where the other is
-_UNNORMALISED = Fraction(1, 10**12)  # what roundings may leave of the sum of weights, their divisor, less 1
+_MAX_DISTANCE = 10**6  # standard deviations between two means
+_WEIGHT_TOLERANCE = Fraction(1, 10**12)  # by which the sum of rounded weights may differ from 1
 
 
 class GaussianMixtures(CurveFromPLD):
@@ -39,7 +39,7 @@ class GaussianMixtures(CurveFromPLD):
         Probability of every mean under P and under Q, ``{mean: weight}``: numbers, or fractions. Weights must
         add to 1 within 1e-12, and are divided by their sum exactly; means of weight 0 are left out.
     sigma
-        Common standard deviation, in (0, inf], in the unit of the means.
+        Common standard deviation, in (0, inf], in the unit of the means, and at least 1e-6 of their range.
 
     Returns
     -------
@@ -47,17 +47,10 @@ class GaussianMixtures(CurveFromPLD):
         The curve T(P, Q) of one order; the inverse is the pair exchanged. One mean on each side is a
         ``Gaussian``, equal mixtures are the ``Identity``.
 
-    Raises
-    ------
-    DomainError
-        If a weight, a mean or sigma is outside its domain, or means lie more than 10^6 sigma apart.
-    KindError
-        If ``null`` or ``alternative`` is no mapping.
-
     Notes
     -----
-    Where q_i/p_i is monotone in the mean, so is the likelihood ratio (Karlin, Total Positivity, 1968), and
-    single questions are answered by quadrature of the tails; else the contour alone answers.
+    Where q_i/p_i is monotone in the mean, so is the likelihood ratio (Karlin, Total Positivity, 1968), and a
+    single curve is a difference of normal tails; else it is integrated along a contour.
 
     Examples
     --------
@@ -70,19 +63,20 @@ class GaussianMixtures(CurveFromPLD):
     def __new__(cls, null: Weights, alternative: Weights, sigma: Number = 1.0) -> TradeOff:  # type: ignore[misc]  # the simplest curve of the pair, which may be of another family
         """Return the simplest curve."""
         scale = number("sigma", sigma, 0, open_low=True)
-        p, q = _checked("null", null), _checked("alternative", alternative)
+        p, q = _check_weights("null", null), _check_weights("alternative", alternative)
         if p == q or scale == math.inf:
             return Identity()
         exact = Fraction(scale)
         means = {*p, *q}
-        if max(means) - min(means) > _WIDEST * exact:
-            far = f"sigma = {shown(sigma)} and means from {float(min(means)):g} to {float(max(means)):g}"
-            raise DomainError(f"{far} are more than 10^6 standard deviations apart; give a larger sigma")
+        if max(means) - min(means) > _MAX_DISTANCE * exact:
+            low, high = float(min(means)), float(max(means))
+            allowed = f"at least 1e-6 of the range of the means, {low:g} to {high:g}"
+            raise domain("sigma", sigma, allowed)
         if len(p) == len(q) == 1:
             return Gaussian(float(rational((max(means) - min(means)) / exact).upper))
-        made = super().__new__(cls)
-        made.null, made.alternative, made.sigma = p, q, exact
-        return made
+        curve = super().__new__(cls)
+        curve.null, curve.alternative, curve.sigma = p, q, exact
+        return curve
 
     null: dict[Fraction, Fraction]
     alternative: dict[Fraction, Fraction]
@@ -120,7 +114,7 @@ class GaussianMixtures(CurveFromPLD):
         if not self._tests:
             return TradeOff.epsilon_bounds(self, delta, tol)
         low, high = self._tests.epsilon(delta)
-        far = np.isinf(high) & (delta > 0)  # thresholds where densities are no floats
+        far = np.isinf(high) & (delta > 0)  # thresholds at which densities underflow
         if far.any():
             low[far], high[far] = super().epsilon_bounds(delta[far], tol)
         return low, high
@@ -128,8 +122,8 @@ class GaussianMixtures(CurveFromPLD):
     @cached_property
     def symmetric(self) -> bool:
         """Whether some reflection of the line exchanges the mixtures."""
-        turn = min(self.null) + max(self.alternative)
-        return self.alternative == {turn - a: p for a, p in self.null.items()}
+        ends = min(self.null) + max(self.alternative)
+        return self.alternative == {ends - a: p for a, p in self.null.items()}
 
     @property
     def sup_loss(self) -> float:
@@ -137,10 +131,10 @@ class GaussianMixtures(CurveFromPLD):
 
     def inverse(self) -> TradeOff:
         """Inverse T(Q, P): the pair exchanged."""
-        return self if self.symmetric else self._turned
+        return self if self.symmetric else self._reversed
 
     @cached_property
-    def _turned(self) -> TradeOff:
+    def _reversed(self) -> TradeOff:
         return GaussianMixtures(self.alternative, self.null, self.sigma)
 
     def _key(self) -> tuple[Any, ...]:
@@ -154,24 +148,23 @@ class GaussianMixtures(CurveFromPLD):
 
     @property
     def notation(self) -> str:
-        p, q = map(_written, (self.null, self.alternative))
+        p, q = map(_format_side, (self.null, self.alternative))
         return f"GaussianMixtures({p}, {q}, sigma={written(self.sigma)})"
 
 
-def _written(side: Mapping[Fraction, Fraction]) -> str:
+def _format_side(side: Mapping[Fraction, Fraction]) -> str:
     return "{" + ", ".join(f"{written(a)}: {written(w)}" for a, w in sorted(side.items())) + "}"
 
 
-def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:
+def _check_weights(name: str, given: Weights) -> dict[Fraction, Fraction]:
     """Return exact means and weights that add to 1."""
     if not isinstance(given, Mapping):
-        raise KindError(f"{name} = {shown(given)} is no mapping; write {{mean: weight}}")
+        raise KindError(f"{name} must be a mapping {{mean: weight}}, got {shown(given)}")
     weights: dict[Fraction, Fraction] = {}
     for mean, weight in given.items():
         at = exact_number(f"mean of {name}", mean, -math.inf, math.inf, open_low=True, open_high=True)
-        bounds = exact_number(f"weight of {name}", weight, 0.0, 2.0)
-        weights[at] = weights.get(at, Fraction(0)) + bounds
+        weights[at] = weights.get(at, Fraction(0)) + exact_number(f"weight of {name}", weight, 0.0, 2.0)
     total = sum(weights.values(), Fraction(0))
-    if abs(total - 1) > _UNNORMALISED:
-        raise DomainError(f"the weights of {name} add to {float(total)!r}, not to 1")
+    if abs(total - 1) > _WEIGHT_TOLERANCE:
+        raise DomainError(f"weights of {name} must add to 1, got {float(total)!r}")
     return {a: w / total for a, w in weights.items() if w > 0}

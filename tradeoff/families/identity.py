@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeoff.balls import Balls, expm1, maximum, to_balls
+from tradeoff.balls import Balls, expm1, log1p, maximum, to_balls
 from tradeoff.curves.parameters import count, is_symbol
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.intervals.bounds import Bounds
@@ -30,6 +30,9 @@ class Identity(ClosedForm):
 
     def profile(self, x: Balls) -> Balls:
         return maximum(-expm1(x), 0)
+
+    def loss(self, delta: Balls) -> Balls:
+        return log1p(-delta)
 
     def largest_loss(self) -> Balls:
         return to_balls(0.0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tradeoff.balls import Balls, choose, exp, expm1, log, maximum, minimum, to_balls, to_bounds, upper_float
+from tradeoff.balls import Balls, choose, exp, expm1, log, maximum, to_balls, to_bounds, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
 from tradeoff.families._closed_form import ClosedForm
@@ -25,7 +25,7 @@ def laplace_beta(alpha: Balls, shift: Balls) -> Balls:
 
 def laplace_profile(x: Balls, shift: Balls) -> Balls:
     """Return 1 - e^((x - shift)/2) for |x| <= shift."""
-    return maximum(-expm1(minimum(x - shift, 0) / 2), -expm1(x))
+    return maximum(maximum(-expm1((x - shift) / 2), 0), -expm1(x))
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +53,7 @@ class Laplace(ClosedForm):
     epsilon_0: Value
     parameter = "epsilon_0"
     shift: Fraction | None = field(default=None, init=False)
-    """Exact epsilon of a group where it is no float; ``epsilon_0`` is rounded up."""
+    """Exact epsilon of a group where it is not a float; ``epsilon_0`` is rounded up."""
 
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
@@ -76,6 +76,9 @@ class Laplace(ClosedForm):
 
     def profile(self, x: Balls) -> Balls:
         return laplace_profile(x, to_balls(self.theta))
+
+    def loss(self, delta: Balls) -> Balls:
+        return maximum(log(1 - delta), to_balls(self.theta) + 2 * log(1 - delta))
 
     def largest_loss(self) -> Balls:
         return to_balls(self.theta)

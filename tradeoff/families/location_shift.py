@@ -8,41 +8,104 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from tradeoff.balls import (
+    Balls,
+    choose,
+    exp,
+    expm1,
+    function,
+    log,
+    log1p,
+    pi,
+    power,
+    sqrt,
+    to_balls,
+    upper_float,
+)
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, number
 from tradeoff.errors import DomainError
-from tradeoff.families.densities import RealLinePair, describe_totals
+from tradeoff.families._closed_form import ClosedForm, enclose
+from tradeoff.families.bounded_range import logistic_beta, logistic_loss, logistic_profile
+from tradeoff.families.densities import (
+    Arguments,
+    RealLinePair,
+    ScipyLaw,
+    describe_totals,
+    format_law,
+    identify,
+)
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.scipy_laws import Arguments, ScipyLaw, format_law, identify
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Pair
-from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld import log_concave
-from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.monotone_pieces import find_pieces
 from tradeoff.pld.panels import Shape
 from tradeoff.pld.shifted import ShiftLaw
 
-_SHIFTS = (
-    1e-290,
-    500.0,
-)  # shifts in scales for which losses of analysed laws have digits, and e^loss is a float
+_SHIFTS = 1e-290, 500.0  # shifts in scales for which the engines have digits of losses of closed forms
+atan, tan = function("atan"), function("tan")
 _MAX_SHIFT = 1e9  # shifts in scales of all other laws
 
-_MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # whose other order is the other's shift
-_SYMMETRIC = {"logistic", "hypsecant"}  # analysed laws whose shifts are the same in both orders
+_MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # each is the other order of the other's shift
 
-# Laws with an analysed quadrature.
-_SHAPES: dict[str, Callable[[float], Shape]] = {
-    "logistic": log_concave.Logistic,
-    "hypsecant": log_concave.HyperbolicSecant,
-    "gumbel_r": log_concave.Gumbel,
-    "gumbel_l": log_concave.GumbelLeft,
+
+def _hypsecant_beta(alpha: Balls, theta: Balls) -> Balls:
+    """Return 2/pi atan(e^-theta cot(pi alpha/2)), as P(X > x) = 2/pi atan e^-x."""
+    low, high = (
+        2 * atan(exp(sign * theta) * tan(pi() / 2 * a)) / pi() for sign, a in ((1, alpha), (-1, 1 - alpha))
+    )
+    return choose(alpha - 0.5, 1 - low, high)
+
+
+def _hypsecant_profile(x: Balls, theta: Balls) -> Balls:
+    """Return the difference of tails where cosh(y) = e^x cosh(y - theta): at e^(-2 y) = ``ratio``."""
+    ratio = sqrt(-expm1(x - theta) / expm1(x + theta))
+    inside = 2 / pi() * (atan(exp(theta) * ratio) - exp(x) * atan(ratio))
+    return choose(x - theta, choose(-x - theta, inside, -expm1(x)), 0 * x)
+
+
+def _gumbel_profile(x: Balls, theta: Balls) -> Balls:
+    """Return delta of L = theta - (e^theta - 1) E with E ~ Exp(1) under P and Exp(e^theta) under Q."""
+    most = (theta - x) / expm1(theta)
+    return choose(x - theta, exp(x) * expm1(-most) - expm1(-exp(theta) * most), 0 * x)
+
+
+def _mirrored_gumbel_profile(x: Balls, theta: Balls) -> Balls:
+    """Return (1 - e^-theta) e^(-(x + theta)/(e^theta - 1)) for x >= -theta."""
+    return choose(-x - theta, -expm1(-theta) * exp(-(x + theta) / expm1(theta)), -expm1(x))
+
+
+def _mirrored_gumbel_loss(delta: Balls, theta: Balls) -> Balls:
+    """Return the inverse of ``_mirrored_gumbel_profile`` for probabilities in (0, 1)."""
+    most = -expm1(-theta)  # delta(-theta)
+    return choose(delta - most, -theta - expm1(theta) * log(delta / most), log1p(-delta))
+
+
+class _Forms(NamedTuple):
+    """Closed forms of X against X + theta, theta > 0, at scale 1."""
+
+    beta: Callable[[Balls, Balls], Balls]
+    profile: Callable[[Balls, Balls], Balls]
+    shape: Callable[[float], Shape]
+    is_bounded: bool = True
+    loss: Callable[[Balls, Balls], Balls] | None = None
+
+
+_FORMS = {
+    "logistic": _Forms(logistic_beta, logistic_profile, log_concave.Logistic, loss=logistic_loss),
+    "hypsecant": _Forms(_hypsecant_beta, _hypsecant_profile, log_concave.HyperbolicSecant),
+    "gumbel_r": _Forms(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile, log_concave.Gumbel),
+    "gumbel_l": _Forms(
+        lambda alpha, t: 1 - power(alpha, exp(-t)),
+        _mirrored_gumbel_profile,
+        log_concave.GumbelLeft,
+        is_bounded=False,
+        loss=_mirrored_gumbel_loss,
+    ),
 }
 
 # Laws whose shifts have closed forms, by the shift over the scale.
@@ -53,46 +116,36 @@ _CLOSED: dict[str, Callable[[float], TradeOff]] = {
 }
 
 
-def _always(_: Mapping[str, float]) -> bool:
-    return True
+# Laws of which SciPy's densities are integrated, with conditions on the shapes: log-concave ones, and two
+# whose likelihood ratios have known turning points.
+_BY_DENSITY: dict[str, Callable[[Mapping[str, float]], bool]] = {
+    **dict.fromkeys(("expon", "halfnorm", "truncexpon", "semicircular", "truncnorm"), lambda _: True),
+    **dict.fromkeys(("triang", "cauchy", "t"), lambda _: True),
+    "gennorm": lambda law: law["beta"] >= 1,
+    "gamma": lambda law: law["a"] >= 1,
+    "beta": lambda law: min(law["a"], law["b"]) >= 1,
+}
+# Those whose shifts have one curve in both orders.
+_SYMMETRIC: dict[str, Callable[[Mapping[str, float]], bool]] = {
+    **dict.fromkeys(("semicircular", "gennorm", "cauchy", "t"), lambda _: True),
+    "truncnorm": lambda law: law["a"] == -law["b"],
+    "triang": lambda law: law["c"] == 0.5,
+    "beta": lambda law: law["a"] == law["b"],
+}
 
 
-def _never(_: Mapping[str, float]) -> bool:
-    return False
+KNOWN = {*_CLOSED, *_FORMS, *_BY_DENSITY}  # laws whose shifts need no assumption about their shape
 
 
-class _Known(NamedTuple):
-    """The shapes of a law for which L is monotone but for ``turns``, and for which both orders agree."""
-
-    holds: Callable[[Mapping[str, float]], bool] = _always
-    symmetric: Callable[[Mapping[str, float]], bool] = _never
-    turns: Callable[[Mapping[str, float], float], tuple[float, ...]] = lambda _, __: ()
-
-
-def _turns_of_t(law: Mapping[str, float], shift: float) -> tuple[float, ...]:
+def _turning_points(law: ScipyLaw, shift: float) -> tuple[float, ...]:
     """Return where (df + x^2)/(df + (x - shift)^2) is largest and least: x^2 - shift x = df."""
-    scale = law["scale"]
-    theta, df = shift / scale, law.get("df", 1.0)
+    if law.name not in {"cauchy", "t"}:
+        return ()
+    scale = law.values["scale"]
+    theta, df = shift / scale, law.values.get("df", 1.0)
     far = math.copysign(abs(theta) + math.hypot(theta, 2 * math.sqrt(df)), theta) / 2
     return tuple(sorted((scale * far, -scale * df / far)))  # the product of the roots is -df
 
-
-# Laws of which SciPy's densities are integrated: log-concave ones, and two that turn at known points.
-_BY_DENSITY = {
-    "expon": _Known(),
-    "halfnorm": _Known(),
-    "truncexpon": _Known(),
-    "semicircular": _Known(symmetric=_always),
-    "gennorm": _Known(lambda law: law["beta"] >= 1, _always),
-    "truncnorm": _Known(symmetric=lambda law: law["a"] == -law["b"]),
-    "triang": _Known(symmetric=lambda law: law["c"] == 0.5),
-    "gamma": _Known(lambda law: law["a"] >= 1),
-    "beta": _Known(lambda law: min(law["a"], law["b"]) >= 1, lambda law: law["a"] == law["b"]),
-    "cauchy": _Known(_always, _always, _turns_of_t),
-    "t": _Known(_always, _always, _turns_of_t),
-}
-
-KNOWN = {*_CLOSED, *_SHAPES, *_BY_DENSITY}  # laws whose shifts need no assumption about their shape
 
 # Laws with tails too heavy to be log-concave.
 _HEAVY = {
@@ -111,12 +164,12 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     distribution
         Frozen distribution of ``scipy.stats``, of any location and scale. norm, laplace and uniform are
         Gaussian, Laplace and TotalVariation, their parameter rounded up; logistic, hypsecant, gumbel_r and
-        gumbel_l are proved. Of expon, halfnorm, truncexpon, semicircular, truncnorm, triang, gennorm with
-        beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy the densities of SciPy are integrated;
-        ``assumptions`` of the curve state that.
+        gumbel_l have closed forms. Of expon, halfnorm, truncexpon, semicircular, truncnorm, triang, gennorm
+        with beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy the densities of SciPy are
+        integrated; ``assumptions`` of the curve state that.
     shift
-        Real number in the unit of the distribution, of 1e-290 to 500 scales for proved laws, of up to 1e9 for
-        others. A negative shift is the other order.
+        Real number in the unit of the distribution, of 1e-290 to 500 scales for closed forms, of up to 1e9
+        for others. A negative shift is the other order.
     assume_log_concave
         Accept another continuous distribution, and assume that its density is log-concave.
 
@@ -125,15 +178,10 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     TradeOff
         The curve. It holds for every smaller shift in the same direction too (see Notes).
 
-    Raises
-    ------
-    DomainError
-        If the law is not known to be log-concave, nor where its likelihood ratio turns.
-
     Notes
     -----
     Where the density is log-concave the loss increases along the line, so that thresholds are optimal
-    (Neyman-Pearson). For proved laws bounds are about 1e-12 apart, relative, in both tails of the profile.
+    (Neyman-Pearson).
 
     Smaller shifts lose less, for every density that rises up to a mode and falls after it, Student's among
     them: in delta(eps) = int (p(u) - e^eps p(u + s))_+ du, eps >= 0, the mode at 0, no integrand falls as
@@ -157,71 +205,72 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
         return Identity()
     closed = _CLOSED.get("laplace" if name == "gennorm" and values["beta"] == 1 else name)
     if closed is not None:
-        return closed(float(rational(abs(exact) / Fraction(values["scale"])).upper))
-    if name in _SHAPES:
+        return closed(upper_float(to_balls(abs(exact) / Fraction(values["scale"]))))
+    if name in _FORMS:
         return LogConcaveShift(name, arguments, exact)
-    return _by_density(ScipyLaw(distribution).at(0.0), float(exact), allowed=assume_log_concave)
+    return _by_density(ScipyLaw(distribution).at(0.0), float(exact), assume_log_concave=assume_log_concave)
 
 
-def _by_density(p: ScipyLaw, shift: float, *, allowed: bool) -> TradeOff:
+def _by_density(p: ScipyLaw, shift: float, *, assume_log_concave: bool) -> TradeOff:
     """Return the curve of a law of which SciPy's density is integrated."""
-    known, words = _BY_DENSITY.get(p.name), [p.trust]
-    if known is None or not known.holds(p.values):
-        _refuse(p, allowed=allowed)
-        known, words = _Known(), [f"The density of {p} is log-concave.", p.trust]
+    is_known = p.name in _BY_DENSITY and _BY_DENSITY[p.name](p.values)
+    if not is_known and p.name in _HEAVY:
+        raise DomainError(
+            f"{p} is not log-concave, and the turning points of its likelihood ratio are not known; "
+            "to.from_scipy(X, X + shift) finds them, and returns the curve of that one pair"
+        )
+    if not (is_known or assume_log_concave):
+        raise DomainError(
+            f"{p} is not known to be log-concave; known are, in their log-concave shapes, "
+            f"{', '.join(sorted(KNOWN))}; if its density is, pass assume_log_concave=True"
+        )
     number("shift/scale", shift / p.values["scale"], -_MAX_SHIFT, _MAX_SHIFT)
-    q, turns = p.at(shift), known.turns(p.values, shift)
+    q, turns = p.at(shift), _turning_points(p, shift) if is_known else ()
     result = find_pieces(p.density, q.density, turns, bounded=bool(turns))
-    symmetric = known.symmetric(p.values)
+    symmetric = is_known and p.name in _SYMMETRIC and _SYMMETRIC[p.name](p.values)
+    assumed = [] if is_known else [f"The density of {p} is log-concave."]
+    assumptions = (*assumed, p.trust, *describe_totals([p.density, q.density]))
     key = ("shift", p.key, abs(shift) if symmetric else shift)
-    words += describe_totals([p.density, q.density])
-    return RealLinePair(result.law, _format_shift(str(p), shift), key, tuple(words), symmetric=symmetric)
+    return RealLinePair(result.law, _format_shift(str(p), shift), key, assumptions, symmetric=symmetric)
 
 
-class LogConcaveShift(TradeOff):
-    """Shift of a log-concave law with an analysed density: see ``LocationShift``."""
+class LogConcaveShift(ClosedForm):
+    """Shift of a law with closed forms: see ``LocationShift``."""
 
     def __init__(self, name: str, arguments: Arguments, shift: Fraction) -> None:
         self.name, self.arguments, self.shift = name, arguments, shift
         self.scale = dict(arguments)["scale"]
-        theta = abs(shift) / Fraction(self.scale)
-        self.theta = number("shift/scale", float(min(theta, Fraction(MOST))), *_SHIFTS)
-        self._exact_theta = self.theta == theta  # else it is rounded, once
+        self._exact_theta = abs(shift) / Fraction(self.scale)
+        self.theta = number("shift/scale", float(min(self._exact_theta, Fraction(MOST))), *_SHIFTS)
 
-    @cached_property
-    def _shape(self) -> Shape:
-        return _SHAPES[_MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name](self.theta)
+    @property
+    def _forms(self) -> _Forms:
+        return _FORMS[_MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name]
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]  # of each law
+        return self.name not in _MIRRORED
+
+    def beta(self, alpha: Balls) -> Balls:
+        return self._forms.beta(alpha, to_balls(self._exact_theta))
+
+    def profile(self, x: Balls) -> Balls:
+        return self._forms.profile(x, to_balls(self._exact_theta))
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        formula, theta = self._forms.loss, to_balls(self._exact_theta)
+        if formula is None:
+            return super().epsilon_bounds(delta, tol)
+        return enclose(lambda level: formula(level, theta), delta, -math.inf, math.inf)
+
+    def largest_loss(self) -> Balls | None:
+        return to_balls(self._exact_theta) if self._forms.is_bounded else None
 
     @cached_property
     def _law(self) -> ShiftLaw:
-        return ShiftLaw(self._shape)
+        return ShiftLaw(self._forms.shape(self.theta))
 
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = self._shape.beta(alpha)
-        return np.where(alpha == 0, 1.0, low), high  # on the whole line Q has no mass where P has none
-
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        low, high = self._law.tail(epsilon)
-        if not self._exact_theta:  # sup L, at most 2 theta, is rounded, and delta(eps) <= sup L - eps
-            near = np.abs(epsilon - self._shape.sup_loss) <= 4 * UNIT * self.theta
-            high = np.where(near, np.maximum(high, 8 * UNIT * self.theta), high)
-        return low, high
-
-    @property
-    def symmetric(self) -> bool:
-        return self.name in _SYMMETRIC
-
-    @property
-    def sup_loss(self) -> float:
-        top = self._shape.sup_loss
-        return float(top) if self._exact_theta else float(np.nextafter(top, np.inf))
-
-    @property
-    def sup_loss_lower(self) -> float:
-        top = self._shape.sup_loss
-        return float(top) if self._exact_theta or np.isinf(top) else float(np.nextafter(top, -np.inf))
-
-    def loss_distribution(self) -> PrivacyLossDistribution:
+    def loss_distribution(self) -> ShiftLaw:
         return self._law
 
     def inverse(self) -> TradeOff:
@@ -230,7 +279,6 @@ class LogConcaveShift(TradeOff):
 
     @cached_property
     def _other_order(self) -> TradeOff:
-        """The other order, whose tails are summed once."""
         return LogConcaveShift(self.name, self.arguments, -self.shift)
 
     def group(self, k: int) -> TradeOff:
@@ -242,9 +290,9 @@ class LogConcaveShift(TradeOff):
         return LogConcaveShift(self.name, self.arguments, times * self.shift) if times else Identity()
 
     def _key(self) -> tuple[Any, ...]:
-        # Location does not matter, nor the sign of the shift of a symmetric law.
-        own = tuple((name, value) for name, value in self.arguments if name != "loc")
-        return self.name, own, abs(self.shift) if self.symmetric else self.shift
+        # The location does not matter, nor the sign of the shift of a symmetric law.
+        scale = tuple((name, value) for name, value in self.arguments if name != "loc")
+        return self.name, scale, abs(self.shift) if self.symmetric else self.shift
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LogConcaveShift) and self._key() == other._key()
@@ -259,17 +307,3 @@ class LogConcaveShift(TradeOff):
 
 def _format_shift(law: str, shift: float | Fraction) -> str:
     return f"{law} {'-' if shift < 0 else '+'} {abs(float(shift)):.6g}"
-
-
-def _refuse(law: ScipyLaw, *, allowed: bool) -> None:
-    if law.name in _HEAVY:
-        raise DomainError(
-            f"{law} is not log-concave, and where its likelihood ratio turns is not known here; "
-            "to.from_scipy(X, X + shift) looks for it, and is the curve of that one pair"
-        )
-    if not allowed:
-        raise DomainError(
-            f"{law} is not known to be log-concave; known are, in their log-concave shapes, "
-            f"{', '.join(sorted(KNOWN))}; "
-            "if its density is, pass assume_log_concave=True"
-        )

@@ -48,6 +48,10 @@ class PureDP(ClosedForm):
         corner = -expm1(x - e) / (1 + exp(-e))
         return maximum(maximum(corner, -expm1(x)), 0)
 
+    def loss(self, delta: Balls) -> Balls:
+        top = exp(to_balls(self.epsilon_0))
+        return log(maximum(1 - delta, (1 - delta) * top - delta))
+
     def largest_loss(self) -> Balls:
         return to_balls(self.epsilon_0)
 

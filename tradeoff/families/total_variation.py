@@ -14,6 +14,7 @@ from tradeoff.balls import (
     Balls,
     exp,
     expm1,
+    log,
     log1p,
     maximum,
     minimum,
@@ -101,6 +102,9 @@ class TotalVariation(ClosedForm):
 
     def profile(self, x: Balls) -> Balls:
         return self.infinite_mass() - self.finite_mass() * expm1(minimum(x, 0))
+
+    def loss(self, delta: Balls) -> Balls:
+        return log((1 - delta) / self.finite_mass())
 
     @property
     def mass_at_plus_infinity(self) -> float:

@@ -17,7 +17,7 @@ class Truncated(ClosedForm):
 
     Scale (the deviation of a normal law), shift and cut are positive, in one unit. The loss still increases
     along the line, so thresholds stay optimal. With g the curve without truncation, s the mass of each tail
-    that is cut off and k = 1 - 2 s what is left, the errors of a threshold are affine in those without it:
+    that is cut off and k = 1 - 2 s the rest, the errors of a threshold are affine in those without it:
     f(alpha) = (g(k alpha + s) - s)_+/k, and hence delta(x) = (delta_g(x) + s (e^x - 1))/k up to the loss at
     the end of the support; from there on it is the mass at infinity.
 
@@ -41,7 +41,7 @@ class Truncated(ClosedForm):
         return normal_sf(z) if self.normal else choose(z, 1 - exp(z) / 2, exp(-z) / 2)
 
     def _masses(self) -> tuple[Balls, Balls]:
-        """Return the mass of a tail that is cut off, and what is left."""
+        """Return the mass of a tail that is cut off, and the mass inside."""
         cut_off = self._tail(to_balls(self.cut))
         return cut_off, 1 - 2 * cut_off
 

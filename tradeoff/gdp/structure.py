@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
+from tradeoff import balls
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, log, log1p, maximum, rational, sqrt, total, whole
-from tradeoff.intervals.normal import quantile_above
+from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total, whole
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.assumed import Assumed
 from tradeoff.operators.group import Group
@@ -65,7 +65,7 @@ def _by_losses(f: TradeOff) -> float:
     reach = max(f.sup_loss, f.inverse().sup_loss, 0.0)
     if math.isinf(reach):
         return math.inf
-    return 2 * quantile_above(float((reach + log1p(exp(-reach))).upper))  # log(1 + e^reach)
+    return 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach)))))
 
 
 def floor(f: TradeOff) -> float:

@@ -10,7 +10,7 @@ from scipy.special import expit, factorial
 from tradeoff.intervals.rounding import UNIT, Array
 
 _LOG_2PI = math.log(2 * math.pi)  # to nearest
-# Means below this are lost beside 1, and their logarithms beside those of x >= 1 cancel nothing.
+# Means below this do not change a sum with 1, and differences of their logarithms do not cancel.
 _RARE = math.log(1e-200)
 
 _FACTORIAL = factorial(np.arange(17))  # all are floats
@@ -42,7 +42,7 @@ def _deviance(x: Array, m: float) -> Array:
 
 
 def _deviance_of_rare(x: Array, log_m: float) -> Array:
-    """Return x log(x/m) - x for x >= 1 and a mean m below 1e-200, which is lost beside x."""
+    """Return x log(x/m) - x for x >= 1 and a mean m below 1e-200, negligible next to x."""
     return x * (np.log(x) - log_m) - x
 
 

@@ -1,4 +1,4 @@
-"""A number held from both sides, and its arithmetic."""
+"""Bounds on a number from both sides, and their arithmetic."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _ROWS = 50  # most rows of bounds that a notebook shows
 
 @dataclass(frozen=True)
 class Bounds(Generic[Side_co]):
-    """Interval that holds the truth: ``lower <= truth <= upper``, entry by entry.
+    """Interval that contains the truth: ``lower <= truth <= upper``, entry by entry.
 
     Floats for a scalar question, arrays for an array; unpacks as ``lower, upper``. ``+ - * / **`` take
-    bounds, numbers and arrays, and round outward: whatever truths lie inside the operands, the result holds
-    what they make. An operation that floats do exactly widens nothing.
+    bounds, numbers and arrays, and round outward: the result contains the exact result for all numbers inside
+    the operands. An operation that is exact in floats adds no width.
 
     ``< <= > >=`` answer where they are certain, entry by entry, and elsewhere raise ``Undecided``, as the
     order of curves does (mpmath's None and Arb's False would both make ``not bounds < 3`` read as
@@ -68,7 +68,7 @@ class Bounds(Generic[Side_co]):
     lower: Side_co
     upper: Side_co
 
-    __array_ufunc__ = None  # an array beside bounds leaves the operation to them
+    __array_ufunc__ = None  # NumPy leaves operations of arrays and bounds to this class
 
     @staticmethod
     def of(value: Bounds | ArrayLike) -> Bounds:
@@ -163,10 +163,10 @@ class Bounds(Generic[Side_co]):
         return even * self if n % 2 else even
 
 
-Side = Any  # a float, or an array of them: what a kernel computes with
+Side = Any  # a float, or an array of floats
 Kernel = ModuleType | SimpleNamespace  # NumPy, or the like of it for floats
 Operation = Callable[[Kernel, Side, Side], tuple[Side, Any]]  # rounded to nearest, and where that is exact
-Pair = tuple[Array, Array]  # lower and upper arrays of the same shape: what the hooks of a curve return
+Pair = tuple[Array, Array]  # lower and upper arrays of one shape, as the hooks of a curve return them
 
 
 def decimal(value: Any, spec: str, *, up: bool) -> str:
@@ -186,14 +186,14 @@ def decimal(value: Any, spec: str, *, up: bool) -> str:
 def _certain(
     x: Bounds, y: Bounds | ArrayLike, sign: str, holds: Callable[..., Any], fails: Callable[..., Any]
 ) -> Any:
-    """Whether x stands so to y whatever truths lie inside; ``Undecided`` where that depends on them."""
+    """Compare all numbers inside x and y; raise ``Undecided`` where they disagree."""
     y = Bounds.of(y)
     yes = np.asarray(holds(_array(x.upper), _array(y.lower)))
     unknown = ~(yes | fails(_array(x.lower), _array(y.upper)))
     if unknown.any():
         at = float(np.broadcast_to(_array(y.lower), unknown.shape)[unknown][0])
-        said = f"{shown(x)} {sign} {shown(y)} depends on where inside the truth lies"
-        raise Undecided(f"{said}; ask with a smaller tol, or compare .lower or .upper", at)
+        comparison = f"{shown(x)} {sign} {shown(y)}"
+        raise Undecided(f"{comparison} is open; use a smaller tol, or compare .lower or .upper", at)
     return yes if yes.ndim else bool(yes)
 
 
@@ -207,7 +207,7 @@ def make_bounds(lower: ArrayLike, upper: ArrayLike) -> Bounds:
 
 _array: Callable[[ArrayLike], Array] = partial(np.asarray, dtype=float)
 
-# What formulas take of NumPy, on finite floats at a tenth of its cost; division by 0 is left to arrays.
+# NumPy's functions for finite floats, at a tenth of the cost; arrays handle divisions by 0.
 _FLOATS = SimpleNamespace(
     **vars(math), where=lambda so, x, y: x if so else y, minimum=min, maximum=max, all=bool, asarray=float
 )
@@ -228,12 +228,12 @@ def outward(formula: Callable[..., Bounds], *each: Bounds) -> Bounds:
                 ndim = 0 if scalars is sides else max(map(np.ndim, sides))
                 return Bounds(*(np.array(x, ndmin=ndim) for x in result)) if ndim else result
     if Fraction in set(map(type, sides)):  # the answers to questions in fractions
-        return outward(formula, *(Bounds(*_beside(*x)) for x in each))
+        return outward(formula, *(Bounds(*_round_fractions(*x)) for x in each))
     with np.errstate(all="ignore"):
         return formula(np, *map(_array, sides))
 
 
-def _beside(lower: Side, upper: Side) -> tuple[Side, Side]:
+def _round_fractions(lower: Side, upper: Side) -> tuple[Side, Side]:
     """Return floats at or below, and at or above, where sides are fractions."""
     low = float(lower) if isinstance(lower, Fraction) else lower
     high = float(upper) if isinstance(upper, Fraction) else upper
@@ -242,10 +242,10 @@ def _beside(lower: Side, upper: Side) -> tuple[Side, Side]:
 
 
 def _rounded(kernel: Kernel, value: Side, exact: Any, toward: float) -> Side:
-    """Round to one side; what was rounded to a 0 has its sign, and what is no number may be anything."""
+    """Round to one side; the sign of a 0 is that of the exact value, and NaN is unbounded."""
     opposite = (value == 0) & (kernel.copysign(1.0, value) * toward < 0)
-    beside = kernel.where(exact | opposite, value, kernel.nextafter(value, toward))
-    return kernel.where(kernel.isnan(value), toward, beside)
+    rounded = kernel.where(exact | opposite, value, kernel.nextafter(value, toward))
+    return kernel.where(kernel.isnan(value), toward, rounded)
 
 
 def _sum(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
@@ -261,7 +261,7 @@ def _sum_below(kernel: Kernel, x: Side, y: Side) -> Side:
 
 
 def _quotient(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
-    # A divisor that ends at 0 ends at the 0 of its own sign, and one that straddles it leaves nothing known.
+    # A divisor with an end at 0 gets the 0 of its own sign; the quotient by one that contains 0 is unbounded.
     straddling = (c < 0) & (d > 0)
     result = _extremes(_over, kernel, a, b, kernel.where(d == 0, -0.0, d), c + 0.0)  # falls with the divisor
     return make_bounds(
@@ -270,7 +270,7 @@ def _quotient(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
 
 
 def _extremes(operation: Operation, kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
-    """Bound an operation monotone in each operand: extremes lie at ends, at known ones from 0 up."""
+    """Bound an operation monotone in each operand: extremes lie at ends."""
     if kernel.all((a >= 0) & (kernel.minimum(c, d) > 0)):
         least, most = operation(kernel, a, c), operation(kernel, b, d)
         return make_bounds(_rounded(kernel, *least, -inf), _rounded(kernel, *most, inf))
@@ -287,14 +287,14 @@ def _extremes(operation: Operation, kernel: Kernel, a: Side, b: Side, c: Side, d
 
 
 def _times(kernel: Kernel, x: Side, y: Side) -> tuple[Side, Any]:
-    """Return x y and where it is exact; 0 times infinity is 0, as infinity stands for what has no bound."""
+    """Return x y and where it is exact; 0 times infinity is 0, as infinity means the absence of a bound."""
     value, nothing = x * y, (x == 0) | (y == 0)
     exact = (abs(x) == inf) | (abs(y) == inf) | _scaled(kernel, value, x) | _scaled(kernel, value, y)
     return kernel.where(nothing, 0.0, value), nothing | exact
 
 
 def _over(kernel: Kernel, x: Side, y: Side) -> tuple[Side, Any]:
-    """Return x/y and where it is exact; 0/0 and infinity/infinity are no numbers."""
+    """Return x/y and where it is exact; 0/0 and infinity/infinity are NaN."""
     value = x / y
     return value, (x == 0) | (y == 0) | (abs(x) == inf) | _scaled(kernel, value, y)
 

@@ -1,4 +1,4 @@
-"""Conjugation with bounds: sup_x 1 - g(x) - s x for a convex g known from both sides at chosen points."""
+"""Conjugation with bounds: sup_x 1 - g(x) - s x for a convex g with bounds at chosen points."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 _ROUNDS, _TOWARDS_0 = 24, 2.0**-17
 
 _LEAST_REACH = 2.0**-20  # least logarithm of a ratio by which points are laid outwards
-_MAX_POINTS = 6000  # points of one slope after which what is known is reported
-_CLOSE = 1e-10  # relative width that is aimed at where none is asked
+_MAX_POINTS = 6000  # points of one slope after which the search stops
+_CLOSE = 1e-10  # default relative width
 
-# Share of x down to which cells are quartered: x is known to 1e-12 of itself, a fourth of what is left.
+# Width of a cell, relative to x, down to which it is quartered: the error of x is 1e-12, a fourth of a part.
 _CLOSEST = 2e-11
 
-# Last point of a supremum over all x: over 1/s, where 1 - g - s x is at most -3; or what floats hold.
+# Last point of a supremum over all x: 4/s, where 1 - g - s x is at most -3, or near the greatest float.
 _BEYOND, _LAST = 4.0, 1e305
 
 
@@ -42,38 +42,36 @@ def conjugate(
     slopes
         Values of s.
     points
-        Starting points, increasing from 0; those of each slope, or of all, whose last one ends what is
-        searched.
+        Starting points, increasing from 0, for each slope or for all; the search ends at the last.
     tol
         Width to stop at, relative to the supremum, and with a ``limit`` to 1 - s less it if that is smaller.
     limit
-        If given, g is nowhere less, ``g`` says how far it is above (1 - x)_+, so that small suprema keep
-        their digits, at an x whose logarithm is known to 10 units of 1 and itself; slopes are in (0, 1), and
-        all x >= 0 are searched.
+        If given, a lower bound on g; ``g`` then bounds g - (1 - x)_+, so that small suprema keep their
+        digits, at an x whose logarithm errs by 10 units of 1 and itself; slopes are in (0, 1), and all
+        x >= 0 are searched.
 
     Notes
     -----
     Any point gives a lower bound. For the upper one, a concave function lies under each of its chords
     prolonged: between two neighbours it is below the chords of the cells to the left and to the right, which
     meet in a peak. Cells whose peak exceeds the best value are quartered; cost is a few dozen points a slope.
-    Each slope is answered from points of its own, though all are asked together: what else is asked does not
-    matter.
+    Each slope has points of its own, though g is evaluated for all slopes together: results do not depend on
+    the other slopes.
     """
     if isinstance(points, np.ndarray):
         # From x = 1/s on 1 - g - s x <= 0, and the supremum is not below 0: two points there give the cell of
         # 1/s a neighbour on the right.
         with np.errstate(divide="ignore", over="ignore"):
             points = [points[:k] for k in np.searchsorted(points, 1 / slopes) + 2]
-    # Of all points, those that each slope asked for.
     every = np.unique(np.concatenate([np.empty(0), *points]))
     own, values = [np.searchsorted(every, each) for each in points], np.array(g(every))
     low, high = np.empty(len(slopes)), np.empty(len(slopes))
-    going = list(range(len(slopes)))
+    active = list(range(len(slopes)))
     for _ in range(_ROUNDS):
         fresh: dict[int, Array] = {}
-        for k in going:
+        for k in active:
             s, (low_g, high_g) = float(slopes[k]), values[:, own[k]]
-            x, low_g, high_g = _ended(every[own[k]], low_g, high_g, s, limit)
+            x, low_g, high_g = _with_last_point(every[own[k]], low_g, high_g, s, limit)
             low[k], high[k], promising = _search(x, low_g, high_g, s, tol, limit)
             middles = _middles(x, np.flatnonzero(promising))
             if len(middles) and len(own[k]) <= _MAX_POINTS:
@@ -81,22 +79,22 @@ def conjugate(
         if not fresh:
             break
         more = np.setdiff1d(np.concatenate(list(fresh.values())), every)
-        asked = {k: np.concatenate([every[own[k]], middles]) for k, middles in fresh.items()}
+        requested = {k: np.concatenate([every[own[k]], middles]) for k, middles in fresh.items()}
         every = np.concatenate([every, more])
         order = np.argsort(every, kind="stable")
         values = np.hstack([values, g(more)])[:, order] if len(more) else values
-        every, going = every[order], list(fresh)
-        for k in going:
-            own[k] = np.searchsorted(every, np.sort(asked[k]))
+        every, active = every[order], list(fresh)
+        for k in active:
+            own[k] = np.searchsorted(every, np.sort(requested[k]))
     return low, high
 
 
-def _ended(
+def _with_last_point(
     x: Array, low_g: Array, high_g: Array, s: float, limit: float | None
 ) -> tuple[Array, Array, Array]:
-    """Add a last point, if there is a limit: of g no more is said there than is known everywhere.
+    """Add a last point with the bounds of all x, if there is a limit.
 
-    Whatever is beyond is below what is said there: 1 - limit - s x falls.
+    Larger x have smaller values: 1 - limit - s x falls.
     """
     if limit is None:
         return x, low_g, high_g
@@ -107,8 +105,7 @@ def _ended(
 def _middles(x: Array, cells: Index) -> Array:
     """Return the points that quarter cells; those that are wide are halved on a logarithmic scale.
 
-    The outermost are cut some times as far out as points reach already: about a place that was expected, and
-    farther with every one that was in vain.
+    The outermost are cut at a multiple of the ratio that points span already, which grows with every cut.
     """
     left, right = x[cells], x[cells + 1]
     reach = max(len(x) - 4, 2) * math.log(x[-2] / x[1]) if len(x) > 3 else math.inf
@@ -128,22 +125,21 @@ def _search(
     """Return bounds for one slope, and the cells worth halving for it."""
     small = x < (0.0 if limit is None else 1.0)
     line = np.where(small, (1 - s) * x, 1 - s * x)
-    # Three roundings of two terms, and what x is unsure of: both of them, or s x beside 1. A peak is made of
-    # a value and of what a chord rises over a cell, with six roundings more: where those are above 2 sizes
-    # it is above all there is.
+    # Three roundings of two terms, and the error of x: in both of them, or in s x. A peak is a value plus the
+    # rise of a chord over a cell, with six roundings more: where those exceed 2 sizes, it exceeds them all.
     moved = np.where(small, (1 - s) * x + high_g, s * x)
     size = np.where(small, moved, 1 + moved)
     off = (0 if limit is None else 10) * UNIT * (1 + np.abs(np.log(np.where(x > 0, x, 1.0))))
     rounding = 8 * UNIT * size + off * moved
     below, above = line - high_g - rounding, line - low_g + rounding
     best, width = float(np.max(below)), np.diff(x)
-    # The right end is the more unsure one: of a width both take 2 o, o = off x/width <= 1/4 as cells are no
-    # closer, and 1/(1 - 2 o) <= 1 + 4 o.
+    # The right end has the larger error: both change a width by 2 o, o = off x/width <= 1/4 for cells of that
+    # width, and 1/(1 - 2 o) <= 1 + 4 o.
     peak = _peaks(below, above, width, (4.5 * off * x)[1:] / width, 2 * rounding[1:])
     peak = np.minimum(peak, (1 - (limit or 0.0)) * (1 + 2 * UNIT))
     ends = max(float(above[0]), float(above[-1]))
     gap = np.maximum(above[:-1], above[1:]) - best
-    # Where the function is flat, chords rise by half of what values are unsure of, however close they are.
+    # Where the function is flat, chords rise by half of the error of values, however close points are.
     unsure = np.maximum(above - below, 0.0) + 2 * rounding
     goal = _CLOSE * abs(best)
     if tol is not None:
@@ -156,7 +152,7 @@ def _search(
 def _peaks(below: Array, above: Array, width: Array, slip: Array, rounding: Array) -> Array:
     """Bound a concave function on every cell by the meeting point of its neighbours' chords prolonged.
 
-    Widths and their reciprocals are known to a share ``slip`` of themselves, chords to ``rounding``.
+    Widths and their reciprocals have relative errors of ``slip``, chords an error of ``rounding``.
     """
     # At least the slope of the chord of each cell, where that is positive, and of all that follow; and minus
     # the slope, likewise for all before.
@@ -169,7 +165,7 @@ def _peaks(below: Array, above: Array, width: Array, slip: Array, rounding: Arra
     from_right[:-1] = fall[1:]
     a, b = above[:-1], above[1:]
     # y <= a + r t and y <= b + f (w - t): they meet at t = (b - a + f w)/(r + f), inside the cell if at all;
-    # one rises and one falls, so whatever point is taken, nothing exceeds the greater of the two there.
+    # one rises and one falls, so at every point the greater of the two is an upper bound.
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         t = np.clip((b - a + from_right * width) / (from_left + from_right), 0.0, width)
         meet = np.maximum(a + from_left * t, b + from_right * (width - t)) + rounding

@@ -1,4 +1,4 @@
-"""Differences of floats: what their rounding costs, and their ratios to full accuracy however near to 1."""
+"""Ratios of differences of floats to full accuracy, also near 1."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from tradeoff.intervals.digits import precise
+from tradeoff.balls import log, log1p, middle, to_ball
 from tradeoff.intervals.rounding import Array
 
-# Fractions below it, or what they differ by, may have fewer digits as floats, or none: above it a difference
-# is known to 2^-1074, which over it is nothing beside 16 squares of a unit.
+# Floats below it, or differences of them, may be subnormal. Above it the error of a difference, 2^-1074, is
+# relatively below 16 squares of a unit.
 _SMALL = 1e-280
 
 
 def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a - b and what rounding took off it, exactly (Knuth's TwoSum); zero for arrays of fractions."""
+    """Return a - b and its exact rounding error (Knuth's TwoSum); zero for arrays of fractions."""
     result = a - b
     taken = result - a
     return result, (a - (result - taken)) - (b + taken)
@@ -25,15 +25,15 @@ def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array
     """Return log(q/p), p = p_ends[0] - p_ends[1] > 0, q likewise, to 8 units of itself and 16 of a unit.
 
     Where q is near p it is log1p((q - p)/p): q - p is taken from the differences and their rounding, each
-    known exactly, so it errs by at most 4 UNIT^2 (p + q) beside one unit of itself. Elsewhere |log(q/p)| is
-    above 0.69 and a quotient known to 3 units is 5 units of it; so are log q and log p, each up to 745, where
-    the quotient is no float and |log(q/p)| above 700.
+    exact, so it errs by at most one unit of itself and 4 UNIT^2 (p + q). Elsewhere |log(q/p)| is above 0.69,
+    and an error of 3 units of the quotient is 5 units of it; so are those of log q and log p, each up to 745,
+    where the quotient over- or underflows and |log(q/p)| is above 700.
     """
     (p, p_off), (q, q_off) = two_difference(*p_ends), two_difference(*q_ends)
     excess, off = two_difference(q, p)
     fractions = p, q
     p, q, excess = (np.asarray(each, dtype=float) for each in (p, q, excess + (off + (q_off - p_off))))
-    with np.errstate(all="ignore"):  # of what is no normal float, and found below
+    with np.errstate(all="ignore"):  # subnormal fractions are computed below
         ratio, change = q / p, excess / p
         near = np.abs(change) < 0.5
         close = np.log1p(np.where(near, change, 0.0))
@@ -45,7 +45,7 @@ def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array
 
 
 def logarithm(x: Array) -> Array:
-    """Return log x for x > 0, to 2 units of itself; of fractions that are no normal floats, too."""
+    """Return log x for x > 0, to 2 units of itself, also for fractions below the normal floats."""
     floats = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore"):
         result: Array = np.log(floats)
@@ -56,16 +56,12 @@ def logarithm(x: Array) -> Array:
 
 def _log(x: Fraction) -> float:
     """Return log x of a fraction of any size, to a unit of itself."""
-    mp, near = precise(120), Fraction(1, 2) < x < 2
-    ratio = mp.fdiv((x - 1 if near else x).numerator, x.denominator)
-    return float(mp.log1p(ratio) if near else mp.log(ratio))
+    near = Fraction(1, 2) < x < 2
+    return float(middle(log1p(to_ball(x - 1)) if near else log(to_ball(x))))
 
 
 def position_slack(edges: Array, error: Array) -> Array:
-    """Relative slack of cells whose edges are preimages known to ``error``: e/(b - a), both ends, twice.
-
-    No engine cuts cells so narrow that it reaches 1, but at ends and turns, where edges count as the end.
-    """
+    """Return the relative slack of cells [a, b] whose edges err by e: 2 (e_a + e_b)/(b - a), at most 1."""
     width = np.diff(edges)
     with np.errstate(divide="ignore", invalid="ignore"):
         slack = 2 * (error[:-1] + error[1:]) / width

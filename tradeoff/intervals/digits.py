@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import mpmath
 
 
-class _Known(threading.local):
-    """Contexts of this thread, by their bits."""
-
-    def __init__(self) -> None:
-        self.contexts: dict[int, mpmath.MPContext] = {}
-
-
-_KNOWN = _Known()
-
-
 def precise(bits: int) -> mpmath.MPContext:
-    """Return mpmath in so many bits.
-
-    All threads share the precision of mpmath itself, which one may lower while another sums; its functions
-    change it while they run. This one is the thread's own.
+    """Return an mpmath context of so many bits for this thread; all threads share the default one.
 
     Examples
     --------
@@ -31,9 +19,13 @@ def precise(bits: int) -> mpmath.MPContext:
     >>> float(mp.expm1(mp.mpf(1) / 2**100) * 2**100)
     1.0
     """
-    if bits not in _KNOWN.contexts:
-        import mpmath
+    return _context(bits, threading.get_ident())
 
-        _KNOWN.contexts[bits] = mpmath.MPContext()
-        _KNOWN.contexts[bits].prec = bits
-    return _KNOWN.contexts[bits]
+
+@cache
+def _context(bits: int, _: int) -> mpmath.MPContext:
+    import mpmath
+
+    context = mpmath.MPContext()
+    context.prec = bits
+    return context

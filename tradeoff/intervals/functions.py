@@ -30,17 +30,17 @@ def expm1(x: Bounds | ArrayLike) -> Bounds:
 
 
 def log(x: Bounds | ArrayLike) -> Bounds:
-    """Bound log x for x >= 0; log 0 is -inf, and what rounding carried below 0 counts as 0."""
+    """Bound log x for x >= 0; log 0 is -inf, and bounds below 0 count as 0."""
     return _increasing(np.log, maximum(x, 0.0), fixed=(1.0, 0.0))
 
 
 def log1p(x: Bounds | ArrayLike) -> Bounds:
-    """Bound log(1 + x) for x >= -1; what rounding carried below -1 counts as -1."""
+    """Bound log(1 + x) for x >= -1; bounds below -1 count as -1."""
     return _increasing(np.log1p, maximum(x, -1.0), fixed=(0.0, 0.0))
 
 
 def sqrt(x: Bounds | ArrayLike) -> Bounds:
-    """Bound the square root, which floats round correctly; what rounding carried below 0 counts as 0."""
+    """Bound the square root, which is correctly rounded; bounds below 0 count as 0."""
     return outward(_roots, maximum(x, 0.0))
 
 
@@ -64,7 +64,7 @@ def maximum(*each: Bounds | ArrayLike) -> Bounds:
 
 
 def clip(x: Bounds | ArrayLike, low: float, high: float) -> Bounds:
-    """Bound what is known to lie in [low, high]."""
+    """Intersect bounds with [low, high]."""
     return outward(
         lambda by, *ends: make_bounds(*(by.minimum(by.maximum(end, low), high) for end in ends)), Bounds.of(x)
     )
@@ -165,4 +165,4 @@ def _increasing(
     return outward(bound, Bounds.of(x))
 
 
-_MOST = float(np.finfo(float).max)  # the greatest float: what is beyond all floats is at least this
+_MOST = float(np.finfo(float).max)  # the greatest float, below every number that overflows

@@ -1,11 +1,11 @@
-"""The two questions asked of a shifted normal law, with relative accuracy in both tails."""
+"""Normal tails and the curve and profile of a shifted normal law in NumPy, accurate in both tails."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from scipy.special import erfcx, ndtr, ndtri, ndtri_exp
+from scipy.special import erfcx, ndtr, ndtri
 
 from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.quadrature import gauss_legendre
@@ -15,9 +15,6 @@ _SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, math.sqrt(0.5)  # sqrt(pi/2) and
 _LOG_SQRT_2PI = math.log(2 * math.pi) / 2  # to a unit
 # Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it.
 _FLUSHED = -37.0
-
-# Tails e^-y up to here SciPy inverts to 17 units of z and of 1, beyond to 6000 and more (y = 2.5e5).
-_DEEP = 1e3
 
 _LEGENDRE = gauss_legendre(14)  # nodes over [-1, 1] for integrals of Mills' ratio over at most 1, and weights
 
@@ -89,18 +86,3 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
         return np.maximum(down(value - error), 0.0), np.maximum(up(value + error), TINY)
     low, high = around(value, ulps)
     return np.maximum(low, 0.0), np.maximum(high, TINY)
-
-
-def quantile_above(y: float) -> float:
-    """Return at least the z >= 0 with Phi(-z) = e^-y, for y >= log 2.
-
-    Far out it is below the root of r^2/2 + log(r sqrt(2 pi)) = y, as Phi(-z) <= phi(z)/z. There r -> sqrt(2
-    (y - log(r sqrt(2 pi)))) falls in r and leads from either side of the root to the other, nearer by r^-2:
-    two steps from above end above.
-    """
-    if y < _DEEP:
-        return max(-float(ndtri_exp(-y)), 0.0) * (1 + 64 * UNIT) + 8 * UNIT
-    r = math.sqrt(2 * y)
-    for _ in range(4):
-        r = math.sqrt(2 * (y - math.log(r) - _LOG_SQRT_2PI))
-    return r * (1 + 16 * UNIT)

@@ -1,4 +1,4 @@
-"""Polygons of certified lines and points, in exact arithmetic: every float is a whole multiple of 2^-1074.
+"""Polygons of certified lines and points, in exact arithmetic: every float is an integer multiple of 2^-1074.
 
 A coordinate is kept as that multiple, so that alpha = 1e-20 and alpha = 1 - 1e-20 are equally exact. Rounding
 happens once, when a corner is brought to a coordinate that floats can hold.
@@ -39,7 +39,7 @@ def whole(x: float) -> int:
 
 
 def directed(n: int, d: int, *, up: bool) -> float:
-    """Return the float next to n/d >= 0 on the given side; none is told apart beyond 2^1023."""
+    """Return the float next to n/d >= 0 on the given side; numbers from 2^1023 on are not resolved."""
     if n >> 1023 >= d:
         return math.inf if up else 2.0**1023
     x = n / d
@@ -54,7 +54,7 @@ def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
     kept: list[Line] = []
     # Steepest first: of parallel lines the one farther out comes last, and removes the other.
     for line in sorted([*map(_reduced, lines), (1, 0, 0), (0, 1, 0)], key=cmp_to_key(_steeper)):
-        if kept and _turn(kept[-1], line) == 0:
+        if kept and _cross(kept[-1], line) == 0:
             kept.pop()
         while len(kept) > 1 and _covered(kept[-1], _corner(kept[-2], line)):
             kept.pop()
@@ -114,15 +114,13 @@ def _reduced(line: Line) -> Line:
     return line[0] >> shift, line[1] >> shift, line[2] >> shift
 
 
-def _turn(one: Line, two: Line) -> int:
+def _cross(one: Line, two: Line) -> int:
     return one[0] * two[1] - two[0] * one[1]
 
 
 def _steeper(one: Line, two: Line) -> int:
-    turn = _turn(two, one)
-    if turn == 0:
-        turn = one[2] * (two[0] + two[1]) - two[2] * (one[0] + one[1])
-    return (turn > 0) - (turn < 0)
+    order = _cross(two, one) or one[2] * (two[0] + two[1]) - two[2] * (one[0] + one[1])
+    return (order > 0) - (order < 0)
 
 
 def _corner(one: Line, two: Line) -> tuple[int, int, int]:
@@ -150,7 +148,7 @@ def floats(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]
 
 
 class Lines:
-    """A polygon with fractions for vertices, evaluated at floats in whole numbers.
+    """A polygon with fractions for vertices, evaluated at floats in integers.
 
     Parameters
     ----------
@@ -175,7 +173,7 @@ class Lines:
 
 
 def _line(x: Fraction, y: Fraction, slope: Fraction) -> tuple[int, int, int]:
-    """Return whole numbers u, v, w for which the line through (x, y) is (u + v t)/w."""
+    """Return integers u, v, w for which the line through (x, y) is (u + v t)/w."""
     start = y - slope * x
     w = math.lcm(start.denominator, slope.denominator)
     return int(start * w), int(slope * w), w

@@ -17,7 +17,7 @@ _NARROW, _WIDE = 1 / 16, 1.0
 
 _NODES_NARROW, _NODES_WIDE = 5, 12  # nodes with which such panels err by less than 1e-15
 
-# Most panels at once: 200 MiB of points. Cells of losses that are no floats' business take more.
+# Most panels at once: 200 MiB of points.
 _MOST_PANELS = 2**21
 
 # ``(point, distance from the cell's start, distance to its stop) -> two integrands``.
@@ -29,14 +29,14 @@ def gauss_legendre(nodes: int) -> tuple[Array, Array]:
     """Return the Gauss-Legendre rule on [-1, 1] of up to 32 nodes, its weights to 64 units.
 
     The weight of a root x of P_n is 1/sum_(k < n) (k + 1/2) P_k(x)^2. Next to the ends of 32 nodes a float
-    half a unit beside x moves its logarithm by 2 x/(1 - x^2) = 714 times that, and NumPy's weight by 525
-    units. By how much it is beside, P_n(x)/P_n'(x), (1 - x^2) P_n' = n P_(n-1), is known to 1/40 unit there,
-    P_n being within 5 and P_n' 228: 18 units of a weight.
+    half a unit off x moves its logarithm by 2 x/(1 - x^2) = 714 times that, and NumPy's weight by 525 units.
+    The distance of the float from the root, P_n(x)/P_n'(x), (1 - x^2) P_n' = n P_(n-1), errs by 1/40 unit
+    there, P_n by 5 and P_n' by 228: 18 units of a weight.
     """
     x = legendre.leggauss(nodes)[0]
     p = legendre.legvander(x, nodes)
-    beside = 2 * x * p[:, nodes] / (nodes * p[:, nodes - 1])
-    return x, (1 + beside) / (p[:, :nodes] ** 2 @ (np.arange(nodes) + 0.5))
+    offset = 2 * x * p[:, nodes] / (nodes * p[:, nodes - 1])
+    return x, (1 + offset) / (p[:, :nodes] ** 2 @ (np.arange(nodes) + 0.5))
 
 
 @cache

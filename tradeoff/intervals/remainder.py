@@ -1,4 +1,4 @@
-"""e^x without its first terms, and sums of exponentials: what small divergences are added up from."""
+"""Remainders of e^x after its first terms, and sums of exponentials, for small divergences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradeoff.intervals.functions import exp, expm1, log, log1p, where
 from tradeoff.intervals.rounding import TINY, Array, down, up
 
 # Units by which ``above_line`` may miss. Up to 1/2 a series of terms of a few units each, whose alternating
-# sum is at least 0.8 of the largest; beyond, expm1 is known to 8 units, and less than 5 times the difference
+# sum is at least 0.8 of the largest; elsewhere expm1 errs by 8 units, and is less than 5 times the difference
 # that is left of it.
 _UNITS = 64
 
@@ -54,7 +54,7 @@ def summed(each: Bounds) -> Bounds:
 def _sum(x: Array) -> float:
     try:
         return math.fsum(x.tolist())
-    except (OverflowError, ValueError):  # terms beyond floats, or of both signs there
+    except (OverflowError, ValueError):  # sums or terms that overflow
         return math.inf
 
 

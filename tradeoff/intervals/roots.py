@@ -11,8 +11,8 @@ from tradeoff.intervals.rounding import Array
 
 Reals = Array | np.float64  # one number or many
 _HALVINGS = 120  # most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18
-FARTHEST = 1e18  # arguments beyond are not searched: no loss, quantile or level asked here lies there
-_LAST = 1e300  # nor beyond this where more is asked: doubled, it is still a float
+FARTHEST = 1e18  # largest argument searched: losses, quantiles and levels are smaller
+_LAST = 1e300  # largest argument that can be doubled, whatever the caller allows
 
 
 def bracket_root(
@@ -33,8 +33,8 @@ def bracket_root(
     -------
     tuple of arrays
         ``above`` with function(above) > level, or -inf; ``at_most`` with function(at_most) <= level, or +inf.
-        Both were evaluated, so they hold whatever the function does between; where it crosses nowhere in
-        reach, one is the farthest point that was looked at.
+        Both were evaluated, so they are valid whatever the function does in between; where it does not cross
+        within reach, one is the farthest point evaluated.
     """
     low, at_low = _farther(function, np.full(level.shape, -1.0), lambda at: at <= level, farthest)
     high, at_high = _farther(function, np.full(level.shape, 1.0), lambda at: at > level, farthest)
@@ -60,7 +60,7 @@ def _farther(
 def bracket_sides(
     sides: Callable[[Array], Iterable[Array]], level: Array, *, farthest: float = FARTHEST
 ) -> tuple[Array, Array]:
-    """Bound the root of a decreasing function known from both sides, searched at once: calls cost most."""
+    """Bound the root of a decreasing function with bounds on both sides, in the same calls."""
     n = len(level)
 
     def nearer(x: Array) -> Array:
@@ -72,7 +72,7 @@ def bracket_sides(
 
 
 def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
-    """Bound inf{t in [0, 1] : f(t) <= level} of a decreasing function known from both sides."""
+    """Bound inf{t in [0, 1] : f(t) <= level} of a decreasing function with bounds on both sides."""
     low, high = bracket_sides(lambda t: sides(np.clip(t, 0.0, 1.0)), level)
     _, start = sides(np.zeros_like(level))
     return np.clip(low, 0.0, 1.0), np.where(start <= level, 0.0, np.clip(high, 0.0, 1.0))
@@ -124,11 +124,11 @@ def _shares(a: Reals, b: Reals, c: Reals, f_a: Reals, f_b: Reals, f_c: Reals) ->
         return np.where(good, quadratic, 0.5)
 
 
-def largest(holds: Callable[[float], bool], low: float, high: float, halvings: int = 50) -> float:
-    """Return about the largest argument at which a statement holds that holds at ``low``, and there."""
+def largest(condition: Callable[[float], bool], low: float, high: float, halvings: int = 50) -> float:
+    """Return an argument near the largest at which a condition, true at ``low``, is true, and where it is."""
     for _ in range(halvings):
         middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
+        low, high = (middle, high) if condition(middle) else (low, middle)
     return low
 
 

@@ -7,7 +7,6 @@ The trusted base of the library is a few-ulp model of each special function; a c
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +35,7 @@ def down(x: ArrayLike, ulps: ArrayLike = 4) -> Array:
 
 
 def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
-    """Return (down, up): an interval that holds every number within ``ulps`` units of ``x``."""
+    """Return (down, up), between which every number within ``ulps`` units of ``x`` lies."""
     return down(x, ulps), up(x, ulps)
 
 
@@ -48,36 +47,6 @@ def distance(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Arra
 
 
 def few_bits(step: float) -> float:
-    """Return a step rounded down to 24 bits: 2^29 multiples are floats, as far apart as rules of sums say."""
+    """Return a step rounded down to 24 bits, of which 2^29 multiples are exact floats."""
     part, exponent = math.frexp(step)
     return math.ldexp(math.floor(math.ldexp(part, 24)), exponent - 24)
-
-
-def square_root(x: Fraction | float) -> float:
-    """Return the square root of any fraction, rounded to nearest; exact where a float is."""
-    if x == math.inf:
-        return math.inf
-    n, d = Fraction(x).as_integer_ratio()
-    shift = (
-        256 - n.bit_length() + d.bit_length()
-    )  # digits enough that the floor of the root rounds as the root does
-    shift += shift % 2
-    root = math.isqrt((n << shift) // d if shift >= 0 else n // (d << -shift))
-    try:
-        return math.ldexp(root, -shift // 2)
-    except OverflowError:
-        return math.inf
-
-
-def exact_product(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """Return the rounded product and its error, a float where neither over- nor underflows (Dekker 1971)."""
-    product = np.asarray(np.multiply(x, y))
-    (a, b), (c, d) = _halves(np.asarray(x, dtype=float)), _halves(np.asarray(y, dtype=float))
-    return product, np.asarray(((a * c - product) + a * d + b * c) + b * d)
-
-
-def _halves(x: Array) -> tuple[Array, Array]:
-    """Split a float into two of 26 digits (Veltkamp)."""
-    scaled = x * (2.0**27 + 1)
-    high = scaled - (scaled - x)
-    return high, x - high

@@ -26,12 +26,12 @@ def evaluate(expression: Any, values: Mapping[Any, Balls]) -> Balls:
 
     Symbols may have arrays of balls, of one shape. ``DomainError`` names a function that is not supported.
     """
-    known = dict(values)
+    results = dict(values)
 
     def ball(part: Any) -> Balls:
-        if part not in known:
-            known[part] = _ball(part, ball)
-        return known[part]
+        if part not in results:
+            results[part] = _ball(part, ball)
+        return results[part]
 
     return ball(expression)
 

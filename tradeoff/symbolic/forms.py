@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial, singledispatch
-from itertools import permutations
 from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
@@ -20,7 +19,6 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.symbolic.evaluate import convert_number
 
 Formula = Callable[[Any], Any]  # an expression of one argument
-_PAIRS = list(permutations([(PureDP, 1), (TotalVariation, 1)]))  # factors of f_{epsilon,delta}
 _FIELDS = {"alpha": "value", "epsilon": "profile", "delta": "epsilon"}  # closed form by argument
 
 
@@ -32,7 +30,7 @@ class Form(NamedTuple):
     epsilon: Formula | None = None
 
     def changed(self, *changes: Callable[[Formula, Any], Any]) -> Form:
-        """Return what each change makes of the closed forms there are."""
+        """Apply a change to each closed form."""
         return Form(*(of and partial(change, of) for change, of in zip(changes, self, strict=True)))
 
 
@@ -47,7 +45,8 @@ def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
     """Return (epsilon, delta) if the curve is f_{epsilon,delta}, else None."""
     if isinstance(curve, Identity | PureDP | TotalVariation):
         return convert_number(getattr(curve, "epsilon_0", 0)), convert_number(getattr(curve, "delta_0", 0))
-    if isinstance(curve, Tensor) and tuple((type(f), n) for f, n in curve.factors.items()) in _PAIRS:
+    kinds = sorted((type(f).__name__, str(n)) for f, n in curve.factors.items())
+    if isinstance(curve, Tensor) and kinds == [("PureDP", "1"), ("TotalVariation", "1")]:
         (e, delta), (other, lost) = (two_lines(f) or (0, 0) for f in curve.factors)
         return e + other, delta + lost
     return None
@@ -96,7 +95,7 @@ def lines(top: Any, delta: Any) -> Form:
         return sympy.Max(delta, 1 - (1 - delta) * sympy.exp(epsilon), middle if top != 0 else delta)
 
     def epsilon(d: Any) -> Any:
-        share = (d - delta) / (1 - delta)  # of what does not leak
+        share = (d - delta) / (1 - delta)
         ratio = sympy.Max(1 - share, sympy.exp(top) - share * (1 + sympy.exp(top)))
         loss = sympy.log(ratio)
         return loss if delta == 0 else sympy.Piecewise((sympy.oo, d < delta), (loss, True))

@@ -160,11 +160,11 @@ class Symbolic(TradeOff):
         return formula.rewrite([sympy.Max, sympy.Min, sympy.Abs], sympy.Piecewise).diff(alpha)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = enclose(self._value, alpha)
+        low, high = enclose(self._value, alpha, 0.0, 1.0)
         return low, np.minimum(high, (1 - Bounds.of(alpha)).upper)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        low, high = enclose(self._profile, np.clip(epsilon, -MAX_LOSS, MAX_LOSS))
+        low, high = enclose(self._profile, np.clip(epsilon, -MAX_LOSS, MAX_LOSS), 0.0, 1.0)
         low[epsilon > MAX_LOSS] = 0.0
         high[epsilon < -MAX_LOSS] = 1.0
         lost = self.mass_at_infinity

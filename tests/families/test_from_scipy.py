@@ -1,4 +1,4 @@
-"""Laws whose densities are steps, pairs of which are exact, and the bins of one beside another law."""
+"""Pairs of SciPy's laws: histograms and discrete laws in fractions, and heavy tails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import tradeoff as to
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, SizeError
 
 COUNTS = some.lists(some.integers(0, 9), min_size=1, max_size=5).filter(any)
 EVEN = to.from_masses([1], [1])
@@ -48,7 +48,7 @@ def gained(p, q, price):
 
 
 @given(COUNTS, COUNTS, WIDTHS, WIDTHS)
-def test_histograms_are_pairs_of_masses_on_their_common_bins(first, second, wide, other):
+def test_histograms_equal_masses_on_common_bins(first, second, wide, other):
     (p, edges), (q, others) = bins(first, wide), bins(second, other)
     curve = to.from_scipy(p, q)
     assert curve.assumptions == ()
@@ -68,7 +68,7 @@ def test_histograms_are_pairs_of_masses_on_their_common_bins(first, second, wide
     )
 
 
-def test_uniform_laws_are_steps_where_they_are():
+def test_uniform_laws_are_exact():
     curve = to.from_scipy(st.uniform(1e6, 0.3), st.uniform(1e6, 0.5))
     lost = 1 - Fraction(0.3) / Fraction(0.5)
     assert Fraction(curve.bounds.delta(50.0).lower) <= lost <= Fraction(curve.bounds.delta(50.0).upper)
@@ -77,7 +77,7 @@ def test_uniform_laws_are_steps_where_they_are():
     assert to.from_scipy(st.uniform(), histogram([1, 1], [0, 0.5, 1])) == EVEN
 
 
-def test_bins_are_counts_or_densities_as_scipy_takes_them():
+def test_bins_follow_the_density_argument():
     edges = [0.0, 1.0, 3.0]
     counted, dense = (
         to.from_scipy(histogram([1, 1], edges, density=d), st.uniform(0, 3)) for d in (False, True)
@@ -93,7 +93,7 @@ def test_bins_are_counts_or_densities_as_scipy_takes_them():
     assert moved.delta(0.0) == pytest.approx(0.25)
 
 
-def test_what_is_no_histogram_is_refused():
+def test_invalid_histograms_raise():
     for other in (st.uniform(), st.norm()):
         with pytest.raises(DomainError, match="increasing"):
             to.from_scipy(histogram([1, 1], [0.0, 2.0, 1.0], density=True), other)
@@ -103,7 +103,7 @@ def test_what_is_no_histogram_is_refused():
 
 
 @pytest.mark.parametrize("width", [1e-12, 3e-9, 1e-6, 1e-3])
-def test_an_empty_bin_is_seen_however_narrow(width):
+def test_narrow_empty_bin_contains_truth(width):
     edges = [0.0, 0.4, 0.4 + width, 1.0]
     hole = histogram([1, 0, 1], edges, density=True)
     lost = Fraction(edges[2]) - Fraction(edges[1])
@@ -112,7 +112,7 @@ def test_an_empty_bin_is_seen_however_narrow(width):
         assert Fraction(result.lower) <= lost <= Fraction(result.upper)
 
 
-def test_a_histogram_stays_what_it_was():
+def test_changing_a_histogram_keeps_the_curve():
     counts, edges = np.array([1.0, 3.0]), np.array([0.0, 0.5, 1.0])
     made = st.rv_histogram((counts, edges), density=False)
     exact, other = to.from_scipy(made(), st.uniform()), to.from_scipy(made(), st.beta(2, 2))
@@ -125,7 +125,7 @@ def test_a_histogram_stays_what_it_was():
 
 
 @pytest.mark.parametrize("epsilon", [5.0, 10.0, 15.0, 20.0, 30.0, 40.0])
-def test_a_tail_that_is_1_less_the_other_has_its_rounding(epsilon):
+def test_delta_of_complementary_tails_contains_truth(epsilon):
     """Of u = 1 - x the triangle has 2 u^2 of mass above, and 3 u^2 e^-L = 4 u under the power law."""
     curve = to.from_scipy(st.beta(1, 3), st.triang(0.5))
     u = 4 / 3 * math.exp(-epsilon)
@@ -134,7 +134,7 @@ def test_a_tail_that_is_1_less_the_other_has_its_rounding(epsilon):
     assert result.lower <= truth <= result.upper <= truth * (1 + 1e-5) + 1e-13
 
 
-def test_counts_beyond_floats_are_counted_exactly():
+def test_large_integer_counts_are_exact():
     bins = np.array([0, 1, 2])
     first, second = (
         st.rv_histogram((np.array(counts), bins), density=False)()
@@ -145,7 +145,7 @@ def test_counts_beyond_floats_are_counted_exactly():
 
 
 @pytest.mark.parametrize("epsilon", [8.0, 12.0, 30.0, 45.0])
-def test_heavy_tail_holds_truth(epsilon):
+def test_delta_of_fisk_laws_contains_truth(epsilon):
     """Of fisk(c) the density is c x^(c-1)/(1 + x^c)^2 and the tail 1/(1 + x^c)."""
     with mpmath.workdps(120):
 
@@ -176,7 +176,7 @@ def _fisk_density(c, log_x):
         (st.anglit(scale=4 / np.pi), 0.99999, None),
     ],
 )
-def test_tails_that_are_right_at_quantiles_alone(law, width, truth):
+def test_mass_at_infinity_of_inaccurate_tails_contains_truth(law, width, truth):
     result = to.from_scipy(st.beta(1, 1, 0, width), law).mass_at_infinity
     if truth is None:  # anglit has mass below 0 too: sin(2 y) for y within pi/4
         y = mpmath.pi * mpmath.mpf(width) / 4
@@ -185,3 +185,27 @@ def test_tails_that_are_right_at_quantiles_alone(law, width, truth):
         with mpmath.workdps(40):
             expected = truth(mpmath.mpf(width))
     assert result.lower <= expected <= result.upper <= expected + 1e-7
+
+
+def test_from_scipy_of_finite_discrete_laws_is_exact():
+    f = to.from_scipy(st.binom(10, 0.5), st.binom(10, 0.6))
+    p, q = ([float(law.pmf(k)) for k in range(11)] for law in (st.binom(10, 0.5), st.binom(10, 0.6)))
+    assert f.vertices == to.from_masses(p, q).vertices
+    assert len(f.assumptions) == 1
+    assert to.from_scipy(st.randint(0, 5), st.randint(1, 6)).vertices == [
+        (0, Fraction(4, 5)),
+        (Fraction(4, 5), 0),
+    ]
+
+
+def test_from_scipy_of_infinite_discrete_laws_is_accurate():
+    f = to.from_scipy(st.poisson(3), st.poisson(4))
+    k = np.arange(400)
+    for epsilon in (0.0, 0.5, 3.0, 10.0):
+        terms = st.poisson(4).pmf(k) - np.exp(epsilon) * st.poisson(3).pmf(k)
+        assert f.delta(epsilon) == pytest.approx(np.sum(np.maximum(terms, 0)), rel=1e-12)
+    assert f.mass_at_infinity.upper < 1e-290
+    with pytest.raises(SizeError, match="at most 100000 outcomes"):
+        to.from_scipy(st.zipf(2), st.zipf(3))
+    with pytest.raises(DomainError, match="must both be discrete"):
+        to.from_scipy(st.poisson(3), st.norm())

@@ -1,0 +1,85 @@
+"""Losses of families with closed forms, against balls of many bits and against their own profiles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import gumbel_l
+
+import tradeoff as to
+from tradeoff.families.bounded_range import BoundedRange
+
+DELTAS = st.floats(1e-300, 1 - 2.0**-53) | st.floats(-300, -1e-9).map(lambda e: 10.0**e)
+LOSSES = {
+    "PureDP": (to.PureDP, lambda e, d: max(1 - d, (1 - d) * e.exp() - d).log()),
+    "Laplace": (to.Laplace, lambda e, d: max((1 - d).log(), e + 2 * (1 - d).log())),
+    "BoundedRange": (
+        BoundedRange,
+        lambda e, d: (
+            e + 2 * (1 - (d * (1 - (-e).exp())).sqrt()).log() if d < 1 - (-e).exp() else (1 - d).log()
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@given(epsilon=st.floats(1e-6, 1e4), delta=DELTAS)
+def test_epsilon_of_bounded_losses_contains_truth(name: str, epsilon: float, delta: float) -> None:
+    make, formula = LOSSES[name]
+    low, high = make(epsilon).bounds.epsilon(delta)
+    with ctx.workprec(30_000):
+        truth = formula(arb(epsilon), arb(delta))
+        assert arb(low) <= truth <= arb(high)
+    assert high <= math.nextafter(low, math.inf)
+
+
+@given(mu=st.floats(-6, 4).map(lambda e: 10.0**e), delta=DELTAS, power=st.sampled_from([1, 3, 7]))
+def test_gaussian_epsilon_brackets_delta(mu: float, delta: float, power: int) -> None:
+    """delta(x) = Phi(-a) - e^x Phi(-a - mu) falls through the given delta between two floats."""
+    low, high = (to.Gaussian(mu) ** power).bounds.epsilon(delta)
+    with ctx.workprec(2000):
+        m = arb(power).sqrt() * arb(mu)
+        profiles = []
+        for x in map(arb, (low, high)):
+            a = x / m - m / 2
+            tails = [(z / arb(2).sqrt()).erfc() / 2 for z in (a, a + m)]
+            profiles.append(tails[0] - x.exp() * tails[1])
+        assert profiles[0] >= arb(delta) >= profiles[1]
+    assert high <= math.nextafter(low, math.inf)
+
+
+@pytest.mark.parametrize("shift", [1e-6, 0.3, 5.0])
+@given(delta=DELTAS)
+def test_mirrored_gumbel_epsilon_contains_truth(shift: float, delta: float) -> None:
+    """delta(x) is (1 - e^-shift) e^(-(x + shift)/(e^shift - 1)) for x >= -shift, else 1 - e^x."""
+    low, high = to.LocationShift(gumbel_l(), shift).bounds.epsilon(delta)
+    with ctx.workprec(2000):
+        theta, level = arb(shift), arb(delta)
+        most = 1 - (-theta).exp()
+        truth = -theta - (theta.exp() - 1) * (level / most).log() if level < most else (1 - level).log()
+        assert arb(low) <= truth <= arb(high)
+    assert high <= math.nextafter(low, math.inf)
+
+
+@pytest.mark.parametrize(
+    "f", [to.Gaussian(1.0), to.Laplace(1.0), to.PureDP(1.0), BoundedRange(1.0)], ids=repr
+)
+def test_epsilon_of_arrays_matches_scalars(f: to.TradeOff) -> None:
+    delta = np.append(np.geomspace(1e-300, 0.5, 20), [0.9, 1 - 1e-9])
+    low, high = f.bounds.epsilon(delta)
+    assert [tuple(f.bounds.epsilon(d)) for d in delta.tolist()] == list(zip(low, high, strict=True))
+
+
+def test_epsilon_of_total_variation_contains_truth() -> None:
+    for f, mass in (
+        (to.TotalVariation(0.25), arb(0.25)),
+        (to.TotalVariation(0.1) ** 3, 1 - (1 - arb(0.1)) ** 3),
+    ):
+        low, high = f.bounds.epsilon(0.5)
+        assert arb(low) <= (arb(0.5) / (1 - mass)).log() <= arb(high)
+        assert high <= math.nextafter(low, 0.0)
