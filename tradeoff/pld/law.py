@@ -18,15 +18,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.differences import position_slack
-from tradeoff.intervals.digits import precise
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
 from tradeoff.pld.components import Component
 
 FULL = 700.0  # exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all
-_BITS = 100  # bits of a mass at infinity, of which a float has 53
-
 
 # Share of an end of the span within which edges count as the end: 2^13 units, four times what losses next to
 # an end are known to. No cell is cut whose width is not known to a quarter.
@@ -172,7 +170,7 @@ def combine_masses_at_infinity(each: Sequence[float], counts: Sequence[int]) -> 
     """Return 1 - prod (1 - q_i)^n_i, rounded once, so that errors of masses do not add as products nest."""
     if any(q >= 1 for q in each):
         return 1.0
-    return float(-precise(_BITS).expm1(_log_kept(each, counts))) if any(each) else 0.0
+    return _nearest(-balls.expm1(_log_finite_mass(each, counts))) if any(each) else 0.0
 
 
 def log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> float:
@@ -180,12 +178,17 @@ def log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> float:
 
     What is left may be far below the float 1 - q tells apart.
     """
-    return float(_log_kept(each, counts))
+    return _nearest(_log_finite_mass(each, counts)) if any(each) else 0.0
 
 
-def _log_kept(each: Sequence[float], counts: Sequence[int]) -> Any:
-    mp = precise(_BITS)
-    return mp.fsum(n * mp.log1p(-q) for q, n in zip(each, counts, strict=True) if q > 0)
+def _log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> balls.Balls:
+    terms = (n * balls.log1p(balls.to_ball(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
+    return sum(terms, balls.to_ball(0))
+
+
+def _nearest(ball: balls.Balls) -> float:
+    """Return the float nearest to a ball of terms of one sign, whose radius is 2^-180 of it or less."""
+    return float(balls.rounded_fraction(ball))
 
 
 def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
