@@ -30,7 +30,7 @@ def test_a_gaussian_power(mu: float, z: float, n: int) -> None:
     lines = ContourCache(laws, counts)
     x = mu * z
     truth = oracle.gaussian_delta(x, mu)
-    bound = float(lines.ceiling(np.array([x]), np.zeros(1))[0])
+    bound = float(lines.chernoff_bound(np.array([x]), np.zeros(1))[0])
     assert truth <= bound
     assert bound <= 1e6 * truth or bound < 1e-290
     if float(truth) > 1e-290:

@@ -20,9 +20,8 @@ from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.accounting import conjugate
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.accounting.contour.line import ContourLine
+from tradeoff.accounting.contour.line import ContourLine, evaluate_line, stays_below
 from tradeoff.accounting.contour.place import Placement
-from tradeoff.accounting.contour.product import evaluate_line, stays_below
 from tradeoff.accounting.planner import Composition
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.intervals.bounds import Bounds
@@ -371,7 +370,7 @@ class TestLines:
         assert line is not None
         x = np.linspace(8.0, 60.0, 20)
         (total,), _ = line._at(x)
-        charged = line._sums.rounding + line._turned(x) * line._sums.moment
+        charged = line._sums.rounding + line._phase_error(x) * line._sums.moment
         with mp.workdps(DIGITS):
             y = [mp.mpf(line.step) * k for k in range(len(line.log))]
             values = [

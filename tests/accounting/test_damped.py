@@ -9,14 +9,14 @@ from flint import acb, arb, ctx
 
 import tradeoff as to
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.pld.batched import damped
+from tradeoff.pld.batched import damped_law
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.transformed import Damped, SubsampledPLD
+from tradeoff.pld.transformed import DampedPLD, SubsampledPLD
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
 
 
-def moment(law: Damped, rate: float, z: acb) -> acb:
+def moment(law: DampedPLD, rate: float, z: acb) -> acb:
     """Return E e^(zL) of a damped law in balls: a trapezoid sum on Im x = 0.04, where e^(iyL) falls.
 
     Its error is e^(-2 pi 0.04/h) = e^-50 of the modulus in a strip of that half-width.
@@ -36,8 +36,8 @@ def moment(law: Damped, rate: float, z: acb) -> acb:
 def test_transform_of_a_damped_law_holds_in_balls(
     mu: float, rate: float, count: int, level: float, c: float
 ) -> None:
-    law = damped(SubsampledPLD(GaussianLaw(mu), rate), count, level)
-    assert isinstance(law, Damped)
+    law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
+    assert isinstance(law, DampedPLD)
     transform = law.transform(c, 42.0 + math.log(count))
     y = np.array([0.3 / (mu * rate), 7.0 / (mu * rate)])
     log, error, ceiling = transform.ratio(y)
@@ -55,7 +55,7 @@ def test_transform_of_a_damped_law_holds_in_balls(
 def test_q_plus_of_a_damped_law_bounds_the_mass_taken_off(
     mu: float, rate: float, count: int, level: float
 ) -> None:
-    law = damped(SubsampledPLD(GaussianLaw(mu), rate), count, level)
+    law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
     base = law.part.base
     with mp.workdps(40):
 
@@ -94,7 +94,7 @@ def test_chernoff_bounds_are_those_of_the_whole_law() -> None:
     law, count, epsilon = SubsampledPLD(GaussianLaw(1.0), 0.01), 100, 6.0
     engine = ContourEngine([law], [count])
     assert engine.forward.damped(0) is not engine.forward
-    ceiling = float(engine.forward.ceiling(np.array([epsilon]), np.array([1e-300]))[0])
+    ceiling = float(engine.forward.chernoff_bound(np.array([epsilon]), np.array([1e-300]))[0])
     low, _ = engine.answer("delta", np.array([epsilon]), None)
     assert low[0] <= ceiling
     assert engine.forward.mass_at_plus_infinity == engine.forward.most_q_plus == 0

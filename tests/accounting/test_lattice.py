@@ -51,7 +51,7 @@ def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: f
     mu = float(whole / np.sqrt(n))
     truth_mu = total(mu, n)
     order, loss = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward, whole * z - whole**2 / 2
-    table = order.at(float(order.anchors(np.array([max(0.0, loss)]))[0]), Effort(share * whole, most))
+    table = order.at(float(order.snap_to_grid(np.array([max(0.0, loss)]))[0]), Effort(share * whole, most))
     assert table is not None
     size = len(table.above)
     some = np.unique(
@@ -308,10 +308,10 @@ def test_the_finest_of_a_lattice_is_as_narrow_as_foretold() -> None:
     coarse, fine = (order.at(3.0, Effort(width, 2**18)) for width in (1e-4, 1e-9))
     assert coarse is not None
     assert fine is not None
-    assert fine.room == 1
+    assert fine.refinement_factor == 1
     (low, high), (least, most) = (table.delta(np.array([3.0])) for table in (coarse, fine))
-    assert coarse.room > 1
-    assert (high - low) / (most - least) < 4 * coarse.room  # else it would be refused in vain
+    assert coarse.refinement_factor > 1
+    assert (high - low) / (most - least) < 4 * coarse.refinement_factor  # else it would be refused in vain
 
 
 @pytest.mark.parametrize("loss", [0.5, 1.0, 2.0, -4.0])

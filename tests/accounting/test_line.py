@@ -12,7 +12,8 @@ import pytest
 from flint import acb, arb
 
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.accounting.contour.line import _LEAST, _MOST, LEFT, Chernoff, ContourLine
+from tradeoff.accounting.contour.line import _LEAST, _MOST, Chernoff, ContourLine
+from tradeoff.accounting.contour.place import LEFT
 from tradeoff.pld.laplace import LaplaceLaw
 
 STEP, MEAN, TAU = 0.037, 5.3, 0.02
@@ -94,7 +95,7 @@ def test_what_sums_lack_beyond_the_last_node(share: float, last: float) -> None:
     """The product is as large as the bound on it allows: its integrals are known."""
     cut = share * math.exp(-(last**2) / 2)
     line = drawn(64, 1.5)
-    line = replace(line, cut=cut, step=last / TAU / 63)
+    line = replace(line, tail_bound=cut, step=last / TAU / 63)
     for result, (powers, factor) in zip(line._beyond.tolist(), line._taken, strict=True):
         with mp.workdps(20):
 
@@ -113,8 +114,8 @@ def test_a_gaussian_takes_few_nodes() -> None:
     low, high = engine.answer("delta", np.array([0.1]), 1e-8)
     assert high[0] - low[0] <= 1e-8 * high[0]
     lines = engine.forward
-    aim = float(lines.anchors("delta", np.array([0.1]))[0])
-    drawn = lines.enclose("delta", aim, engine.first("delta", 1e-8))
+    aim = float(lines.snap_to_grid("delta", np.array([0.1]))[0])
+    drawn = lines.enclose("delta", aim, engine.initial_effort("delta", 1e-8))
     assert drawn is not None
     assert len(drawn.line.log) <= 150_000
 

@@ -20,12 +20,12 @@ from tradeoff.pld.components import Component
 from tradeoff.pld.gaussian import NormalBase
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
 from tradeoff.pld.sampling_rate import (
-    Share,
-    base_loss_error,
+    SamplingRate,
+    inverse_loss_error,
     inverse_subsampled_loss,
     subsampled_loss,
-    thinned_loss_error,
-    thinned_slope,
+    subsampled_loss_error,
+    subsampled_slope,
 )
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
@@ -180,10 +180,10 @@ rates = st.one_of(log_uniform(1e-300, 1.0), log_uniform(1e-16, 0.5).map(lambda x
 
 @given(rates, losses)
 def test_thinned_losses_and_their_error(p: float, loss: float) -> None:
-    share, at = Share.of(p), np.array([loss])
+    share, at = SamplingRate.of(p), np.array([loss])
     result = subsampled_loss(share, at)
-    error = thinned_loss_error(at, result)
-    slope = thinned_slope(share, at, result)
+    error = subsampled_loss_error(at, result)
+    slope = subsampled_slope(share, at, result)
     with mp.workdps(700):
         true = mp.log1p(mp.mpf(p) * mp.expm1(mp.mpf(loss)))
         assert abs(mp.mpf(result[0]) - true) <= mp.mpf(error[0])
@@ -195,7 +195,7 @@ def test_thinned_losses_and_their_error(p: float, loss: float) -> None:
     rates, st.one_of(st.floats(-40, 800), log_uniform(1e-20, 1.0), log_uniform(1e-20, 0.5).map(lambda x: -x))
 )
 def test_base_losses_thin_back_to_their_goal(p: float, goal: float) -> None:
-    share, at = Share.of(p), np.array([goal])
+    share, at = SamplingRate.of(p), np.array([goal])
     with np.errstate(over="ignore"):
         result = inverse_subsampled_loss(share, at)
     if not np.isfinite(result[0]):
@@ -203,13 +203,13 @@ def test_base_losses_thin_back_to_their_goal(p: float, goal: float) -> None:
         return
     with mp.workdps(700):
         again = mp.log1p(mp.mpf(p) * mp.expm1(mp.mpf(result[0])))
-        assert abs(again - mp.mpf(goal)) <= mp.mpf(float(base_loss_error(share, at, result)[0]))
+        assert abs(again - mp.mpf(goal)) <= mp.mpf(float(inverse_loss_error(share, at, result)[0]))
 
 
 @given(rates, rates, st.floats(0.01, 9), st.one_of(st.floats(-20, 20), log_uniform(1e-17, 1.0)))
 def test_losses_of_a_part_thinned_in_both_orders_and_their_error(p: float, r: float, mu: float, away: float):
     """Where r is tiny its densities have the same slopes in floats: what l is unsure of still moves L."""
-    part, x = Component(NormalBase(mu)).thinned(p).reversed().thinned(r), mu / 2 + away
+    part, x = Component(NormalBase(mu)).subsampled(p).reversed().subsampled(r), mu / 2 + away
     result = part.logs(part.base.loss(np.array([x])), np.array([4 * UNIT * (abs(mu * x) + mu * mu)]))
     with mp.workdps(700):
         excess = mp.mpf(p) * mp.expm1(mp.mpf(mu) * mp.mpf(x) - mp.mpf(mu) ** 2 / 2)

@@ -19,7 +19,7 @@ from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase
 from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.normal_nodes import Trapezoid
-from tradeoff.pld.sampling_rate import Share
+from tradeoff.pld.sampling_rate import SamplingRate
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 
 BOTH = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(0.5), 0.02)), 0.3)
@@ -182,7 +182,7 @@ GROWTHS = [
 def test_integrands_grow_on_ellipses_by_no_more_than_is_said(
     mu: float, d: float, b: float, c: float, y: float, start: float, width: float
 ) -> None:
-    part = Component(HalfNormalBase(mu), 1.0, b - d, Share(b, 1 - b), Share(d, 1 - d))
+    part = Component(HalfNormalBase(mu), 1.0, b - d, SamplingRate(b, 1 - b), SamplingRate(d, 1 - d))
     edges = np.array([start, start + width])
     growth = part.base._growth  # type: ignore[attr-defined] # of this base alone
     bound, rho = growth(part, c, y, edges)[0], mp.mpf(4)

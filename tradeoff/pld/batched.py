@@ -16,8 +16,8 @@ from tradeoff.pld.gaussian import DampedNormalBase, NormalBase
 from tradeoff.pld.law import LogRatio, PlanningPoints, PrivacyLossDistribution, Transformed
 from tradeoff.pld.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.pld.quadrature import FINER, QuadratureTransform
-from tradeoff.pld.sampling_rate import Share
-from tradeoff.pld.transformed import Damped, ReversedPLD, SubsampledPLD
+from tradeoff.pld.sampling_rate import SamplingRate
+from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 
 # Rows at most: arrays are long enough by then, and what is left of a product is looked at between groups;
 # fewer where no path spares quadratures of a hundred thousand nodes.
@@ -80,7 +80,7 @@ def _part(law: PrivacyLossDistribution) -> Component | None:
     return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
 
 
-def damped(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
+def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
     """Return the law where ``count`` rounds have all but e^-level, if it is that of a thinned normal pair.
 
     What lies outside matters to no answer, yet makes M(c) soar for great c.
@@ -94,7 +94,7 @@ def damped(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLos
     if mu > sharp:
         return law
     base = DampedNormalBase(mu, last, sharp)
-    return Damped(law, replace(part, base=base), base.outside(part.b))
+    return DampedPLD(law, replace(part, base=base), base.outside(part.b))
 
 
 def _key(part: Component) -> tuple[Any, ...]:
@@ -131,9 +131,9 @@ def _columns(rows: Sequence[Sequence[float]]) -> list[Any]:
     return [np.array(column, dtype=float)[:, None] for column in zip(*rows, strict=True)]
 
 
-def _shares(shares: Sequence[Share]) -> Share:
+def _shares(shares: Sequence[SamplingRate]) -> SamplingRate:
     """Return one share where all are 0 or all are 1, else columns."""
-    return shares[0] if shares[0].part in {0.0, 1.0} else Share(*_columns(shares))
+    return shares[0] if shares[0].part in {0.0, 1.0} else SamplingRate(*_columns(shares))
 
 
 class BatchedTransform(QuadratureTransform):

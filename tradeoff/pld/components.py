@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
-from tradeoff.pld.sampling_rate import Share, subsampled_loss, thinned_loss_error, thinned_slope
+from tradeoff.pld.sampling_rate import SamplingRate, subsampled_loss, subsampled_loss_error, subsampled_slope
 
 # Densities at base losses beyond this one are compared as logarithms: if they differ, it is by much.
 _STEEP = 30.0
@@ -32,7 +32,7 @@ LEGENDRE = gauss_legendre(RULE)
 TALLEST = 600.0  # heights above e^600 say nothing, and are not used: any mass is below 1
 SURE = 1e-9  # above the rounding of every logarithm here, a few hundred units, and of the sums over the grid
 
-ALL, NONE = Share(1.0, 0.0), Share(0.0, 1.0)
+ALL, NONE = SamplingRate(1.0, 0.0), SamplingRate(0.0, 1.0)
 
 
 class QuadratureNodes(NamedTuple):
@@ -157,7 +157,7 @@ class AffineBase(Base):
         # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
         log_height = log_w + log_m_error + logs.p + logs.q - loss - math.log(abs(part.g)) - math.log(scale)
         width = float(x[1] - x[0])
-        share_q, share_p = thinned_slope(part.b, loss, logs.q), thinned_slope(part.d, loss, logs.p)
+        share_q, share_p = subsampled_slope(part.b, loss, logs.q), subsampled_slope(part.d, loss, logs.p)
         rate = np.abs(scale * ((c + 1) * share_q + (2 - c) * share_p - 1) - self.fall(x))
         # A logistic function is nowhere steeper than 1/4.
         bend = self.bend + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
@@ -187,8 +187,8 @@ class Component:
     base: Base
     k: float = 1.0
     g: float = 1.0
-    b: Share = ALL
-    d: Share = NONE
+    b: SamplingRate = ALL
+    d: SamplingRate = NONE
     units: int = 0
 
     @property
@@ -196,13 +196,13 @@ class Component:
         """Whether L is plus or minus the base loss."""
         return abs(self.g) == 1
 
-    def thinned(self, p: float) -> Component:
+    def subsampled(self, p: float) -> Component:
         """Return the component with Q replaced by (1 - p) P + p Q.
 
         A product, 1 - p and a sum are three units, 1 - p alone one.
         """
         rest = 1 - p
-        b = Share(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
+        b = SamplingRate(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
         return replace(self, g=p * self.g, b=b, units=self.units + (1 if self.pure else 3))
 
     def reversed(self) -> Component:
@@ -250,9 +250,9 @@ class Component:
             subsampled_loss(self.d, inverse_subsampled_loss),
             subsampled_loss(self.b, inverse_subsampled_loss),
         )
-        under_p = thinned_slope(self.d, inverse_subsampled_loss, log_p)
-        p_error = thinned_loss_error(inverse_subsampled_loss, log_p) + self.units * UNIT
-        q_error = thinned_loss_error(inverse_subsampled_loss, log_q) + self.units * UNIT
+        under_p = subsampled_slope(self.d, inverse_subsampled_loss, log_p)
+        p_error = subsampled_loss_error(inverse_subsampled_loss, log_p) + self.units * UNIT
+        q_error = subsampled_loss_error(inverse_subsampled_loss, log_q) + self.units * UNIT
         small = inverse_subsampled_loss < _STEEP
         lift = np.exp(np.where(small, np.minimum(-log_p, 700.0), 0.0))
         odds = self.g * np.expm1(np.minimum(inverse_subsampled_loss, _STEEP)) * lift

@@ -38,7 +38,7 @@ from tradeoff.pld.normal_nodes import (
     path_points,
     path_rule,
 )
-from tradeoff.pld.sampling_rate import Share, subsampled_loss, thinned_slope
+from tradeoff.pld.sampling_rate import SamplingRate, subsampled_loss, subsampled_slope
 
 REACH = 39.0  # standard deviations beyond which a normal law has no mass a float can hold
 _APART = 2.0**52  # a mu from which floats do not tell REACH beside it
@@ -197,7 +197,7 @@ class DampedNormalBase(NormalBase):
         # A difference of x, a product itself, and a product; three functions and two products.
         return 40 + 4 * self.sharp * (np.abs(x) + abs(self.last))
 
-    def outside(self, share: Share) -> float:
+    def outside(self, share: SamplingRate) -> float:
         """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that is taken off: 1 - e^-t <= t."""
         k = self.sharp
         lost = share.rest + share.part * math.exp(k * self.scale)
@@ -316,7 +316,7 @@ class HalfNormalBase(NormalBase):
         r, middle = np.diff(edges) / 2, (edges[:-1] + edges[1:]) / 2
         loss, away = mu * middle, np.exp(mu * across * r)
         shares = component.b, component.d
-        s_q, s_p = (thinned_slope(share, loss, subsampled_loss(share, loss)) for share in shares)
+        s_q, s_p = (subsampled_slope(share, loss, subsampled_loss(share, loss)) for share in shares)
         turning = component.turning(loss)
         lean = np.maximum(
             np.abs(mu * (c * s_q + (1 - c) * s_p) - self.fall(middle)) + MARGIN * mu * turning,

@@ -50,7 +50,7 @@ class Atoms(NamedTuple):
     slack: Array
 
 
-class View(NamedTuple):
+class ChangeOfVariable(NamedTuple):
     """A law as its ``base`` with the losses moved ``forward`` (increasing), P and Q exchanged if ``turned``.
 
     As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P:
@@ -187,8 +187,8 @@ def _log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> balls.Ball
 
 
 def _nearest(ball: balls.Balls) -> float:
-    """Return the float nearest to a ball of terms of one sign, whose radius is 2^-180 of it or less."""
-    return float(balls.rounded_fraction(ball))
+    """Return the float nearest to a ball of terms of one sign, of a radius far below its last digit."""
+    return float(balls.middle(ball))
 
 
 def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
@@ -292,9 +292,9 @@ class PrivacyLossDistribution(ABC):
         """Return a law and a count with the same product, the law as simple as can be."""
         return self, count
 
-    def view(self) -> View:
+    def change_of_variable(self) -> ChangeOfVariable:
         """Return the law over which moments are taken."""
-        return View(self, np.asarray, turned=False)
+        return ChangeOfVariable(self, np.asarray, turned=False)
 
     @property
     def next_to_ends(self) -> tuple[float, float]:

@@ -23,7 +23,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total
 from tradeoff.intervals.remainder import above_line, raised, summed
 from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
-from tradeoff.pld.law import PrivacyLossDistribution, View
+from tradeoff.pld.law import PrivacyLossDistribution, ChangeOfVariable
 from tradeoff.pld.transformed import ReversedPLD
 
 _CELLS = 2**15  # cells over the whole support: relative widths of about 1e-7
@@ -65,7 +65,7 @@ class FiniteLaw:
     @cached_property
     def _cells(self) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
         """Return ends of cells, logs of P-masses at each in a chord's expectation, slack, errors of ends."""
-        view = self.law.view()
+        view = self.law.change_of_variable()
         if max(np.abs(view.base.support)) > _SQUARE:
             raise PrecisionError(
                 f"the moments of this law cannot be bounded: its losses reach beyond {_SQUARE:g}", np.inf
@@ -254,7 +254,7 @@ def _bow(width: Array) -> Array:
     return np.asarray(np.expm1(np.minimum(width, 300.0)) ** 2 / 8)
 
 
-def _edges(view: View, tilt: float, size: int) -> Array:
+def _edges(view: ChangeOfVariable, tilt: float, size: int) -> Array:
     """Cut the base's support so that cells add about the same error p (b - a)^2 (1 + |z|^3): choices only."""
     source, log_p = view.base.sketch()
     loss = view.forward(source)

@@ -27,7 +27,7 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, few_bits
 from tradeoff.pld.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, slopes, tilted
 from tradeoff.pld.law import LogRatio, logarithm
-from tradeoff.pld.sampling_rate import subsampled_loss, thinned_slope
+from tradeoff.pld.sampling_rate import subsampled_loss, subsampled_slope
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 
@@ -130,7 +130,7 @@ def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[f
     """
     at = part.base.loss(np.array([-spare]))
     left = [
-        (share.slopes[0], float(thinned_slope(share, at, subsampled_loss(share, at))[0]) * (1 + 1e-9))
+        (share.slopes[0], float(subsampled_slope(share, at, subsampled_loss(share, at))[0]) * (1 + 1e-9))
         for share in (part.b, part.d)
     ]
     return min(tilted(left[0], left[1], powers)[0], 0.0), slopes(part, powers)[1]
@@ -177,13 +177,13 @@ def damped_rule(
     base, spare, power = part.base, math.sqrt(2 * digits) + 1.5, c + MARGIN
     mu = base.scale
 
-    def turn(g: float, room: float) -> tuple[float, float]:
+    def turn(g: float, refinement_factor: float) -> tuple[float, float]:
         """Return m and t, the slope from above: an m that is enough makes the slope at it enough."""
         t = power * mu
         for _ in range(4):
-            m = max(math.log((t + room) / (g * k)), 0.0)
+            m = max(math.log((t + refinement_factor) / (g * k)), 0.0)
             at = base.loss(np.array([last + m / k]))
-            t = power * mu * float(thinned_slope(part.b, at, subsampled_loss(part.b, at))[0]) * (1 + 1e-9)
+            t = power * mu * float(subsampled_slope(part.b, at, subsampled_loss(part.b, at))[0]) * (1 + 1e-9)
         return m, t
 
     m, t = turn(0.5, 1.0)

@@ -17,7 +17,7 @@ LARGE = 600.0  # losses up to this one have an e^L that a float holds, and log1p
 _FLOOR = -0.75  # log1p of this is below -1, where another form takes over
 
 
-class Share(NamedTuple):
+class SamplingRate(NamedTuple):
     """A number of [0, 1] and its complement, each to full relative accuracy.
 
     Columns of them stand for as many rows of losses: all 0, all 1 or all between.
@@ -27,7 +27,7 @@ class Share(NamedTuple):
     rest: float
 
     @classmethod
-    def of(cls, p: float) -> Share:
+    def of(cls, p: float) -> SamplingRate:
         """Return the share of a rate."""
         return cls(p, 1 - p)
 
@@ -36,12 +36,12 @@ class Share(NamedTuple):
         """Bounds on the slope of log(1 - s + s e^loss), over all losses."""
         return float(self.rest == 0), float(self.part > 0)
 
-    def turned(self) -> Share:
+    def turned(self) -> SamplingRate:
         """Return the complement as the share."""
-        return Share(self.rest, self.part)
+        return SamplingRate(self.rest, self.part)
 
 
-def subsampled_loss(share: Share, loss: Array) -> Array:
+def subsampled_loss(share: SamplingRate, loss: Array) -> Array:
     """Return log(1 - s + s e^loss)."""
     part, rest = share
     if np.all(rest == 0):
@@ -55,7 +55,7 @@ def subsampled_loss(share: Share, loss: Array) -> Array:
     return np.where(loss > LARGE, above, np.where(near < -1.0, below, near))
 
 
-def thinned_loss_error(loss: Array, thinned: Array) -> Array:
+def subsampled_loss_error(loss: Array, thinned: Array) -> Array:
     """Bound the rounding of ``subsampled_loss``.
 
     log1p(x), x > -0.64 known to 9 units, errs by 9 x/((1 + x) log1p x) + 8 <= 24 units of itself, and TINY
@@ -65,7 +65,7 @@ def thinned_loss_error(loss: Array, thinned: Array) -> Array:
     return 24 * UNIT * np.abs(thinned) + np.where(loss > LARGE, UNIT * (11 + 8 * loss), 0.0) + TINY
 
 
-def inverse_subsampled_loss(share: Share, thinned: Array) -> Array:
+def inverse_subsampled_loss(share: SamplingRate, thinned: Array) -> Array:
     """Return L with log(1 - s + s e^L) = ``thinned``, -inf where there is none."""
     part, rest = share
     if rest == 0:
@@ -78,7 +78,7 @@ def inverse_subsampled_loss(share: Share, thinned: Array) -> Array:
     return np.where((thinned > LARGE) | (near == np.inf), above, np.where(thinned < -1.0, below, near))
 
 
-def base_loss_error(share: Share, thinned: Array, loss: Array) -> Array:
+def inverse_loss_error(share: SamplingRate, thinned: Array, loss: Array) -> Array:
     """Bound how far the loss that ``inverse_subsampled_loss`` found lies from its goal, after thinning.
 
     In e^L' = 1 - s + s e^L: expm1(L')/s known to 9 units moves L' by 9 |1 - e^-L'| <= 16 |L'| of them for L'
@@ -90,7 +90,7 @@ def base_loss_error(share: Share, thinned: Array, loss: Array) -> Array:
     return UNIT * (16 * size + 12 * np.abs(loss) * (size + share.part)) + TINY
 
 
-def thinned_slope(share: Share, loss: Array, thinned: Array) -> Array:
+def subsampled_slope(share: SamplingRate, loss: Array, thinned: Array) -> Array:
     """Return s e^loss/(1 - s + s e^loss), the derivative of ``subsampled_loss``."""
     most = -np.log(share.part) if np.all(share.part > 0) else 0.0
     return share.part * np.exp(np.minimum(loss - thinned, most))

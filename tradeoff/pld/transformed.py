@@ -20,17 +20,17 @@ from tradeoff.pld.law import (
     PlanningPoints,
     PrivacyLossDistribution,
     Transform,
-    View,
+    ChangeOfVariable,
     in_order,
     weighted_mass,
 )
 from tradeoff.pld.sampling_rate import (
-    Share,
-    base_loss_error,
+    SamplingRate,
+    inverse_loss_error,
     inverse_subsampled_loss,
     subsampled_loss,
-    thinned_loss_error,
-    thinned_slope,
+    subsampled_loss_error,
+    subsampled_slope,
 )
 
 Ends = tuple[float, float]
@@ -64,7 +64,7 @@ class SubsampledPLD(TransformedPLD):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
 
     def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
-        self.base, self.p, self.share = base, p, Share.of(p)
+        self.base, self.p, self.share = base, p, SamplingRate.of(p)
         self.continuous, self.lost = base.continuous, base.lost
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
         self.mass_at_plus_infinity = weighted_mass([(p, base.mass_at_plus_infinity)])
@@ -92,13 +92,13 @@ class SubsampledPLD(TransformedPLD):
         base = np.array(self.base.enclosure)
         base[0] = -np.inf if self._alone else base[0]
         ends = self.forward(base)
-        off = thinned_loss_error(base, ends)
+        off = subsampled_loss_error(base, ends)
         return float(ends[0] - off[0]), float(ends[1] + off[1])
 
     @cached_property
     def loss_error(self) -> Array:
         loss = self.base.atoms.loss
-        error = self.base.loss_error + thinned_loss_error(loss, self.forward(loss))  # a slope of at most 1
+        error = self.base.loss_error + subsampled_loss_error(loss, self.forward(loss))  # a slope of at most 1
         return np.append(-8 * UNIT * self._lowest, error) if self._alone else error
 
     @cached_property
@@ -125,15 +125,15 @@ class SubsampledPLD(TransformedPLD):
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
-        return None if parts is None else [part.thinned(self.p) for part in parts]
+        return None if parts is None else [part.subsampled(self.p) for part in parts]
 
-    def view(self) -> View:
-        return View(self.base, self.forward, turned=False)
+    def change_of_variable(self) -> ChangeOfVariable:
+        return ChangeOfVariable(self.base, self.forward, turned=False)
 
     def edge_error(self, edges: Array) -> Array:
         inner = np.clip(inverse_subsampled_loss(self.share, edges), *self.base.span)
-        off = base_loss_error(self.share, edges, inner) + super().edge_error(edges)
-        return off + thinned_slope(self.share, inner, edges) * self.base.edge_error(inner)
+        off = inverse_loss_error(self.share, edges, inner) + super().edge_error(edges)
+        return off + subsampled_slope(self.share, inner, edges) * self.base.edge_error(inner)
 
     def _cells(self, edges: Array) -> Cells:
         (low, high), (base_low, base_high) = self.span, self.base.span
@@ -144,14 +144,14 @@ class SubsampledPLD(TransformedPLD):
         # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q): an exponential, two
         # products, a sum, a quotient and the rounding of 1 - p, then a product, are 14 units.
         ratio = self.p / (self.p + (1 - self.p) * np.exp(np.minimum(-inner[1:], FULL)))
-        moved = position_slack(edges, base_loss_error(self.share, edges, inner))
+        moved = position_slack(edges, inverse_loss_error(self.share, edges, inner))
         return Cells(self.p * cells.excess, ratio * cells.deficit, cells.slack + moved + 16 * UNIT)
 
     def description(self) -> dict[str, Any]:
         return {"kind": "thinned", "p": self.p, "base": self.base.description()}
 
 
-class Damped(TransformedPLD):
+class DampedPLD(TransformedPLD):
     """A law of one component without part of its mass; ``mass_at_plus_infinity`` bounds Q's part of it.
 
     Its delta is below the law's, and with that mass at infinity above it. It has a transform and no cells.
@@ -221,9 +221,9 @@ class ReversedPLD(TransformedPLD):
         law, n = self.base.single_rounds(count)
         return (self, count) if law is self.base else (ReversedPLD(law), n)
 
-    def view(self) -> View:
-        base, forward, turned = self.base.view()
-        return View(base, forward, turned=not turned)
+    def change_of_variable(self) -> ChangeOfVariable:
+        base, forward, turned = self.base.change_of_variable()
+        return ChangeOfVariable(base, forward, turned=not turned)
 
     def edge_error(self, edges: Array) -> Array:
         return self.base.edge_error(-edges)

@@ -27,15 +27,15 @@ _FAR = 40.0
 _FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than slack says
 
 
-class Lean(NamedTuple):
+class Tilt(NamedTuple):
     """Exponents slope L - log_scale at the nodes, and how far they may be off."""
 
     value: Array
     error: Array
 
     @classmethod
-    def of(cls, slope: float, nodes: Array, log_scale: float) -> Lean:
-        """Lean by ``slope``: a unit of slope L for the product, one for the difference, two for the node.
+    def of(cls, slope: float, nodes: Array, log_scale: float) -> Tilt:
+        """Tilt by ``slope``: a unit of slope L for the product, one for the difference, two for the node.
 
         One more is for the sum of the value and its error.
         """
@@ -66,15 +66,15 @@ def discretise(
     law: PrivacyLossDistribution, nodes: Array, slope: float = 0.0, log_scale: float = 0.0
 ) -> DiscretisedLaw:
     """Put ``law`` on increasing ``nodes``, from both sides; cost is two passes of cell integrals."""
-    lean = Lean.of(slope, nodes, log_scale)
-    over, top, bottom = spread(law, nodes, lean)
-    under, under_reversed = (moved(law, nodes, lean, down=down) for down in (True, False))
+    tilt = Tilt.of(slope, nodes, log_scale)
+    over, top, bottom = spread(law, nodes, tilt)
+    under, under_reversed = (moved(law, nodes, tilt, down=down) for down in (True, False))
     if law.continuous:
         cells = law.cells(np.concatenate([[-np.inf], nodes, [np.inf]]))
-        over += _weighed(_spread_cells(cells, nodes), lean)
+        over += _weighed(_spread_cells(cells, nodes), tilt)
         top += cells.excess[-1] * (1 + cells.slack[-1])
         bottom += cells.deficit[0] * (1 + cells.slack[0])
-        for side, kept in zip((under, under_reversed), _kept(law, cells, nodes, lean), strict=True):
+        for side, kept in zip((under, under_reversed), _kept(law, cells, nodes, tilt), strict=True):
             np.add(side, kept, out=side)
     grow = 1 + 16 * UNIT  # two sums of at most three terms, each times 1 + slack
     # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its
@@ -100,15 +100,15 @@ def _loss_error(law: PrivacyLossDistribution, nodes: Array) -> float:
     return float(np.max(law.loss_error[near], initial=0.0))
 
 
-def _weighed(mass: Array, lean: Lean, *, down: bool = False) -> Array:
-    """Return mass times e^lean, rounded to one side.
+def _weighed(mass: Array, tilt: Tilt, *, down: bool = False) -> Array:
+    """Return mass times e^tilt, rounded to one side.
 
     16 units for the exponential, the products and three sums after it.
     """
-    error = lean.error + 16 * UNIT
+    error = tilt.error + 16 * UNIT
     if down:
-        return np.asarray(mass * np.exp(np.minimum(lean.value, 700.0)) * np.maximum(1 - error, 0.0))
-    exponent = lean.value + error
+        return np.asarray(mass * np.exp(np.minimum(tilt.value, 700.0)) * np.maximum(1 - error, 0.0))
+    exponent = tilt.value + error
     with np.errstate(invalid="ignore"):  # an overflow makes the upper side infinite: nothing is claimed
         return np.where(exponent > 700.0, np.inf, mass * np.exp(np.minimum(exponent, 700.0)))
 
@@ -129,7 +129,7 @@ def _spread_cells(cells: Cells, nodes: Array) -> Array:
     return np.nextafter(p, np.inf)
 
 
-def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, lean: Lean) -> Iterator[Array]:
+def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Iterator[Array]:
     """Yield the lower side of the cells, and that in the other order.
 
     A polygon of tangents, an atom for each run of cells that has none, and one for what lies beyond. Of cells
@@ -145,10 +145,10 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, lean: Lean) 
         inner = Cells(excess[inside], deficit[inside], np.where(faint, 1.0, slack)[inside])
         polygon[first : last + 1], result = gathered(law, inner, nodes[first : last + 1])
         crowds = [Run(first + run.first, first + run.last) for run in result]
-    polygon = _weighed(polygon, lean, down=True)
+    polygon = _weighed(polygon, tilt, down=True)
     for down, end in ((True, _after(law, cells, nodes, last)), (False, _before(law, cells, nodes, first))):
-        runs = moved(_merged(law, nodes, crowds, down=down), nodes, lean, down=down)
-        yield polygon + runs + moved(end, nodes, lean, down=down)
+        runs = moved(_merged(law, nodes, crowds, down=down), nodes, tilt, down=down)
+        yield polygon + runs + moved(end, nodes, tilt, down=down)
 
 
 def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run], *, down: bool) -> AtomicLaw:
@@ -214,13 +214,13 @@ def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
     return index, np.where(np.abs(above) <= tolerance, 0.0, above)
 
 
-def _weigh(log_p: Array, lean: Lean, at: Index, slack: Array, sign: int) -> Array:
-    """Return e^(log_p + lean) at the nodes, rounded up or down; taken together so that neither underflows.
+def _weigh(log_p: Array, tilt: Tilt, at: Index, slack: Array, sign: int) -> Array:
+    """Return e^(log_p + tilt) at the nodes, rounded up or down; taken together so that neither underflows.
 
     Sums are rounded to two units of each term; 48 units: 8 for each of four exponentials, and products.
     """
-    exponent = log_p + lean.value[at]
-    error = slack + lean.error[at] + UNIT * (48 + 2 * np.abs(log_p) + 2 * np.abs(lean.value[at]))
+    exponent = log_p + tilt.value[at]
+    error = slack + tilt.error[at] + UNIT * (48 + 2 * np.abs(log_p) + 2 * np.abs(tilt.value[at]))
     if sign < 0:
         return np.asarray(np.exp(np.minimum(exponent, 700.0)) * np.maximum(1 - error, 0.0))
     exponent = exponent + error
@@ -234,7 +234,7 @@ def _added(at: Index, mass: Array, size: int, sign: int) -> Array:
     return np.asarray(np.nextafter(total, sign * np.inf))
 
 
-def spread(law: PrivacyLossDistribution, nodes: Array, lean: Lean) -> tuple[Array, float, float]:
+def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Array, float, float]:
     """Split atoms between the nodes around them; return also Q-mass at +infinity and P-mass at -infinity.
 
     Of an atom at L in [a, b] the share (1 - e^(L-b))/(1 - e^(a-b)) goes to a, and to b
@@ -261,7 +261,7 @@ def spread(law: PrivacyLossDistribution, nodes: Array, lean: Lean) -> tuple[Arra
     )
     kept = np.flatnonzero(part > 0)
     atom, at = kept % len(loss), np.concatenate([index, following])[kept]
-    masses = _weigh(log_p[atom] - fall[kept], lean, at, slack[atom] + 2 * UNIT * fall[kept], +1) * part[kept]
+    masses = _weigh(log_p[atom] - fall[kept], tilt, at, slack[atom] + 2 * UNIT * fall[kept], +1) * part[kept]
     # 64 units: 8 for each exponential, the sum of the exponent by its terms, and that of the masses by pairs.
     grow = 1 + slack + UNIT * (64 + np.abs(log_p) + 2 * np.abs(loss))
     top = np.sum((np.exp(np.minimum(log_p + loss + error, 0.0)) * grow)[beyond])
@@ -269,7 +269,7 @@ def spread(law: PrivacyLossDistribution, nodes: Array, lean: Lean) -> tuple[Arra
     return _added(at, masses, size, +1), float(top) + lost, float(bottom) + lost
 
 
-def moved(law: PrivacyLossDistribution, nodes: Array, lean: Lean, *, down: bool) -> Array:
+def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt, *, down: bool) -> Array:
     """Move every atom to the node below it, for the reversed law above, with what keeps its ratio.
 
     Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass
@@ -292,7 +292,7 @@ def moved(law: PrivacyLossDistribution, nodes: Array, lean: Lean, *, down: bool)
         back = _draw_from_below(-loss[::-1], (log_p + loss)[::-1], -goal[::-1], law.loss_error[::-1])
         log_moved = back[::-1] - goal
     rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of what was drawn, and of the place
-    mass = _weigh(log_moved, lean, target, _near(slack) + rounding, -1)
+    mass = _weigh(log_moved, tilt, target, _near(slack) + rounding, -1)
     return np.maximum(_added(target[keep], mass[keep], len(nodes), -1), 0.0)
 
 

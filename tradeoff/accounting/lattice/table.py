@@ -32,7 +32,7 @@ class ProfileTable(Enclosure):
         """Whether it is of the other order, and answers at -x."""
         return self.kind == "other"
 
-    def small(self, x: Array) -> Bounds:
+    def bound(self, x: Array) -> Bounds:
         return Bounds(*self.delta(-x if self.reverse else x))
 
     def delta(self, epsilon: Array) -> Pair:
