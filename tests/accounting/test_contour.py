@@ -157,11 +157,7 @@ class TestTransforms:
     @settings(max_examples=12)
     @given(log_uniform(0.5, 3.0), log_uniform(1e-3, 0.5), st.integers(10**3, 10**5), st.booleans())
     def test_nothing_stands_up_again_where_the_walk_has_been(
-        self,
-        mu: float,
-        rate: float,
-        n: int,
-        turned: bool,
+        self, mu: float, rate: float, n: int, turned: bool
     ) -> None:
         law: PrivacyLossDistribution = SubsampledPLD(GaussianLaw(mu), rate)
         result = drawn(ReversedPLD(law) if turned else law, 2.0)

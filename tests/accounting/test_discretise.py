@@ -99,10 +99,7 @@ def check(law: PrivacyLossDistribution, true: Truth, nodes: np.ndarray) -> None:
             assert (
                 under.delta(e) + law.mass_at_plus_infinity * (1 - 16 * UNIT)
                 <= true.delta(e - shift) * grow + tiny
-            ), (
-                "under",
-                e,
-            )
+            ), ("under", e)
             assert (over_back.delta(-e) + result.over_bottom) * grow + tiny >= true.delta_reversed(
                 -e + shift
             ), ("over reversed", -e)

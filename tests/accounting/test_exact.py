@@ -178,13 +178,7 @@ def test_beta_beside_a_vertex_between_atoms_of_about_the_same_loss(
     ("law", "mass_at_plus_infinity", "alpha", "truth"),
     [
         pytest.param(
-            AtomicLaw(
-                np.array([-20.0, 0.0]),
-                np.log([3e-17, 0.75]),
-                0.25,
-                0.25,
-                np.array([1e-16, 5.3e-16]),
-            ),
+            AtomicLaw(np.array([-20.0, 0.0]), np.log([3e-17, 0.75]), 0.25, 0.25, np.array([1e-16, 5.3e-16])),
             0.25,
             0.7499999999999999,
             5.223e-16,

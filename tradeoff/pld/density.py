@@ -159,7 +159,7 @@ class Density:
         return np.unique(places[(places >= low) & (places <= high)])
 
     def _adapt(self, edges: Array, log_scale: float = 0.0) -> tuple[Array, Array, Array, Array]:
-        """Return panels with their masses, times e^log_scale, and errors, cut until they agree with their parts."""
+        """Return panels with their masses and errors, times e^log_scale, cut until they agree with parts."""
         start, stop = edges[:-1], edges[1:]
         keep = ~((start < CLOSEST) & (stop > -CLOSEST))
         start, stop = start[keep], stop[keep]

@@ -122,7 +122,7 @@ class IntervalBase(AffineBase):
         """The least loss."""
         return 0.0 if self.half else -self.epsilon
 
-    def above(self) -> AffineBase:
+    def positive_part(self) -> AffineBase:
         return replace(self, half=True)
 
     def loss(self, x: Array) -> Array:

@@ -23,7 +23,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total
 from tradeoff.intervals.remainder import above_line, raised, summed
 from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
-from tradeoff.pld.law import PrivacyLossDistribution, ChangeOfVariable
+from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
 
 _CELLS = 2**15  # cells over the whole support: relative widths of about 1e-7
@@ -91,7 +91,7 @@ class FiniteLaw:
             at_x = Bounds(np.log(p.lower), np.minimum(np.log(p.upper), np.log(q_rest) - a))
             at_y = Bounds(np.log(q.lower) - b, np.minimum(np.log(q.upper) - b, np.log(p_rest)))
         slack = slack + _LOGS
-        if not view.turned:
+        if not view.reversed:
             return x, y, at_x, at_y, slack, off
         # Under Q every mass at an end is e^L times that under P, and the loss changes sign: a thinned loss is
         # known to 24 units of itself and, where large, 11 + 8 more.
@@ -258,7 +258,7 @@ def _edges(view: ChangeOfVariable, tilt: float, size: int) -> Array:
     """Cut the base's support so that cells add about the same error p (b - a)^2 (1 + |z|^3): choices only."""
     source, log_p = view.base.sketch()
     loss = view.forward(source)
-    if view.turned:
+    if view.reversed:
         loss, log_p = -loss, log_p + loss
     low, high = view.base.support
     exponent = log_p + tilt * loss

@@ -98,10 +98,12 @@ class RealLineLaw:
     def _lifted_mass(self, epsilon: Array, inner: Array, certain: Array, end: Array) -> Bounds:
         """Bound e^eps P between ``inner`` and the end of a piece, where L >= eps.
 
-        For steep losses it is an integral up to where L >= eps + 40, or where Q has no mass a float holds; what
-        is left is e^eps P <= Q there.
+        For steep losses it is an integral up to where L >= eps + 40, or where Q has no mass a float holds;
+        what is left is e^eps P <= Q there.
         """
-        low, high = exp(np.minimum(epsilon, _STEEPEST)) * self.first.bound_mass(*_ordered(np.array([inner, end])))
+        low, high = exp(np.minimum(epsilon, _STEEPEST)) * self.first.bound_mass(
+            *_ordered(np.array([inner, end]))
+        )
         for k in np.flatnonzero(epsilon > _STEEPEST):
             cut = float(np.clip(certain[k], *self.second.points[[0, -1]]))
             cut = cut if (cut - inner[k]) * (end[k] - inner[k]) > 0 else float(inner[k])

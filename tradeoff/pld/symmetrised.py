@@ -68,7 +68,7 @@ class PositivePart(TransformedPLD):
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
-        halves = [None] if parts is None else [part.above() for part in parts]
+        halves = [None] if parts is None else [part.positive_part() for part in parts]
         return None if None in halves else [part for half in halves for part in half or ()]
 
     def edge_error(self, edges: Array) -> Array:

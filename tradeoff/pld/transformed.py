@@ -1,4 +1,4 @@
-"""Laws that operators make of other laws: subsampled, reversed, mixed; questions go to the law inside."""
+"""Laws that operators make of other laws: subsampled, reversed, mixed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tradeoff.pld.law import (
     FULL,
     Atoms,
     Cells,
+    ChangeOfVariable,
     PlanningPoints,
     PrivacyLossDistribution,
     Transform,
-    ChangeOfVariable,
     in_order,
     weighted_mass,
 )
@@ -37,7 +37,7 @@ Ends = tuple[float, float]
 
 
 class TransformedPLD(PrivacyLossDistribution):
-    """A law made of others: whatever bounds its losses follows from what bounds theirs."""
+    """A law made of others: bounds on its losses follow from theirs."""
 
     @abstractmethod
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
@@ -69,10 +69,8 @@ class SubsampledPLD(TransformedPLD):
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
         self.mass_at_plus_infinity = weighted_mass([(p, base.mass_at_plus_infinity)])
         # Mass at -infinity becomes an atom at log(1 - p).
-        self._alone, self._lowest = (
-            base.mass_at_minus_infinity > 0 and p < 1,
-            math.log1p(-p) if p < 1 else -math.inf,
-        )
+        self._alone = base.mass_at_minus_infinity > 0 and p < 1
+        self._lowest = math.log1p(-p) if p < 1 else -math.inf
 
     def forward(self, loss: Array) -> Array:
         """Return log(1 - p + p e^loss)."""
@@ -103,12 +101,11 @@ class SubsampledPLD(TransformedPLD):
 
     @cached_property
     def atoms(self) -> Atoms:
-        inner = self.base.atoms
-        loss, log_p, slack = self.forward(inner.loss), inner.log_p, inner.slack
+        loss, log_p, slack = self.base.atoms
+        loss = self.forward(loss)
         if self._alone:
-            log_mass = np.log(
-                self.base.mass_at_minus_infinity
-            )  # of a mass known to 16 units; a logarithm costs 8 of itself
+            # Of a mass known to 16 units; a logarithm costs 8 of itself.
+            log_mass = np.log(self.base.mass_at_minus_infinity)
             loss, log_p = np.append(self._lowest, loss), np.append(log_mass, log_p)
             slack = np.append((16 - 8 * log_mass) * UNIT, slack)
         return Atoms(loss, log_p, slack)
@@ -117,10 +114,8 @@ class SubsampledPLD(TransformedPLD):
         loss, log_p = self.base.sketch()
         loss = self.forward(loss)
         if self._alone:
-            loss, log_p = (
-                np.append(self._lowest, loss),
-                np.append(np.log(self.base.mass_at_minus_infinity), log_p),
-            )
+            log_mass = np.log(self.base.mass_at_minus_infinity)
+            loss, log_p = np.append(self._lowest, loss), np.append(log_mass, log_p)
         return PlanningPoints(loss, log_p)
 
     def components(self) -> list[Component] | None:
@@ -128,7 +123,7 @@ class SubsampledPLD(TransformedPLD):
         return None if parts is None else [part.subsampled(self.p) for part in parts]
 
     def change_of_variable(self) -> ChangeOfVariable:
-        return ChangeOfVariable(self.base, self.forward, turned=False)
+        return ChangeOfVariable(self.base, self.forward, reversed=False)
 
     def edge_error(self, edges: Array) -> Array:
         inner = np.clip(inverse_subsampled_loss(self.share, edges), *self.base.span)
@@ -138,7 +133,7 @@ class SubsampledPLD(TransformedPLD):
     def _cells(self, edges: Array) -> Cells:
         (low, high), (base_low, base_high) = self.span, self.base.span
         result = np.clip(inverse_subsampled_loss(self.share, edges), base_low, base_high)
-        # Lose no sliver to rounding.
+        # No sliver is lost to rounding.
         inner = np.where(edges <= low, base_low, np.where(edges >= high, base_high, result))
         cells = self.base.cells(inner)
         # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q): an exponential, two
@@ -181,11 +176,9 @@ class ReversedPLD(TransformedPLD):
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
         self.base, self.symmetric = base, base.symmetric
-        self.mass_at_minus_infinity, self.mass_at_plus_infinity = (
-            base.mass_at_plus_infinity,
-            base.mass_at_minus_infinity,
-        )
         self.continuous, self.lost = base.continuous, base.lost
+        self.mass_at_minus_infinity = base.mass_at_plus_infinity
+        self.mass_at_plus_infinity = base.mass_at_minus_infinity
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         low, high = of(self.base)
@@ -222,8 +215,8 @@ class ReversedPLD(TransformedPLD):
         return (self, count) if law is self.base else (ReversedPLD(law), n)
 
     def change_of_variable(self) -> ChangeOfVariable:
-        base, forward, turned = self.base.change_of_variable()
-        return ChangeOfVariable(base, forward, turned=not turned)
+        base, forward, swapped = self.base.change_of_variable()
+        return ChangeOfVariable(base, forward, reversed=not swapped)
 
     def edge_error(self, edges: Array) -> Array:
         return self.base.edge_error(-edges)
@@ -271,21 +264,22 @@ class MixturePLD(TransformedPLD):
 
     def sketch(self) -> PlanningPoints:
         points = [(w, law.sketch()) for w, law in self.parts]
-        return PlanningPoints(*in_order([(known.loss, known.log_p + np.log(w)) for w, known in points]))
+        return PlanningPoints(*in_order([(each.loss, each.log_p + np.log(w)) for w, each in points]))
 
     def components(self) -> list[Component] | None:
-        each = [law.components() for _, law in self.parts]
-        if any(parts is None for parts in each):
-            return None
-        weighed = zip(self.parts, each, strict=True)
-        return [part.weighted(w) for (w, _), parts in weighed for part in parts or ()]
+        result: list[Component] = []
+        for w, law in self.parts:
+            if (parts := law.components()) is None:
+                return None
+            result += [part.weighted(w) for part in parts]
+        return result
 
     def edge_error(self, edges: Array) -> Array:
         each = [law.edge_error(edges) for _, law in self.parts if law.continuous]
         return np.asarray(super().edge_error(edges) + np.maximum.reduce([np.zeros_like(edges), *each]))
 
     def _cells(self, edges: Array) -> Cells:
-        excess, deficit, slack = (np.zeros(len(edges) - 1) for _ in range(3))
+        excess, deficit, slack = np.zeros((3, len(edges) - 1))
         for weight, law in self.parts:
             if law.continuous:
                 cells = law.cells(edges)
