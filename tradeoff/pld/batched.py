@@ -199,4 +199,4 @@ def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezo
     kept = np.take_along_axis(kept, index, axis=1) & (np.arange(index.shape[1]) < size[:, None])
     rows: list[Any] = [np.take_along_axis(each, index, axis=1) for each in result[:4]]
     rows[1] = rows[1] - np.where(kept, 0.0, _NOTHING)
-    return QuadratureNodes(*rows, result.quadrature)
+    return result._replace(**dict(zip(("loss", "log_p", "slack", "error"), rows, strict=True)))

@@ -46,7 +46,7 @@ class Density:
     centres
         Points (location, scale) around which panels begin at powers of 4 of the scale.
     cuts
-        Points at which the density may jump, beside the ends of the support.
+        Points at which the density may jump, besides the ends of the support.
     rounded
         Those of the points and ends that are not exactly where the density jumps.
     least_log

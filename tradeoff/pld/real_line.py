@@ -16,7 +16,7 @@ from tradeoff.intervals.functions import clip, exp, expm1
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.pld.density import REACH, TRUST, Density
 
-MARGIN = 6  # errors of a loss that bounds of L allow for: its own, and a turn of 4 that no piece ends for
+MARGIN = 6  # errors of a loss that bounds of L allow for: its own, and a turn of 4 that ends no piece
 _MOVED = 8 * UNIT  # relative rounding of the arguments of a density
 _NOTHING = -1000.0  # log-density of which no float holds the exponential
 _CERTAIN = 40.0  # losses above eps at which q is more than 2^53 times e^eps p
@@ -59,12 +59,12 @@ class RealLineLaw:
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        """Bound Q(L = inf)."""
+        """Bounds on Q(L = inf)."""
         return clip(self.lost[1] + Bounds(0.0, self.unknown[1]), 0.0, 1.0)
 
     @property
     def sup_loss(self) -> Bounds[float]:
-        """Bound the greatest finite loss."""
+        """Bounds on the greatest finite loss."""
         low = max((float(np.max(piece.low)) for piece in self.pieces), default=-np.inf)
         high = max((float(piece.high[-1]) for piece in self.pieces), default=-np.inf)
         return Bounds(low, np.inf if self.unknown[1] > 0 else max(low, high))
@@ -92,18 +92,17 @@ class RealLineLaw:
                 missed = missed + Bounds(each.lower[k], each.upper[k]) * share
         value = Bounds(q.lower[:n], q.upper[:n]) - p
         certain = (Bounds(q.lower[n:], q.lower[n:]) * (1 - np.exp(-_CERTAIN))).lower
-        gained = Bounds(np.maximum.reduce([value.lower, certain, np.zeros(n)]), np.maximum(value.upper, 0.0))
-        return tuple(gained + Bounds(np.zeros(n), missed.upper[:n] + TINY) + self.mass_at_infinity)
+        least = Bounds(np.maximum.reduce([value.lower, certain, np.zeros(n)]), np.maximum(value.upper, 0.0))
+        return tuple(least + Bounds(np.zeros(n), missed.upper[:n] + TINY) + self.mass_at_infinity)
 
     def _lifted_mass(self, epsilon: Array, inner: Array, certain: Array, end: Array) -> Bounds:
         """Bound e^eps P between ``inner`` and the end of a piece, where L >= eps.
 
         For steep losses it is an integral up to where L >= eps + 40, or where Q has no mass a float holds;
-        what is left is e^eps P <= Q there.
+        the rest is e^eps P <= Q there.
         """
-        low, high = exp(np.minimum(epsilon, _STEEPEST)) * self.first.bound_mass(
-            *_ordered(np.array([inner, end]))
-        )
+        mass = self.first.bound_mass(*_ordered(np.array([inner, end])))
+        low, high = exp(np.minimum(epsilon, _STEEPEST)) * mass
         for k in np.flatnonzero(epsilon > _STEEPEST):
             cut = float(np.clip(certain[k], *self.second.points[[0, -1]]))
             cut = cut if (cut - inner[k]) * (end[k] - inner[k]) > 0 else float(inner[k])
@@ -116,7 +115,7 @@ class RealLineLaw:
     def _threshold(self, piece: Piece, loss: Array) -> tuple[Array, Array, Array]:
         """Return points with L < loss up to the first and L >= loss from the second, and the most L is there.
 
-        They are the ends of the piece where there is no such point.
+        They are the ends of the piece where L does not cross.
         """
         x, last = piece.x, len(piece.x) - 1
         below = np.searchsorted(np.maximum.accumulate(piece.high), loss) - 1  # last point with high < loss
