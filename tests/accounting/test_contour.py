@@ -84,7 +84,7 @@ class TestTransforms:
     @example(discrete_gaussian_law(1.876, 1), 32.07, [0.014, 9.0], 0.1)
     @example(discrete_gaussian_law(1.0, 2), 0.7, [1.5, 3.0], 0.3)
     @example(ReversedPLD(SubsampledPLD(LaplaceLaw(2.0), 1e-3)), 12.0, [0.3, 15.0], 0.2)
-    def test_all_claims(
+    def test_transform_holds_truth_within_errors(
         self, law: PrivacyLossDistribution, c: float, scaled: list[float], share: float
     ) -> None:
         """``scaled``: frequencies in units of the tilted standard deviation."""
@@ -112,7 +112,7 @@ class TestTransforms:
         [LaplaceLaw(0.7), GaussianLaw(0.5), discrete_gaussian_law(3.0, 2), ReversedPLD(LaplaceLaw(4.0))],
     )
     @pytest.mark.parametrize("c", [0.3, 1.5, 40.0])
-    def test_high_frequencies(self, law: PrivacyLossDistribution, c: float) -> None:
+    def test_ratio_at_high_frequency_holds_truth(self, law: PrivacyLossDistribution, c: float) -> None:
         """Closed forms at y up to 1e6, where no quadrature reaches: Laplace and discrete Gaussian."""
         result, y = drawn(law, c), np.array([40.0, 1e3, 1e6])
         ratio = result.ratio(y)
@@ -125,7 +125,7 @@ class TestTransforms:
     @pytest.mark.parametrize(
         "law", [GaussianLaw(1e-6), pytest.param(discrete_gaussian_law(3.0, 2), marks=pytest.mark.slow)]
     )
-    def test_beside_high_frequencies(self, law: PrivacyLossDistribution) -> None:
+    def test_around_at_high_frequency_bounds_period(self, law: PrivacyLossDistribution) -> None:
         """A period of the law is known to as many units as there are before y."""
         result, y = drawn(law, 1.5), 1e6 + np.linspace(0, 30, 7)
         for at, bound in zip(y.tolist(), result.around(y, 0.25), strict=True):
@@ -134,7 +134,7 @@ class TestTransforms:
 
     @pytest.mark.slow
     @given(st.lists(log_uniform(1e-3, 30.0), min_size=300, max_size=300))
-    def test_many_frequencies_need_no_equal_steps(self, y: list[float]) -> None:
+    def test_ratio_of_unequal_steps_agrees_with_single_ones(self, y: list[float]) -> None:
         result, at = drawn(SubsampledPLD(GaussianLaw(1.0), 0.1), 2.0), np.sort(y)
         together, alone = result.ratio(at), [result.ratio(at[k : k + 50]) for k in range(0, 300, 50)]
         off = np.abs(together.log - np.concatenate([part.log for part in alone]))
@@ -142,7 +142,7 @@ class TestTransforms:
 
     @pytest.mark.slow
     @given(changed, tilts, log_uniform(1e-3, 1.0), st.integers(17, 300), st.integers(0, 99))
-    def test_equal_steps_share_their_sines(
+    def test_ratio_of_equal_steps_holds_truth(
         self, law: PrivacyLossDistribution, c: float, step: float, size: int, start: int
     ) -> None:
         result, y = drawn(law, c), step * np.arange(start, start + size, dtype=float)
@@ -156,7 +156,7 @@ class TestTransforms:
 
     @settings(max_examples=12)
     @given(log_uniform(0.5, 3.0), log_uniform(1e-3, 0.5), st.integers(10**3, 10**5), st.booleans())
-    def test_nothing_stands_up_again_where_the_walk_has_been(
+    def test_stays_below_bounds_product_on_the_walk(
         self, mu: float, rate: float, n: int, turned: bool
     ) -> None:
         law: PrivacyLossDistribution = SubsampledPLD(GaussianLaw(mu), rate)
@@ -174,7 +174,7 @@ class TestTransforms:
 
     @pytest.mark.parametrize(("mu", "rate", "c"), [(2.0, 1e-5, 70.3), (0.5, 1e-3, 300.0), (6.0, 1e-9, 25.0)])
     @pytest.mark.parametrize("y", [10.0, 1e3, 1e4])
-    def test_rules_hold_all_mass_however_few_of_their_nodes_matter(
+    def test_line_rule_with_few_nodes_holds_all_mass(
         self, mu: float, rate: float, c: float, y: float
     ) -> None:
         (piece,) = ReversedPLD(SubsampledPLD(GaussianLaw(mu), rate)).components() or []
@@ -186,7 +186,7 @@ class TestTransforms:
         assert np.sum(np.exp(nodes.log_p + c * nodes.loss)) == pytest.approx(whole, rel=1e-11)
 
     @given(log_uniform(0.01, 12.0), rates, rates, st.floats(-60, 60))
-    def test_losses_of_a_piece(
+    def test_component_logs_hold_truth(
         self, mu: float, rate: float, other: float, inverse_subsampled_loss: float
     ) -> None:
         """Thinned, reversed, thinned: shares next to 0 and to 1 together."""
@@ -308,7 +308,7 @@ class TestLines:
     @pytest.mark.slow
     @settings(max_examples=300)
     @given(cases, st.data())
-    def test_no_choice_matters(self, case: Case, data: st.DataObject) -> None:
+    def test_psi_for_any_placement_holds_truth(self, case: Case, data: st.DataObject) -> None:
         laws, counts, size, truth = case
         line = evaluate_line(laws, counts, data.draw(foolish(size)))
         if line is None:
@@ -321,7 +321,7 @@ class TestLines:
                 assert below <= (delta if line.c > 1 else 1 - delta) <= above
 
     @pytest.mark.parametrize("term", NEEDED)
-    def test_each_term_is_needed(self, term: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_psi_without_an_error_term_fails(self, term: str, monkeypatch: pytest.MonkeyPatch) -> None:
         laws, aim, x, mu = NEEDED[term]
         line = evaluate_line(laws, [1], aim)
         assert line is not None
@@ -339,7 +339,7 @@ class TestLines:
         low, high = line.psi(np.array([x]))
         assert not low[0] <= truth <= high[0]
 
-    def test_nodes_of_a_great_power(self) -> None:
+    def test_line_of_many_rounds_errs_within_bounds(self) -> None:
         """1e9 rounds of a law known by points: nodes are within their errors, not within a millionth."""
         mu, n = 1e-4, 10**9
         line = evaluate_line(
@@ -360,7 +360,7 @@ class TestLines:
         assert np.all(off <= line.error[:30])
         assert np.any(off > 1e-6 * line.error[:30])
 
-    def test_rounding_of_the_sum(self) -> None:
+    def test_sum_of_cancelling_terms_errs_within_bounds(self) -> None:
         """The sum at a loss where its terms cancel, against the same terms added in 40 digits."""
         line = evaluate_line([GaussianLaw(1.0)], [1], Placement(2.0, 1.0, 6.0, 0.05, 1e-15, 1e6, 0.0, 1.0))
         assert line is not None
@@ -388,7 +388,7 @@ class TestLines:
         assert np.any(off > 1e-4 * charged)
 
     @given(st.permutations(range(3)))
-    def test_the_order_of_the_factors_is_nothing(self, order: list[int]) -> None:
+    def test_evaluate_line_for_any_order_of_factors_agrees(self, order: list[int]) -> None:
         """Randomised response revives at distant frequencies: what is left of the others there is a comb."""
         laws: list[PrivacyLossDistribution] = [
             binomial_law(0.5, 1),
@@ -417,7 +417,7 @@ class TestAnswers:
     @pytest.mark.slow
     @settings(max_examples=12)
     @given(cases, st.floats(0.0, 4.0), log_uniform(1e-30, 0.3))
-    def test_delta_and_epsilon(self, case: Case, z: float, level: float) -> None:
+    def test_answer_delta_and_epsilon_hold_truth(self, case: Case, z: float, level: float) -> None:
         laws, counts, size, truth = case
         engine, epsilon = ContourEngine(laws, counts), size * z + size**2 / 2
         low, high = engine.answer("delta", np.array([epsilon]), None)
@@ -430,7 +430,7 @@ class TestAnswers:
         log_uniform(0.01, 8.0),
         st.one_of(log_uniform(1e-12, 0.5), log_uniform(1e-12, 0.5).map(lambda a: 1 - a)),
     )
-    def test_beta(self, mu: float, alpha: float) -> None:
+    def test_answer_beta_of_gaussian_holds_truth(self, mu: float, alpha: float) -> None:
         low, high = ContourEngine([GaussianLaw(mu / 2)], [4], symmetric=True).answer(
             "beta", np.array([alpha]), None
         )
@@ -439,7 +439,7 @@ class TestAnswers:
 
     @settings(max_examples=8)
     @given(log_uniform(0.5, 2.0), log_uniform(1e-3, 0.3), st.integers(10**4, 10**5), st.floats(0.0, 4.0))
-    def test_a_symmetric_law_reversed_is_itself(self, mu: float, rate: float, n: int, z: float) -> None:
+    def test_answer_of_reversed_symmetric_law_agrees(self, mu: float, rate: float, n: int, z: float) -> None:
         plain, turned = (
             Composition([SubsampledPLD(law, rate)], [n]).contour
             for law in (GaussianLaw(mu), ReversedPLD(GaussianLaw(mu)))
@@ -449,7 +449,7 @@ class TestAnswers:
         assert low[0] <= above[0]
         assert below[0] <= high[0]
 
-    def test_losses_all_negative(self) -> None:
+    def test_answer_for_negative_losses_holds_truth(self) -> None:
         """One atom at -1/2, the rest of Q at infinity: delta = 1 - e^epsilon below the atom, however near."""
         composition = Composition(
             [AtomicLaw(np.array([-0.5]), np.array([0.0]), 0.0, float(-np.expm1(-0.5)))], [1]
@@ -465,7 +465,7 @@ class TestAnswers:
     st.lists(st.floats(0, 4), min_size=8, max_size=8, unique=True),
     st.lists(st.one_of(st.floats(0, 1e-3), st.floats(0, 1)), min_size=8, max_size=8),
 )
-def test_the_greatest_of_a_concave_function(
+def test_supremum_of_concave_function_holds_truth(
     lines: list[tuple[float, float]], at: list[float], widths: list[float]
 ) -> None:
     """The least of some lines and a parabola, known at eight points, and its maximum on a fine grid."""
@@ -488,7 +488,7 @@ def test_the_greatest_of_a_concave_function(
     ("mu", "rate", "n", "epsilon"),
     [(2.0, 1e-4, 10**5, 1.0), (2.0, 1e-5, 10**6, 0.2), (2.5, 1e-4, 10**4, 0.2)],
 )
-def test_other_order_of_rare_steps_that_need_far_frequencies(
+def test_answer_in_other_order_of_rare_steps_is_narrow(
     mu: float, rate: float, n: int, epsilon: float
 ) -> None:
     law = ReversedPLD(SubsampledPLD(GaussianLaw(mu), rate))
@@ -496,7 +496,7 @@ def test_other_order_of_rare_steps_that_need_far_frequencies(
     assert 0 < high[0] - low[0] <= 1e-8 * high[0]
 
 
-def test_rounds_beyond_what_logarithms_are_known_for() -> None:
+def test_epsilon_of_many_rounds_holds_mean_loss() -> None:
     """The logarithm of a line of 10^12 rounds may be off by many nats; bounds are off by no less."""
     shares = {F(0): 201427, F(1, 4): 106670, F(3, 4): 1, F(1): 403930, F(3, 2): 127181}
     law = to.GaussianMixtures(
@@ -510,7 +510,7 @@ def test_rounds_beyond_what_logarithms_are_known_for() -> None:
 
 
 @pytest.mark.slow
-def test_lines_whose_smoothing_is_no_float_are_not_drawn() -> None:
+def test_answer_with_overflowing_smoothing_emits_no_warning() -> None:
     """Powers of tau z overflowed, with a warning, where tilts are beyond all floats that are asked."""
     mixed = to.GaussianMixtures({0.0: 1.0}, {0.0: 0.46622436537214607, 0.6: 0.5337756346278539}, 1.744)
     f = to.maximum(mixed, DiscreteGaussianCurve(3.4531272556938095, 3))

@@ -33,7 +33,7 @@ def moment(law: DampedPLD, rate: float, z: acb) -> acb:
 
 @pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
 @pytest.mark.parametrize("c", [1.5, 60.0])
-def test_transform_of_a_damped_law_holds_in_balls(
+def test_damped_transform_holds_truth(
     mu: float, rate: float, count: int, level: float, c: float
 ) -> None:
     law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
@@ -52,7 +52,7 @@ def test_transform_of_a_damped_law_holds_in_balls(
 
 
 @pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
-def test_q_plus_of_a_damped_law_bounds_the_mass_taken_off(
+def test_damped_law_mass_bounds_mass_removed(
     mu: float, rate: float, count: int, level: float
 ) -> None:
     law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
@@ -77,7 +77,7 @@ def test_q_plus_of_a_damped_law_bounds_the_mass_taken_off(
         (4.24, 9.5e-5, 187, 8.89e-12, 1e-10),
     ],
 )
-def test_rare_steps_are_answered_narrowly(
+def test_epsilon_of_rare_steps_is_narrow(
     sigma: float, rate: float, count: int, delta: float, width: float
 ) -> None:
     curve = to.Plan({to.mechanisms.SubsampledGaussian(sigma, rate): count}).guarantee()
@@ -89,7 +89,7 @@ def test_rare_steps_are_answered_narrowly(
     assert low <= above
 
 
-def test_chernoff_bounds_are_those_of_the_whole_law() -> None:
+def test_chernoff_bound_of_damped_law_holds_for_whole_law() -> None:
     """What damping takes off is in no ceiling: it is far more than delta there."""
     law, count, epsilon = SubsampledPLD(GaussianLaw(1.0), 0.01), 100, 6.0
     engine = ContourEngine([law], [count])
