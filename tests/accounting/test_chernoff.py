@@ -68,9 +68,7 @@ def test_epsilon_in_far_tail_is_finite(
 
 
 @given(pairs, st.floats(-20.0, 20.0))
-def test_chord_bounds_beta(
-    pair: tuple[PrivacyLossDistribution, Truth], t: float
-) -> None:
+def test_chord_bounds_beta(pair: tuple[PrivacyLossDistribution, Truth], t: float) -> None:
     law, truth = pair
     product = Composition([law], [1])
     (bound,) = product._chord(np.array([float(truth.p_above(mp.mpf(t)))]))

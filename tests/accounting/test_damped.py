@@ -33,9 +33,7 @@ def moment(law: DampedPLD, rate: float, z: acb) -> acb:
 
 @pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
 @pytest.mark.parametrize("c", [1.5, 60.0])
-def test_damped_transform_holds_truth(
-    mu: float, rate: float, count: int, level: float, c: float
-) -> None:
+def test_damped_transform_holds_truth(mu: float, rate: float, count: int, level: float, c: float) -> None:
     law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
     assert isinstance(law, DampedPLD)
     transform = law.transform(c, 42.0 + math.log(count))
@@ -52,9 +50,7 @@ def test_damped_transform_holds_truth(
 
 
 @pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
-def test_damped_law_mass_bounds_mass_removed(
-    mu: float, rate: float, count: int, level: float
-) -> None:
+def test_damped_law_mass_bounds_mass_removed(mu: float, rate: float, count: int, level: float) -> None:
     law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
     base = law.part.base
     with mp.workdps(40):

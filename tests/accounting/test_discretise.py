@@ -111,7 +111,9 @@ def check(law: PrivacyLossDistribution, true: Truth, nodes: np.ndarray) -> None:
 
 @pytest.mark.slow
 @given(pairs, grids)
-def test_discretise_holds_truth_on_both_sides(pair: tuple[PrivacyLossDistribution, Truth], nodes: np.ndarray) -> None:
+def test_discretise_holds_truth_on_both_sides(
+    pair: tuple[PrivacyLossDistribution, Truth], nodes: np.ndarray
+) -> None:
     check(*pair, nodes)
 
 

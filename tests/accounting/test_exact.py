@@ -47,7 +47,9 @@ specs = st.one_of(
     log_uniform(1e-12, 0.999),
 )
 @example([(ReversedPLD(Subsampled(PureDP(20.0), 1 - 1e-9)), 1)], 19.6, 0.1)
-def test_exact_delta_and_beta_hold_truth(factors: list[tuple[Spec, int]], epsilon: float, alpha: float) -> None:
+def test_exact_delta_and_beta_hold_truth(
+    factors: list[tuple[Spec, int]], epsilon: float, alpha: float
+) -> None:
     spec = Of(tuple(factors))
     result = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).sums
     if result is None:

@@ -43,7 +43,9 @@ def total(mu: float, n: int) -> mp.mpf:
     log_uniform(1e-6, 0.1),
     st.sampled_from([2**12, 2**16, 2**20, 2**22]),
 )
-def test_table_of_gaussian_power_holds_truth_at_nodes(whole: float, n: int, z: float, share: float, most: int) -> None:
+def test_table_of_gaussian_power_holds_truth_at_nodes(
+    whole: float, n: int, z: float, share: float, most: int
+) -> None:
     """``whole`` = mu sqrt(n); z standard deviations into the tail.
 
     Lattice width a share of the standard deviation, as far as ``most`` points go.
@@ -69,7 +71,7 @@ def test_table_of_gaussian_power_holds_truth_at_nodes(whole: float, n: int, z: f
 
 
 @given(log_uniform(0.01, 12.0), st.integers(2, 50), st.floats(-4, 30), st.floats(-6, 30))
-def test_answers_of_gaussian_power_hold_truth(whole: float, n: int, z: float, w: float) -> None:
+def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float) -> None:
     mu = float(whole / np.sqrt(n))
     truth_mu, curve = total(mu, n), Composition([GaussianLaw(mu)], [n], symmetric=True)
     epsilon = float(whole * z + whole**2 / 2)
@@ -110,7 +112,7 @@ def test_delta_of_laplace_power_holds_truth(e0: float, n: int, share: float) -> 
 @given(
     log_uniform(0.05, 2.0), log_uniform(0.05, 2.0), st.integers(1, 6), st.integers(1, 6), st.floats(0, 0.99)
 )
-def test_delta_of_incommensurate_responses_holds_truth(e0: float, e1: float, n: int, m: int, share: float) -> None:
+def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: int, share: float) -> None:
     atoms = oracle.product_of_atoms([oracle.pure_dp_power(e0, n), oracle.pure_dp_power(e1, m)])
     epsilon = share * (n * e0 + m * e1)
     lower, upper = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).answer(

@@ -58,7 +58,9 @@ def edges_around(draw: st.DrawFn) -> np.ndarray:
 
 @pytest.mark.slow
 @given(pairs, edges_around())
-def test_cells_hold_truth_within_slack(pair: tuple[PrivacyLossDistribution, Truth], edges: np.ndarray) -> None:
+def test_cells_hold_truth_within_slack(
+    pair: tuple[PrivacyLossDistribution, Truth], edges: np.ndarray
+) -> None:
     check_cells(*pair, edges)
 
 

@@ -137,9 +137,7 @@ def test_alias_of_large_exponents_is_not_rounded_down(x: float, seed: int) -> No
 @pytest.mark.parametrize("c", [1.5, 0.4])
 @pytest.mark.parametrize(("step", "size"), [(0.05, 20), (1.5, 20), (2.5, 4), (0.05, 400)])
 @pytest.mark.parametrize("x", [-1.0, 0.5, 2.0])
-def test_psi_of_coarse_line_holds_truth(
-    c: float, step: float, size: int, x: float
-) -> None:
+def test_psi_of_coarse_line_holds_truth(c: float, step: float, size: int, x: float) -> None:
     """Of mu = 1, whose K(z) = (z^2 - z)/2."""
     y = step * np.arange(size)
     sides = (Chernoff(at, max((at * at - at) / 2, 0.0)) for at in ((1.0, 3.0) if c > 1 else (0.0, 1.0)))

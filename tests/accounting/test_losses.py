@@ -88,7 +88,7 @@ def chains() -> dict[str, tuple[PrivacyLossDistribution, list[Any]]]:
 
 
 @pytest.mark.parametrize("name", chains())
-def test_atoms_and_enclosure_hold_true_losses(name: str) -> None:
+def test_losses_are_known_to_their_error_and_suprema_are_above(name: str) -> None:
     law, base = chains()[name]
     with mpmath.workdps(DIGITS):
         truth = true_losses(law, base)

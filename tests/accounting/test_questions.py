@@ -93,9 +93,7 @@ def test_underflowing_delta_meets_any_tolerance() -> None:
         (to.subsample(to.Laplace(1.0), 0.01) ** 1000, ["contour"]),
     ],
 )
-def test_lattice_precedes_long_contour_where_atoms_last(
-    curve: to.TradeOff, engines: list[str]
-) -> None:
+def test_lattice_precedes_long_contour_where_atoms_last(curve: to.TradeOff, engines: list[str]) -> None:
     steps = curve.explain(delta=0.02, tol=1e-7).steps
     assert [step.engine for step in steps] == engines
     assert steps[-1].width <= 1e-7

@@ -21,10 +21,8 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import Cells, PrivacyLossDistribution, masses
 
-# Atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever exactly they lie.
-_FAR = 40.0
-
-_FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than slack says
+_FAR = 40.0  # atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever they lie
+_FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than their slack
 
 
 class Tilt(NamedTuple):
@@ -61,7 +59,7 @@ class DiscretisedLaw:
     """Bound on how far rounding may have moved a loss."""
 
 
-@np.errstate(over="ignore")  # e^width overflows for cells wider than 709 nats: 1/inf = 0 is what it should be
+@np.errstate(over="ignore")  # e^width overflows for cells wider than 709 nats, where 1/inf = 0 is right
 def discretise(
     law: PrivacyLossDistribution, nodes: Array, slope: float = 0.0, log_scale: float = 0.0
 ) -> DiscretisedLaw:
@@ -77,8 +75,8 @@ def discretise(
         for side, kept in zip((under, under_reversed), _kept(law, cells, nodes, tilt), strict=True):
             np.add(side, kept, out=side)
     grow = 1 + 16 * UNIT  # two sums of at most three terms, each times 1 + slack
-    # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its
-    # offset adds to that is charged where offsets are added up).
+    # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (that of its
+    # offset is charged where offsets are added up).
     shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + _loss_error(law, nodes)
     if law.continuous:
         shift += float(np.max(law.edge_error(nodes)))
@@ -117,7 +115,7 @@ def _spread_cells(cells: Cells, nodes: Array) -> Array:
     """Split each cell between its ends: p_b = excess/(e^b - e^a), p_a = deficit/(1 - e^(a-b)).
 
     32 units: 8 for each of two exponentials, 2 for the slack, 1 for the width, the division and each of three
-    sums. What underflows before the division is below TINY.
+    sums. Underflow before the division is below TINY.
     """
     grow = 1 + cells.slack + 32 * UNIT
     excess, deficit, whole = cells.excess * grow, cells.deficit * grow, -np.expm1(-np.diff(nodes))
@@ -132,8 +130,8 @@ def _spread_cells(cells: Cells, nodes: Array) -> Array:
 def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Iterator[Array]:
     """Yield the lower side of the cells, and that in the other order.
 
-    A polygon of tangents, an atom for each run of cells that has none, and one for what lies beyond. Of cells
-    of which one mass may have underflowed nothing is known; they lie beyond, but for those between others.
+    A polygon of tangents, an atom for each run of cells that has none, and one for the mass beyond. Cells of
+    which one mass may have underflowed count as beyond, but for those between others.
     """
     excess, deficit, slack = (part[1:-1] for part in cells)
     at_ends = lifted(nodes[1:], excess), lifted(-nodes[:-1], deficit)  # of wide cells the least there is
@@ -270,7 +268,7 @@ def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Arra
 
 
 def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt, *, down: bool) -> Array:
-    """Move every atom to the node below it, for the reversed law above, with what keeps its ratio.
+    """Move every atom to the node below it, for the reversed law above, with mass that keeps its ratio.
 
     Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass
     from the atom below instead brings the barycentre onto the node, a merger, which is second order.
@@ -291,7 +289,7 @@ def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt, *, down: bool)
         # The same for (Q, P): losses change sign and order, masses are taken under Q.
         back = _draw_from_below(-loss[::-1], (log_p + loss)[::-1], -goal[::-1], law.loss_error[::-1])
         log_moved = back[::-1] - goal
-    rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of what was drawn, and of the place
+    rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of the mass drawn, and of the node
     mass = _weigh(log_moved, tilt, target, _near(slack) + rounding, -1)
     return np.maximum(_added(target[keep], mass[keep], len(nodes), -1), 0.0)
 
@@ -303,10 +301,10 @@ def _near(slack: Array) -> Array:
 
 
 def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Array:
-    """Return log-masses at ``goal <= loss`` after each atom drew from the one below what its move needs.
+    """Return log-masses at ``goal <= loss`` after each atom drew from the one below the mass for its move.
 
     With x_j the share that atom j hands up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1))
-    keeps every barycentre at or above its goal s_j; what is left over is Q-mass lost. Drawing less is always
+    keeps every barycentre at or above its goal s_j; the rest is Q-mass lost. Drawing less is always
     allowed: gaps are taken 16 units and the loss's error smaller, and of what they allow 1e-6 less, which is
     more than the roundings of masses and of a room above two gaps.
     """
@@ -317,7 +315,7 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Ar
     with np.errstate(divide="ignore", invalid="ignore"):
         log_need = log_p[1:] - log_p[:-1] + gap[1:] + np.log(-np.expm1(-gap[1:]))
         log_need -= np.log(-np.expm1(-np.maximum(room, 1e-300)))
-    # Finite, so that an atom that hands up all can draw nothing: 0 times infinity is no bound.
+    # Finite, so that an atom that gives all can draw nothing: 0 times infinity is no bound.
     allowed = (room > 2 * gap[1:]) & ~np.isnan(log_need)
     need = np.where(allowed, np.exp(np.minimum(log_need, 600.0)), 0.0) * (1 - 1e-6)
     share = np.zeros(len(loss))
