@@ -353,7 +353,7 @@ def _decayed(
     tau, (stop, gone) = place.smoothing_width, _ends(place, lasting)
     jobs = query_options().jobs
     sums = _sums if jobs == 1 or len(transforms) < _WALK.shared else partial(_shared, jobs)
-    log, error, size, spent = [], [], 0, 0.0
+    log, error, size, spent, blocked = [], [], 0, 0.0, 0.0
     while True:
         end = max(2 * size, _WALK.block)
         if end * place.step > stop:
@@ -369,8 +369,11 @@ def _decayed(
         size, last = size + len(block), float(block[-1])
         spent += len(block) * _cost(transforms, last)
         level = -math.fsum(map(math.log, (place.goal, math.pi, last)))  # the product may underflow
-        low = last < stop and lasting > level and ceiling[-1] < -1.1 * level
-        if low and stays_below(transforms, counts, level, last, gone, place.most) == math.inf:
+        # Where a walk has failed the product is too large: the next one starts there, or four times as far.
+        if blocked <= last < stop and lasting > level and ceiling[-1] < -1.1 * level:
+            reached = stays_below(transforms, counts, level, last, gone, place.most)
+            blocked = reached if reached == math.inf else min(reached, 4 * last)
+        if blocked == math.inf:
             bound = -level
         elif (
             last >= stop
