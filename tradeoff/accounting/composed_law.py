@@ -39,7 +39,7 @@ class _Tuning:
     shares: tuple[float, ...] = tuple(0.75**k for k in range(14))
     rungs: int = 16  # lines on either side of the middle, at most
     rarest: float = 300.0  # minus the logarithm of the rarest loss they are for
-    alias: float = 44.0  # minus the logarithm of what other periods may add to a line
+    alias: float = 44.0  # minus the logarithm of the aliases of a line
     goal: float = 1e-17  # size of the product beyond the last node, aimed at
     terms: float = 2e6  # terms summed for a line, about 30 ms: other products are left to whole curves
     blur: float = (
@@ -56,10 +56,10 @@ class _Tuning:
     # Deviation of the middle line up to which the blur is nothing to any tilt: 2^-44 of it, times
     # 80/narrowest of the tilts between the poles and the farthest, is below 1e-5.
     widest: float = 1e6
-    # Lines beyond the outermost edge between cells, and with tilts below 0 and above 1: what is left is e^-12
+    # Lines beyond the outermost edge between cells, and with tilts below 0 and above 1: the rest is e^-12
     # of the mass that edge holds, and e^-80 of all.
     beyond: int = 1
-    beside: int = 3
+    tilts_beyond: int = 3
     faint: float = (
         1e-6  # size beyond the last node, and error of a logarithm, from which on a line is useless
     )
@@ -75,8 +75,8 @@ class CellLine:
     """A line of the product's transform at c, and how far cells [a, b] are known by it.
 
     A cell errs by max|g| times ``each`` for each nat of its length (errors of the nodes, as |ghat| <= h max
-    |g|), and by max|g| times ``left_out``: what lies beyond the last node, where |ghat(y)| <= 2 max|g|/y as g
-    rises and falls once.
+    |g|), and by max|g| times ``left_out``: the integral beyond the last node, where |ghat(y)| <= 2 max|g|/y
+    as g rises and falls once.
     """
 
     def __init__(self, line: ContourLine, blur: float) -> None:
@@ -119,7 +119,7 @@ class CellLine:
         return result, [self.units * t + moved * m for t, m in zip(self.totals, self.moments, strict=True)]
 
     def aliases(self, a: Array, b: Array) -> Array:
-        """Bound what other periods hold of a cell, over max|g|.
+        """Bound the aliases of a cell, over max|g|.
 
         A period T to the right, L >= a + T, where e^(cL) <= e^(c'L - (c' - c)(a + T)) for c' > c; likewise
         to the left of b.
@@ -252,7 +252,7 @@ class ComposedLaw(PrivacyLossDistribution):
         return np.maximum.accumulate(result)
 
     def line(self, k: int) -> CellLine | None:
-        """Return the line of a rung, or None where there is none."""
+        """Return the line of a rung, or None where floats hold none."""
         return self._lines_known.of(k, lambda: self._line(self.rungs[k]))
 
     def _line(self, rung: Rung) -> CellLine | None:
@@ -332,10 +332,10 @@ class ComposedLaw(PrivacyLossDistribution):
         first, last = min(lines), max(lines)
         bottom = min([self.bounds[first], *inside[:1]])
         top = max([self.bounds[last + 1], *inside[-1:]])
-        asked = np.clip(edges, bottom, top)
-        cuts = np.unique(np.concatenate([asked, self.bounds[first + 1 : last + 1], [bottom, top]]))
-        cuts = cuts[(cuts >= asked[0]) & (cuts <= asked[-1])]
-        start = np.searchsorted(cuts, asked)
+        inner = np.clip(edges, bottom, top)
+        cuts = np.unique(np.concatenate([inner, self.bounds[first + 1 : last + 1], [bottom, top]]))
+        cuts = cuts[(cuts >= inner[0]) & (cuts <= inner[-1])]
+        start = np.searchsorted(cuts, inner)
         parts = np.zeros((4, len(cuts)))  # one more of no length: cells may begin where the last part ends
         parts[:, :-1] = self._between(cuts, lines, edges, start)
         sides = np.where(np.diff(start) > 0, np.add.reduceat(parts, start[:-1], axis=1), 0.0)
@@ -352,12 +352,12 @@ class ComposedLaw(PrivacyLossDistribution):
         return Cells(value[0], value[1], np.maximum(*slack))
 
     def _lines(self, inside: Array) -> dict[int, CellLine]:
-        """Return lines in a row, the outermost to bound what is left: with tilts below 0 and above 1."""
+        """Return lines in a row, the outermost to bound the rest: with tilts below 0 and above 1."""
         bounds = inside[[0, -1]] if len(inside) else np.full(2, self.middle.mean)
         (low, high), start = self._nearest(bounds).tolist(), self.rungs.index(self.middle)
         below, above = (sum(rung.c < 0 for rung in self.rungs), sum(rung.c <= 1 for rung in self.rungs))
-        least = max(min(low - _TUNING.beyond, below - _TUNING.beside), 0)
-        most = min(max(high + _TUNING.beyond, above + _TUNING.beside - 1) + 1, len(self.rungs))
+        least = max(min(low - _TUNING.beyond, below - _TUNING.tilts_beyond), 0)
+        most = min(max(high + _TUNING.beyond, above + _TUNING.tilts_beyond - 1) + 1, len(self.rungs))
         result = {}
         for way in (range(start, least - 1, -1), range(start, most)):
             for k in way:
@@ -372,7 +372,7 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @np.errstate(over="ignore", invalid="ignore")  # of cells too wide nothing is known: infinite, or NaN
     def _between(self, cuts: Array, lines: dict[int, CellLine], edges: Array, start: Index) -> Array:
-        """Bound excess and deficit of cells between cuts, and what each adds to the cell that it is part of.
+        """Bound excess and deficit of cells between cuts, as parts of the cells between edges.
 
         Of a part [a', b'] of [a, b], Q - e^a P is its excess and (e^a' - e^a) P, and its deficit likewise.
         """

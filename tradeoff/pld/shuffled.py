@@ -6,8 +6,8 @@ is a randomised response with tau y = tanh(eps/2), tau = tanh(eps0/2): L = +- 2 
 -+ tau y)/2.
 
 So the law is a mixture over y, published. Its profile grows with y and is convex in it, which leaves three
-ways to make it small that never overstate privacy: m may be rounded down (an answer more is a clone less to
-be told), mass may move to a larger y, and mass may be spread to both sides of y.
+ways to make it small that never overstate privacy: m may be rounded down (an answer more is one clone less),
+mass may move to a larger y, and mass may be spread to both sides of y.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Cost(NamedTuple):
 
 
 class EvaluatedContour(NamedTuple):
-    """A line, or None where there is none, and its placement."""
+    """A placement, and its line, or None where floats hold none."""
 
     place: Placement
     line: ContourLine | None
@@ -121,7 +121,7 @@ class ContourCache:
         whole: ContourCache | None = None,
     ) -> None:
         self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
-        # What damping takes off may be anywhere, at most at infinity.
+        # Mass that damping takes off may be anywhere, at most at infinity.
         self.mass_at_plus_infinity, self.most_q_plus = (
             combine_masses_at_infinity([law.mass_at_plus_infinity for law in each], counts)
             for each in (self.whole.laws, laws)
@@ -200,7 +200,7 @@ class ContourCache:
         return snap_to_grid(x, spread, APART)
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
-        """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
+        """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
         return (x >= 0) & (self.damped(0).tail.at(x).log < _TUNING.half)
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
@@ -213,7 +213,7 @@ class ContourCache:
         # By how much psi changes a nat about x, relative to itself.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
         accuracy, middle = slope * cost.accuracy, kind == "rest"
-        key = (middle, x, log_psi, *query_options().choices[1:])  # whichever method asks for it
+        key = (middle, x, log_psi, *query_options().choices[1:])  # the same for every method
         place = partial(place_line, self.saddles(kind), x, cost.terms, log_psi, middle=middle)
         result = sharp = self.lines.of((*key, cost.terms, 0.0), partial(self._line, place))
         if needs_smoothing := sharp.truncation_exceeds(10):

@@ -31,7 +31,7 @@ Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 DIGITS = 42.0  # quadratures err by e^-DIGITS, over all rounds together
 _DEEP = 8.5  # frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all
 
-# Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M: ``LEFT`` is what lies between them.
+# Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M: ``LEFT`` is the area between them.
 _LEAST, _MOST = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
 
 _BLOCK = 64  # terms whose phases are computed; those of the next ones are theirs times one more phase
@@ -115,8 +115,8 @@ def _size(terms: Sequence[float]) -> float:
 class Sums(NamedTuple):
     """Terms values e^(i (mean - x) y), y = k step, of sums: a row for each, or rows of _BLOCK beyond _MANY.
 
-    Bounds, one a sum, on its error (that of the product, and what lies beyond the last node), its rounding,
-    and sum of |values| y.
+    Bounds, one a sum, on its error (that of the product, and of the integral beyond the last node), its
+    rounding, and sum of |values| y.
     """
 
     step: float
@@ -166,7 +166,7 @@ class ContourLine:
     def _taken(self) -> tuple[tuple[Powers, float], ...]:
         """Polynomials, and factors over tau^2, taken off the hockey-stick for both bounds."""
         both = (_MOST, math.exp(self.smoothing_width**2 / 8)), (_LEAST, 1.0)
-        # What is taken off delta is added to 1 - delta.
+        # A term taken off delta is added to 1 - delta.
         return both if self.c > 1 else both[::-1]
 
     @cached_property
@@ -191,7 +191,7 @@ class ContourLine:
                 size[k] += np.sum(sizes)
                 moment[k] += np.sum(sizes * y)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
-        # the rest; what a Gaussian adds is known to 48 more: s to 9, polynomials to 25, factors the rest.
+        # the rest; terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
         # In rows a phase is a product of two: 44 units, and 3 for a row times its phase; a row's sum errs by
         # sqrt(2) 2 64 more, that of 64 rows by 64, and that of those by their number.
         units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if rows else count + 32
@@ -214,7 +214,7 @@ class ContourLine:
 
     @property
     def _beyond(self) -> Array:
-        """Bound what lies beyond the last node: up to _DEEP/tau, and from the node before that on.
+        """Bound the integral beyond the last node: up to _DEEP/tau, and from the node before that on.
 
         |z (z - 1)| >= y^2 leaves 1/y of the hockey-stick's kernel. With v = tau y, int_v^inf s^k e^((v^2 -
         s^2)/2) ds is at most m, v + m and v^3 + 3v + 3m for k = 0, 2, 4, m = min(1/v, sqrt(pi/2)) >= M(v).
@@ -266,7 +266,7 @@ class ContourLine:
         if len(values) == len(sums.error):
             phase = pace * (sums.step * np.arange(values.shape[1]))
             return np.asarray(np.sum(np.cos(phase) * values.real - np.sin(phase) * values.imag, axis=1))
-        # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): both phases err by what is charged for their sum.
+        # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): both phases err within the charge for their sum.
         size = len(values) // len(sums.error)
         within, between = (pace * (sums.step * np.arange(n, dtype=float)) for n in (_BLOCK, size))
         # Not by BLAS, which starts threads for so few numbers; the error charged holds for any order of sums.
@@ -275,10 +275,10 @@ class ContourLine:
         return np.asarray(np.sum(np.add.reduceat(parts, np.arange(0, size, _BLOCK), axis=1), axis=1))
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
-        """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
+        """Bound the sum of the periods on one side, in units of e^(log_m - (c - 1) x)."""
         period, gap = 2 * np.pi / self.step, abs(side.c - self.c)
         # In the true unit e^log_m, as the sum is: alias and sum then err together. Of large exponents 1e-9 is
-        # less than what at most six roundings of each take off.
+        # less than at most six roundings of each.
         apart = side.log_m - self.log_m
         unsure = self.log_m_error + 8 * UNIT * (abs(apart) + gap * (np.abs(x) + period))
         exponent = apart - (side.c - self.c) * x + log_kappa(side.c) + unsure
@@ -287,7 +287,7 @@ class ContourLine:
 
 
 def _added(powers: Powers, s: Any) -> Any:
-    """Return what multiplies the transform of a Gaussian for the polynomial in u^2."""
+    """Return the factor of a Gaussian's transform for the polynomial in u^2."""
     result = powers[0] + powers[1] * (1 + s)
     return result + powers[2] * (3 + s * (6 + s)) if powers[2] else result
 
@@ -342,12 +342,12 @@ def _decayed(
 ) -> tuple[Complex, Array, float]:
     """Return log of the product at the nodes, absolute errors, and a bound on it beyond the last node.
 
-    The nodes go on until what is left out is below ``place.goal``; where the cost allowed is spent before,
+    The nodes go on until the truncation is below ``place.goal``; where the cost allowed is spent before,
     the bounds are wider.
     """
     lasting = -far(
         transforms, counts, 1e100, _WALK.rarest, cheap=True
-    )  # minus log of what atoms leave for ever
+    )  # minus log of the part of atoms, which lasts
     if lasting < _WALK.rarest:
         lasting = -far(transforms, counts, 1e100, _WALK.rarest)
     tau, (stop, gone) = place.smoothing_width, _ends(place, lasting)

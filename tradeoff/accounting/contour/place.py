@@ -122,7 +122,7 @@ def place_line(
     with np.errstate(divide="ignore"):
         periods = excess / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
     left, right = (np.min(periods, axis=1, where=side, initial=math.inf) for side in (gap < 0, gap > 0))
-    # Room beyond that for aliases is what cancels in the sum.
+    # Room beyond that for aliases cancels in the sum.
     k = int(np.argmin(np.log(np.maximum(left, right)) + excess / TUNING.cancels))
     lower = float(points[k])
     value, _, variance = cumulant(lower)

@@ -275,7 +275,7 @@ def discounted(x: Array, a: float) -> Array:
     """Return y_k = x_k + a y_(k-1) for x >= 0 and 0 <= a <= 1, by blocks; cost grows with len(x).
 
     Each entry is a sum of positive terms: at most 64 roundings for the sum and 18 for two powers a level, of
-    which there are log_64 len(x). A power that stands for 64 steps on the next level errs by 8 units, so a
+    which there are log_64 len(x). A power for 64 steps on the next level errs by 8 units, so a
     term d steps back by d/63 * 8 more. Terms below the least float vanish.
     """
     if len(x) == 0:

@@ -305,7 +305,7 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Ar
 
     With x_j the share that atom j hands up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1))
     keeps every barycentre at or above its goal s_j; the rest is Q-mass lost. Drawing less is always
-    allowed: gaps are taken 16 units and the loss's error smaller, and of what they allow 1e-6 less, which is
+    allowed: gaps are taken 16 units and the loss's error smaller, and the result 1e-6 less, which is
     more than the roundings of masses and of a room above two gaps.
     """
     gap = np.maximum(loss - goal - error - 16 * UNIT * (1 + np.abs(loss)), 0.0)

@@ -17,7 +17,7 @@ from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
 
 _BYTES = 256  # working memory of a lattice point: 2^22 points fit into the usual gibibyte
 _CLOSEST = 1e-290  # width of a window about 0 that would be empty: its nodes are floats still
-_NEGLIGIBLE = 1e-14  # tilted mass that may be left out: a few dozen times what the transforms round
+_NEGLIGIBLE = 1e-14  # tilted mass that may be left out: a few dozen times the rounding of transforms
 _STEEPEST = 690.0  # most a mass may be tilted up, as a logarithm: beyond, floats do not hold it
 _UNKNOWN = (
     16  # spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide
@@ -36,7 +36,7 @@ class Effort(NamedTuple):
 
 
 def first_effort(factors: int, tol: float | None) -> Effort:
-    """Return the effort to start with: bounded by the usual work unless a tolerance is asked."""
+    """Return the effort to start with: bounded by the usual work unless there is a tolerance."""
     usual = 1 << int(np.log2(LATTICE_WORK / max(factors, 1)))
     most = query_options().most(_BYTES)
     return Effort(LATTICE_WIDTH, most if tol is not None else min(max(usual, LATTICE_LEAST), most))
@@ -168,7 +168,7 @@ def plan(
     log_eta = np.log(_NEGLIGIBLE / 100)
     low, down = cumulant.edge(theta, -1, log_eta)
     high, up = cumulant.edge(theta, +1, log_eta)
-    if not high > low:  # all of the sum lies closer together than floats tell
+    if not high > low:  # all of the sum lies closer together than floats
         high = max(low + max(UNIT * abs(low), _CLOSEST), math.nextafter(low, math.inf))
     rounds = 0.0
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
