@@ -24,13 +24,13 @@ from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
 @given(log_uniform(1e-3, 8.0), st.floats(0.5, 30.0), st.integers(1, 10**6))
-def test_a_gaussian_power(mu: float, z: float, n: int) -> None:
+def test_chernoff_bound_of_gaussian_power_holds_truth(mu: float, z: float, n: int) -> None:
     """The bound is above delta, by the factor of a Gaussian tail; turned round it bounds epsilon."""
     laws, counts = [GaussianLaw(mu / math.sqrt(n))], [n]
     lines = ContourCache(laws, counts)
     x = mu * z
     truth = oracle.gaussian_delta(x, mu)
-    bound = float(lines.ceiling(np.array([x]), np.zeros(1))[0])
+    bound = float(lines.chernoff_bound(np.array([x]), np.zeros(1))[0])
     assert truth <= bound
     assert bound <= 1e6 * truth or bound < 1e-290
     if float(truth) > 1e-290:
@@ -59,7 +59,7 @@ FOUND: list[tuple[list[PrivacyLossDistribution], list[int], float]] = [
 
 
 @pytest.mark.parametrize(("laws", "counts", "delta"), FOUND)
-def test_far_tails_have_a_finite_epsilon(
+def test_epsilon_in_far_tail_is_finite(
     laws: list[PrivacyLossDistribution], counts: list[int], delta: float
 ) -> None:
     low, high = Composition(laws, counts).answer("epsilon", np.array([delta]), None)
@@ -68,16 +68,14 @@ def test_far_tails_have_a_finite_epsilon(
 
 
 @given(pairs, st.floats(-20.0, 20.0))
-def test_beta_lies_under_the_chord_between_lost_masses(
-    pair: tuple[PrivacyLossDistribution, Truth], t: float
-) -> None:
+def test_chord_bounds_beta(pair: tuple[PrivacyLossDistribution, Truth], t: float) -> None:
     law, truth = pair
     product = Composition([law], [1])
     (bound,) = product._chord(np.array([float(truth.p_above(mp.mpf(t)))]))
     assert bound >= (1 - truth.q_above(mp.mpf(t))) * (1 - mp.mpf("1e-15")) - mp.mpf("1e-15")
 
 
-def test_beyond_the_mass_that_is_left_beta_is_nothing() -> None:
+def test_beta_beyond_finite_mass_is_zero() -> None:
     law, _ = atomic([-1.0, 0.5], [0.5, 0.4], 0.1)
     low, high = Composition([ReversedPLD(law), GaussianLaw(0.1)], [20, 1]).answer(
         "beta", np.array([1e-3, 0.1, 0.5]), None
@@ -94,14 +92,14 @@ def test_beyond_the_mass_that_is_left_beta_is_nothing() -> None:
     ],
     ids=repr,
 )
-def test_losses_beyond_floats_answer_soon_and_in_silence(f: to.TradeOff) -> None:
+def test_answers_for_large_losses_are_finite(f: to.TradeOff) -> None:
     result, beta = f.bounds.epsilon(0.9), f.bounds(0.1)
     assert result.lower <= result.upper < np.inf
     assert 0 <= beta.lower <= beta.upper <= 0.9000000000000001
 
 
 @pytest.mark.parametrize("epsilon", [2.0, 5.0, 38.9])
-def test_tails_below_all_floats_ask_for_no_lattice(epsilon: float) -> None:
+def test_underflowing_tail_needs_no_lattice(epsilon: float) -> None:
     """At the best point, c = 834 for a loss of 2, rounding hides M(c): a nearer one says as much."""
     f = to.subsample(to.Gaussian(1 / 8), 0.01) ** 1000
     assert tuple(f.bounds.delta(epsilon)) == (0.0, 5e-324)
@@ -125,7 +123,7 @@ ATOMS: list[tuple[to.TradeOff, int, mp.mpf]] = [
 
 @pytest.mark.parametrize("share", [1e-200, 1e-30, 1e-16])
 @pytest.mark.parametrize(("f", "top", "mass"), ATOMS, ids=[repr(f) for f, *_ in ATOMS])
-def test_epsilon_near_the_supremum_is_that_of_its_atom(
+def test_epsilon_near_supremum_is_that_of_last_atom(
     f: to.TradeOff, top: int, mass: mp.mpf, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Above all other losses delta(x) = q (1 - e^(x - top)); no engine is asked."""
@@ -138,7 +136,7 @@ def test_epsilon_near_the_supremum_is_that_of_its_atom(
     assert result.width <= 1e-13
 
 
-def test_epsilon_of_a_product_whose_atom_is_not_at_its_supremum() -> None:
+def test_epsilon_with_atom_below_supremum_is_narrow() -> None:
     """The atom of a Laplace law next to a Gaussian bounds nothing wrong."""
     f = to.Laplace(1) ** 3 @ to.Gaussian(0.01)
     result = f.bounds.epsilon(1e-6)

@@ -36,7 +36,7 @@ def agree(law: PrivacyLossDistribution, truth: PrivacyLossDistribution, edges: n
 
 
 @pytest.mark.parametrize("mu", [0.02, 0.3, 1.0, 2.5])
-def test_normal_sums(mu: float) -> None:
+def test_composed_cells_of_gaussians_hold_truth(mu: float) -> None:
     # G_mu^4 is G_2mu; what moving edges by 1e-13 deviations changes is below 1e-10 of a cell.
     law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_distribution()
     assert law.usable
@@ -45,13 +45,13 @@ def test_normal_sums(mu: float) -> None:
     agree(ReversedPLD(law), truth, 2 * mu * EDGES)
 
 
-def test_wide_cells() -> None:
+def test_composed_cells_that_are_wide_hold_truth() -> None:
     law, truth = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True), to.Gaussian(1.0).loss_distribution()
     for edges in ([-np.inf, 0.3, np.inf], [-2.0, 2.0], [-30.0, -4.0, 4.0, 30.0], [1.0, 1.0, 1.5]):
         agree(law, truth, np.array(edges))
 
 
-def test_cells_that_end_where_the_span_does() -> None:
+def test_composed_cells_at_ends_of_span_hold_truth() -> None:
     # Parts of a cell are summed up to its end, whether or not one of no length follows.
     for mu in (0.1, 1.0, 10.0):
         law, truth = (
@@ -64,7 +64,7 @@ def test_cells_that_end_where_the_span_does() -> None:
 
 
 @pytest.mark.parametrize("mu", [20.0, 30.0, 60.0])
-def test_far_from_all_lines(mu: float) -> None:
+def test_composed_cells_far_from_lines_hold_truth(mu: float) -> None:
     # e^(K(c) - ca) is no float there, though what it multiplies is as large as it is small.
     law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_distribution()
     for low, high in ((-600.0, 0.0), (-2000.0, -600.0), (0.0, 600.0)):
@@ -74,7 +74,7 @@ def test_far_from_all_lines(mu: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mu", "p"), [(1.0, 0.1)])
-def test_two_sampled_normal_rounds(mu: float, p: float) -> None:
+def test_composed_cells_of_sampled_pair_hold_truth(mu: float, p: float) -> None:
     # P(L_1 + L_2 > x), and with Q, by double exponential quadrature of closed forms in 18 digits.
     law = ComposedLaw([SubsampledPLD(GaussianLaw(mu), p)], [2])
     mean, sd = law.middle.mean, law.middle.sd
@@ -110,7 +110,7 @@ def _beyond(mu: mp.mpf, p: mp.mpf, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
 
 
 @pytest.mark.slow
-def test_all_mass() -> None:
+def test_composed_cells_hold_all_mass() -> None:
     f = to.subsample(to.Gaussian(1), 0.01) ** 50 @ to.Laplace(0.1) ** 5
     law = f.lattice_pld()
     assert isinstance(law, ComposedLaw)
@@ -126,7 +126,7 @@ def test_all_mass() -> None:
 
 
 @pytest.mark.slow
-def test_sampled_product_squared() -> None:
+def test_epsilon_of_sampled_product_agrees_with_polygons() -> None:
     steps = to.subsample(to.Gaussian(1), 0.01) ** 100
     f = to.subsample(steps @ to.Laplace(0.1) ** 10, 0.1) ** 2
     result = f.bounds.epsilon(1e-5, tol=1e-6)
@@ -138,7 +138,7 @@ def test_sampled_product_squared() -> None:
 
 
 @pytest.mark.slow
-def test_sampled_normal_product() -> None:
+def test_epsilon_of_sampled_normal_product_agrees_with_closed_form() -> None:
     # As the product is one normal pair, its sampled power is known in closed form of another kind.
     law = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True)
     curve = to.subsample(to.Gaussian(1), 0.1) ** 3
@@ -150,12 +150,12 @@ def test_sampled_normal_product() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
-def test_atoms_are_left_to_whole_curves(epsilon: float) -> None:
+def test_product_of_atoms_is_not_composed_law(epsilon: float) -> None:
     assert not isinstance((to.Laplace(epsilon) ** 3).lattice_pld(), ComposedLaw)
 
 
 @pytest.mark.slow
-def test_whole_curves_where_lines_know_little() -> None:
+def test_product_without_lines_is_answered_by_whole_curves() -> None:
     # The rate is so small that losses crowd at 0: whole curves hold them as atoms.
     inner = to.Gaussian(0.05) @ ~(to.subsample(to.Gaussian(0.2), 0.001) ** 10)
     f = to.PureDP(0.1) @ ~to.subsample(inner, 0.0004)
@@ -164,13 +164,13 @@ def test_whole_curves_where_lines_know_little() -> None:
 
 
 @pytest.mark.slow
-def test_moments_are_those_of_whole_curves() -> None:
+def test_moments_of_composed_law_hold_reference() -> None:
     f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
     assert f.law.mean("Q") == pytest.approx(5.9e-4, rel=0.01)
     assert f.bounds.renyi(2.0).lower > 1.1e-3
 
 
-def test_what_moves_past_the_ends_is_held() -> None:
+def test_span_holds_blurred_ends() -> None:
     law = ComposedLaw([SubsampledPLD(GaussianLaw(1.0), 0.1)], [8])
     low, high = law._sum([part.span for part, _ in law.parts])
     assert law.span[0] <= low - law.blur / 2
@@ -178,7 +178,7 @@ def test_what_moves_past_the_ends_is_held() -> None:
 
 
 @pytest.mark.parametrize(("delta", "p", "n"), [(0.8, 0.9, 2), (0.3, 0.9999, 1)])
-def test_atoms_outside_the_spans_of_their_laws(delta: float, p: float, n: int) -> None:
+def test_composed_cells_with_atoms_outside_spans_hold_truth(delta: float, p: float, n: int) -> None:
     # Sampled mass at -infinity is an atom at log(1 - p), far below the normal part: the sum holds all of it.
     law = ComposedLaw(
         [GaussianLaw(0.05), SubsampledPLD(to.TotalVariation(delta).loss_distribution(), p)], [1, n]
@@ -192,7 +192,7 @@ def test_atoms_outside_the_spans_of_their_laws(delta: float, p: float, n: int) -
 
 
 @pytest.mark.slow
-def test_sampled_product_with_atoms_far_out() -> None:
+def test_answers_of_product_with_far_atoms_agree() -> None:
     for inner in (to.subsample(to.TotalVariation(0.8), 0.9), ~to.subsample(to.TotalVariation(0.8), 0.9)):
         f = to.subsample(to.Gaussian(0.3) @ inner**20, 0.5) ** 2
         assert f._inner is not None
@@ -203,7 +203,7 @@ def test_sampled_product_with_atoms_far_out() -> None:
 
 
 @pytest.mark.slow
-def test_no_float_tells_the_finite_mass_from_none() -> None:
+def test_product_with_underflowing_finite_mass_is_narrow() -> None:
     f = to.Gaussian(0.3) @ ~(to.subsample(to.TotalVariation(0.8), 0.9) ** 40)
     assert f.mass_at_minus_infinity == 1
     law = f.lattice_pld()
@@ -212,7 +212,7 @@ def test_no_float_tells_the_finite_mass_from_none() -> None:
 
 
 @pytest.mark.parametrize(("q", "n"), [(0.3, 5), (1e-300, 3), (1e-20, 10**30), (0.999, 10**200)])
-def test_masses_at_infinity_are_rounded_once(q: float, n: int) -> None:
+def test_masses_at_infinity_are_correctly_rounded(q: float, n: int) -> None:
     law = ComposedLaw([GaussianLaw(0.5), to.TotalVariation(q).loss_distribution()], [4, n])
     with mp.workdps(60):
         truth = float(-mp.expm1(n * mp.log1p(-mp.mpf(law.parts[1][0].mass_at_plus_infinity))))
@@ -220,7 +220,7 @@ def test_masses_at_infinity_are_rounded_once(q: float, n: int) -> None:
 
 
 @pytest.mark.slow
-def test_masses_at_infinity_of_many_threads_leave_mpmath_as_it_is() -> None:
+def test_masses_at_infinity_in_threads_agree() -> None:
     before, interval = mp.mp.prec, sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -232,7 +232,7 @@ def test_masses_at_infinity_of_many_threads_leave_mpmath_as_it_is() -> None:
     assert mp.mp.prec == before
 
 
-def test_masses_below_floats_are_not_lost() -> None:
+def test_composed_cells_keep_underflowing_masses() -> None:
     # Of Gaussian(2) losses from 73 to 77 have masses from 1e-299 to below all floats.
     law = ComposedLaw([GaussianLaw(0.5)], [16], symmetric=True)
     edges = np.linspace(73.0, 77.0, 81)
@@ -254,7 +254,7 @@ small = st.one_of(
 @pytest.mark.slow
 @settings(max_examples=4)
 @given(small, small, st.integers(1, 40), log_uniform(1e-3, 0.9), st.integers(1, 5), st.booleans(), st.data())
-def test_laws_and_whole_curves_of_sampled_products_meet(
+def test_composed_law_and_whole_curves_agree(
     f: to.TradeOff, g: to.TradeOff, n: int, p: float, m: int, turned: bool, data: st.DataObject
 ) -> None:
     whole = to.subsample(f**n @ g, p) ** m @ to.Gaussian(0.1)

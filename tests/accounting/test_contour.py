@@ -20,9 +20,8 @@ from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.accounting import conjugate
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.accounting.contour.line import ContourLine
+from tradeoff.accounting.contour.line import ContourLine, evaluate_line, stays_below
 from tradeoff.accounting.contour.place import Placement
-from tradeoff.accounting.contour.product import evaluate_line, stays_below
 from tradeoff.accounting.planner import Composition
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.intervals.bounds import Bounds
@@ -72,143 +71,138 @@ def drawn(law: PrivacyLossDistribution, c: float) -> Transform:
     return result
 
 
-class TestTransforms:
-    """log M, rho, and every bound on |rho|, each within what it claims of 40 digits."""
+@pytest.mark.slow
+@given(changed, tilts, st.lists(log_uniform(1e-3, 20.0), min_size=2, max_size=2), log_uniform(1e-3, 0.5))
+@example(GaussianLaw(2.0), 3.5, [0.1, 4.0], 0.1)
+@example(SubsampledPLD(binomial_law(3.0, 3), 0.99999), 0.04, [0.01, 2.9], 0.1)
+@example(
+    SubsampledPLD(SubsampledPLD(ReversedPLD(GaussianLaw(3.2)), 1.9e-8), 6.9e-5), 57.0, [0.002, 0.01], 0.1
+)
+@example(discrete_gaussian_law(1.876, 1), 32.07, [0.014, 9.0], 0.1)
+@example(discrete_gaussian_law(1.0, 2), 0.7, [1.5, 3.0], 0.3)
+@example(ReversedPLD(SubsampledPLD(LaplaceLaw(2.0), 1e-3)), 12.0, [0.3, 15.0], 0.2)
+def test_transform_holds_truth_within_errors(
+    law: PrivacyLossDistribution, c: float, scaled: list[float], share: float
+) -> None:
+    """``scaled``: frequencies in units of the tilted standard deviation."""
+    result = drawn(law, c)
+    spread = Cumulant([(law.sketch(), 1)])(c)[2]
+    y = np.minimum(np.sort(scaled) / np.sqrt(max(spread, 1e-4)), 40.0)
+    true = Moment(law, c, 2 * float(y[-1]))
+    assert abs(true.log_m() - mp.mpf(result.log_m)) <= result.log_m_error
+    if isinstance(result, QuadratureTransform):
+        assert true.variance(result.mean) <= result.variance.item() + 1e-25
+    ratio, radius = result.ratio(y), share * float(y[0])
+    near = result.around(y, radius)
+    for k, at in enumerate(y):
+        value = true.log_rho(at, result.mean)
+        if value.real < -50:  # rho = 0 to the digits there are
+            continue
+        assert nearest(value, complex(ratio.log[k])) <= ratio.error[k]
+        assert value.real <= ratio.ceiling[k]
+        assert value.real <= result.far(float(at))
+        for moved in (at - radius, at + radius):
+            assert true.log_rho(moved, result.mean).real <= near[k] + 1e-15
 
-    @pytest.mark.slow
-    @given(changed, tilts, st.lists(log_uniform(1e-3, 20.0), min_size=2, max_size=2), log_uniform(1e-3, 0.5))
-    @example(GaussianLaw(2.0), 3.5, [0.1, 4.0], 0.1)
-    @example(SubsampledPLD(binomial_law(3.0, 3), 0.99999), 0.04, [0.01, 2.9], 0.1)
-    @example(
-        SubsampledPLD(SubsampledPLD(ReversedPLD(GaussianLaw(3.2)), 1.9e-8), 6.9e-5), 57.0, [0.002, 0.01], 0.1
-    )
-    @example(discrete_gaussian_law(1.876, 1), 32.07, [0.014, 9.0], 0.1)
-    @example(discrete_gaussian_law(1.0, 2), 0.7, [1.5, 3.0], 0.3)
-    @example(ReversedPLD(SubsampledPLD(LaplaceLaw(2.0), 1e-3)), 12.0, [0.3, 15.0], 0.2)
-    def test_all_claims(
-        self, law: PrivacyLossDistribution, c: float, scaled: list[float], share: float
-    ) -> None:
-        """``scaled``: frequencies in units of the tilted standard deviation."""
-        result = drawn(law, c)
-        spread = Cumulant([(law.sketch(), 1)])(c)[2]
-        y = np.minimum(np.sort(scaled) / np.sqrt(max(spread, 1e-4)), 40.0)
-        true = Moment(law, c, 2 * float(y[-1]))
-        assert abs(true.log_m() - mp.mpf(result.log_m)) <= result.log_m_error
-        if isinstance(result, QuadratureTransform):
-            assert true.variance(result.mean) <= result.variance.item() + 1e-25
-        ratio, radius = result.ratio(y), share * float(y[0])
-        near = result.around(y, radius)
-        for k, at in enumerate(y):
-            value = true.log_rho(at, result.mean)
-            if value.real < -50:  # rho = 0 to the digits there are
-                continue
+
+@pytest.mark.parametrize(
+    "law", [LaplaceLaw(0.7), GaussianLaw(0.5), discrete_gaussian_law(3.0, 2), ReversedPLD(LaplaceLaw(4.0))]
+)
+@pytest.mark.parametrize("c", [0.3, 1.5, 40.0])
+def test_ratio_at_high_frequency_holds_truth(law: PrivacyLossDistribution, c: float) -> None:
+    """Closed forms at y up to 1e6, where no quadrature reaches: Laplace and discrete Gaussian."""
+    result, y = drawn(law, c), np.array([40.0, 1e3, 1e6])
+    ratio = result.ratio(y)
+    for k, at in enumerate(y):
+        value = closed(law, c, at, result.mean)
+        if value.real > -50:
             assert nearest(value, complex(ratio.log[k])) <= ratio.error[k]
             assert value.real <= ratio.ceiling[k]
-            assert value.real <= result.far(float(at))
-            for moved in (at - radius, at + radius):
-                assert true.log_rho(moved, result.mean).real <= near[k] + 1e-15
 
-    @pytest.mark.parametrize(
-        "law",
-        [LaplaceLaw(0.7), GaussianLaw(0.5), discrete_gaussian_law(3.0, 2), ReversedPLD(LaplaceLaw(4.0))],
+
+@pytest.mark.parametrize(
+    "law", [GaussianLaw(1e-6), pytest.param(discrete_gaussian_law(3.0, 2), marks=pytest.mark.slow)]
+)
+def test_around_at_high_frequency_bounds_period(law: PrivacyLossDistribution) -> None:
+    """A period of the law is known to as many units as there are before y."""
+    result, y = drawn(law, 1.5), 1e6 + np.linspace(0, 30, 7)
+    for at, bound in zip(y.tolist(), result.around(y, 0.25), strict=True):
+        for moved in (at - 0.25, at + 0.25):
+            assert closed(law, 1.5, moved, result.mean).real <= bound + 1e-15
+
+
+@pytest.mark.slow
+@given(st.lists(log_uniform(1e-3, 30.0), min_size=300, max_size=300))
+def test_ratio_of_unequal_steps_agrees_with_single_ones(y: list[float]) -> None:
+    result, at = drawn(SubsampledPLD(GaussianLaw(1.0), 0.1), 2.0), np.sort(y)
+    together, alone = result.ratio(at), [result.ratio(at[k : k + 50]) for k in range(0, 300, 50)]
+    off = np.abs(together.log - np.concatenate([part.log for part in alone]))
+    assert np.all(off <= together.error + np.concatenate([part.error for part in alone]))
+
+
+@pytest.mark.slow
+@given(changed, tilts, log_uniform(1e-3, 1.0), st.integers(17, 300), st.integers(0, 99))
+def test_ratio_of_equal_steps_holds_truth(
+    law: PrivacyLossDistribution, c: float, step: float, size: int, start: int
+) -> None:
+    result, y = drawn(law, c), step * np.arange(start, start + size, dtype=float)
+    true = Moment(law, c, 2 * float(y[-1]))
+    shared = result.ratio(y, even=True)
+    for k in {0, 1, size // 2, size - 1}:
+        value = true.log_rho(y[k], result.mean)
+        if value.real > -50:
+            assert nearest(value, complex(shared.log[k])) <= shared.error[k]
+            assert value.real <= shared.ceiling[k]
+
+
+@settings(max_examples=12)
+@given(log_uniform(0.5, 3.0), log_uniform(1e-3, 0.5), st.integers(10**3, 10**5), st.booleans())
+def test_stays_below_bounds_product_on_the_walk(mu: float, rate: float, n: int, turned: bool) -> None:
+    law: PrivacyLossDistribution = SubsampledPLD(GaussianLaw(mu), rate)
+    result = drawn(ReversedPLD(law) if turned else law, 2.0)
+    assert isinstance(result, QuadratureTransform)
+    start = 6.0 / np.sqrt(n * result.variance.item())
+    reached = stays_below([result], [n], 12.0, start, np.inf, np.inf)
+    if reached == start:
+        return
+    y = np.geomspace(start, min(reached, 30 * start), 1000)
+    assert np.all(
+        n * np.concatenate([result.ratio(part).log.real for part in np.array_split(y, 20)])
+        <= -12.0 * (1 - 1e-9)
     )
-    @pytest.mark.parametrize("c", [0.3, 1.5, 40.0])
-    def test_high_frequencies(self, law: PrivacyLossDistribution, c: float) -> None:
-        """Closed forms at y up to 1e6, where no quadrature reaches: Laplace and discrete Gaussian."""
-        result, y = drawn(law, c), np.array([40.0, 1e3, 1e6])
-        ratio = result.ratio(y)
-        for k, at in enumerate(y):
-            value = closed(law, c, at, result.mean)
-            if value.real > -50:
-                assert nearest(value, complex(ratio.log[k])) <= ratio.error[k]
-                assert value.real <= ratio.ceiling[k]
 
-    @pytest.mark.parametrize(
-        "law", [GaussianLaw(1e-6), pytest.param(discrete_gaussian_law(3.0, 2), marks=pytest.mark.slow)]
-    )
-    def test_beside_high_frequencies(self, law: PrivacyLossDistribution) -> None:
-        """A period of the law is known to as many units as there are before y."""
-        result, y = drawn(law, 1.5), 1e6 + np.linspace(0, 30, 7)
-        for at, bound in zip(y.tolist(), result.around(y, 0.25), strict=True):
-            for moved in (at - 0.25, at + 0.25):
-                assert closed(law, 1.5, moved, result.mean).real <= bound + 1e-15
 
-    @pytest.mark.slow
-    @given(st.lists(log_uniform(1e-3, 30.0), min_size=300, max_size=300))
-    def test_many_frequencies_need_no_equal_steps(self, y: list[float]) -> None:
-        result, at = drawn(SubsampledPLD(GaussianLaw(1.0), 0.1), 2.0), np.sort(y)
-        together, alone = result.ratio(at), [result.ratio(at[k : k + 50]) for k in range(0, 300, 50)]
-        off = np.abs(together.log - np.concatenate([part.log for part in alone]))
-        assert np.all(off <= together.error + np.concatenate([part.error for part in alone]))
+@pytest.mark.parametrize(("mu", "rate", "c"), [(2.0, 1e-5, 70.3), (0.5, 1e-3, 300.0), (6.0, 1e-9, 25.0)])
+@pytest.mark.parametrize("y", [10.0, 1e3, 1e4])
+def test_line_rule_with_few_nodes_holds_all_mass(mu: float, rate: float, c: float, y: float) -> None:
+    (piece,) = ReversedPLD(SubsampledPLD(GaussianLaw(mu), rate)).components() or []
+    nodes = piece.base.nodes(piece, c, y, NATS)
+    step = 2.0**-10
+    x = step * np.arange(int((-c * mu - 40) / step), int((c * mu + 40) / step))
+    ratio = np.logaddexp(np.log1p(-rate), math.log(rate) + mu * x - mu**2 / 2)
+    whole = np.sum(np.exp((1 - c) * ratio - x * x / 2)) * step / math.sqrt(2 * math.pi)
+    assert np.sum(np.exp(nodes.log_p + c * nodes.loss)) == pytest.approx(whole, rel=1e-11)
 
-    @pytest.mark.slow
-    @given(changed, tilts, log_uniform(1e-3, 1.0), st.integers(17, 300), st.integers(0, 99))
-    def test_equal_steps_share_their_sines(
-        self, law: PrivacyLossDistribution, c: float, step: float, size: int, start: int
-    ) -> None:
-        result, y = drawn(law, c), step * np.arange(start, start + size, dtype=float)
-        true = Moment(law, c, 2 * float(y[-1]))
-        shared = result.ratio(y, even=True)
-        for k in {0, 1, size // 2, size - 1}:
-            value = true.log_rho(y[k], result.mean)
-            if value.real > -50:
-                assert nearest(value, complex(shared.log[k])) <= shared.error[k]
-                assert value.real <= shared.ceiling[k]
 
-    @settings(max_examples=12)
-    @given(log_uniform(0.5, 3.0), log_uniform(1e-3, 0.5), st.integers(10**3, 10**5), st.booleans())
-    def test_nothing_stands_up_again_where_the_walk_has_been(
-        self,
-        mu: float,
-        rate: float,
-        n: int,
-        turned: bool,
-    ) -> None:
-        law: PrivacyLossDistribution = SubsampledPLD(GaussianLaw(mu), rate)
-        result = drawn(ReversedPLD(law) if turned else law, 2.0)
-        assert isinstance(result, QuadratureTransform)
-        start = 6.0 / np.sqrt(n * result.variance.item())
-        reached = stays_below([result], [n], 12.0, start, np.inf, np.inf)
-        if reached == start:
-            return
-        y = np.geomspace(start, min(reached, 30 * start), 1000)
-        assert np.all(
-            n * np.concatenate([result.ratio(part).log.real for part in np.array_split(y, 20)])
-            <= -12.0 * (1 - 1e-9)
-        )
-
-    @pytest.mark.parametrize(("mu", "rate", "c"), [(2.0, 1e-5, 70.3), (0.5, 1e-3, 300.0), (6.0, 1e-9, 25.0)])
-    @pytest.mark.parametrize("y", [10.0, 1e3, 1e4])
-    def test_rules_hold_all_mass_however_few_of_their_nodes_matter(
-        self, mu: float, rate: float, c: float, y: float
-    ) -> None:
-        (piece,) = ReversedPLD(SubsampledPLD(GaussianLaw(mu), rate)).components() or []
-        nodes = piece.base.nodes(piece, c, y, NATS)
-        step = 2.0**-10
-        x = step * np.arange(int((-c * mu - 40) / step), int((c * mu + 40) / step))
-        ratio = np.logaddexp(np.log1p(-rate), math.log(rate) + mu * x - mu**2 / 2)
-        whole = np.sum(np.exp((1 - c) * ratio - x * x / 2)) * step / math.sqrt(2 * math.pi)
-        assert np.sum(np.exp(nodes.log_p + c * nodes.loss)) == pytest.approx(whole, rel=1e-11)
-
-    @given(log_uniform(0.01, 12.0), rates, rates, st.floats(-60, 60))
-    def test_losses_of_a_piece(
-        self, mu: float, rate: float, other: float, inverse_subsampled_loss: float
-    ) -> None:
-        """Thinned, reversed, thinned: shares next to 0 and to 1 together."""
-        inner = SubsampledPLD(GaussianLaw(mu), rate)
-        for law in (
-            inner,
-            ReversedPLD(inner),
-            SubsampledPLD(ReversedPLD(inner), other),
-            SubsampledPLD(ReversedPLD(GaussianLaw(mu)), rate),
-        ):
-            (piece,) = law.components() or []
-            loss = piece.logs(np.array([inverse_subsampled_loss]), np.zeros(1))
-            with mp.workdps(60):
-                assert (
-                    abs(loss_of(law, mp.mpf(inverse_subsampled_loss)) - mp.mpf(float(loss.loss[0])))
-                    <= loss.error[0]
-                )
+@given(log_uniform(0.01, 12.0), rates, rates, st.floats(-60, 60))
+def test_component_logs_hold_truth(
+    mu: float, rate: float, other: float, inverse_subsampled_loss: float
+) -> None:
+    """Thinned, reversed, thinned: shares next to 0 and to 1 together."""
+    inner = SubsampledPLD(GaussianLaw(mu), rate)
+    for law in (
+        inner,
+        ReversedPLD(inner),
+        SubsampledPLD(ReversedPLD(inner), other),
+        SubsampledPLD(ReversedPLD(GaussianLaw(mu)), rate),
+    ):
+        (piece,) = law.components() or []
+        loss = piece.logs(np.array([inverse_subsampled_loss]), np.zeros(1))
+        with mp.workdps(60):
+            assert (
+                abs(loss_of(law, mp.mpf(inverse_subsampled_loss)) - mp.mpf(float(loss.loss[0])))
+                <= loss.error[0]
+            )
 
 
 def loss_of(law: PrivacyLossDistribution, base: mp.mpf) -> mp.mpf:
@@ -307,107 +301,106 @@ NEEDED: dict[str, tuple[Sequence[PrivacyLossDistribution], Placement, float, flo
 }
 
 
-class TestLines:
-    """psi holds the truth for every choice of the line; and no term of its error is idle."""
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(cases, st.data())
+def test_psi_for_any_placement_holds_truth(case: Case, data: st.DataObject) -> None:
+    laws, counts, size, truth = case
+    line = evaluate_line(laws, counts, data.draw(foolish(size)))
+    if line is None:
+        return
+    x = np.abs(line.mean + size * np.array([-2.0, 0.0, 1.5]))
+    low, high = line.psi(x)
+    for at, below, above in zip(x, low, high, strict=True):
+        delta = truth(float(at))
+        if line.c > 1 or delta < 1 - mp.mpf(10) ** -20:
+            assert below <= (delta if line.c > 1 else 1 - delta) <= above
 
-    @pytest.mark.slow
-    @settings(max_examples=300)
-    @given(cases, st.data())
-    def test_no_choice_matters(self, case: Case, data: st.DataObject) -> None:
-        laws, counts, size, truth = case
-        line = evaluate_line(laws, counts, data.draw(foolish(size)))
-        if line is None:
-            return
-        x = np.abs(line.mean + size * np.array([-2.0, 0.0, 1.5]))
-        low, high = line.psi(x)
-        for at, below, above in zip(x, low, high, strict=True):
-            delta = truth(float(at))
-            if line.c > 1 or delta < 1 - mp.mpf(10) ** -20:
-                assert below <= (delta if line.c > 1 else 1 - delta) <= above
 
-    @pytest.mark.parametrize("term", NEEDED)
-    def test_each_term_is_needed(self, term: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        laws, aim, x, mu = NEEDED[term]
-        line = evaluate_line(laws, [1], aim)
-        assert line is not None
-        truth = oracle.gaussian_delta(x, mu)
-        low, high = line.psi(np.array([x]))
-        assert low[0] <= truth <= high[0]
-        none = (0.0, 0.0, 0.0)
-        if term == "truncation":
-            monkeypatch.setattr(ContourLine, "_beyond", np.zeros(1))
-        elif term == "smoothing":
-            monkeypatch.setattr(ContourLine, "_taken", ((none, 0.0), (none, 0.0)))
-        else:
-            line = replace(line, **{term: getattr(line, term)._replace(log_m=-1e3)})
-        line = replace(line)  # with sums of its own
-        low, high = line.psi(np.array([x]))
-        assert not low[0] <= truth <= high[0]
+@pytest.mark.parametrize("term", NEEDED)
+def test_psi_without_an_error_term_fails(term: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    laws, aim, x, mu = NEEDED[term]
+    line = evaluate_line(laws, [1], aim)
+    assert line is not None
+    truth = oracle.gaussian_delta(x, mu)
+    low, high = line.psi(np.array([x]))
+    assert low[0] <= truth <= high[0]
+    none = (0.0, 0.0, 0.0)
+    if term == "truncation":
+        monkeypatch.setattr(ContourLine, "_beyond", np.zeros(1))
+    elif term == "smoothing":
+        monkeypatch.setattr(ContourLine, "_taken", ((none, 0.0), (none, 0.0)))
+    else:
+        line = replace(line, **{term: getattr(line, term)._replace(log_m=-1e3)})
+    line = replace(line)  # with sums of its own
+    low, high = line.psi(np.array([x]))
+    assert not low[0] <= truth <= high[0]
 
-    def test_nodes_of_a_great_power(self) -> None:
-        """1e9 rounds of a law known by points: nodes are within their errors, not within a millionth."""
-        mu, n = 1e-4, 10**9
-        line = evaluate_line(
-            [ReversedPLD(ReversedPLD(GaussianLaw(mu)))],
-            [n],
-            Placement(3.0, 1.5, 8.0, 0.1, 1e-15, 1e6, 0.0, 3.0),
-        )
-        assert line is not None
-        off = np.empty(30)
-        with mp.workdps(DIGITS):
-            for k in range(30):
-                z, m = mp.mpc(line.c, line.step * k), n * mp.mpf(mu) ** 2 / 2
-                true = mp.exp(
-                    m * (z * z - z - mp.mpf(line.c) * (mp.mpf(line.c) - 1))
-                    - mp.mpc(0, z.imag * mp.mpf(line.mean))
-                )
-                off[k] = abs(true - mp.exp(mp.mpc(line.log[k])))
-        assert np.all(off <= line.error[:30])
-        assert np.any(off > 1e-6 * line.error[:30])
 
-    def test_rounding_of_the_sum(self) -> None:
-        """The sum at a loss where its terms cancel, against the same terms added in 40 digits."""
-        line = evaluate_line([GaussianLaw(1.0)], [1], Placement(2.0, 1.0, 6.0, 0.05, 1e-15, 1e6, 0.0, 1.0))
-        assert line is not None
-        x = np.linspace(8.0, 60.0, 20)
-        (total,), _ = line._at(x)
-        charged = line._sums.rounding + line._turned(x) * line._sums.moment
-        with mp.workdps(DIGITS):
-            y = [mp.mpf(line.step) * k for k in range(len(line.log))]
-            values = [
-                mp.exp(mp.mpc(v)) / (mp.mpc(line.c, at) * mp.mpc(line.c - 1, at))
-                for at, v in zip(y, line.log, strict=True)
-            ]
-            values[0] /= 2
-            true = [
-                sum((v * mp.expj((mp.mpf(line.mean) - s) * at)).real for at, v in zip(y, values, strict=True))
-                for s in x
-            ]
-            off = np.array(
-                [
-                    float(abs(t * mp.mpf(line.step) / mp.pi - mp.mpf(float(v))))
-                    for t, v in zip(true, total, strict=True)
-                ]
+def test_line_of_many_rounds_errs_within_bounds() -> None:
+    """1e9 rounds of a law known by points: nodes are within their errors, not within a millionth."""
+    mu, n = 1e-4, 10**9
+    line = evaluate_line(
+        [ReversedPLD(ReversedPLD(GaussianLaw(mu)))], [n], Placement(3.0, 1.5, 8.0, 0.1, 1e-15, 1e6, 0.0, 3.0)
+    )
+    assert line is not None
+    off = np.empty(30)
+    with mp.workdps(DIGITS):
+        for k in range(30):
+            z, m = mp.mpc(line.c, line.step * k), n * mp.mpf(mu) ** 2 / 2
+            true = mp.exp(
+                m * (z * z - z - mp.mpf(line.c) * (mp.mpf(line.c) - 1))
+                - mp.mpc(0, z.imag * mp.mpf(line.mean))
             )
-        assert np.all(off <= charged)
-        assert np.any(off > 1e-4 * charged)
+            off[k] = abs(true - mp.exp(mp.mpc(line.log[k])))
+    assert np.all(off <= line.error[:30])
+    assert np.any(off > 1e-6 * line.error[:30])
 
-    @given(st.permutations(range(3)))
-    def test_the_order_of_the_factors_is_nothing(self, order: list[int]) -> None:
-        """Randomised response revives at distant frequencies: what is left of the others there is a comb."""
-        laws: list[PrivacyLossDistribution] = [
-            binomial_law(0.5, 1),
-            SubsampledPLD(GaussianLaw(1.0), 1e-4),
-            GaussianLaw(0.25),
+
+def test_sum_of_cancelling_terms_errs_within_bounds() -> None:
+    """The sum at a loss where its terms cancel, against the same terms added in 40 digits."""
+    line = evaluate_line([GaussianLaw(1.0)], [1], Placement(2.0, 1.0, 6.0, 0.05, 1e-15, 1e6, 0.0, 1.0))
+    assert line is not None
+    x = np.linspace(8.0, 60.0, 20)
+    (total,), _ = line._at(x)
+    charged = line._sums.rounding + line._phase_error(x) * line._sums.moment
+    with mp.workdps(DIGITS):
+        y = [mp.mpf(line.step) * k for k in range(len(line.log))]
+        values = [
+            mp.exp(mp.mpc(v)) / (mp.mpc(line.c, at) * mp.mpc(line.c - 1, at))
+            for at, v in zip(y, line.log, strict=True)
         ]
-        counts, aim = [300, 15000, 1], Placement(1.5, 1.1, 3.0, 0.002, 1e-13, 1e9, 0.0, 10.0)
-        lines = [
-            evaluate_line([laws[i] for i in which], [counts[i] for i in which], aim)
-            for which in ([1, 2, 0], order)
+        values[0] /= 2
+        true = [
+            sum((v * mp.expj((mp.mpf(line.mean) - s) * at)).real for at, v in zip(y, values, strict=True))
+            for s in x
         ]
-        (low, high), (below, above) = ends(lines[0]), ends(lines[1])
-        assert low <= above
-        assert below <= high
+        off = np.array(
+            [
+                float(abs(t * mp.mpf(line.step) / mp.pi - mp.mpf(float(v))))
+                for t, v in zip(true, total, strict=True)
+            ]
+        )
+    assert np.all(off <= charged)
+    assert np.any(off > 1e-4 * charged)
+
+
+@given(st.permutations(range(3)))
+def test_evaluate_line_for_any_order_of_factors_agrees(order: list[int]) -> None:
+    """Randomised response revives at distant frequencies: what is left of the others there is a comb."""
+    laws: list[PrivacyLossDistribution] = [
+        binomial_law(0.5, 1),
+        SubsampledPLD(GaussianLaw(1.0), 1e-4),
+        GaussianLaw(0.25),
+    ]
+    counts, aim = [300, 15000, 1], Placement(1.5, 1.1, 3.0, 0.002, 1e-13, 1e9, 0.0, 10.0)
+    lines = [
+        evaluate_line([laws[i] for i in which], [counts[i] for i in which], aim)
+        for which in ([1, 2, 0], order)
+    ]
+    (low, high), (below, above) = ends(lines[0]), ends(lines[1])
+    assert low <= above
+    assert below <= high
 
 
 def ends(line: ContourLine | None) -> tuple[float, float]:
@@ -416,53 +409,52 @@ def ends(line: ContourLine | None) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
-class TestAnswers:
-    """Questions to the engine, against closed forms on both sides."""
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(cases, st.floats(0.0, 4.0), log_uniform(1e-30, 0.3))
+def test_answer_delta_and_epsilon_hold_truth(case: Case, z: float, level: float) -> None:
+    laws, counts, size, truth = case
+    engine, epsilon = ContourEngine(laws, counts), size * z + size**2 / 2
+    low, high = engine.answer("delta", np.array([epsilon]), None)
+    assert low[0] <= truth(epsilon) <= high[0]
+    below, above = engine.answer("epsilon", np.array([level]), None)
+    assert not below[0] >= 0 or truth(float(below[0])) >= level
+    assert not 0 <= above[0] < np.inf or truth(float(above[0])) <= level
 
-    @pytest.mark.slow
-    @settings(max_examples=12)
-    @given(cases, st.floats(0.0, 4.0), log_uniform(1e-30, 0.3))
-    def test_delta_and_epsilon(self, case: Case, z: float, level: float) -> None:
-        laws, counts, size, truth = case
-        engine, epsilon = ContourEngine(laws, counts), size * z + size**2 / 2
-        low, high = engine.answer("delta", np.array([epsilon]), None)
-        assert low[0] <= truth(epsilon) <= high[0]
-        below, above = engine.answer("epsilon", np.array([level]), None)
-        assert not below[0] >= 0 or truth(float(below[0])) >= level
-        assert not 0 <= above[0] < np.inf or truth(float(above[0])) <= level
 
-    @given(
-        log_uniform(0.01, 8.0),
-        st.one_of(log_uniform(1e-12, 0.5), log_uniform(1e-12, 0.5).map(lambda a: 1 - a)),
+@given(
+    log_uniform(0.01, 8.0), st.one_of(log_uniform(1e-12, 0.5), log_uniform(1e-12, 0.5).map(lambda a: 1 - a))
+)
+def test_answer_beta_of_gaussian_holds_truth(mu: float, alpha: float) -> None:
+    low, high = ContourEngine([GaussianLaw(mu / 2)], [4], symmetric=True).answer(
+        "beta", np.array([alpha]), None
     )
-    def test_beta(self, mu: float, alpha: float) -> None:
-        low, high = ContourEngine([GaussianLaw(mu / 2)], [4], symmetric=True).answer(
-            "beta", np.array([alpha]), None
-        )
-        assert low[0] <= oracle.gaussian_beta(alpha, mu) <= high[0]
-        assert high[0] - low[0] <= 1e-2 * min(high[0], 1 - alpha - low[0]) + 1e-12
+    assert low[0] <= oracle.gaussian_beta(alpha, mu) <= high[0]
+    assert high[0] - low[0] <= 1e-2 * min(high[0], 1 - alpha - low[0]) + 1e-12
 
-    @settings(max_examples=8)
-    @given(log_uniform(0.5, 2.0), log_uniform(1e-3, 0.3), st.integers(10**4, 10**5), st.floats(0.0, 4.0))
-    def test_a_symmetric_law_reversed_is_itself(self, mu: float, rate: float, n: int, z: float) -> None:
-        plain, turned = (
-            Composition([SubsampledPLD(law, rate)], [n]).contour
-            for law in (GaussianLaw(mu), ReversedPLD(GaussianLaw(mu)))
-        )
-        x = np.array([z * rate * np.sqrt(n * np.expm1(mu**2))])
-        (low, high), (below, above) = plain.answer("delta", x, None), turned.answer("delta", x, None)
-        assert low[0] <= above[0]
-        assert below[0] <= high[0]
 
-    def test_losses_all_negative(self) -> None:
-        """One atom at -1/2, the rest of Q at infinity: delta = 1 - e^epsilon below the atom, however near."""
-        composition = Composition(
-            [AtomicLaw(np.array([-0.5]), np.array([0.0]), 0.0, float(-np.expm1(-0.5)))], [1]
-        )
-        epsilon = -0.5 * (1 + np.array([1e-15, 5e-13, 1e-12, 1e-9]))
-        low, high = composition.answer("delta", epsilon, None)
-        for at, below, above in zip(epsilon, low, high, strict=True):
-            assert below <= 1 - mp.exp(mp.mpf(float(at))) <= above
+@settings(max_examples=8)
+@given(log_uniform(0.5, 2.0), log_uniform(1e-3, 0.3), st.integers(10**4, 10**5), st.floats(0.0, 4.0))
+def test_answer_of_reversed_symmetric_law_agrees(mu: float, rate: float, n: int, z: float) -> None:
+    plain, turned = (
+        Composition([SubsampledPLD(law, rate)], [n]).contour
+        for law in (GaussianLaw(mu), ReversedPLD(GaussianLaw(mu)))
+    )
+    x = np.array([z * rate * np.sqrt(n * np.expm1(mu**2))])
+    (low, high), (below, above) = plain.answer("delta", x, None), turned.answer("delta", x, None)
+    assert low[0] <= above[0]
+    assert below[0] <= high[0]
+
+
+def test_answer_for_negative_losses_holds_truth() -> None:
+    """One atom at -1/2, the rest of Q at infinity: delta = 1 - e^epsilon below the atom, however near."""
+    composition = Composition(
+        [AtomicLaw(np.array([-0.5]), np.array([0.0]), 0.0, float(-np.expm1(-0.5)))], [1]
+    )
+    epsilon = -0.5 * (1 + np.array([1e-15, 5e-13, 1e-12, 1e-9]))
+    low, high = composition.answer("delta", epsilon, None)
+    for at, below, above in zip(epsilon, low, high, strict=True):
+        assert below <= 1 - mp.exp(mp.mpf(float(at))) <= above
 
 
 @given(
@@ -470,7 +462,7 @@ class TestAnswers:
     st.lists(st.floats(0, 4), min_size=8, max_size=8, unique=True),
     st.lists(st.one_of(st.floats(0, 1e-3), st.floats(0, 1)), min_size=8, max_size=8),
 )
-def test_the_greatest_of_a_concave_function(
+def test_supremum_of_concave_function_holds_truth(
     lines: list[tuple[float, float]], at: list[float], widths: list[float]
 ) -> None:
     """The least of some lines and a parabola, known at eight points, and its maximum on a fine grid."""
@@ -493,7 +485,7 @@ def test_the_greatest_of_a_concave_function(
     ("mu", "rate", "n", "epsilon"),
     [(2.0, 1e-4, 10**5, 1.0), (2.0, 1e-5, 10**6, 0.2), (2.5, 1e-4, 10**4, 0.2)],
 )
-def test_other_order_of_rare_steps_that_need_far_frequencies(
+def test_answer_in_other_order_of_rare_steps_is_narrow(
     mu: float, rate: float, n: int, epsilon: float
 ) -> None:
     law = ReversedPLD(SubsampledPLD(GaussianLaw(mu), rate))
@@ -501,7 +493,7 @@ def test_other_order_of_rare_steps_that_need_far_frequencies(
     assert 0 < high[0] - low[0] <= 1e-8 * high[0]
 
 
-def test_rounds_beyond_what_logarithms_are_known_for() -> None:
+def test_epsilon_of_many_rounds_holds_mean_loss() -> None:
     """The logarithm of a line of 10^12 rounds may be off by many nats; bounds are off by no less."""
     shares = {F(0): 201427, F(1, 4): 106670, F(3, 4): 1, F(1): 403930, F(3, 2): 127181}
     law = to.GaussianMixtures(
@@ -515,7 +507,7 @@ def test_rounds_beyond_what_logarithms_are_known_for() -> None:
 
 
 @pytest.mark.slow
-def test_lines_whose_smoothing_is_no_float_are_not_drawn() -> None:
+def test_answer_with_overflowing_smoothing_emits_no_warning() -> None:
     """Powers of tau z overflowed, with a warning, where tilts are beyond all floats that are asked."""
     mixed = to.GaussianMixtures({0.0: 1.0}, {0.0: 0.46622436537214607, 0.6: 0.5337756346278539}, 1.744)
     f = to.maximum(mixed, DiscreteGaussianCurve(3.4531272556938095, 3))

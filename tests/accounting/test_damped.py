@@ -9,14 +9,14 @@ from flint import acb, arb, ctx
 
 import tradeoff as to
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.pld.batched import damped
+from tradeoff.pld.batched import damped_law
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.transformed import Damped, SubsampledPLD
+from tradeoff.pld.transformed import DampedPLD, SubsampledPLD
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
 
 
-def moment(law: Damped, rate: float, z: acb) -> acb:
+def moment(law: DampedPLD, rate: float, z: acb) -> acb:
     """Return E e^(zL) of a damped law in balls: a trapezoid sum on Im x = 0.04, where e^(iyL) falls.
 
     Its error is e^(-2 pi 0.04/h) = e^-50 of the modulus in a strip of that half-width.
@@ -33,11 +33,9 @@ def moment(law: Damped, rate: float, z: acb) -> acb:
 
 @pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
 @pytest.mark.parametrize("c", [1.5, 60.0])
-def test_transform_of_a_damped_law_holds_in_balls(
-    mu: float, rate: float, count: int, level: float, c: float
-) -> None:
-    law = damped(SubsampledPLD(GaussianLaw(mu), rate), count, level)
-    assert isinstance(law, Damped)
+def test_damped_transform_holds_truth(mu: float, rate: float, count: int, level: float, c: float) -> None:
+    law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
+    assert isinstance(law, DampedPLD)
     transform = law.transform(c, 42.0 + math.log(count))
     y = np.array([0.3 / (mu * rate), 7.0 / (mu * rate)])
     log, error, ceiling = transform.ratio(y)
@@ -52,10 +50,8 @@ def test_transform_of_a_damped_law_holds_in_balls(
 
 
 @pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
-def test_q_plus_of_a_damped_law_bounds_the_mass_taken_off(
-    mu: float, rate: float, count: int, level: float
-) -> None:
-    law = damped(SubsampledPLD(GaussianLaw(mu), rate), count, level)
+def test_damped_law_mass_bounds_mass_removed(mu: float, rate: float, count: int, level: float) -> None:
+    law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
     base = law.part.base
     with mp.workdps(40):
 
@@ -77,7 +73,7 @@ def test_q_plus_of_a_damped_law_bounds_the_mass_taken_off(
         (4.24, 9.5e-5, 187, 8.89e-12, 1e-10),
     ],
 )
-def test_rare_steps_are_answered_narrowly(
+def test_epsilon_of_rare_steps_is_narrow(
     sigma: float, rate: float, count: int, delta: float, width: float
 ) -> None:
     curve = to.Plan({to.mechanisms.SubsampledGaussian(sigma, rate): count}).guarantee()
@@ -89,12 +85,12 @@ def test_rare_steps_are_answered_narrowly(
     assert low <= above
 
 
-def test_chernoff_bounds_are_those_of_the_whole_law() -> None:
+def test_chernoff_bound_of_damped_law_holds_for_whole_law() -> None:
     """What damping takes off is in no ceiling: it is far more than delta there."""
     law, count, epsilon = SubsampledPLD(GaussianLaw(1.0), 0.01), 100, 6.0
     engine = ContourEngine([law], [count])
     assert engine.forward.damped(0) is not engine.forward
-    ceiling = float(engine.forward.ceiling(np.array([epsilon]), np.array([1e-300]))[0])
+    ceiling = float(engine.forward.chernoff_bound(np.array([epsilon]), np.array([1e-300]))[0])
     low, _ = engine.answer("delta", np.array([epsilon]), None)
     assert low[0] <= ceiling
     assert engine.forward.mass_at_plus_infinity == engine.forward.most_q_plus == 0

@@ -73,7 +73,7 @@ def beta(sums: Sequence[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
-def test_what_a_law_declares_is_charged_by_every_engine(seed: int) -> None:
+def test_engines_charge_declared_errors(seed: int) -> None:
     rng = np.random.default_rng(seed)
     with mp.workdps(50):
         loss, mass, law = drawn(rng)

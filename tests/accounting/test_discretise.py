@@ -99,10 +99,7 @@ def check(law: PrivacyLossDistribution, true: Truth, nodes: np.ndarray) -> None:
             assert (
                 under.delta(e) + law.mass_at_plus_infinity * (1 - 16 * UNIT)
                 <= true.delta(e - shift) * grow + tiny
-            ), (
-                "under",
-                e,
-            )
+            ), ("under", e)
             assert (over_back.delta(-e) + result.over_bottom) * grow + tiny >= true.delta_reversed(
                 -e + shift
             ), ("over reversed", -e)
@@ -114,20 +111,22 @@ def check(law: PrivacyLossDistribution, true: Truth, nodes: np.ndarray) -> None:
 
 @pytest.mark.slow
 @given(pairs, grids)
-def test_both_sides_hold(pair: tuple[PrivacyLossDistribution, Truth], nodes: np.ndarray) -> None:
+def test_discretise_holds_truth_on_both_sides(
+    pair: tuple[PrivacyLossDistribution, Truth], nodes: np.ndarray
+) -> None:
     check(*pair, nodes)
 
 
 @pytest.mark.slow
 @given(wrongly_told, grids)
-def test_both_sides_hold_where_a_law_errs_as_it_says(
+def test_discretise_with_declared_errors_holds_truth(
     pair: tuple[PrivacyLossDistribution, Truth], nodes: np.ndarray
 ) -> None:
     check(*pair, nodes)
 
 
 @pytest.mark.parametrize(("sign", "turns"), [(1, 1), (-1, 1), (1, -1), (-1, -1)])
-def test_what_is_far_beyond_all_nodes_errs_as_it_says(sign: int, turns: int) -> None:
+def test_discretise_with_errors_beyond_nodes_holds_truth(sign: int, turns: int) -> None:
     """There nothing is counted twice, so that an error not charged is seen."""
     far = float(np.expm1(0.1) / (np.exp(8.1) - 1))  # next to nothing is left for +infinity
     for losses, weights in (([-0.1, 8.0], [1 - far, far]), ([-8.0, -0.01], [0.2, 1.0])):
@@ -138,7 +137,7 @@ def test_what_is_far_beyond_all_nodes_errs_as_it_says(sign: int, turns: int) -> 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.45])
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0])
-def test_neighbours_draw_what_is_left_of_each_other(share: float, ratio: float) -> None:
+def test_discretise_neighbouring_atoms_holds_truth(share: float, ratio: float) -> None:
     """Every atom draws from the one below, which gives no more than it keeps of itself."""
     h, n = 0.25, 6
     for side in (share, 1 - share):
@@ -149,7 +148,7 @@ def test_neighbours_draw_what_is_left_of_each_other(share: float, ratio: float) 
 @pytest.mark.parametrize("rate", [1e-8, 1e-4, 0.01, 0.5])
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 100.0])
 @pytest.mark.parametrize("h", [1e-6, 1e-3, 0.3])
-def test_the_sliver_of_a_subsampled_gaussian(rate: float, sigma: float, h: float) -> None:
+def test_discretise_sliver_of_subsampled_gaussian_holds_truth(rate: float, sigma: float, h: float) -> None:
     pair = thinned(gaussian(1 / sigma), rate)
     for offset in (0.0, 0.3, float(np.log1p(-rate)) / h):
         check(*pair, h * (np.arange(-20, 60) + offset))
@@ -157,7 +156,7 @@ def test_the_sliver_of_a_subsampled_gaussian(rate: float, sigma: float, h: float
 
 @pytest.mark.parametrize("mu", [8.0, 10.0, 14.0])
 @pytest.mark.parametrize("h", [1e-3, 0.02, 0.3])
-def test_a_crowd_is_cut_out_and_its_tail_kept(mu: float, h: float) -> None:
+def test_discretise_crowded_cell_keeps_tail(mu: float, h: float) -> None:
     """Nearly all of P lies in one cell where no tangents meet, above a node; a hundredth of Q far off."""
     law, true = thinned(gaussian(mu), 0.01)
     nodes = float(np.log(0.99)) - 1e-9 + h * np.concatenate([np.arange(-5, 40), 40 * 1.02 ** np.arange(460)])
@@ -169,7 +168,7 @@ def test_a_crowd_is_cut_out_and_its_tail_kept(mu: float, h: float) -> None:
     assert lacking < 1e-4
 
 
-def test_what_lies_beyond_all_nodes_is_kept_at_the_last() -> None:
+def test_discretise_keeps_mass_beyond_nodes() -> None:
     """Losses of 70 nats and more have the excess of one at 1/2: 1 - 1/e of it half a nat to the left of 0."""
     law, true = gaussian(14.0)
     nodes = np.linspace(-0.5, 0.5, 11)
@@ -191,7 +190,7 @@ def test_what_lies_beyond_all_nodes_is_kept_at_the_last() -> None:
         (33.787924596102705, np.array([545.0, 595.0, 843.0])),
     ],
 )
-def test_cells_of_which_floats_hold_no_mass_claim_none(mu: float, nodes: np.ndarray) -> None:
+def test_discretise_underflowing_cells_claims_no_mass(mu: float, nodes: np.ndarray) -> None:
     """There is a float of P, and of Q none or a subnormal one: in both orders, and of the mirrored nodes."""
     with mp.workdps(500):
         for ends in (nodes, -nodes[::-1]):
@@ -206,7 +205,7 @@ def test_cells_of_which_floats_hold_no_mass_claim_none(mu: float, nodes: np.ndar
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mu", [36.0, 40.0, 100.0])
-def test_losses_of_which_floats_hold_no_mass_under_p_count(mu: float) -> None:
+def test_delta_of_losses_with_underflowing_mass_is_narrow(mu: float) -> None:
     """A step in a hundred gives all away: delta(1) is that, and of a hundred steps that any did."""
     f = to.subsample(to.Gaussian(mu), 0.01)
     for result, truth in (
@@ -220,7 +219,7 @@ def test_losses_of_which_floats_hold_no_mass_under_p_count(mu: float) -> None:
 @pytest.mark.parametrize(
     ("pair", "reach"), [(gaussian(1.0), 8.0), (laplace(0.7), 0.7)], ids=["gaussian", "laplace"]
 )
-def test_the_loss_is_second_order(pair: tuple[PrivacyLossDistribution, Truth], reach: float) -> None:
+def test_discretise_gap_is_second_order(pair: tuple[PrivacyLossDistribution, Truth], reach: float) -> None:
     """Four times finer nodes make the gap of a law without stray atoms about sixteen times smaller."""
     gaps = []
     for cells in (128, 512):
@@ -237,14 +236,14 @@ def test_the_loss_is_second_order(pair: tuple[PrivacyLossDistribution, Truth], r
     assert 0 < gaps[1] < gaps[0] / 10
 
 
-def test_moves_beyond_what_floats_exponentiate_draw_what_they_may() -> None:
+def test_draw_from_below_with_overflow_is_finite() -> None:
     """The middle atom may draw all from below; the top one e^-2200 of the middle, which is nothing."""
     loss, log_p, goal = np.array([[-3000.0, 0.0, 3000.0], [-1.0, -1.0, -3001.0], [-3000.0, -800.0, 2200.0]])
     moved = _draw_from_below(loss, log_p, goal, np.zeros(3))
     assert moved == pytest.approx([-np.inf, -1 + np.log(2), -3001.0])
 
 
-def test_shares_beyond_floats_meet_weights_beyond_floats() -> None:
+def test_discretise_with_overflowing_weights_holds_mass() -> None:
     """Of an atom 900 nats below a node e^-900 of P goes there, which is all of Q.
 
     Tilted it weighs what the atom does.
@@ -256,7 +255,7 @@ def test_shares_beyond_floats_meet_weights_beyond_floats() -> None:
     assert over[1] >= 1
 
 
-def test_a_huge_loss_between_coarse_nodes_is_not_lost() -> None:
+def test_answers_of_huge_loss_between_nodes_hold_truth() -> None:
     """delta(1e8) is 1 to all digits: the one loss of 2e8 has all of Q, and lies far from any node."""
     laws = [binomial_law(1e8, 2), AtomicLaw(np.array([-0.46, 0.27]), np.log([5 / 11, 6 / 11]))]
     engine = LatticeEngine(laws, [1, 4])
@@ -266,7 +265,7 @@ def test_a_huge_loss_between_coarse_nodes_is_not_lost() -> None:
     assert high[0] >= 1.9999e8
 
 
-def test_what_is_cut_out_of_a_polygon_is_not_measured_again() -> None:
+def test_polygon_part_equals_polygon_of_part() -> None:
     law, nodes = gaussian(1.0)[0], np.linspace(-3.0, 3.0, 121)
     inner = law.cells(nodes)
     whole, run = _Polygon.measured(law, inner, nodes), Run(20, 70)

@@ -47,7 +47,9 @@ specs = st.one_of(
     log_uniform(1e-12, 0.999),
 )
 @example([(ReversedPLD(Subsampled(PureDP(20.0), 1 - 1e-9)), 1)], 19.6, 0.1)
-def test_delta_and_beta(factors: list[tuple[Spec, int]], epsilon: float, alpha: float) -> None:
+def test_exact_delta_and_beta_hold_truth(
+    factors: list[tuple[Spec, int]], epsilon: float, alpha: float
+) -> None:
     spec = Of(tuple(factors))
     result = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).sums
     if result is None:
@@ -59,7 +61,7 @@ def test_delta_and_beta(factors: list[tuple[Spec, int]], epsilon: float, alpha: 
 
 
 @given(log_uniform(0.01, 5.0), st.integers(1, 40), log_uniform(1e-30, 0.5))
-def test_epsilon_of_randomised_response(e0: float, n: int, level: float) -> None:
+def test_exact_epsilon_of_randomised_response_holds_truth(e0: float, n: int, level: float) -> None:
     atoms, result = oracle.pure_dp_power(e0, n), Composition([binomial_law(e0, 1)], [n]).sums
     assert result is not None
     low, high = result.answer("epsilon", np.array([level]), None)
@@ -68,7 +70,7 @@ def test_epsilon_of_randomised_response(e0: float, n: int, level: float) -> None
 
 
 @pytest.mark.parametrize(("log_mass", "size"), [(-40.0, 200), (-40.0, 2000), (-300.0, 200), (-690.0, 2000)])
-def test_atoms_below_half_a_unit_of_the_tail_are_not_lost(log_mass: float, size: int) -> None:
+def test_exact_delta_with_tiny_atoms_holds_truth(log_mass: float, size: int) -> None:
     """Each of many atoms adds less than the logarithm of the tail can show.
 
     Together they add 1e-12 to 1e-10 of it.
@@ -86,7 +88,7 @@ def test_atoms_below_half_a_unit_of_the_tail_are_not_lost(log_mass: float, size:
 
 
 @given(st.integers(0, 9), st.integers(1, 5))
-def test_shares_are_all_compositions(n: int, k: int) -> None:
+def test_shares_lists_all_compositions(n: int, k: int) -> None:
     rows = _shares(n, k)
     assert rows.shape == (math.comb(n + k - 1, k - 1), k)
     assert np.all(rows >= 0)
@@ -95,7 +97,7 @@ def test_shares_are_all_compositions(n: int, k: int) -> None:
 
 
 @given(st.integers(1, 4), log_uniform(0.3, 1.0))
-def test_masses_add_up(n: int, sigma: float) -> None:
+def test_product_masses_add_to_one(n: int, sigma: float) -> None:
     result = product([discrete_gaussian_law(sigma, 1), binomial_law(0.3, 5)], [1, n])
     assert result is not None
     slack = float(np.max(result.atoms.slack)) + 2e-15 * len(result.loss)
@@ -106,7 +108,7 @@ def test_masses_add_up(n: int, sigma: float) -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.1, 10**6), (1.0, 50_000)])
-def test_outcomes_of_many_rounds_that_are_left_out_are_nothing(epsilon: float, n: int) -> None:
+def test_binomial_law_leaves_out_nothing_visible(epsilon: float, n: int) -> None:
     """Between those likely under P and those likely under Q all stay."""
     law = binomial_law(epsilon, n)
     assert len(law.loss) <= n
@@ -115,7 +117,7 @@ def test_outcomes_of_many_rounds_that_are_left_out_are_nothing(epsilon: float, n
 
 
 @given(log_uniform(0.05, 20.0), st.integers(1, 12), st.integers(0, 12), st.integers(-3, 3))
-def test_beta_beside_a_vertex(epsilon: float, n: int, vertex: int, steps: int) -> None:
+def test_exact_beta_next_to_vertex_holds_truth(epsilon: float, n: int, vertex: int, steps: int) -> None:
     """A few floats from P(L > l_k), where f turns by whole factors of e^epsilon."""
     atoms = oracle.pure_dp_power(epsilon, n)
     corner = float(mp.fsum(p for _, p in sorted(atoms)[n + 1 - min(vertex, n) :]))
@@ -140,7 +142,7 @@ def test_beta_beside_a_vertex(epsilon: float, n: int, vertex: int, steps: int) -
 )
 @example(5, 0.011, False, 1e-17, -150.0, 0.2, 1.0, 0.5)
 @example(5, 0.011, True, 1e-17, -150.0, 0.2, -1.0, -0.5)
-def test_beta_beside_a_vertex_between_atoms_of_about_the_same_loss(
+def test_exact_beta_between_close_atoms_holds_truth(
     many: int, beyond: float, near_one: bool, faint: float, loss: float, share: float, off: float, at: float
 ) -> None:
     """Sums of equal losses differ by a unit; a steeper atom lies just behind some that are faint.
@@ -178,13 +180,7 @@ def test_beta_beside_a_vertex_between_atoms_of_about_the_same_loss(
     ("law", "mass_at_plus_infinity", "alpha", "truth"),
     [
         pytest.param(
-            AtomicLaw(
-                np.array([-20.0, 0.0]),
-                np.log([3e-17, 0.75]),
-                0.25,
-                0.25,
-                np.array([1e-16, 5.3e-16]),
-            ),
+            AtomicLaw(np.array([-20.0, 0.0]), np.log([3e-17, 0.75]), 0.25, 0.25, np.array([1e-16, 5.3e-16])),
             0.25,
             0.7499999999999999,
             5.223e-16,
@@ -201,14 +197,14 @@ def test_beta_beside_a_vertex_between_atoms_of_about_the_same_loss(
         ),
     ],
 )
-def test_errors_that_a_law_states_are_charged_whole(
+def test_exact_beta_charges_declared_errors(
     law: AtomicLaw, mass_at_plus_infinity: float, alpha: float, truth: float
 ) -> None:
     (low,), (high,) = ExactEngine(law, mass_at_plus_infinity).answer("beta", np.array([alpha]), None)
     assert low <= truth <= high
 
 
-def test_masses_known_to_no_more_than_themselves() -> None:
+def test_exact_beta_with_unknown_masses_is_ordered() -> None:
     laws = [
         AtomicLaw(np.array([loss, 0.0]), np.log([1.0, 1e-16]), slack=np.array([1e-15, 1.0]))
         for loss in (-1e-3, -1.3e-3)

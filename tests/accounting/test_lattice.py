@@ -43,7 +43,9 @@ def total(mu: float, n: int) -> mp.mpf:
     log_uniform(1e-6, 0.1),
     st.sampled_from([2**12, 2**16, 2**20, 2**22]),
 )
-def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: float, most: int) -> None:
+def test_table_of_gaussian_power_holds_truth_at_nodes(
+    whole: float, n: int, z: float, share: float, most: int
+) -> None:
     """``whole`` = mu sqrt(n); z standard deviations into the tail.
 
     Lattice width a share of the standard deviation, as far as ``most`` points go.
@@ -51,7 +53,7 @@ def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: f
     mu = float(whole / np.sqrt(n))
     truth_mu = total(mu, n)
     order, loss = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward, whole * z - whole**2 / 2
-    table = order.at(float(order.anchors(np.array([max(0.0, loss)]))[0]), Effort(share * whole, most))
+    table = order.at(float(order.snap_to_grid(np.array([max(0.0, loss)]))[0]), Effort(share * whole, most))
     assert table is not None
     size = len(table.above)
     some = np.unique(
@@ -88,7 +90,7 @@ def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float)
 
 
 @given(log_uniform(0.01, 3.0), st.integers(2, 60), st.floats(-0.99, 0.999), log_uniform(1e-9, 0.99))
-def test_randomised_response_through_the_engine(e0: float, n: int, share: float, alpha: float) -> None:
+def test_answers_of_randomised_response_hold_truth(e0: float, n: int, share: float, alpha: float) -> None:
     atoms = oracle.pure_dp_power(e0, n)
     curve = Composition([binomial_law(e0, 1)], [n], symmetric=True)
     lower, upper = curve.answer("delta", np.array([share * e0 * n]), None)
@@ -99,7 +101,7 @@ def test_randomised_response_through_the_engine(e0: float, n: int, share: float,
 
 @pytest.mark.slow
 @given(log_uniform(0.01, 3.0), st.integers(2, 8), st.floats(0, 0.999))
-def test_laplace_powers(e0: float, n: int, share: float) -> None:
+def test_delta_of_laplace_power_holds_truth(e0: float, n: int, share: float) -> None:
     epsilon = share * e0 * n
     lower, upper = Composition([LaplaceLaw(e0)], [n], symmetric=True).answer(
         "delta", np.array([epsilon]), None
@@ -120,7 +122,7 @@ def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: in
 
 
 @given(st.floats(0.01, 0.3), st.integers(1, 4), st.floats(-3, 3), st.floats(0.01, 0.99))
-def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: float) -> None:
+def test_answers_with_mass_at_infinity_hold_truth(lost: float, n: int, epsilon: float, alpha: float) -> None:
     """f_{0,lost} beside a Gaussian.
 
     delta = L + (1 - L) delta_G, beta = (1 - L) G(alpha/(1 - L)), L = 1 - (1 - lost)^n.
@@ -145,7 +147,7 @@ def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: flo
     ("mu", "n", "alpha"),
     [(1.609537870901828, 1389, 1.1169865030802019e-184), (2.5978312454094743, 533, 9.1e-244)],
 )
-def test_losses_beyond_the_range_of_exp(mu: float, n: int, alpha: float) -> None:
+def test_beta_with_overflowing_exponential_holds_truth(mu: float, n: int, alpha: float) -> None:
     lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
     assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
 
@@ -153,7 +155,7 @@ def test_losses_beyond_the_range_of_exp(mu: float, n: int, alpha: float) -> None
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.03, 8.0, 54.66])
 @pytest.mark.parametrize("n", [1, 20, 10**6])
 @pytest.mark.parametrize("delta", [1e-300, 1e-30, 0.5, 0.9999])
-def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> None:
+def test_epsilon_at_extremes_emits_no_warning(mu: float, n: int, delta: float) -> None:
     if mu * np.sqrt(n) > 200:
         pytest.skip("delta = 1 to all digits")
     lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer(
@@ -167,7 +169,7 @@ def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> N
 @pytest.mark.parametrize(
     ("mu", "n", "alpha"), [(24.407936743978752, 6, 0.003069656313828565), (10.025359722132826, 35, 1.27e-25)]
 )
-def test_beta_beyond_the_range_of_floats(mu: float, n: int, alpha: float) -> None:
+def test_beta_below_floats_holds_truth(mu: float, n: int, alpha: float) -> None:
     lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
     assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
 
@@ -179,7 +181,7 @@ def test_beta_beyond_the_range_of_floats(mu: float, n: int, alpha: float) -> Non
     st.integers(1, 2),
     st.floats(0.01, 0.99),
 )
-def test_negative_epsilon_of_an_exact_table(
+def test_negative_epsilon_of_exact_table_holds_truth(
     e0: float, n: int, rate: float, copies: int, delta: float
 ) -> None:
     """An upper bound on epsilon has at most that delta, to the last digits, also left of zero."""
@@ -194,7 +196,7 @@ def test_negative_epsilon_of_an_exact_table(
         assert oracle.delta_of_atoms(atoms, float(lower[0])) >= delta
 
 
-def test_no_peak_between_nodes_is_missed() -> None:
+def test_beta_with_peak_between_nodes_holds_truth() -> None:
     """beta near alpha = 1 of small losses on a coarse lattice: two lower bounds on delta cross between nodes.
 
     The truth, 4.2343896847e-07, is from convolutions with the rare large losses cut off: grids 4e-9 and 2e-9
@@ -215,14 +217,14 @@ def test_no_peak_between_nodes_is_missed() -> None:
 
 @pytest.mark.parametrize("alpha", [0.5, 0.99066361552831])
 @pytest.mark.parametrize("mu", [30.0, 35.5, 38.0])
-def test_betas_that_floats_hardly_hold(mu: float, alpha: float) -> None:
+def test_lattice_beta_near_underflow_holds_truth(mu: float, alpha: float) -> None:
     """The supremum of the other order lies beyond the losses whose exponential a float holds."""
     (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.answer("beta", np.array([alpha]), None)
     assert low <= oracle.gaussian_beta(alpha, mu) <= high
 
 
 @pytest.mark.slow
-def test_nodes_closer_than_floats_are_told_in_silence() -> None:
+def test_lattice_with_indistinct_nodes_emits_no_warning() -> None:
     law = SubsampledPLD(
         SubsampledPLD(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05),
         2.4273557475985516e-05,
@@ -235,7 +237,7 @@ def test_nodes_closer_than_floats_are_told_in_silence() -> None:
 
 
 @pytest.mark.slow
-def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
+def test_beta_with_shifted_tables_agrees_with_contour() -> None:
     """Rounding shifts the two tables apart by more than a step.
 
     Neighbours in number are not neighbours in place.
@@ -257,7 +259,7 @@ def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
     assert np.all(np.maximum(low, below) <= np.minimum(high, above))
 
 
-def test_a_law_that_has_next_to_no_finite_loss() -> None:
+def test_answers_of_law_with_little_finite_mass_hold_truth() -> None:
     """The mass of its rounds is far from 1, however small their losses are."""
     seen = to.from_masses([1 / 3, 0.0, 2 / 3], [F(0), F(1, 3), F(2, 3)])
     f = seen**93 @ to.subsample(to.Laplace(2000.0), 1.1196403383307067e-06) ** 4
@@ -265,7 +267,7 @@ def test_a_law_that_has_next_to_no_finite_loss() -> None:
     assert f.bounds(2.44e-12).upper < 1e-14
 
 
-def test_nodes_end_where_floats_hold_tilted_masses():
+def test_reach_ends_where_tilted_masses_are_floats():
     """They ended at the first point of a sketch that is too steep: at 704 nats all upper bounds were 1."""
     sketch = PlanningPoints(np.array([0.0, 0.1, 0.24, 0.25]), np.array([0.0, -20.0, -670.0, -690.0]))
     low, high = _reach(sketch, 2816.0, 0.0, 2, -15.0, continuous=True)
@@ -274,7 +276,7 @@ def test_nodes_end_where_floats_hold_tilted_masses():
     assert _reach(sketch, 2816.0, 0.0, 2, -15.0, continuous=False) == (0.0, 0.25)  # masses are logarithms
 
 
-def test_nothing_finer_is_asked_where_that_is_wider(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_stops_when_refinement_is_wider(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, asked, widths = LatticeEngine([GaussianLaw(1.0)], [3]), [], [1e-3, 1e-4, 1e-2, 0.0]
 
     def delta(x: np.ndarray, effort: Effort) -> _Answers:
@@ -289,7 +291,7 @@ def test_nothing_finer_is_asked_where_that_is_wider(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("known", "asked"), [(1e-6, 1), (1e-4, 2), (None, 2)])
-def test_nothing_finer_is_asked_that_stays_wider_than_what_is_known(known: float | None, asked: int) -> None:
+def test_answer_stops_when_known_width_is_out_of_reach(known: float | None, asked: int) -> None:
     engine, efforts = LatticeEngine([GaussianLaw(1.0)], [3]), list[Effort]()
 
     def delta(x: np.ndarray, effort: Effort) -> _Answers:
@@ -303,19 +305,19 @@ def test_nothing_finer_is_asked_that_stays_wider_than_what_is_known(known: float
     assert len(efforts) == asked
 
 
-def test_the_finest_of_a_lattice_is_as_narrow_as_foretold() -> None:
+def test_finest_lattice_is_as_narrow_as_predicted() -> None:
     order = LatticeEngine([GaussianLaw(0.5)], [20]).forward
     coarse, fine = (order.at(3.0, Effort(width, 2**18)) for width in (1e-4, 1e-9))
     assert coarse is not None
     assert fine is not None
-    assert fine.room == 1
+    assert fine.refinement_factor == 1
     (low, high), (least, most) = (table.delta(np.array([3.0])) for table in (coarse, fine))
-    assert coarse.room > 1
-    assert (high - low) / (most - least) < 4 * coarse.room  # else it would be refused in vain
+    assert coarse.refinement_factor > 1
+    assert (high - low) / (most - least) < 4 * coarse.refinement_factor  # else it would be refused in vain
 
 
 @pytest.mark.parametrize("loss", [0.5, 1.0, 2.0, -4.0])
-def test_all_of_a_law_at_a_power_of_two_is_answered_in_silence(loss: float) -> None:
+def test_delta_of_single_loss_emits_no_warning(loss: float) -> None:
     law = AtomicLaw(np.array([loss]), np.array([-6.0]), mass_at_minus_infinity=0.9, mass_at_plus_infinity=0.1)
     low, high = LatticeEngine([law], [1]).answer("delta", np.array([0.1]), None)
     truth = 0.1 + max(math.exp(loss - 6) - math.exp(0.1 - 6), 0.0)
@@ -323,7 +325,7 @@ def test_all_of_a_law_at_a_power_of_two_is_answered_in_silence(loss: float) -> N
 
 
 @pytest.mark.parametrize("sigma", [1e-5, 1e-3])
-def test_left_of_its_window_a_table_bounds_by_convexity(sigma: float) -> None:
+def test_table_left_of_window_holds_truth(sigma: float) -> None:
     # All but nothing of the sum is at two atoms, and a window may hold no more than the right one.
     law = AtomicLaw(np.array([-1.0, 1.0]), -np.logaddexp(0.0, np.array([-1.0, 1.0])))
     table = LatticeEngine([law, GaussianLaw(sigma)], [1, 1]).forward.at(1.0, Effort(1e-4, 2**16))
@@ -344,7 +346,7 @@ def gaussian(mu: float, x: mp.mpf) -> mp.mpf:
 
 
 @given(st.lists(st.tuples(st.integers(-5000, 5000), st.floats(-740, 0)), min_size=1), log_uniform(1e-3, 10.0))
-def test_sums_of_masses_that_no_float_holds(terms: list[tuple[int, float]], t: float) -> None:
+def test_log_sum_of_underflowing_masses_errs_within_bounds(terms: list[tuple[int, float]], t: float) -> None:
     index, log = map(np.array, zip(*terms, strict=True))
     vector = np.exp(log)
     result, size = _log_sum(vector, t * index)
@@ -355,7 +357,7 @@ def test_sums_of_masses_that_no_float_holds(terms: list[tuple[int, float]], t: f
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.12589254, 0.3, 0.49])
-def test_beta_beside_a_corner(alpha: float) -> None:
+def test_beta_next_to_corner_is_narrow(alpha: float) -> None:
     # A step of one in 7000 rounds a corner off: f - TV(g) <= f (x) g <= f.
     rare = ~to.subsample(to.Gaussian(0.12589254117941673), 0.000142873)
     low, high = (~to.PiecewiseLinear([F(0), F(4, 17), F(1)], [F(1), F(1, 2), F(0)]) @ ~rare).bounds(alpha)
@@ -365,7 +367,7 @@ def test_beta_beside_a_corner(alpha: float) -> None:
     assert high >= f - 7.3e-6
 
 
-def test_rounding_of_masses_whose_squares_are_no_floats() -> None:
+def test_table_of_masses_with_underflowing_squares_holds_truth() -> None:
     """Of two steps and what is left of them; a tilt of 6000 keeps 1e-175 of the lower side's mass."""
     loss = np.array([-1.8797485629924091, -0.9786709891622081, -0.8074754148555229, -0.0008063134183324628])
     log_p = np.array([-3.1349536074550945, -0.6910713113147432, -0.7864491044185342, -31.567497484105882])
@@ -381,7 +383,7 @@ def test_rounding_of_masses_whose_squares_are_no_floats() -> None:
 
 
 @pytest.mark.parametrize(("mass", "n"), [(1e-170, 1), (1e-60, 3), (1e-250, 1), (1e-20, 20)])
-def test_rounding_is_a_share_of_the_mass(mass: float, n: int) -> None:
+def test_compose_error_is_relative_to_mass(mass: float, n: int) -> None:
     index, window = np.arange(8), Window(0, 64, (1.0, 1.0))
     whole, faint = (
         compose([TiltedFactor(index, 0.0, vector, vector, n, 0.0, 0.0, 0.0)], [vector], 1.0, window).error
@@ -391,7 +393,7 @@ def test_rounding_is_a_share_of_the_mass(mass: float, n: int) -> None:
     assert mass**n > 1e-260 or faint == math.inf
 
 
-def test_nothing_is_known_of_a_table() -> None:
+def test_trivial_table_returns_trivial_bounds() -> None:
     """Chords of its nodes, 1e-14 nats wide, are steeper than floats tell."""
     at, none = np.linspace(-1.0, 1.0, 64), np.full(64, -1e300)
     low, high = ProfileTable(at + 1e-14, np.ones(64), at - 1e-14, none).delta(np.array([-5.0, -1, 0, 3]))
@@ -399,7 +401,7 @@ def test_nothing_is_known_of_a_table() -> None:
     assert np.all(high == 1)
 
 
-def test_a_factor_too_steep_for_any_tilt_has_nodes_all_the_same() -> None:
+def test_epsilon_with_factor_too_steep_for_tilts_is_finite() -> None:
     """Of two hundred rounds hardly any loss is tilted within floats: what is left says little, and holds."""
     steep = to.PiecewiseLinear.hull([0.9333333333333333, 0.1], [0.013333333333333334, 0.81]) ** 118
     flat = to.PiecewiseLinear.hull([F(3, 5), F(1, 5)], [0.8666666666666667, 0.0]) ** 4

@@ -58,11 +58,13 @@ def edges_around(draw: st.DrawFn) -> np.ndarray:
 
 @pytest.mark.slow
 @given(pairs, edges_around())
-def test_cells_are_within_their_slack(pair: tuple[PrivacyLossDistribution, Truth], edges: np.ndarray) -> None:
+def test_cells_hold_truth_within_slack(
+    pair: tuple[PrivacyLossDistribution, Truth], edges: np.ndarray
+) -> None:
     check_cells(*pair, edges)
 
 
-def test_mixtures_of_atoms_alone_have_empty_cells() -> None:
+def test_cells_of_atomic_mixture_are_empty() -> None:
     """Where no part is continuous no edge is unsure but those next to an end."""
     atoms, edges = PureDP(1.0).loss_distribution(), np.array([0.25, 0.5, 2.0])
     law = MixturePLD([(0.25, atoms), (0.75, MixturePLD([(1.0, atoms)]))])
@@ -89,7 +91,7 @@ LISTED = {
 
 @pytest.mark.parametrize("name", LISTED)
 @pytest.mark.parametrize("cells", [7, 100, 2000])
-def test_a_whole_support(name: str, cells: int) -> None:
+def test_cells_over_support_hold_truth(name: str, cells: int) -> None:
     law, true = LISTED[name]
     points = law.sketch()
     mass = np.cumsum(np.exp(points.log_p))
@@ -111,7 +113,7 @@ def test_a_whole_support(name: str, cells: int) -> None:
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_infinite_edges_hold_all_mass(name: str) -> None:
+def test_cells_with_infinite_edges_hold_all_mass(name: str) -> None:
     law, _ = LISTED[name]
     low, high = law.support
     edges = np.array([-np.inf, low - 1, (low + high) / 2, high + 1, np.inf])
@@ -125,7 +127,7 @@ def test_infinite_edges_hold_all_mass(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_reversal_is_an_involution_and_swaps(name: str) -> None:
+def test_reversed_cells_swap_excess_and_deficit(name: str) -> None:
     law, _ = LISTED[name]
     edges = np.linspace(-0.01, 0.02, 5)
     once, twice = ReversedPLD(law).cells(-edges[::-1]), ReversedPLD(ReversedPLD(law)).cells(edges)
@@ -140,7 +142,7 @@ def test_reversal_is_an_involution_and_swaps(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("e0", "rate"), [(10.0, 0.1), (25.0, 0.3), (33.0, 0.2), (35.0, 0.1), (60.0, 0.5)])
-def test_thinning_keeps_the_mass_at_the_lower_end(e0: float, rate: float) -> None:
+def test_subsampled_law_keeps_mass_at_lower_end(e0: float, rate: float) -> None:
     """The lower end of a thinned law is a sliver: losses far apart in the base are neighbours there."""
     law, true = thinned(laplace(e0), rate)
     for epsilon in (-0.05, 0.9 * float(np.log1p(-rate)), 0.3):
@@ -149,7 +151,7 @@ def test_thinning_keeps_the_mass_at_the_lower_end(e0: float, rate: float) -> Non
             assert lower[0] <= true.delta(mp.mpf(epsilon)) <= upper[0]
 
 
-def test_cells_of_a_thinned_law_whose_base_leaks() -> None:
+def test_cells_of_subsampled_leaking_law_hold_all_mass() -> None:
     """The mass at -infinity becomes an atom below the continuous part, whose cells must not start there."""
     leaking = AtomicLaw(
         np.array([-1.76, 1.27]),

@@ -12,7 +12,8 @@ import pytest
 from flint import acb, arb
 
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.accounting.contour.line import _LEAST, _MOST, LEFT, Chernoff, ContourLine
+from tradeoff.accounting.contour.line import _LEAST, _MOST, Chernoff, ContourLine
+from tradeoff.accounting.contour.place import LEFT
 from tradeoff.pld.laplace import LaplaceLaw
 
 STEP, MEAN, TAU = 0.037, 5.3, 0.02
@@ -49,7 +50,7 @@ def added(powers: tuple[float, ...], factor: arb, z: acb) -> acb:
 
 @pytest.mark.parametrize("c", [1.5, 0.4])
 @pytest.mark.parametrize("size", [2048, 2049, 2112, 9000], ids=["plain", "rows", "full rows", "pieces"])
-def test_the_sum_errs_by_no_more_than_is_charged(size: int, c: float) -> None:
+def test_sum_of_line_errs_within_bounds(size: int, c: float) -> None:
     line = drawn(size, c)
     sign, sides = (1 if c > 1 else -1), [(_MOST, (arb(TAU) ** 2 / 8).exp()), (_LEAST, arb(1))]
     sums, charged = line._at(AT)
@@ -64,12 +65,12 @@ def test_the_sum_errs_by_no_more_than_is_charged(size: int, c: float) -> None:
             assert error <= 1e-9 * float(np.sum(np.abs(line._sums.values)))
 
 
-def test_a_loss_is_summed_alone_whatever_is_asked_with_it() -> None:
+def test_sum_at_a_loss_ignores_other_losses() -> None:
     line = drawn(5000, 1.5)
     assert line._at(AT)[0].T.tolist() == [line._at(AT[k : k + 1])[0][:, 0].tolist() for k in range(len(AT))]
 
 
-def test_polynomials_bound_the_time_value_of_a_gaussian() -> None:
+def test_polynomials_bound_time_value_of_gaussian() -> None:
     """1 - u M(u), between neighbours: M falls, u M(u) rises, and so does every single power."""
     most, least = ([arb(a) for a in powers] for powers in (_MOST, _LEAST))
     step, end = arb(1) / 1024, 4096
@@ -90,11 +91,11 @@ def test_polynomials_bound_the_time_value_of_a_gaussian() -> None:
 
 @pytest.mark.parametrize("last", [1.0, 4.0, 6.0])
 @pytest.mark.parametrize("share", [1.0, 0.5, 1e-3])
-def test_what_sums_lack_beyond_the_last_node(share: float, last: float) -> None:
+def test_beyond_last_node_bounds_integral(share: float, last: float) -> None:
     """The product is as large as the bound on it allows: its integrals are known."""
     cut = share * math.exp(-(last**2) / 2)
     line = drawn(64, 1.5)
-    line = replace(line, cut=cut, step=last / TAU / 63)
+    line = replace(line, tail_bound=cut, step=last / TAU / 63)
     for result, (powers, factor) in zip(line._beyond.tolist(), line._taken, strict=True):
         with mp.workdps(20):
 
@@ -107,21 +108,21 @@ def test_what_sums_lack_beyond_the_last_node(share: float, last: float) -> None:
         assert true <= result <= 1.5 * true if last > 1 else true <= result
 
 
-def test_a_gaussian_takes_few_nodes() -> None:
+def test_smoothed_line_has_few_nodes() -> None:
     """Atoms never let the product decay; nodes end where what is left is little beside what it moves."""
     engine = ContourEngine([LaplaceLaw(0.1)], [100], symmetric=True)
     low, high = engine.answer("delta", np.array([0.1]), 1e-8)
     assert high[0] - low[0] <= 1e-8 * high[0]
     lines = engine.forward
-    aim = float(lines.anchors("delta", np.array([0.1]))[0])
-    drawn = lines.enclose("delta", aim, engine.first("delta", 1e-8))
+    aim = float(lines.snap_to_grid("delta", np.array([0.1]))[0])
+    drawn = lines.enclose("delta", aim, engine.initial_effort("delta", 1e-8))
     assert drawn is not None
     assert len(drawn.line.log) <= 150_000
 
 
 @pytest.mark.parametrize("x", [1.0, 1e6, 1e9, 1e12])
 @pytest.mark.parametrize("seed", range(5))
-def test_aliases_of_large_exponents_are_not_rounded_down(x: float, seed: int) -> None:
+def test_alias_of_large_exponents_is_not_rounded_down(x: float, seed: int) -> None:
     draw = np.random.default_rng(seed)
     side = Chernoff(1.5 + draw.uniform(0.01, 0.5), 0.0)
     side = side._replace(log_m=(side.c - 1.5) * x + draw.uniform(-9, 9))
@@ -136,9 +137,7 @@ def test_aliases_of_large_exponents_are_not_rounded_down(x: float, seed: int) ->
 @pytest.mark.parametrize("c", [1.5, 0.4])
 @pytest.mark.parametrize(("step", "size"), [(0.05, 20), (1.5, 20), (2.5, 4), (0.05, 400)])
 @pytest.mark.parametrize("x", [-1.0, 0.5, 2.0])
-def test_nodes_too_few_or_too_far_apart_bound_the_profile_of_a_gaussian(
-    c: float, step: float, size: int, x: float
-) -> None:
+def test_psi_of_coarse_line_holds_truth(c: float, step: float, size: int, x: float) -> None:
     """Of mu = 1, whose K(z) = (z^2 - z)/2."""
     y = step * np.arange(size)
     sides = (Chernoff(at, max((at * at - at) / 2, 0.0)) for at in ((1.0, 3.0) if c > 1 else (0.0, 1.0)))

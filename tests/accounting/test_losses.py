@@ -30,7 +30,7 @@ def number(x: float | Fraction) -> Any:
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_log_ratios_of_differences(a: float, b: float, c: float, d: float) -> None:
+def test_log_ratio_of_differences_errs_within_bounds(a: float, b: float, c: float, d: float) -> None:
     (low, high), (below, above) = sorted((a, b)), sorted((c, d))
     p, q = Fraction(high) - Fraction(low), Fraction(above) - Fraction(below)
     if min(p, q) < Fraction(1, 10**300):
@@ -42,7 +42,7 @@ def test_log_ratios_of_differences(a: float, b: float, c: float, d: float) -> No
 
 
 @given(st.integers(1, 2**60), st.integers(1, 2**60), st.integers(900, 3000), st.integers(-3, 60))
-def test_fractions_below_the_floats_keep_their_digits(a: int, b: int, shift: int, apart: int) -> None:
+def test_log_ratio_of_underflowing_fractions_keeps_digits(a: int, b: int, shift: int, apart: int) -> None:
     p, q, none = Fraction(a, 2**shift), Fraction(b, 2 ** (shift - apart)), np.array([Fraction(0)])
     log_p, loss = logarithm(np.array([p]))[0], log_ratio((np.array([p]), none), (np.array([q]), none))[0]
     with mpmath.workdps(50):
@@ -111,7 +111,7 @@ CURVES = {
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_suprema_of_curves_and_laws_agree(name: str) -> None:
+def test_sup_loss_of_curve_agrees_with_law(name: str) -> None:
     """Every use of one may trust the other: the curve's is an upper bound, and no looser than a few units."""
     curve = CURVES[name]
     below, _ = curve.laws()
@@ -122,7 +122,7 @@ def test_suprema_of_curves_and_laws_agree(name: str) -> None:
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.01, 100), (0.3, 1000), (2.0, 7)])
 @pytest.mark.parametrize("rest", [2.0**-53, 2.0**-40, 1e-9, 1e-3, 0.3, 0.49])
-def test_beta_of_exact_sums_near_one(epsilon: float, n: int, rest: float) -> None:
+def test_exact_beta_near_one_holds_truth(epsilon: float, n: int, rest: float) -> None:
     alpha = 1 - rest
     with mpmath.workdps(200):
         e, left, truth = mpmath.mpf(epsilon), 1 - mpmath.mpf(alpha), mpmath.mpf(0)
@@ -142,7 +142,7 @@ def test_beta_of_exact_sums_near_one(epsilon: float, n: int, rest: float) -> Non
 
 @pytest.mark.parametrize("n", [1, 300, 2**53 + 1, 10**21, 10**340])
 @pytest.mark.parametrize("q", [0.1, 1e-17, 1e-300])
-def test_what_leaks_leave(q: float, n: int) -> None:
+def test_log_finite_mass_holds_truth(q: float, n: int) -> None:
     with mpmath.workdps(400):
         truth = n * mpmath.log1p(-mpmath.mpf(q))
         if truth < -1e300:
@@ -152,7 +152,7 @@ def test_what_leaks_leave(q: float, n: int) -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_masses_under_a_leak(*, known: bool) -> None:
+def test_leaking_masses_hold_truth(*, known: bool) -> None:
     n = 300
     kept = log_finite_mass([0.1], [n])
     law = leaking(to.PureDP(1.0).loss_distribution(), -float(np.expm1(kept)), kept if known else None)
@@ -165,7 +165,7 @@ def test_masses_under_a_leak(*, known: bool) -> None:
 
 
 @pytest.mark.parametrize("n", [10**9, 10**12])
-def test_counts_of_any_size(n: int) -> None:
+def test_answers_of_large_counts_hold_limit(n: int) -> None:
     """Of mu_n = p mu sqrt(n): thinned rounds, each next to nothing, make a Gaussian but for 1e-7."""
     mu, p = 1.0, 0.5
     each = to.subsample(to.Gaussian(mu / (p * np.sqrt(float(n)))), p)
@@ -185,7 +185,7 @@ def test_counts_of_any_size(n: int) -> None:
     [to.Laplace(1.0), POLYGON, to.subsample(to.Laplace(1e4), 1e-300)],
     ids=["laplace", "polygon", "large"],
 )
-def test_counts_out_of_proportion_are_answered_or_refused(curve: to.TradeOff, n: int) -> None:
+def test_delta_of_large_counts_is_ordered_or_refused(curve: to.TradeOff, n: int) -> None:
     try:
         lower, upper = (curve**n).bounds.delta(1.0)
     except TradeOffError:
@@ -193,6 +193,6 @@ def test_counts_out_of_proportion_are_answered_or_refused(curve: to.TradeOff, n:
     assert 0 <= lower <= upper <= 1
 
 
-def test_one_step_beyond_all_floats() -> None:
+def test_tiny_discrete_gaussian_raises_domain_error() -> None:
     with pytest.raises(DomainError, match="TotalVariation"):
         to.mechanisms.DiscreteGaussian(sigma=1e-160).curve().loss_distribution()

@@ -19,7 +19,7 @@ def delta(e0: float, n: int, epsilon: float) -> arb:
 
 @pytest.mark.parametrize(("n", "e0"), [(10**10, 1e-5), (10**12, 1e-6)])
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
-def test_both_sides_hold(n: int, e0: float, epsilon: float) -> None:
+def test_answers_of_many_responses_hold_truth(n: int, e0: float, epsilon: float) -> None:
     curve = to.PureDP(e0) ** n
     low, high = curve.bounds.delta(epsilon)
     with ctx.workprec(400):
@@ -29,7 +29,7 @@ def test_both_sides_hold(n: int, e0: float, epsilon: float) -> None:
     assert below <= epsilon <= above < below + 1e-3
 
 
-def test_each_round_loses_what_it_does_in_the_mean() -> None:
+def test_epsilon_of_many_responses_is_near_mean_loss() -> None:
     """At delta = 1e-5 the loss is the mean and some 4.3 deviations, 8e-6 of the mean."""
     n = 10**12
     low, high = (to.PureDP(1.0) ** n).bounds.epsilon(1e-5)

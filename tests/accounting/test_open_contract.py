@@ -20,12 +20,12 @@ from tradeoff.pld.components import Component
 from tradeoff.pld.gaussian import NormalBase
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
 from tradeoff.pld.sampling_rate import (
-    Share,
-    base_loss_error,
+    SamplingRate,
+    inverse_loss_error,
     inverse_subsampled_loss,
     subsampled_loss,
-    thinned_loss_error,
-    thinned_slope,
+    subsampled_loss_error,
+    subsampled_slope,
 )
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
@@ -138,7 +138,7 @@ def truth(top: float, epsilon: float, n: int, *, p: float = 1.0) -> mp.mpf:
 @pytest.mark.parametrize("epsilon", [-0.5, 0.0, 0.3, 1.0])
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("p", [1.0, 0.3])
-def test_a_law_of_cells_alone(epsilon: float, n: int, p: float) -> None:
+def test_law_with_cells_alone_is_answered(epsilon: float, n: int, p: float) -> None:
     law = UniformLaw(0.7)
     assert not law.has_transform
     lower, upper = Composition([law if p == 1 else SubsampledPLD(law, p)], [n]).answer(
@@ -149,7 +149,7 @@ def test_a_law_of_cells_alone(epsilon: float, n: int, p: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.2])
-def test_a_transform_of_its_own_opens_the_contour(epsilon: float) -> None:
+def test_law_with_transform_opens_contour(epsilon: float) -> None:
     engine = ContourEngine([UniformLawWithTransform(0.7)], [2])
     assert engine.possible
     lower, upper = engine.answer("delta", np.array([epsilon]), 1e-6)
@@ -157,7 +157,7 @@ def test_a_transform_of_its_own_opens_the_contour(epsilon: float) -> None:
     assert upper[0] - lower[0] < 1e-4
 
 
-def test_what_has_no_transform_declines_through_every_operator() -> None:
+def test_operators_on_law_without_transform_have_none() -> None:
     law = UniformLaw(0.7)
     for changed in (
         SubsampledPLD(law, 0.1),
@@ -168,7 +168,7 @@ def test_what_has_no_transform_declines_through_every_operator() -> None:
         assert changed.transform(0.5, 40.0) is None
 
 
-def test_both_orders_of_a_law_from_outside() -> None:
+def test_reversed_custom_law_holds_truth() -> None:
     law = UniformLaw(0.7)
     both = Composition([ReversedPLD(ReversedPLD(law))], [2]).answer("delta", np.array([0.3]), None)
     assert both[0][0] <= truth(0.7, 0.3, 2) <= both[1][0]
@@ -179,11 +179,11 @@ rates = st.one_of(log_uniform(1e-300, 1.0), log_uniform(1e-16, 0.5).map(lambda x
 
 
 @given(rates, losses)
-def test_thinned_losses_and_their_error(p: float, loss: float) -> None:
-    share, at = Share.of(p), np.array([loss])
+def test_subsampled_loss_errs_within_bounds(p: float, loss: float) -> None:
+    share, at = SamplingRate.of(p), np.array([loss])
     result = subsampled_loss(share, at)
-    error = thinned_loss_error(at, result)
-    slope = thinned_slope(share, at, result)
+    error = subsampled_loss_error(at, result)
+    slope = subsampled_slope(share, at, result)
     with mp.workdps(700):
         true = mp.log1p(mp.mpf(p) * mp.expm1(mp.mpf(loss)))
         assert abs(mp.mpf(result[0]) - true) <= mp.mpf(error[0])
@@ -194,8 +194,8 @@ def test_thinned_losses_and_their_error(p: float, loss: float) -> None:
 @given(
     rates, st.one_of(st.floats(-40, 800), log_uniform(1e-20, 1.0), log_uniform(1e-20, 0.5).map(lambda x: -x))
 )
-def test_base_losses_thin_back_to_their_goal(p: float, goal: float) -> None:
-    share, at = Share.of(p), np.array([goal])
+def test_inverse_subsampled_loss_errs_within_bounds(p: float, goal: float) -> None:
+    share, at = SamplingRate.of(p), np.array([goal])
     with np.errstate(over="ignore"):
         result = inverse_subsampled_loss(share, at)
     if not np.isfinite(result[0]):
@@ -203,13 +203,13 @@ def test_base_losses_thin_back_to_their_goal(p: float, goal: float) -> None:
         return
     with mp.workdps(700):
         again = mp.log1p(mp.mpf(p) * mp.expm1(mp.mpf(result[0])))
-        assert abs(again - mp.mpf(goal)) <= mp.mpf(float(base_loss_error(share, at, result)[0]))
+        assert abs(again - mp.mpf(goal)) <= mp.mpf(float(inverse_loss_error(share, at, result)[0]))
 
 
 @given(rates, rates, st.floats(0.01, 9), st.one_of(st.floats(-20, 20), log_uniform(1e-17, 1.0)))
-def test_losses_of_a_part_thinned_in_both_orders_and_their_error(p: float, r: float, mu: float, away: float):
+def test_component_subsampled_in_both_orders_errs_within_bounds(p: float, r: float, mu: float, away: float):
     """Where r is tiny its densities have the same slopes in floats: what l is unsure of still moves L."""
-    part, x = Component(NormalBase(mu)).thinned(p).reversed().thinned(r), mu / 2 + away
+    part, x = Component(NormalBase(mu)).subsampled(p).reversed().subsampled(r), mu / 2 + away
     result = part.logs(part.base.loss(np.array([x])), np.array([4 * UNIT * (abs(mu * x) + mu * mu)]))
     with mp.workdps(700):
         excess = mp.mpf(p) * mp.expm1(mp.mpf(mu) * mp.mpf(x) - mp.mpf(mu) ** 2 / 2)

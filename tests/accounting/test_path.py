@@ -19,7 +19,7 @@ from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase
 from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.normal_nodes import Trapezoid
-from tradeoff.pld.sampling_rate import Share
+from tradeoff.pld.sampling_rate import SamplingRate
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 
 BOTH = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(0.5), 0.02)), 0.3)
@@ -49,7 +49,7 @@ def moment(law: PrivacyLossDistribution, z: acb) -> acb:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "c", "y"), CASES)
-def test_the_transform_and_what_bounds_it(law: PrivacyLossDistribution, c: float, y: float) -> None:
+def test_path_transform_holds_truth(law: PrivacyLossDistribution, c: float, y: float) -> None:
     result = law.transform(c, 42.0)
     assert result is not None
     assert result.cost(y) == result.cost(1e9) < 500
@@ -94,7 +94,7 @@ def hold_product(laws: list[PrivacyLossDistribution], counts: list[int], c: floa
 @pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("y", [2.0, 90.0, 900.0])
-def test_rows_of_distinct_factors_are_their_product(turned: bool, y: float) -> None:
+def test_batch_of_distinct_factors_equals_product(turned: bool, y: float) -> None:
     laws: list[PrivacyLossDistribution] = [
         SubsampledPLD(GaussianLaw(0.3 + 0.09 * k), 0.2 / (k + 1) ** 3) for k in range(7)
     ]
@@ -102,7 +102,7 @@ def test_rows_of_distinct_factors_are_their_product(turned: bool, y: float) -> N
     assert hold_product(laws, list(range(1, 8)), 4.5, y) < len(laws)
 
 
-def test_rows_of_whole_and_other_shares_are_their_product() -> None:
+def test_batch_of_whole_and_other_rates_equals_product() -> None:
     """They are as many operations deep, and alike in all but that share."""
     whole = SubsampledPLD(SubsampledPLD(ReversedPLD(GaussianLaw(1.0)), 0.3), 0.4)
     other = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(1.1), 0.7)), 0.3)
@@ -111,7 +111,7 @@ def test_rows_of_whole_and_other_shares_are_their_product() -> None:
 
 @pytest.mark.parametrize("digits", [6.0, 15.0])
 @pytest.mark.parametrize("moved", [0.0, MARGIN, -MARGIN])
-def test_the_remainder(digits: float, moved: float) -> None:
+def test_path_rule_errs_within_quadrature(digits: float, moved: float) -> None:
     law = SubsampledPLD(GaussianLaw(1.0), 0.01)
     (part,) = law.components() or []
     nodes, z = part.base.path(part, 3.0, digits), complex(3.0 + moved, 80.0)
@@ -133,7 +133,7 @@ def test_the_remainder(digits: float, moved: float) -> None:
         (BOTH, 6.5),
     ],
 )
-def test_masses_and_variations_of_tails(law: PrivacyLossDistribution, c: float) -> None:
+def test_tail_bounds_mass_and_variation(law: PrivacyLossDistribution, c: float) -> None:
     """Masses are from below, and variations from above those of any points, ends among them."""
     (part,) = law.components() or []
     base, mu, d, b = part.base, arb(part.base.scale), arb(part.d.part), arb(part.b.part)
@@ -179,10 +179,10 @@ GROWTHS = [
 
 
 @pytest.mark.parametrize(("mu", "d", "b", "c", "y", "start", "width"), GROWTHS)
-def test_integrands_grow_on_ellipses_by_no_more_than_is_said(
+def test_growth_bounds_integrand_on_ellipse(
     mu: float, d: float, b: float, c: float, y: float, start: float, width: float
 ) -> None:
-    part = Component(HalfNormalBase(mu), 1.0, b - d, Share(b, 1 - b), Share(d, 1 - d))
+    part = Component(HalfNormalBase(mu), 1.0, b - d, SamplingRate(b, 1 - b), SamplingRate(d, 1 - d))
     edges = np.array([start, start + width])
     growth = part.base._growth  # type: ignore[attr-defined] # of this base alone
     bound, rho = growth(part, c, y, edges)[0], mp.mpf(4)
@@ -203,7 +203,7 @@ def test_integrands_grow_on_ellipses_by_no_more_than_is_said(
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_what_lies_beyond_the_ends_of_a_rule(turned: bool) -> None:
+def test_left_out_bounds_mass_beyond_ends(turned: bool) -> None:
     """One end is as near as is allowed, and the other far off."""
     h, spare, c = 0.25, 3.0, 3.0
     first, last = (-12, 80) if turned else (-60, 25)
@@ -219,7 +219,7 @@ def test_what_lies_beyond_the_ends_of_a_rule(turned: bool) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 5.0, 60.0])
-def test_nodes_between_the_ends_of_a_laplace_law_are_known_as_they_say(epsilon: float) -> None:
+def test_interval_nodes_err_within_slack(epsilon: float) -> None:
     """Those next to the ends of a panel too, whose weights NumPy tells to 500 units."""
     (part,) = ReversedPLD(SubsampledPLD(LaplaceLaw(epsilon), 0.3)).components() or []
     nodes, legendre = part.base.nodes(part, 2.0, 3.0, 42.0), gauss_legendre(RULE)
@@ -239,12 +239,12 @@ def test_nodes_between_the_ends_of_a_laplace_law_are_known_as_they_say(epsilon: 
                 assert abs(nodes.log_p[k] - log_p) <= nodes.slack[k]
 
 
-def test_a_guess_where_a_line_holds_nothing_but_rounding() -> None:
+def test_epsilon_where_line_is_rounding_is_narrow() -> None:
     f = to.subsample(to.Gaussian(1 / 1.5), 0.001) ** 100
     assert f.bounds.epsilon(1e-8).width < 5e-9
 
 
-def test_few_rarely_sampled_steps() -> None:
+def test_epsilon_of_few_rare_steps_holds_reference() -> None:
     f = to.subsample(to.Gaussian(1 / 1.5), 0.001) ** 100
     result = f.bounds.epsilon(1e-6, tol=1e-8)
     assert result.lower <= 0.02923935036 + 5e-12

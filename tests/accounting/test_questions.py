@@ -12,7 +12,7 @@ ENGINES = ("lattice", "contour")
 @pytest.mark.parametrize(
     "curve", [to.Gaussian(1.0), to.PureDP(0.2) ** 12, MIXED, ~MIXED, MIXED.symmetrise(assume="either-order")]
 )
-def test_engines_agree_pairwise(curve: to.TradeOff) -> None:
+def test_bounds_of_engines_agree(curve: to.TradeOff) -> None:
     def answers(method: str) -> list[to.Bounds]:
         how = {"method": method}
         return [curve.bounds.delta(1.5, **how), curve.bounds.epsilon(1e-6, **how), curve.bounds(0.05, **how)]
@@ -24,7 +24,7 @@ def test_engines_agree_pairwise(curve: to.TradeOff) -> None:
             assert known.lower <= result.upper
 
 
-def test_exact_sums_agree_with_the_lattice() -> None:
+def test_exact_and_lattice_bounds_agree() -> None:
     curve = to.PureDP(0.3) ** 4 @ to.PureDP(0.7) ** 3
     for epsilon in (-1.0, 0.0, 0.5, 2.0, 3.2):
         exact, lattice = (curve.bounds.delta(epsilon, method=method) for method in ("exact", "lattice"))
@@ -32,14 +32,14 @@ def test_exact_sums_agree_with_the_lattice() -> None:
         assert lattice.lower <= exact.upper
 
 
-def test_a_method_that_is_none_names_those_there_are() -> None:
+def test_unknown_method_raises_domain_error() -> None:
     with pytest.raises(to.errors.DomainError, match="contour"):
         to.Gaussian(1.0).bounds.delta(1.0, method="guess")
     with pytest.raises(to.errors.NoClosedForm):
         MIXED.delta(1.0, method="closed-form")
 
 
-def test_less_memory_is_wider_never_wrong() -> None:
+def test_less_memory_gives_wider_bounds() -> None:
     curve = to.PureDP(0.3) ** 400 @ to.PureDP(0.1234567) ** 300
     narrow, wide = (curve.bounds.epsilon(1e-5, memory=memory) for memory in (2**28, 2**20))
     assert wide.lower <= narrow.upper
@@ -48,7 +48,7 @@ def test_less_memory_is_wider_never_wrong() -> None:
         curve.bounds.epsilon(1e-5, memory=10)
 
 
-def test_precision_error_names_what_can_be_reached() -> None:
+def test_precision_error_names_reachable_width() -> None:
     curve = to.PureDP(0.3) ** 400 @ to.PureDP(0.1234567) ** 300
     with pytest.raises(to.errors.PrecisionError) as caught:
         curve.bounds.epsilon(1e-5, tol=1e-13, memory=2**22)
@@ -58,14 +58,14 @@ def test_precision_error_names_what_can_be_reached() -> None:
     )
 
 
-def test_progress_is_told_how_many_entries_are_settled() -> None:
+def test_progress_reports_settled_entries() -> None:
     heard = []
     MIXED.bounds.delta([0.1, 1.0, 3.0], progress=lambda settled, asked: heard.append((settled, asked)))
     assert heard[0] == (0, 3)
     assert all(settled < asked for settled, asked in heard)
 
 
-def test_jobs_change_nothing() -> None:
+def test_jobs_do_not_change_bounds() -> None:
     def product() -> to.TradeOff:
         curve: to.TradeOff = to.Identity()
         for k in range(70):
@@ -79,7 +79,7 @@ def test_jobs_change_nothing() -> None:
     assert together.upper == pytest.approx(alone.upper, rel=1e-9)
 
 
-def test_a_delta_below_all_floats_meets_any_tolerance() -> None:
+def test_underflowing_delta_meets_any_tolerance() -> None:
     steps = ~(to.subsample(to.Gaussian(2), 1e-4) ** 100000)
     low, high = steps.bounds.delta(5.0, tol=1e-6)
     assert low == 0 <= high <= 5e-324
@@ -93,9 +93,7 @@ def test_a_delta_below_all_floats_meets_any_tolerance() -> None:
         (to.subsample(to.Laplace(1.0), 0.01) ** 1000, ["contour"]),
     ],
 )
-def test_where_atoms_last_a_lattice_is_asked_before_a_long_contour(
-    curve: to.TradeOff, engines: list[str]
-) -> None:
+def test_lattice_precedes_long_contour_where_atoms_last(curve: to.TradeOff, engines: list[str]) -> None:
     steps = curve.explain(delta=0.02, tol=1e-7).steps
     assert [step.engine for step in steps] == engines
     assert steps[-1].width <= 1e-7

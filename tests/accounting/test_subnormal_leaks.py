@@ -20,7 +20,7 @@ def _union(mass: Fraction, n: int) -> tuple[Fraction, Fraction]:
 @pytest.mark.parametrize("n", ROUNDS)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("mass", MASSES)
-def test_powers_of_a_sampled_leak(mass: float, rate: float, n: int) -> None:
+def test_answers_of_sampled_subnormal_leak_hold_truth(mass: float, rate: float, n: int) -> None:
     f = subsample(TotalVariation(mass), rate) ** n
     low, high = _union(Fraction(mass) * Fraction(rate), n)
     for epsilon in (0.0, 1.0, 5.0, 1e300):
@@ -38,7 +38,7 @@ def test_powers_of_a_sampled_leak(mass: float, rate: float, n: int) -> None:
 @pytest.mark.parametrize("n", ROUNDS)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("mass", MASSES)
-def test_powers_of_a_mixed_leak(mass: float, rate: float, n: int) -> None:
+def test_answers_of_mixed_subnormal_leak_hold_truth(mass: float, rate: float, n: int) -> None:
     f = mixture({TotalVariation(mass): rate, PureDP(1e-9): 1 - rate}) ** n
     low, high = _union(Fraction(mass) * Fraction(rate), n)
     for epsilon in (1.0, 5.0, 1e300):
@@ -50,7 +50,7 @@ def test_powers_of_a_mixed_leak(mass: float, rate: float, n: int) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("digits", [310, 323, 330, 400])
-def test_leaks_of_polygons_in_fractions(digits: int, n: int) -> None:
+def test_answers_of_polygon_with_subnormal_leak_hold_truth(digits: int, n: int) -> None:
     """The fraction 10^-k is no float, or none but 0."""
     leak = Fraction(1, 10**digits)
     f = PiecewiseLinear([0, Fraction(1, 2), 1], [1 - leak, (1 - leak) / 2, 0])

@@ -295,4 +295,5 @@ def test_the_upper_half_of_a_reversed_pair_is_that_of_the_pair(law: PrivacyLossD
         nodes = part.base.nodes(part, 2.0, 3.0, 42.0)
         second.append(np.sum(np.exp(nodes.log_p + 2 * nodes.loss)))
     assert second[1] == pytest.approx(second[0], rel=1e-13)
-    assert not [half for part in PositivePart(law).components() or [] for half in part.reversed().above()]
+    parts = PositivePart(law).components() or []
+    assert not [half for part in parts for half in part.reversed().positive_part() or []]

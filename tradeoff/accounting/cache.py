@@ -17,8 +17,8 @@ from tradeoff.intervals.rounding import Array, Index
 
 Value = TypeVar("Value")
 
-# Least distance of anchors relative to 1 + the loss: where nothing varies, nearby questions share one all the
-# same.
+# Least distance of grid points relative to 1 + the loss: where nothing varies, nearby questions share one all
+# the same.
 _FINEST = 1e-9
 
 
@@ -72,7 +72,7 @@ def cache_for(owner: Hashable, most: int) -> Cache[Any]:
     return Cache(most) if memory is None else memory.of(owner, lambda: Cache(most))
 
 
-def anchors(x: Array, spread: Array, apart: float) -> Array:
+def snap_to_grid(x: Array, spread: Array, apart: float) -> Array:
     """Return where to aim for questions at losses x: multiples of a power of two at most ``apart`` spreads.
 
     Each is a function of its own loss alone, and nearby losses have the same.

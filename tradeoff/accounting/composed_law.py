@@ -1,60 +1,161 @@
-"""The privacy loss distribution of a product, a law like any: its cells come from lines of its transform."""
+"""The privacy loss distribution of a product, a law like any: its cells come from lines of its transform.
+
+With E_c the mean under the law tilted by e^(cL), and rho(y) = M(c + iy)/M(c) its characteristic function,
+
+    E (e^(L-a) - 1) 1[a <= L <= b] = M(c) e^(-ca) E_c g(L - a),   g(u) = (e^u - 1) e^(-cu) on [0, h],
+
+with h = b - a, and E_c g(L - a) = (1/2 pi) int ghat(y) rho(y) e^(-iya) dy, which is summed at equal steps.
+ghat is entire, so that any c will do, and each sum is a difference of edge sums with the kernels 1/z and
+1/(z - 1), z = c + iy.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from tradeoff.accounting.cache import Cache
-from tradeoff.accounting.contour.cells import CellLine
+from tradeoff.accounting.contour.line import ContourLine, evaluate_line
 from tradeoff.accounting.contour.place import Placement
-from tradeoff.accounting.contour.product import evaluate_line
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
 from tradeoff.pld.batched import batch_factors, sketches
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 
-# Deviations of the tilted loss from one line to the next, at most; half-way e^5 of the accuracy is lost.
-_APART, _LOST = 5.0, 5.0
 
-# Shares of that distance which are tried: where rare rounds lose much, a tilt next to another may take a
-# hundred times its nodes.
-_SHARES = 0.75 ** np.arange(14.0)
+@dataclass(frozen=True)
+class _Tuning:
+    """Choices of lines: no bound rests on them but ``blur``, which is charged."""
 
-# Lines on either side of the middle, at most, and minus the logarithm of the rarest loss they are for.
-_RUNGS, _RAREST = 16, 300.0
+    apart: float = 5.0  # deviations of the tilted loss from one line to the next, at most
+    lost: float = 5.0  # nats of the accuracy that are lost half-way between
+    # Shares of that distance which are tried: where rare rounds lose much, a tilt next to another may take a
+    # hundred times its nodes.
+    shares: tuple[float, ...] = tuple(0.75**k for k in range(14))
+    rungs: int = 16  # lines on either side of the middle, at most
+    rarest: float = 300.0  # minus the logarithm of the rarest loss they are for
+    alias: float = 44.0  # minus the logarithm of the aliases of a line
+    goal: float = 1e-17  # size of the product beyond the last node, aimed at
+    terms: float = 2e6  # terms summed for a line, about 30 ms: other products are left to whole curves
+    blur: float = (
+        2.0**-44
+    )  # losses are moved by so many deviations, so that sums beyond the last node converge
+    finer: int = 8  # points of a sketch in a deviation, and how many deviations it reaches
+    points: float = 40.0
+    # Minus the logarithm of the rarest masses of a sketch: lattices end there, and mass beyond counts as
+    # infinite. Rare rounds that lose much would lead them a thousand deviations on.
+    deepest: float = 48.0
+    narrowest: float = (
+        1e-6  # deviation over that of the middle line below which next to all mass is at an end
+    )
+    # Deviation of the middle line up to which the blur is nothing to any tilt: 2^-44 of it, times
+    # 80/narrowest of the tilts between the poles and the farthest, is below 1e-5.
+    widest: float = 1e6
+    # Lines beyond the outermost edge between cells, and with tilts below 0 and above 1: the rest is e^-12
+    # of the mass that edge holds, and e^-80 of all.
+    beyond: int = 1
+    tilts_beyond: int = 3
+    faint: float = (
+        1e-6  # size beyond the last node, and error of a logarithm, from which on a line is useless
+    )
+    unseen: float = 1e-24  # values of the product that count as errors: floats cannot see them in a sum
+    block: int = 64  # frequencies in a row
+    together: int = 2048  # rows summed at once, for as many edges: few enough for one thread of a BLAS
 
-_ALIAS = 44.0  # minus the logarithm of what other periods may add to a line
-_GOAL = 1e-17  # size of the product beyond the last node, aimed at
-_TERMS = 2e6  # terms summed for a line, about 30 ms: laws whose products take more are left to whole curves
-_BLURRED = 2.0**-44  # losses are moved by so much, in deviations, that sums beyond the last node converge
-_FINER, _POINTS = 8, 40.0  # points of a sketch in a deviation, and how many deviations it reaches
 
-# Minus the logarithm of the rarest masses of a sketch: lattices end there, and what is beyond counts as
-# infinite. Rare rounds that lose much would lead them a thousand deviations on.
-_DEEPEST = 48.0
+_TUNING = _Tuning()
 
-# Deviation of a tilted loss over that of the middle one below which next to all mass is at an end.
-_NARROWEST = 1e-6
 
-# Deviation of the middle line up to which the blur is nothing to any tilt: 2^-44 of it, times 80/_NARROWEST
-# of the tilts between the poles and the farthest, is below 1e-5.
-_WIDEST = 1e6
+class CellLine:
+    """A line of the product's transform at c, and how far cells [a, b] are known by it.
 
-# Lines drawn beyond the outermost edge between cells, and with tilts below 0 and above 1; what is left is
-# e^-12 of what that edge holds, and e^-80 of all.
-_BEYOND, _BESIDE = 1, 3
+    A cell errs by max|g| times ``each`` for each nat of its length (errors of the nodes, as |ghat| <= h max
+    |g|), and by max|g| times ``left_out``: the integral beyond the last node, where |ghat(y)| <= 2 max|g|/y
+    as g rises and falls once.
+    """
 
-# Size of a product beyond the last node, and error of a logarithm, from which on a line tells nothing.
-_FAINT = 1e-6
+    def __init__(self, line: ContourLine, blur: float) -> None:
+        self.c, self.log_m, self.line, self.blur = line.c, line.log_m, line, blur
+        y = line.step * np.arange(len(line.log), dtype=float)
+        weight = np.where(y > 0, 1.0, 0.5) * (line.step / np.pi)
+        rho: Complex = np.where(np.isfinite(line.log.real), np.exp(line.log), 0.0) * weight.astype(complex)
+        size = np.abs(rho)
+        # Moved by a uniform amount of width blur, losses have the factor sinh(w)/w = int_0^1 cosh(tw) dt with
+        # w = z blur/2: within cosh(Re w) |w|^2/6 of 1, at most cosh(Re w)/|w|, where cosh(Re w) < 1 + 1e-9.
+        error = weight * line.error + size * (np.hypot(line.c, y) * blur) ** 2 / 24
+        seen = size > _TUNING.unseen * weight
+        self.each = float(np.sum(np.where(seen, error, error + size))) * (1 + 1e-8)
+        kept = int(np.flatnonzero(seen)[-1]) + 1
+        y, rho, size = y[:kept], np.where(seen, rho, 0.0)[:kept], np.where(seen, size, 0.0)[:kept]
+        # int_Y^inf 2/y min(1, 2/(y blur)) dy = 2 (log(2/(Y blur)) + 1).
+        reach = max(math.log(2 / (line.last * blur)), 0.0) + 1
+        self.left_out = line.tail_bound * 2 * reach / math.pi * (1 + 1e-8)
+        z, block = line.c + 1j * y, _TUNING.block
+        self.rows = [np.pad(rho / kernel, (0, -len(y) % block)).reshape(-1, block) for kernel in (z, z - 1)]
+        self.totals = [float(np.sum(size / np.abs(kernel))) for kernel in (z, z - 1)]
+        self.moments = [float(np.sum(size * y / np.abs(kernel))) for kernel in (z, z - 1)]
+        # As in the line's own sum: each value 32 units, a phase a product of two, sums of rows and of
+        # columns.
+        self.units = 1.5 * (2 * block + len(self.rows[0]) + 100) * UNIT
+
+    def sums(self, x: Array) -> tuple[list[Array], list[Array]]:
+        """Return edge sums with the kernels 1/z and 1/(z - 1), and bounds on their rounding."""
+        pace, step = self.line.mean - x, self.line.step
+        moved = self.line.mean_error + 4 * UNIT * (np.abs(x) + abs(self.line.mean))
+        result = [np.empty(len(x)), np.empty(len(x))]
+        each = max(_TUNING.together // len(self.rows[0]), 8)
+        for first in range(0, len(x), each):
+            some = slice(first, first + each)
+            within = np.exp(1j * np.outer(step * np.arange(_TUNING.block, dtype=float), pace[some]))
+            starts = step * _TUNING.block * np.arange(len(self.rows[0]), dtype=float)
+            between = np.exp(1j * np.outer(starts, pace[some]))
+            for rows, sums in zip(self.rows, result, strict=True):
+                sums[some] = np.sum(((rows @ within) * between).real, axis=0)
+        return result, [self.units * t + moved * m for t, m in zip(self.totals, self.moments, strict=True)]
+
+    def aliases(self, a: Array, b: Array) -> Array:
+        """Bound the aliases of a cell, over max|g|.
+
+        A period T to the right, L >= a + T, where e^(cL) <= e^(c'L - (c' - c)(a + T)) for c' > c; likewise
+        to the left of b.
+        """
+        period, result = 2 * np.pi / self.line.step, np.zeros(len(a))
+        for side, x in ((self.line.left, b), (self.line.right, a)):
+            gap = side.c - self.c
+            units = 8 * UNIT * (abs(side.log_m) + abs(self.log_m) + abs(gap) * np.abs(x))
+            slip = self.line.log_m_error + abs(gap) * self.blur + units
+            log = side.log_m - self.log_m - gap * x - abs(gap) * period + slip
+            result += np.exp(np.minimum(log, 60.0)) / -np.expm1(-abs(gap) * period) * (1 + 1e-9)
+        return result
+
+    @np.errstate(over="ignore", invalid="ignore")  # of cells too wide nothing is known: infinite, or NaN
+    def cells(self, edges: Array) -> tuple[Array, ...]:
+        """Return P, e^-a Q, e^-a excess and deficit of cells over M(c) e^(-ca), and their errors."""
+        a, b, h = edges[:-1], edges[1:], np.diff(edges)
+        ((p_sums, q_sums), (p_errors, q_errors)), c = self.sums(edges), self.c
+        fall, q_fall, down = np.exp(-c * h), np.exp((1 - c) * h), np.exp(-h)
+        p, q = p_sums[:-1] - fall * p_sums[1:], q_sums[:-1] - q_fall * q_sums[1:]
+        # An exponential and its exponent.
+        units = (16 + 4 * (abs(c) + 1) * h) * UNIT
+        p_off = p_errors[:-1] + fall * p_errors[1:] + units * fall * np.abs(p_sums[1:])
+        q_off = q_errors[:-1] + q_fall * q_errors[1:] + units * q_fall * np.abs(q_sums[1:])
+        p_off, q_off = p_off + 2 * UNIT * np.abs(p_sums[:-1]), q_off + 2 * UNIT * np.abs(q_sums[:-1])
+        # Most of e^(-cu), e^((1-c)u), (e^u - 1) e^(-cu) and (1 - e^(u-h)) e^(-cu) on [0, h].
+        most, q_most = np.maximum(fall, 1.0), np.maximum(q_fall, 1.0)
+        steep, flat = np.fmin(np.expm1(h) * most, q_most), -np.expm1(-h) * most
+        other = (self.each * h + self.left_out + self.aliases(a, b)) * (1 + 1e-9)
+        off = [p_off + other * most, q_off + other * q_most]
+        off += [p_off + q_off + other * steep, p_off + down * (q_off + units * np.abs(q)) + other * flat]
+        return (p, q, q - p, p - down * q, *off)
 
 
 class Rung(NamedTuple):
-    """A tilt, and the mean and the deviation of the tilted loss."""
+    """A tilt, the mean and the deviation of the tilted loss, and log M."""
 
     c: float
     mean: float
@@ -70,19 +171,20 @@ class ComposedLaw(PrivacyLossDistribution):
     ) -> None:
         self.parts, self.symmetric = list(zip(laws, counts, strict=True)), symmetric
         self.factors, self.counts = batch_factors(laws, counts)
-        self.mass_at_plus_infinity = combine_masses_at_infinity(
-            [law.mass_at_plus_infinity for law in laws], counts
-        )
-        self.mass_at_minus_infinity = combine_masses_at_infinity(
-            [law.mass_at_minus_infinity for law in laws], counts
+        self.mass_at_plus_infinity, self.mass_at_minus_infinity = (
+            combine_masses_at_infinity(masses, counts)
+            for masses in zip(
+                *((law.mass_at_plus_infinity, law.mass_at_minus_infinity) for law in laws), strict=True
+            )
         )
         self.cumulant = Cumulant(sketches(laws, counts))
-        self._drawn: Cache[CellLine | None] = Cache(2 * _RUNGS + 1)
+        self._lines_known: Cache[CellLine | None] = Cache(2 * _TUNING.rungs + 1)
 
     @property
     def support(self) -> tuple[float, float]:
         """Sums of supports, not of spans: atoms outside the span of their law are in the cells of the sum."""
-        return self._moved([law.support for law, _ in self.parts])
+        low, high = self._sum([law.support for law, _ in self.parts])
+        return low - self.blur, high + self.blur
 
     @property
     def range(self) -> tuple[float, float]:
@@ -94,16 +196,10 @@ class ComposedLaw(PrivacyLossDistribution):
 
     def _sum(self, ends: list[tuple[float, float]]) -> tuple[float, float]:
         """Add ends up, rounded outward: a count and a product are three roundings, and the sum is one."""
-        low, high = zip(
-            *((n * low, n * high) for (low, high), (_, n) in zip(ends, self.parts, strict=True)), strict=True
-        )
+        each = zip(ends, self.parts, strict=True)
+        low, high = zip(*((n * low, n * high) for (low, high), (_, n) in each), strict=True)
         off = [4 * UNIT * math.fsum(map(abs, side)) for side in (low, high)]
         return math.fsum(low) - off[0], math.fsum(high) + off[1]
-
-    def _moved(self, ends: list[tuple[float, float]]) -> tuple[float, float]:
-        """Add ends up, and hold what the blur moves past them."""
-        low, high = self._sum(ends)
-        return low - self.blur, high + self.blur
 
     @cached_property
     def middle(self) -> Rung:
@@ -112,8 +208,8 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @property
     def blur(self) -> float:
-        """Return the width of what losses are moved by."""
-        return _BLURRED * self.middle.sd
+        """Width of the uniform law by which losses are moved."""
+        return _TUNING.blur * self.middle.sd
 
     def _rung(self, c: float) -> Rung:
         value, mean, variance = self.cumulant(c)
@@ -121,10 +217,10 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @cached_property
     def rungs(self) -> list[Rung]:
-        """Tilts so far apart that half-way e^_LOST of the accuracy is lost, not next to the poles 0 and 1."""
+        """Tilts so far apart that half-way e^-lost of the accuracy is left, not next to the poles 0 and 1."""
         result = [self.middle]
         for side in (-1, 1):
-            for _ in range(_RUNGS):
+            for _ in range(_TUNING.rungs):
                 rung = self._next(result[-1] if side > 0 else result[0], side)
                 if rung is None:
                     break
@@ -132,60 +228,59 @@ class ComposedLaw(PrivacyLossDistribution):
         return result
 
     def _next(self, at: Rung, side: int) -> Rung | None:
-        """Return the tilt that leads farthest for its nodes, or None where losses are rarer than matters."""
+        """Return the tilt that leads farthest for its nodes, or None where losses are too rare to matter."""
         best, most = None, 0.0
-        for share in _SHARES:
-            step = share * _APART / at.sd
+        for share in _TUNING.shares:
+            step = share * _TUNING.apart / at.sd
             c = at.c + side * step
             near = round(min(max(c, 0.0), 1.0))
             c = near + side * step / 4 if abs(c - near) < step / 4 else c
             rung = self._rung(c)
             lost = (at.log_m + rung.log_m) / 2 - self.cumulant.value((at.c + c) / 2)
-            apart = side * (rung.mean - at.mean) > 0 and rung.sd > _NARROWEST * self.middle.sd
-            if lost < _LOST and apart and c * rung.mean - rung.log_m < _RAREST:
+            apart = side * (rung.mean - at.mean) > 0 and rung.sd > _TUNING.narrowest * self.middle.sd
+            if lost < _TUNING.lost and apart and c * rung.mean - rung.log_m < _TUNING.rarest:
                 gain = step * self._place(rung).step
                 best, most = (rung, gain) if gain > most else (best, most)
         return best
 
     @cached_property
     def bounds(self) -> Array:
-        """Losses between which each line is asked: e^(K(c) - cx) of its neighbours are equal there."""
+        """Losses between which each line serves: e^(K(c) - cx) of its neighbours are equal there."""
         c, mean, sd, log_m = np.array(self.rungs).T
-        ends = mean[[0, -1]] + np.array([-1, 1]) * _APART / 2 * sd[[0, -1]]
+        ends = mean[[0, -1]] + np.array([-1, 1]) * _TUNING.apart / 2 * sd[[0, -1]]
         result = np.concatenate([ends[:1], np.diff(log_m) / np.diff(c), ends[1:]])
         return np.maximum.accumulate(result)
 
     def line(self, k: int) -> CellLine | None:
-        """Return the line of a rung, or None where none can be drawn."""
-        return self._drawn.of(k, lambda: self._line(self.rungs[k]))
+        """Return the line of a rung, or None where floats hold none."""
+        return self._lines_known.of(k, lambda: self._line(self.rungs[k]))
 
     def _line(self, rung: Rung) -> CellLine | None:
         place = self._place(rung)
         line = evaluate_line(self.factors, self.counts, place) if place.drawable else None
-        faint = line is None or line.cut > _FAINT or line.log_m_error > _FAINT
+        faint = line is None or max(line.tail_bound, line.log_m_error) > _TUNING.faint
         return None if line is None or faint else CellLine(line, self.blur)
 
     def _place(self, rung: Rung) -> Placement:
-        """Place a line whose aliases are nothing to cells less than _APART deviations from its mean."""
+        """Place a line whose aliases are nothing to cells less than ``apart`` deviations from its mean."""
         best = []
         for side in (-1, 1):
-            worst = rung.mean - side * _APART * rung.sd
+            worst = rung.mean - side * _TUNING.apart * rung.sd
 
             def period(reach: float, side: int = side, worst: float = worst) -> float:
                 gap = side * reach / rung.sd
                 rise = self.cumulant.value(rung.c + gap) - rung.log_m
-                return (rise - gap * worst + _ALIAS) / abs(gap)
+                return (rise - gap * worst + _TUNING.alias) / abs(gap)
 
-            reaches = np.arange(2.0, 18.0, 2.0).tolist()
-            best.append(min((period(reach), side * reach) for reach in reaches))
+            best.append(min((period(reach), side * reach) for reach in np.arange(2.0, 18.0, 2.0).tolist()))
         left, right = (rung.c + reach / rung.sd for _, reach in best)
-        step = 2 * math.pi / max(each for each, _ in best)
-        return Placement(rung.c, left, right, step, _GOAL * rung.sd / 30, _TERMS, 0.0, rung.sd)
+        step, goal = 2 * math.pi / max(each for each, _ in best), _TUNING.goal * rung.sd / 30
+        return Placement(rung.c, left, right, step, goal, _TUNING.terms, 0.0, rung.sd)
 
     @cached_property
     def usable(self) -> bool:
         """Whether tilts reach beyond 0 and 1, and the middle line knows 1/64 deviation to 1e-4."""
-        if not (0 < self.middle.sd < _WIDEST and all(map(math.isfinite, self.support))):
+        if not (0 < self.middle.sd < _TUNING.widest and all(map(math.isfinite, self.support))):
             return False
         if self.rungs[0].c >= 0 or self.rungs[-1].c <= 1:
             return False
@@ -201,28 +296,31 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @cached_property
     def _sketch(self) -> PlanningPoints:
-        """Saddle-point densities."""
+        """Saddle-point densities e^(K - cx)/sqrt(2 pi K'') dx."""
         loss, log_p = [], []
         for side in (-1, 1):
             rung = self.middle
-            for _ in range(int(_FINER * _POINTS)):
+            for _ in range(int(_TUNING.finer * _TUNING.points)):
                 loss.append(rung.mean)
                 log_p.append(rung.log_m - rung.c * rung.mean)
-                if log_p[-1] + max(side * rung.mean, 0.0) < -_DEEPEST:
+                if log_p[-1] + max(side * rung.mean, 0.0) < -_TUNING.deepest:
                     break
-                after = self._rung(rung.c + side / (_FINER * rung.sd))
-                if not (side * (after.mean - rung.mean) > 0 and after.sd > _NARROWEST * self.middle.sd):
+                after = self._rung(rung.c + side / (_TUNING.finer * rung.sd))
+                if not (
+                    side * (after.mean - rung.mean) > 0 and after.sd > _TUNING.narrowest * self.middle.sd
+                ):
                     break
                 rung = after
         at, index = np.unique(loss, return_index=True)
         spacing = np.gradient(at) if len(at) > 1 else np.ones(1)  # all of it rarer than it reaches
-        # e^(K - cx)/sqrt(2 pi K'') dx
-        log = np.array(log_p)[index] + np.log(spacing) - 0.5 * np.log(2 * np.pi) - np.log(self._deviation(at))
-        return PlanningPoints(at, log - np.logaddexp.reduce(log) + self.cumulant.value(0.0))
-
-    def _deviation(self, at: Array) -> Array:
         mean, sd = np.array([(rung.mean, rung.sd) for rung in self.rungs]).T
-        return np.asarray(np.interp(at, mean, sd))
+        log = (
+            np.array(log_p)[index]
+            + np.log(spacing)
+            - 0.5 * np.log(2 * np.pi)
+            - np.log(np.interp(at, mean, sd))
+        )
+        return PlanningPoints(at, log - np.logaddexp.reduce(log) + self.cumulant.value(0.0))
 
     def edge_error(self, edges: Array) -> Array:
         return super().edge_error(edges) + self.blur
@@ -234,10 +332,10 @@ class ComposedLaw(PrivacyLossDistribution):
         first, last = min(lines), max(lines)
         bottom = min([self.bounds[first], *inside[:1]])
         top = max([self.bounds[last + 1], *inside[-1:]])
-        asked = np.clip(edges, bottom, top)
-        cuts = np.unique(np.concatenate([asked, self.bounds[first + 1 : last + 1], [bottom, top]]))
-        cuts = cuts[(cuts >= asked[0]) & (cuts <= asked[-1])]
-        start = np.searchsorted(cuts, asked)
+        inner = np.clip(edges, bottom, top)
+        cuts = np.unique(np.concatenate([inner, self.bounds[first + 1 : last + 1], [bottom, top]]))
+        cuts = cuts[(cuts >= inner[0]) & (cuts <= inner[-1])]
+        start = np.searchsorted(cuts, inner)
         parts = np.zeros((4, len(cuts)))  # one more of no length: cells may begin where the last part ends
         parts[:, :-1] = self._between(cuts, lines, edges, start)
         sides = np.where(np.diff(start) > 0, np.add.reduceat(parts, start[:-1], axis=1), 0.0)
@@ -254,15 +352,14 @@ class ComposedLaw(PrivacyLossDistribution):
         return Cells(value[0], value[1], np.maximum(*slack))
 
     def _lines(self, inside: Array) -> dict[int, CellLine]:
-        """Return lines in a row, the outermost to bound what is left: with tilts below 0 and above 1."""
+        """Return lines in a row, the outermost to bound the rest: with tilts below 0 and above 1."""
         bounds = inside[[0, -1]] if len(inside) else np.full(2, self.middle.mean)
         (low, high), start = self._nearest(bounds).tolist(), self.rungs.index(self.middle)
         below, above = (sum(rung.c < 0 for rung in self.rungs), sum(rung.c <= 1 for rung in self.rungs))
+        least = max(min(low - _TUNING.beyond, below - _TUNING.tilts_beyond), 0)
+        most = min(max(high + _TUNING.beyond, above + _TUNING.tilts_beyond - 1) + 1, len(self.rungs))
         result = {}
-        for way in (
-            range(start, max(min(low - _BEYOND, below - _BESIDE), 0) - 1, -1),
-            range(start, min(max(high + _BEYOND, above + _BESIDE - 1) + 1, len(self.rungs))),
-        ):
+        for way in (range(start, least - 1, -1), range(start, most)):
             for k in way:
                 if (line := self.line(k)) is None:
                     break
@@ -270,12 +367,12 @@ class ComposedLaw(PrivacyLossDistribution):
         return result
 
     def _nearest(self, loss: Array) -> Array:
-        """Return the line that is asked about each loss."""
+        """Return the line that serves each loss."""
         return np.clip(np.searchsorted(self.bounds, loss) - 1, 0, len(self.rungs) - 1)
 
     @np.errstate(over="ignore", invalid="ignore")  # of cells too wide nothing is known: infinite, or NaN
     def _between(self, cuts: Array, lines: dict[int, CellLine], edges: Array, start: Index) -> Array:
-        """Bound excess and deficit of cells between cuts, and what each adds to the cell that it is part of.
+        """Bound excess and deficit of cells between cuts, as parts of the cells between edges.
 
         Of a part [a', b'] of [a, b], Q - e^a P is its excess and (e^a' - e^a) P, and its deficit likewise.
         """
@@ -290,10 +387,10 @@ class ComposedLaw(PrivacyLossDistribution):
             a, h, c, log_m = run[:-1], np.diff(run), line.c, line.log_m
             p, q, excess, deficit, *off = line.cells(run)
             slip = line.line.log_m_error + 16 * UNIT * (2 + abs(log_m) + (abs(c) + 1) * np.abs(a))
-            rises, falls = p * from_a[own], q * np.exp(-h) * to_b[own]
+            down = np.exp(-h) * to_b[own]
             values = (
-                (1 - c, excess, rises, off[2] + off[0] * from_a[own]),
-                (-c, deficit, falls, off[3] + off[1] * np.exp(-h) * to_b[own]),
+                (1 - c, excess, p * from_a[own], off[2] + off[0] * from_a[own]),
+                (-c, deficit, q * down, off[3] + off[1] * down),
             )
             for side, (exponent, value, more, off_by) in enumerate(values):
                 root = np.exp((log_m + exponent * a) / 2)  # by halves, as neither may be a float

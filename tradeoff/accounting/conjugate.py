@@ -55,25 +55,25 @@ class Enclosure(ABC):
     """Bounds at every loss, sharp about one: what one table or one line proves."""
 
     kind: Kind = "delta"
-    """Which number ``small`` bounds: delta(x), 1 - delta(x), or the other order's delta(-x)."""
+    """Which number ``bound`` bounds: delta(x), 1 - delta(x), or the other order's delta(-x)."""
 
-    aim: float = 0.0
+    center: float = 0.0
     """The loss it was made for."""
 
     scale: float = math.inf
     """How far from the aim it serves as well."""
 
     leak: float = 0.0
-    """About how much of ``small`` never falls."""
+    """About how much of ``bound`` never falls."""
 
-    room: float = 1.0
+    refinement_factor: float = 1.0
     """About how many times narrower than this the finest one is, 1 where none is finer."""
 
     final: bool = False
     """Whether a greater effort encloses no otherwise."""
 
     @abstractmethod
-    def small(self, x: Array) -> Bounds:
+    def bound(self, x: Array) -> Bounds:
         """Bound the number of its kind at losses x."""
 
     def crossing(self, delta: Array, guess: Array) -> Array:
@@ -96,11 +96,11 @@ class Supremum(NamedTuple):
 def delta(e: Enclosure, x: Array) -> Bounds:
     """Bound delta(x)."""
     if e.kind == "delta":
-        return clip(e.small(x), 0.0, 1.0)
+        return clip(e.bound(x), 0.0, 1.0)
     if e.kind == "rest":
-        return clip(1 - e.small(x), 0.0, 1.0)
+        return clip(1 - e.bound(x), 0.0, 1.0)
     # 1 - e^x + e^x delta(-x), whose terms are positive for the x < 0 that this kind is for
-    return clip(exp(x) * e.small(x) - expm1(x), 0.0, 1.0)
+    return clip(exp(x) * e.bound(x) - expm1(x), 0.0, 1.0)
 
 
 def epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
@@ -175,7 +175,7 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
 
 def _log_with_slope(e: Enclosure, x: Array, gap: Array) -> tuple[Array, Array, Array]:
     """Estimate the logarithm that crosses its level, the relative width of its bounds, and its slope."""
-    low, high = e.small(np.concatenate([x, x + gap]))
+    low, high = e.bound(np.concatenate([x, x + gap]))
     middle = (low + high) / 2
     value = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, _LEAST))
     if e.kind == "other":
@@ -197,10 +197,10 @@ def gains(e: Enclosure, x: Array, alpha: float) -> tuple[Bounds, Bounds]:
     """
     rest, none = 1 - Bounds.of(alpha), Bounds(0.0, 0.0)
     if e.kind == "delta":
-        return -(e.small(x) + expm1(x) * alpha), rest
+        return -(e.bound(x) + expm1(x) * alpha), rest
     if e.kind == "rest":
-        return e.small(x) - exp(x) * alpha, none
-    return exp(x) * (rest - e.small(x)), none
+        return e.bound(x) - exp(x) * alpha, none
+    return exp(x) * (rest - e.bound(x)), none
 
 
 def supremum(x: Array, value: Bounds) -> Supremum | None:

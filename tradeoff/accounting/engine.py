@@ -56,7 +56,7 @@ class _Answers(NamedTuple):
 
     low: Array
     high: Array
-    room: Array
+    refinement_factor: Array
 
     @classmethod
     def none(cls, size: int) -> _Answers:
@@ -69,18 +69,18 @@ class Engine(ABC, Generic[Effort]):
 
     name: str
 
-    once: bool = False
+    single_pass: bool = False
     """Whether nothing finer is asked unless a tolerance is given."""
 
     @abstractmethod
-    def first(self, question: Question, tol: float | None) -> Effort:
+    def initial_effort(self, question: Question, tol: float | None) -> Effort:
         """Return the effort of a first enclosure."""
 
-    def finer(self, effort: Effort, by: float) -> Effort:
+    def refine(self, effort: Effort, by: float) -> Effort:
         """Return the effort for bounds ``by`` times narrower; asked only where there is room."""
         raise NotImplementedError
 
-    def rough(self, effort: Effort) -> Effort | None:
+    def coarse(self, effort: Effort) -> Effort | None:
         """Return a cheaper effort to look for places with, if there is one."""
         return None
 
@@ -89,7 +89,9 @@ class Engine(ABC, Generic[Effort]):
         return high
 
     @abstractmethod
-    def places(self, x: Array, delta: Array | None = None) -> Iterable[tuple[Place[Effort], Index]]:
+    def evaluation_points(
+        self, x: Array, delta: Array | None = None
+    ) -> Iterable[tuple[Place[Effort], Index]]:
         """Yield the places that serve losses x, each with the entries that it serves.
 
         A place serves nearby losses too, unless ``delta`` there is given, for which it is made.
@@ -117,8 +119,8 @@ class Engine(ABC, Generic[Effort]):
         """
         goal = WIDTHS[self.name][question].goal if tol is None else tol
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
-        waiting, last = {self.first(question, tol): np.arange(len(at))}, np.full(len(at), np.inf)
-        for _ in range(1 if self.once and tol is None else _ROUNDS):
+        waiting, last = {self.initial_effort(question, tol): np.arange(len(at))}, np.full(len(at), np.inf)
+        for _ in range(1 if self.single_pass and tol is None else _ROUNDS):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():
                 query_options().tell(len(at) - sum(map(len, waiting.values())), len(at))
@@ -133,14 +135,16 @@ class Engine(ABC, Generic[Effort]):
                     own = measure(question, at[which], result.low, result.high)
                     reached = measure(question, at[which], low[which], high[which])
                     missing = np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP)
-                    least = np.nan_to_num(own / result.room, posinf=0.0)  # of the finest
-                worth = (result.room > 1) & ~(least > (np.inf if known is None else known[which]))
+                    least = np.nan_to_num(own / result.refinement_factor, posinf=0.0)  # of the finest
+                worth = (result.refinement_factor > 1) & ~(
+                    least > (np.inf if known is None else known[which])
+                )
                 # What comes out wider is wide of rounding, or of what a law knows of itself.
                 wide = worth & ~(reached <= goal) & ~(own > last[which])
                 last[which] = own
                 _, steps = np.frexp(np.clip(missing, _LEAST_STEP, _MOST_STEP))
                 for by, mine in group_by_key(np.ldexp(1.0, steps[wide])):
-                    next_ = self.finer(effort, by)
+                    next_ = self.refine(effort, by)
                     finer[next_] = np.append(finer.get(next_, np.empty(0, np.int64)), which[wide][mine])
             if not (waiting := finer):
                 break
@@ -150,7 +154,7 @@ class Engine(ABC, Generic[Effort]):
         return self._at(x, effort, lambda e, which: conjugate.delta(e, x[which]))
 
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
-        aimed, result, rest = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
+        aimed, result, rest = self._followed(delta, self.loss_at_delta(delta), self.coarse(effort))
         level, x = delta[rest], aimed[rest]
         fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]), level)
         for whole, part in zip(result, fine, strict=True):
@@ -166,10 +170,10 @@ class Engine(ABC, Generic[Effort]):
     ) -> _Answers:
         """Answer by what encloses losses x; infinite bounds say nothing."""
         result = _Answers.none(len(x))
-        for enclose, which in self.places(x, delta) if len(x) else ():
+        for enclose, which in self.evaluation_points(x, delta) if len(x) else ():
             if (e := enclose(effort)) is not None:
                 result.low[which], result.high[which] = answer(e, which)
-                result.room[which] = e.room
+                result.refinement_factor[which] = e.refinement_factor
         return result
 
     def _followed(self, delta: Array, aimed: Array, effort: Effort | None) -> tuple[Array, _Answers, Index]:
@@ -183,12 +187,12 @@ class Engine(ABC, Generic[Effort]):
         aimed, far = aimed.copy(), _FAR * (1 + np.abs(aimed))
         for k in range(_ATTEMPTS):
             moved = np.zeros(len(delta), bool)
-            for enclose, which in self.places(aimed[going], delta[going] if k else None):
+            for enclose, which in self.evaluation_points(aimed[going], delta[going] if k else None):
                 mine = going[which]
                 if (e := enclose(effort)) is not None:
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
                     result.low[mine], result.high[mine] = below, above
-                    away = np.abs(above - e.aim)
+                    away = np.abs(above - e.center)
                     wide = ~(above - below <= _CLOSE)
                     onward = (away > np.where(wide, _NEAR, APART) * e.scale) & (away < far[mine])
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better
@@ -209,17 +213,17 @@ class Engine(ABC, Generic[Effort]):
         """
         x, low, high = _steepest(self.loss_at_alpha(alpha)), 0.0, float((1 - Bounds.of(alpha)).upper)
         pace = _PACE * min(1.0, self.cumulant.spread)
-        looking, width = self.rough(effort), math.inf
+        looking, width = self.coarse(effort), math.inf
         samples_cost = looking is not None
         e: Enclosure | None = None
         peak, room, beyond = x, 1.0, False
         for _ in range(_ATTEMPTS):
-            if e is None or abs(x - e.aim) > APART * e.scale:
-                ((enclose, _),) = self.places(np.array([x]))
+            if e is None or abs(x - e.center) > APART * e.scale:
+                ((enclose, _),) = self.evaluation_points(np.array([x]))
                 if (e := enclose(effort if looking is None else looking)) is None:
                     return low, high, 1.0
                 peak = x = e.peak(alpha, x)
-                room, beyond, x = e.room, abs(x) >= _STEEPEST, _steepest(x)
+                room, beyond, x = e.refinement_factor, abs(x) >= _STEEPEST, _steepest(x)
             at = x + _ASIDE if beyond else _samples(x, pace, peak)
             value, base = conjugate.gains(e, at, alpha)
             result = conjugate.supremum(at, value)

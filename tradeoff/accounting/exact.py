@@ -20,13 +20,10 @@ from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.law import NO_ATOMS, Atoms, PrivacyLossDistribution, combine_masses_at_infinity
 
 MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; beyond, the lattice answers
-_FAR = 800.0  # nodes beside all atoms, at which floats say of e^loss no more than 0 or infinity
+_FAR = 800.0  # nodes outside of all atoms, where e^loss is 0 or infinity in floats
 _FARTHEST = 5000.0  # losses up to this size have powers that extended precision holds
 _STEEPEST = 650.0  # such slopes lie left of every alpha above e^-650
-
-# Masses known to no more than themselves are below 1e-14: no float holds 330 of them multiplied.
-_UNKNOWN = 1e100
-
+_UNKNOWN = 1e100  # slack of masses known to nothing, which are below 1e-14: no float holds 330 multiplied
 _FINE = float(np.finfo(np.longdouble).eps)
 
 
@@ -36,16 +33,13 @@ class ExactEngine(Engine[None]):
     name = "exact"
 
     def __init__(self, law: AtomicLaw, mass_at_plus_infinity: float) -> None:
-        self.law, self.mass_at_plus_infinity, self.table = (
-            law,
-            mass_at_plus_infinity,
-            profile(law, mass_at_plus_infinity),
-        )
+        self.law, self.mass_at_plus_infinity = law, mass_at_plus_infinity
+        self.table = profile(law, mass_at_plus_infinity)
 
-    def first(self, question: Question, tol: float | None) -> None:
-        """Return nothing: there is one table, as fine as it gets."""
+    def initial_effort(self, question: Question, tol: float | None) -> None:
+        """Return None: there is one table, as fine as it gets."""
 
-    def places(self, x: Array, delta: Array | None = None) -> list[tuple[Place[None], Index]]:
+    def evaluation_points(self, x: Array, delta: Array | None = None) -> list[tuple[Place[None], Index]]:
         return [(lambda _: self.table, np.arange(len(x)))]
 
     def loss_at_delta(self, delta: Array) -> Array:
@@ -69,10 +63,8 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
     """Return the law of the product if its atoms are few, and nothing but atoms; else None."""
     if any(law.continuous or len(law.atoms.loss) == 0 for law in laws):
         return None
-    if (
-        sum(n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True))
-        > _FARTHEST
-    ):
+    farthest = [n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True)]
+    if sum(farthest) > _FARTHEST:
         return None
     powers = [_power(law.atoms, count) for law, count in zip(laws, counts, strict=True) if count]
     result = NO_ATOMS._replace(loss=np.zeros(1), log_p=np.zeros(1), slack=np.zeros(1))
@@ -91,11 +83,9 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
     # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds
     # one a law.
     position = 0.0
-    for law, n in zip(laws, counts, strict=True):
+    for law, n, size in zip(laws, counts, farthest, strict=True):
         rounds = min(len(law.atoms.loss), n) + 1 if n > 1 else 0
-        position += n * float(np.max(law.loss_error)) + UNIT * (rounds + len(laws)) * n * float(
-            np.max(np.abs(law.atoms.loss))
-        )
+        position += n * float(np.max(law.loss_error)) + UNIT * (rounds + len(laws)) * size
     return AtomicLaw(
         result.loss, result.log_p, mass_at_minus_infinity, slack=result.slack, lost=lost, position=position
     )
@@ -143,25 +133,23 @@ def _tail(masses: Any) -> Any:
     return np.cumsum(masses[::-1])[::-1]
 
 
-def _ends(values: Any) -> Array:
-    return np.asarray(values, dtype=float)
-
-
 class _Sums(NamedTuple):
-    """Partial sums of masses, and what the errors of the masses add to them."""
+    """Partial sums of masses, and of the errors of the masses."""
 
     value: Array
     off: Array
 
+    @classmethod
+    def up_to(cls, masses: Any, slack: Array) -> _Sums:
+        """Return 0 and the sums of the first masses, to all of them."""
+        each = (np.append(0.0, np.cumsum(part)) for part in (masses, masses * slack))
+        return cls(*(np.asarray(part, dtype=float) for part in each))
 
-def _up_to(masses: Any, slack: Array) -> _Sums:
-    """Return 0 and the sums of the first masses, to all of them."""
-    return _Sums(*(_ends(np.append(0.0, np.cumsum(each))) for each in (masses, masses * slack)))
-
-
-def _from(masses: Any, slack: Array) -> _Sums:
-    """Return the sums of the last masses, from all of them to 0."""
-    return _Sums(*(_ends(np.append(_tail(each), 0.0)) for each in (masses, masses * slack)))
+    @classmethod
+    def after(cls, masses: Any, slack: Array) -> _Sums:
+        """Return the sums of the last masses, from all of them to 0."""
+        each = (np.append(_tail(part), 0.0) for part in (masses, masses * slack))
+        return cls(*(np.asarray(part, dtype=float) for part in each))
 
 
 def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
@@ -171,8 +159,8 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
     """
     p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
     slack_p, slack_q = _slacks(law)
-    above, under = _from(p, slack_p), _up_to(p, slack_p)
-    power, below = _from(q, slack_q), _up_to(q, slack_q)
+    above, under = _Sums.after(p, slack_p), _Sums.up_to(p, slack_p)
+    power, below = _Sums.after(q, slack_q), _Sums.up_to(q, slack_q)
     left = under.value + law.mass_at_minus_infinity
     # Near 1 the rest is exact, its tail sums are the accurate ones and find the vertex.
     near_one, rest = alpha > 0.5, 1 - alpha
@@ -196,11 +184,8 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
     # P(L = -inf) is known to 16 units of itself, which is at most the rest; sums round.
     # Abscissas are known to ``moved``; f moves along its steepest slope so near, e^l of the farthest atom.
     moved_left = above.off[k + 1] + taken * (above.off[k] - above.off[k + 1]) + 4 * UNIT * alpha
-    moved_right = (
-        under.off[k]
-        + share * (under.off[k + 1] - under.off[k])
-        + 12 * UNIT * (rest + law.mass_at_minus_infinity)
-    )
+    moved_right = under.off[k] + share * (under.off[k + 1] - under.off[k])
+    moved_right += 12 * UNIT * (rest + law.mass_at_minus_infinity)
     moved = np.where(near_one, moved_right, moved_left)
     nearest = np.minimum.accumulate((left - under.off - 20 * UNIT * left)[::-1])[::-1]
     far_by_rest = np.searchsorted(nearest, rest + moved, side="right")
@@ -229,27 +214,18 @@ def profile(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:
     loss, p, slack_p = law.loss, _masses(law.log_p), _slacks(law)[0]
     wide = loss.astype(np.longdouble)
     gaps = np.expm1(np.diff(wide)) * np.exp(wide[:-1])
-    delta = np.minimum(_ends(np.append(_tail(gaps * _tail(p)[1:]), 0.0)), 1.0)
-    off = _ends(np.append(_tail(gaps * _tail(p * slack_p)[1:]), 0.0)) + delta * UNIT * (32 + 4 * np.abs(loss))
+    above, off = (np.append(_tail(gaps * _tail(each)[1:]), 0.0).astype(float) for each in (p, p * slack_p))
+    delta = np.minimum(above, 1.0)
+    off += delta * UNIT * (32 + 4 * np.abs(loss))
     # Losses known to ``shift`` move the nodes and, through the gaps, the values.
     shift = float(np.max(law.loss_error)) + 8 * UNIT * (1 + float(np.max(np.abs(loss))))
     grow = math.exp(2 * shift) - 1
-    upper = np.minimum(
-        (delta + off) * (1 + grow) + mass_at_plus_infinity * (1 + 16 * UNIT) + law.lost + SUBNORMAL, 1.0
+    least, most = mass_at_plus_infinity * (1 - 16 * UNIT), mass_at_plus_infinity * (1 + 16 * UNIT)
+    upper = np.minimum((delta + off) * (1 + grow) + most + law.lost + SUBNORMAL, 1.0)
+    lower = np.maximum(np.maximum(delta - off, 0.0) * (1 - grow) + least - SUBNORMAL, 0.0)
+    above, below = (np.concatenate([[loss[0] - _FAR], loss + s, [loss[-1] + _FAR]]) for s in (shift, -shift))
+    upper, lower = (
+        np.append(np.append(1.0, upper), upper[-1]),
+        np.append(np.append(1 - 8 * UNIT, lower), lower[-1]),
     )
-    lower = np.maximum(delta - off, 0.0) * (1 - grow) + mass_at_plus_infinity * (1 - 16 * UNIT)
-    lower = np.maximum(lower - SUBNORMAL, 0.0)
-
-    def fenced(at: Array) -> Array:
-        return np.concatenate([[loss[0] - _FAR], at, [loss[-1] + _FAR]])
-
-    def ended(value: Array, first: float) -> Array:
-        return np.concatenate([[first], value, value[-1:]])
-
-    return ProfileTable(
-        fenced(loss + shift),
-        ended(upper, 1.0),
-        fenced(loss - shift),
-        ended(lower, 1 - 8 * UNIT),
-        leak=mass_at_plus_infinity * (1 - 16 * UNIT),
-    )
+    return ProfileTable(above, upper, below, lower, leak=least)

@@ -114,7 +114,7 @@ class Composition:
         from tradeoff.accounting.lattice.engine import LatticeEngine
 
         engine = LatticeEngine(self.laws, self.counts, symmetric=self.symmetric)
-        engine.once = self.once
+        engine.single_pass = self.once
         return engine
 
     @cached_property
@@ -249,7 +249,9 @@ class Composition:
         """Bound delta(epsilon) from above by the supremum of losses, or Chernoff's bound if it may help."""
         (_, high), waiting = self._known("delta", epsilon)
         if waiting.any() and not self.spent and self.contour.possible:
-            chernoff = self.contour.forward.ceiling(epsilon[waiting], level[waiting] - self._leak.upper)
+            chernoff = self.contour.forward.chernoff_bound(
+                epsilon[waiting], level[waiting] - self._leak.upper
+            )
             high[waiting] = np.minimum((self._leak + chernoff).upper, 1.0)
         return high
 

@@ -146,7 +146,7 @@ def integral(
     unfit = (
         any(low is not high for low, high in pairs) or whole.mass_at_plus_infinity == 1
     )  # 1: no finite loss is left
-    if unfit or not contour.possible or lines.too_far:
+    if unfit or not contour.possible:
         return None
     closes = next(whole.choices(None), (None, ""))[0] is contour
     loss = float(contour.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon

@@ -1,10 +1,9 @@
 """Law of L where a record takes part in one of n steps with normal noise, chosen at random: balls in bins.
 
 Under P all steps are without the record, and dQ/dP = (r_1 + ... + r_n)/n, the mean of independent ratios, one
-a step. So a block of steps is known by the law of its mean ratio under P, and two blocks make a third. A law
+a step. So a block of steps is given by the law of its mean ratio under P, and two blocks make a third. A law
 is replaced by one on nodes: mass between two nodes goes to both, its mean kept. That is a pair of which the
-true one is made by post-processing, and so is then every pair made of such blocks: the law that is found
-dominates.
+true one is made by post-processing, and so is then every pair made of such blocks: the result dominates.
 """
 
 from __future__ import annotations
@@ -19,18 +18,12 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
 
-# Largest mu: beyond, ratios leave the floats, and a step tells so much that one among many hides little.
-STEEPEST = 20.0
-
-# Least mu that is told apart: a smaller one is a greater one with noise added, and no less private.
-_SMALLEST = 1e-12
-
-# Ratios of a block: close together where most of its mass is, so that they add 1e-4 to its variance.
-_NODES = 1024
-
+STEEPEST = 20.0  # largest mu: beyond, ratios overflow floats, and one step among many hides little
+_SMALLEST = 1e-12  # least mu: a smaller one is a greater one with noise added, and no less private
+_NODES = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
 _COARSE = 400  # ratios among which the ends of a block are chosen
-_HUGE = 1e150  # ratios whose squares are floats: beyond, a spread says no more
-_FAR = 17.0  # standard deviations of a step that are told apart: e^-144 lies beyond
+_HUGE = 1e150  # ratios whose squares are floats: beyond, they do not change a spread
+_FAR = 17.0  # standard deviations of a step that are resolved: e^-144 lies beyond
 _LEFT = 1e-60  # mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity
 
 
@@ -50,7 +43,7 @@ def allocated_law(mu: float, steps: int) -> AtomicLaw:
     kept = (block.mass > 0) & (block.ratio > 0)
     loss, log_p = np.log(block.ratio[kept]), np.log(block.mass[kept])
     slack = block.slack + UNIT * (8 + 2 * np.abs(log_p))
-    # Ratios are sums of what is positive, three roundings a halving of the steps; logarithms cost units too.
+    # Ratios are sums of positive terms, three roundings a halving of the steps; logarithms cost units too.
     position = UNIT * (32 + 8 * steps.bit_length() + 8 * float(np.max(np.abs(loss))))
     return AtomicLaw(loss, log_p, float(block.mass[0]), block.infinite, slack, position=position)
 

@@ -1,4 +1,4 @@
-"""Thinned normal pairs of a product together: rows of arrays, one a factor, and the transform of them all."""
+"""Sampled normal pairs of a product as rows of arrays, one a factor, and the transform of them all."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tradeoff.pld.gaussian import DampedNormalBase, NormalBase
 from tradeoff.pld.law import LogRatio, PlanningPoints, PrivacyLossDistribution, Transformed
 from tradeoff.pld.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.pld.quadrature import FINER, QuadratureTransform
-from tradeoff.pld.sampling_rate import Share
-from tradeoff.pld.transformed import Damped, ReversedPLD, SubsampledPLD
+from tradeoff.pld.sampling_rate import SamplingRate
+from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 
-# Rows at most: arrays are long enough by then, and what is left of a product is looked at between groups;
-# fewer where no path spares quadratures of a hundred thousand nodes.
+# Rows at most: arrays are long enough by then, and between groups factors that decayed are skipped; fewer
+# where no path avoids quadratures of a hundred thousand nodes.
 _MOST, _FEW = 64, 8
 
 _EXACT = 2**53  # counts up to this one are floats
@@ -28,7 +28,7 @@ _COUNTED = (
     10**9
 )  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
 _MILD = 4.0  # largest mu of which sketches are thinned out
-_NOTHING = 1e5  # nodes that a row does not need weigh e^-1e5 of what they may: 0 in floats, whatever the tilt
+_NOTHING = 1e5  # minus the log-weight of padding: 0 in floats, whatever the tilt
 
 
 def batch_factors(
@@ -38,39 +38,41 @@ def batch_factors(
     alike: dict[tuple[Any, ...], list[tuple[Component, PrivacyLossDistribution, int]]] = {}
     factors: list[tuple[Transformed, int]] = []
     for law, n in zip(laws, counts, strict=True):
-        part = _part(law) if n <= _EXACT else None
+        part = _sampled_normal(law) if n <= _EXACT else None
         if part is None:
             factors.append((law, n))
-        else:
-            alike.setdefault(_key(part), []).append((part, law, n))
+            continue
+        # Rows have in common whole shares, which is greater, and the scale by a factor of 2.
+        kinds = [-1.0 if 0 < rate.part < 1 else rate.part for rate in (part.b, part.d)]
+        key = *kinds, part.g > 0, part.units, part.k, _steep(part), math.frexp(part.base.scale)[1]
+        alike.setdefault(key, []).append((part, law, n))
     for key in sorted(alike):
         alike[key].sort(key=lambda row: row[0].base.scale)  # rows of one group are about as long then
         most = _FEW if _steep(alike[key][0][0]) else _MOST
         for start in range(0, len(alike[key]), most):
-            some = alike[key][start : start + most]
-            parts, each, powers = zip(*some, strict=True)
-            factors += [(Batch(parts, powers), 1)] if len(some) > 1 else [(each[0], powers[0])]
+            parts, each, powers = zip(*alike[key][start : start + most], strict=True)
+            factors += [(Batch(parts, powers), 1)] if len(parts) > 1 else [(each[0], powers[0])]
     return [law for law, _ in factors], [n for _, n in factors]
 
 
 def sketches(
     laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]
 ) -> list[tuple[PlanningPoints, int]]:
-    """Return the sketches of all factors; of thinned normal pairs a third of the points tell as much.
+    """Return the planning points of all factors; of sampled normal pairs a third is enough.
 
     They are equidistant, a third of a deviation apart then, so that moments of mildly steep losses stay known
     to e^-15 of themselves.
     """
     result = [(law.sketch(), n) for law, n in zip(laws, counts, strict=True)]
-    for k, part in enumerate(map(_part, laws)):
+    for k, part in enumerate(map(_sampled_normal, laws)):
         if part is not None and part.base.scale <= _MILD:
             (loss, log_p), n = result[k]
             result[k] = PlanningPoints(loss[::3], log_p[::3] + math.log(3)), n
     return result
 
 
-def _part(law: PrivacyLossDistribution) -> Component | None:
-    """Return the one component of a law that is nothing but thinned normal pairs."""
+def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
+    """Return the one component of a law that is a sampled normal pair and nothing else."""
     inner = law
     while isinstance(inner, SubsampledPLD | ReversedPLD):
         inner = inner.base
@@ -80,12 +82,17 @@ def _part(law: PrivacyLossDistribution) -> Component | None:
     return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
 
 
-def damped(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
-    """Return the law where ``count`` rounds have all but e^-level, if it is that of a thinned normal pair.
+def _steep(part: Component) -> bool:
+    """Whether there is no path next to the line."""
+    return max(part.b.part, part.d.part) > MOST
 
-    What lies outside matters to no answer, yet makes M(c) soar for great c.
+
+def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
+    """Return the law where ``count`` rounds have all but e^-level, if it is that of a sampled normal pair.
+
+    The mass outside matters to no answer, yet makes M(c) soar for great c.
     """
-    part = _part(law)
+    part = _sampled_normal(law)
     if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > _COUNTED:
         return law
     mu, level = part.base.scale, level + math.log(count)
@@ -94,18 +101,7 @@ def damped(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLos
     if mu > sharp:
         return law
     base = DampedNormalBase(mu, last, sharp)
-    return Damped(law, replace(part, base=base), base.outside(part.b))
-
-
-def _key(part: Component) -> tuple[Any, ...]:
-    """Return what rows have in common: whole shares, which is greater, and the scale by a factor of 2."""
-    kinds = [-1.0 if 0 < share.part < 1 else share.part for share in (part.b, part.d)]
-    return (*kinds, part.g > 0, part.units, part.k, _steep(part), math.frexp(part.base.scale)[1])
-
-
-def _steep(part: Component) -> bool:
-    """Whether there is no path beside the line."""
-    return max(part.b.part, part.d.part) > MOST
+    return DampedPLD(law, replace(part, base=base), base.outside(part.b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +115,10 @@ class Batch:
     def column(self) -> Component:
         """The components as one whose numbers are columns."""
         scale, g = _columns([(part.base.scale, part.g) for part in self.parts])
-        b, d = (_shares(side) for side in zip(*((part.b, part.d) for part in self.parts), strict=True))
+        b, d = (
+            side[0] if side[0].part in {0.0, 1.0} else SamplingRate(*_columns(side))
+            for side in zip(*((part.b, part.d) for part in self.parts), strict=True)
+        )
         return replace(self.parts[0], base=NormalBase(scale), g=g, b=b, d=d)
 
     def transform(self, c: float, digits: float) -> BatchedTransform:
@@ -129,11 +128,6 @@ class Batch:
 
 def _columns(rows: Sequence[Sequence[float]]) -> list[Any]:
     return [np.array(column, dtype=float)[:, None] for column in zip(*rows, strict=True)]
-
-
-def _shares(shares: Sequence[Share]) -> Share:
-    """Return one share where all are 0 or all are 1, else columns."""
-    return shares[0] if shares[0].part in {0.0, 1.0} else Share(*_columns(shares))
 
 
 class BatchedTransform(QuadratureTransform):
@@ -163,12 +157,10 @@ class BatchedTransform(QuadratureTransform):
         return _padded(line_points, self.rows.column, self.c, rules)
 
     @cached_property
-    def _beside(self) -> QuadratureNodes | None:
+    def _path(self) -> QuadratureNodes | None:
         result = [path_rule(part, self.c, n) for part, n in zip(self.smooth, self.each, strict=True)]
         rules = [rule for rule in result if rule is not None]
-        if len(rules) < len(result):
-            return None
-        return _padded(path_points, self.rows.column, self.c, rules)
+        return _padded(path_points, self.rows.column, self.c, rules) if len(rules) == len(result) else None
 
     @cached_property
     def _tails(self) -> list[list[Tail]]:
@@ -186,8 +178,7 @@ class BatchedTransform(QuadratureTransform):
         size = np.abs(np.where(np.isfinite(error), log, 0.0))
         units = (2 + len(self.powers)) * UNIT
         slip = self.powers @ (error + units * size) + y * self.mean_error
-        whole = self.powers @ log.real + 1j * (self.powers @ log.imag)
-        return LogRatio(whole, slip, self.powers @ ceiling)
+        return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), slip, self.powers @ ceiling)
 
     def _added(self, rows: Array) -> Array:
         return np.asarray(self.powers @ rows)
@@ -197,10 +188,7 @@ class BatchedTransform(QuadratureTransform):
 
 
 def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezoid]) -> QuadratureNodes:
-    """Return the nodes of all rules, as many in every row.
-
-    Nodes that a row does not need stay, or are its last one again, with a weight that is 0 in floats.
-    """
+    """Return the nodes of all rules, as many in every row: padding has a weight that is 0 in floats."""
     rule = Trapezoid(*_columns(rules))
     place = rule.first + np.arange(int(np.max(rule.last - rule.first)) + 1.0)
     result, kept = points(column, c, rule, np.minimum(place, rule.last))
@@ -209,10 +197,6 @@ def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezo
     size = kept.shape[1] - np.argmax(kept[:, ::-1], axis=1) - start
     index = np.minimum(start[:, None] + np.arange(int(np.max(size))), kept.shape[1] - 1)
     kept = np.take_along_axis(kept, index, axis=1) & (np.arange(index.shape[1]) < size[:, None])
-
-    def chosen(each: Any) -> Any:
-        return np.take_along_axis(each, index, axis=1)
-
-    faint = np.where(kept, 0.0, _NOTHING)
-    loss, log_p, slack, error, quadrature = result
-    return QuadratureNodes(chosen(loss), chosen(log_p) - faint, chosen(slack), chosen(error), quadrature)
+    rows: list[Any] = [np.take_along_axis(each, index, axis=1) for each in result[:4]]
+    rows[1] = rows[1] - np.where(kept, 0.0, _NOTHING)
+    return result._replace(**dict(zip(("loss", "log_p", "slack", "error"), rows, strict=True)))

@@ -1,7 +1,7 @@
 """The smooth part of a law as components, in a form that every operator keeps.
 
 A component has densities dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi over a base phi with loss
-l, and g = b - d. Thinning, reversal and mixture change b, d, their complements, g and k by products and
+l, and g = b - d. Subsampling, reversal and mixture change b, d, their complements, g and k by products and
 positive sums: nothing cancels.
 """
 
@@ -17,29 +17,25 @@ from numpy.typing import NDArray
 
 from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
-from tradeoff.pld.sampling_rate import Share, subsampled_loss, thinned_loss_error, thinned_slope
-
-# Densities at base losses beyond this one are compared as logarithms: if they differ, it is by much.
-_STEEP = 30.0
+from tradeoff.pld.sampling_rate import SamplingRate, subsampled_loss, subsampled_loss_error, subsampled_slope
 
 MARGIN = 0.25  # the bounds of a quadrature hold for real parts within this of the tilt, for Cauchy's estimate
-MAX_NODES = 400_000  # most points one law is turned into
-_GRID = 1000  # points of the table: cells in which a density grows by a few percent
+MAX_NODES = 400_000  # most points of a quadrature
 RULE = 32  # Gauss-Legendre nodes a panel
-
 LEGENDRE = gauss_legendre(RULE)
-
-TALLEST = 600.0  # heights above e^600 say nothing, and are not used: any mass is below 1
+TALLEST = 600.0  # heights above e^600 are not used: any mass is below 1
 SURE = 1e-9  # above the rounding of every logarithm here, a few hundred units, and of the sums over the grid
+_GRID = 1000  # points of the table: cells in which a density grows by a few percent
+_STEEP = 30.0  # densities at larger base losses are compared as logarithms: if they differ, it is by much
 
-ALL, NONE = Share(1.0, 0.0), Share(0.0, 1.0)
+ALL, NONE = SamplingRate(1.0, 0.0), SamplingRate(0.0, 1.0)
 
 
 class QuadratureNodes(NamedTuple):
     """Losses (known to ``error``) with the logarithms of their P-mass (known to the relative ``slack``).
 
-    ``quadrature`` bounds what is lost against the integrals, relative to them, at every frequency up to the
-    one asked. There may be rows of all of them, one a factor.
+    ``quadrature`` bounds the error of the integrals, relative to them, at every frequency up to that of the
+    rule. There may be rows of all of them, one a factor.
     """
 
     loss: Array | Complex
@@ -84,7 +80,7 @@ class Base(ABC):
     half: bool = False
     """Whether it is the part of a symmetric pair where l > 0."""
 
-    def above(self) -> Base | None:
+    def positive_part(self) -> Base | None:
         """Return the part of a symmetric pair where l > 0, which the other mirrors; None for others."""
         return None
 
@@ -98,7 +94,7 @@ class Base(ABC):
 
     @abstractmethod
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
-        """Tabulate masses and variations of a component under the tilt c, of which log M(c) is known so far.
+        """Tabulate masses and variations of a component under the tilt c, with log M(c) to its error.
 
         They bound rho far out.
         """
@@ -124,7 +120,7 @@ class Base(ABC):
 
 
 class AffineBase(Base):
-    """A base whose loss l is affine, and log phi a parabola: an h of that form has at most six zeros."""
+    """A base whose loss l is affine, and log phi a parabola: h of that form has at most six zeros."""
 
     scale: float
     """dl/dx > 0."""
@@ -140,7 +136,7 @@ class AffineBase(Base):
     def grid(self, component: Component, c: float, size: int) -> Array:
         """Return equidistant points from where the tilted mass begins to where its density falls for good."""
 
-    def tail(self, part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
+    def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
         """Tabulate masses beyond points, and variations there, on a grid fine enough to bound both.
 
         The density in L has, in the base variable, a logarithmic derivative h that is affine plus two
@@ -150,14 +146,14 @@ class AffineBase(Base):
         hence two. A cell without one contributes the difference of its ends, one with at most twice its
         maximum times e^(rate width) - 1 more.
         """
-        scale, x = self.scale, self.grid(part, c, _GRID)
+        part, scale, x = component, self.scale, self.grid(component, c, _GRID)
         loss = self.loss(x)
         logs = part.logs(loss, np.zeros(_GRID))
         log_w = self.log_density(x) + (1 - c) * logs.p + c * logs.q + math.log(part.k) - log_m
         # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
         log_height = log_w + log_m_error + logs.p + logs.q - loss - math.log(abs(part.g)) - math.log(scale)
         width = float(x[1] - x[0])
-        share_q, share_p = thinned_slope(part.b, loss, logs.q), thinned_slope(part.d, loss, logs.p)
+        share_q, share_p = subsampled_slope(part.b, loss, logs.q), subsampled_slope(part.d, loss, logs.p)
         rate = np.abs(scale * ((c + 1) * share_q + (2 - c) * share_p - 1) - self.fall(x))
         # A logistic function is nowhere steeper than 1/4.
         bend = self.bend + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
@@ -171,13 +167,11 @@ class AffineBase(Base):
             log_more = np.where(growth > 30, growth, np.log(np.expm1(np.minimum(growth, 30))))
         wiggle = np.exp(np.minimum(np.maximum(log_height[1:], log_height[:-1]) + log_more, TALLEST))
         worst = np.append(np.maximum.accumulate(wiggle[::-1])[::-1], 0.0)
-        variation = _beyond(np.abs(np.diff(height))) + height + height[-1] + 10 * worst
-        return Tail(_beyond(np.exp(least) * width) * (1 - SURE), variation * (1 + SURE))
-
-
-def _beyond(cells: Array) -> Array:
-    """Return the sum from each point of the grid on."""
-    return np.append(np.cumsum(cells[::-1])[::-1], 0.0)
+        mass, varied = (
+            np.append(np.cumsum(each[::-1])[::-1], 0.0)  # from each point of the grid on
+            for each in (np.exp(least) * width, np.abs(np.diff(height)))
+        )
+        return Tail(mass * (1 - SURE), (varied + height + height[-1] + 10 * worst) * (1 + SURE))
 
 
 @dataclass(frozen=True)
@@ -187,8 +181,8 @@ class Component:
     base: Base
     k: float = 1.0
     g: float = 1.0
-    b: Share = ALL
-    d: Share = NONE
+    b: SamplingRate = ALL
+    d: SamplingRate = NONE
     units: int = 0
 
     @property
@@ -196,13 +190,13 @@ class Component:
         """Whether L is plus or minus the base loss."""
         return abs(self.g) == 1
 
-    def thinned(self, p: float) -> Component:
+    def subsampled(self, p: float) -> Component:
         """Return the component with Q replaced by (1 - p) P + p Q.
 
         A product, 1 - p and a sum are three units, 1 - p alone one.
         """
         rest = 1 - p
-        b = Share(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
+        b = SamplingRate(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
         return replace(self, g=p * self.g, b=b, units=self.units + (1 if self.pure else 3))
 
     def reversed(self) -> Component:
@@ -213,56 +207,47 @@ class Component:
         """Return the component as a part of a mixture."""
         return replace(self, k=weight * self.k, units=self.units + 1)
 
-    def turning(self, inverse_subsampled_loss: Array) -> Array:
+    def relative_slope(self, loss: Array, log_p: Array, log_q: Array) -> Array:
         """Return |dL/dl| = |g| e^l over the product of both densities, up to a few units."""
-        return self._turning(
-            inverse_subsampled_loss,
-            subsampled_loss(self.d, inverse_subsampled_loss),
-            subsampled_loss(self.b, inverse_subsampled_loss),
-        )
-
-    def _turning(self, inverse_subsampled_loss: Array, log_p: Array, log_q: Array) -> Array:
         with np.errstate(divide="ignore"):  # log 0 is -inf
-            return np.asarray(np.exp(inverse_subsampled_loss - log_p - log_q + np.log(np.abs(self.g))))
+            return np.asarray(np.exp(loss - log_p - log_q + np.log(np.abs(self.g))))
 
-    def above(self) -> list[Component] | None:
+    def positive_part(self) -> list[Component] | None:
         """Return the part where L > 0: l > 0, or where g < 0 the losses l < 0; None where the base has none.
 
-        Those a half has none of; on a whole base -l has under e^l phi the law of l under phi, and shares
+        Those a half does not have; on a whole base -l has under e^l phi the law of l under phi, and shares
         change places with their complements.
         """
-        half = self.base.above()
+        half = self.base.positive_part()
         if half is None or self.g > 0:
             return None if half is None else [replace(self, base=half)]
-        turned = replace(self, base=half, g=-self.g, b=self.b.turned(), d=self.d.turned())
-        return [] if self.base.half else [turned]
+        if self.base.half:
+            return []
+        return [replace(self, base=half, g=-self.g, b=self.b.complement(), d=self.d.complement())]
 
-    def logs(self, inverse_subsampled_loss: Array, error: Array) -> Logs:
+    def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP, log dQ (over k phi) and L at base losses known to ``error``.
 
         Where densities are within a half, L = log1p(x), x = g (e^l - 1)/dP: expm1 and a product make 9 units,
-        another product and e^-log_p, log_p known to 24 units of itself, 9 + 24 |log_p|, beside those of g and
-        d; that is times x/((1 + x) log1p x) <= 1 + |x|, and 8 of the logarithm; each of the three steps may
-        round a subnormal number, by TINY, the first before e^-log_p. Elsewhere it is a difference of both
+        another product and e^-log_p, log_p known to 24 units of itself, 9 + 24 |log_p|, besides those of g
+        and d; that is times x/((1 + x) log1p x) <= 1 + |x|, and 8 of the logarithm; each of the three steps
+        may round a subnormal number, by TINY, the first before e^-log_p. Elsewhere it is a difference of both
         logarithms. |dL/dl| is a product: as a difference of two slopes it would be lost where g is tiny.
         """
-        log_p, log_q = (
-            subsampled_loss(self.d, inverse_subsampled_loss),
-            subsampled_loss(self.b, inverse_subsampled_loss),
-        )
-        under_p = thinned_slope(self.d, inverse_subsampled_loss, log_p)
-        p_error = thinned_loss_error(inverse_subsampled_loss, log_p) + self.units * UNIT
-        q_error = thinned_loss_error(inverse_subsampled_loss, log_q) + self.units * UNIT
-        small = inverse_subsampled_loss < _STEEP
+        log_p, log_q = subsampled_loss(self.d, base_loss), subsampled_loss(self.b, base_loss)
+        under_p = subsampled_slope(self.d, base_loss, log_p)
+        p_error = subsampled_loss_error(base_loss, log_p) + self.units * UNIT
+        q_error = subsampled_loss_error(base_loss, log_q) + self.units * UNIT
+        small = base_loss < _STEEP
         lift = np.exp(np.where(small, np.minimum(-log_p, 700.0), 0.0))
-        odds = self.g * np.expm1(np.minimum(inverse_subsampled_loss, _STEEP)) * lift
+        odds = self.g * np.expm1(np.minimum(base_loss, _STEEP)) * lift
         near = (np.abs(odds) < 0.5) & small
         odds = np.where(near, odds, 0.0)
         loss = np.where(near, np.log1p(odds), log_q - log_p)
         known = 10 + 2 * self.units + np.where(log_p == 0, 0.0, 9 + 24 * np.abs(log_p))
         close = UNIT * (8 + known * (1 + np.abs(odds))) * np.abs(loss) + 4 * TINY * (1 + lift)
         apart = p_error + q_error + UNIT * np.abs(loss)
-        moved = self._turning(inverse_subsampled_loss, log_p, log_q) * error * (1 + SURE)
+        moved = self.relative_slope(base_loss, log_p, log_q) * error * (1 + SURE)
         return Logs(log_p, log_q, loss, p_error + under_p * error, np.where(near, close, apart) + moved)
 
 
@@ -273,7 +258,7 @@ def log_sum(weights: Array) -> Array:
 
 
 def scaled(power: float, ends: tuple[float, float]) -> tuple[float, float]:
-    """Return the range of power times what lies between two ends."""
+    """Return the range of power times the numbers between two ends."""
     each = power * ends[0], power * ends[1]
     return min(each), max(each)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,22 +14,26 @@ from tradeoff.intervals.roots import find_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PlanningPoints
 
-# Minus the logarithm of the rarest round worth tilting to: e^-600 is short of where floats end.
-_RAREST = 600.0
 
-_SMALL = 0.1  # where t L stays below this the logarithm of E e^(t L) would lose a digit and more
-_ROUNDED = 1e-10  # sketches' masses add up to 1 within about 1e-13
+@dataclass(frozen=True)
+class _Tuning:
+    """Choices of the estimates."""
 
-# A rung's height, and the first one's, over the standard deviation; 1 + u is above 1.
-_RUNG, _FIRST, _LEAST = 0.6, 0.01, 1e-9
+    rarest: float = 600.0  # minus the logarithm of the rarest round worth tilting to: e^-600 is still a float
+    small: float = 0.1  # where t L stays below this the logarithm of E e^(t L) would lose a digit and more
+    rounded: float = 1e-10  # sketches' masses add up to 1 within about 1e-13
+    # A rung's height, and the first one's, over the standard deviation; 1 + u is above 1.
+    rung: float = 0.6
+    first: float = 0.01
+    least: float = 1e-9
+    near: float = 0.1  # spreads from its saddle at which a tilt loses nothing
+    steps: int = 12  # steps of Newton's method at most: one is enough where K'' is smooth
+    close: float = 1e-9  # share of itself by which a tilt may miss: the loss moves by 1e-8 of its spread
+    faintest: float = 745.0  # minus the logarithm of the least float
+    most: int = 4000  # more rungs than any law seen needs
 
-# Spreads from its saddle at which a tilt loses nothing; one step of Newton's method where K'' is smooth.
-_NEAR, _STEPS = 0.1, 12
 
-_CLOSE = 1e-9  # share of itself by which a tilt may miss: the loss moves by some 1e-8 of its spread there
-
-# Minus the logarithm of the least float, and a number of rungs that no law has been seen to need.
-_FAINTEST, _MOST = 745.0, 4000
+_TUNING = _Tuning()
 
 
 class Cumulant:
@@ -45,19 +50,19 @@ class Cumulant:
 
     @cached_property
     def steepest(self) -> float:
-        """Return the largest theta worth trying: it reaches the last atoms, or rounds rarer than e^-600."""
+        """Largest theta worth trying: it reaches the last atoms, or rounds rarer than e^-600."""
         widest = float(np.max(self.loss))  # losses far below only lose their weight
         limit = max(2000 / max(widest, 1e-12), 2e-3)
-        if self._rarity(limit) <= _RAREST:
+        if self._rarity(limit) <= _TUNING.rarest:
             return limit
         low, high = 1e-3, limit
-        for _ in range(_STEPS):
+        for _ in range(_TUNING.steps):
             middle = float(np.sqrt(low * high))
-            low, high = (middle, high) if self._rarity(middle) <= _RAREST else (low, middle)
+            low, high = (middle, high) if self._rarity(middle) <= _TUNING.rarest else (low, middle)
         return low
 
     def _rarity(self, theta: float) -> float:
-        """Return the largest theta K_i' - K_i: minus the log-probability under P of what tilted rounds do."""
+        """Return the largest theta K_i' - K_i: minus the log-probability under P of tilted rounds."""
         weight, total, log = self._tilted(theta)
         mean = np.add.reduceat(weight * self.loss, self.starts) / total
         return max(0.0, float(np.max(theta * mean - log)))
@@ -81,10 +86,10 @@ class Cumulant:
 
     @cached_property
     def _near(self) -> tuple[Array, Array, Array, float]:
-        """Masses; what those of a sketch lack of 1, rounding aside; its largest |loss|; their least."""
+        """Masses; 1 less those of each sketch, rounding aside; its largest |loss|; their least."""
         p = np.exp(self.log_p)
         missing: Array = 1 - np.add.reduceat(p, self.starts)
-        missing = np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
+        missing = np.where(np.abs(missing) < _TUNING.rounded, 0.0, missing)
         farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)
         return p, missing, farthest, float(np.min(farthest))
 
@@ -92,44 +97,41 @@ class Cumulant:
         """Return K at t; from E (e^(t L_i) - 1), for many rounds, where the logarithm is near 0."""
         logs = self._tilted(t)[2] if plain is None else plain
         p, missing, farthest, least = self._near
-        if abs(t) * least < _SMALL:
-            near = (abs(t) * farthest < _SMALL) & (missing < _SMALL)
+        if abs(t) * least < _TUNING.small:
+            near = (abs(t) * farthest < _TUNING.small) & (missing < _TUNING.small)
             gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
             change = np.add.reduceat(gain, self.starts) - missing
             logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
-        with np.errstate(over="ignore", invalid="ignore"):  # as below
-            return float(logs @ self.counts)
+        return float(logs @ self.counts)
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
         weight, total, log = self._tilted(t)
         first = np.add.reduceat(weight * self.loss, self.starts) / total
-        # Losses beyond 1e150: the choices made of this are poor, and only choices.
-        with np.errstate(over="ignore", invalid="ignore"):
-            square = weight * (self.loss - np.repeat(first, self.repeats)) ** 2
-            second = np.add.reduceat(square, self.starts) / total
-            return self.value(t, log), float(first @ self.counts), float(second @ self.counts)
+        square = weight * (self.loss - np.repeat(first, self.repeats)) ** 2
+        second = np.add.reduceat(square, self.starts) / total
+        return self.value(t, log), float(first @ self.counts), float(second @ self.counts)
 
     @cached_property
     def spread(self) -> float:
-        """Return the deviation of losses halfway between both laws."""
+        """Deviation of losses halfway between both laws."""
         return math.sqrt(self(0.5)[2])
 
     @cached_property
     def tails(self) -> tuple[SaddleTable, SaddleTable]:
-        """Return the saddles of P(L > x) and of P(L <= x)."""
+        """The saddles of P(L > x) and of P(L <= x)."""
         return SaddleTable(self, (0.0,)), SaddleTable(self, (0.0,), sign=-1)
 
     @cached_property
     def rare(self) -> RareLosses:
-        """Return the estimate of delta for rounds that rarely lose much."""
+        """The estimate of delta for rounds that rarely lose much."""
         order = np.argsort(self.loss)
         mass = np.exp(self.log_p + np.log(np.repeat(self.counts, self.repeats)))[order]
         return RareLosses.of(self.loss[order], mass)
 
     @cached_property
     def middle(self) -> tuple[float, float]:
-        """Return the mean under P, and the deviation."""
+        """The mean under P, and the deviation."""
         _, mean, variance = self(0.0)
         return mean, math.sqrt(max(variance, 0.0))
 
@@ -153,7 +155,6 @@ class RareLosses(NamedTuple):
     log_delta: Array
 
     @classmethod
-    @np.errstate(over="ignore", invalid="ignore")  # losses beyond floats: no estimate
     def of(cls, loss: Array, mass: Array) -> RareLosses:
         """Estimate it from sorted losses, each with the P-mass of all rounds."""
         s = np.exp(np.minimum(loss, 300.0))
@@ -196,8 +197,7 @@ def log_delta_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
 def epsilon_for_alpha(cumulant: Cumulant, alpha: float) -> float:
     """Estimate the loss epsilon with P(L > epsilon) = alpha.
 
-    Where rare rounds lose much, no tilt is about the others; no quantile is farther off than Cantelli's
-    inequality says.
+    Where rare rounds lose much, no tilt is about the others; Cantelli's inequality bounds every quantile.
     """
     rest = max(1 - alpha, 1e-300)
     above, below = cumulant.tails
@@ -223,11 +223,11 @@ def saddle(cumulant: Cumulant, c: float, poles: Sequence[float]) -> Saddle:
     P(L > x) for c > 0 and log P(L <= x) for c < 0.
     """
     value, mean, variance = cumulant(c)
-    turn, bend, size = 0.0, 0.0, 0.0
+    slope, bend, size = 0.0, 0.0, 0.0
     for p in poles:
-        turn, bend, size = turn + 1 / (c - p), bend + (c - p) ** -2, size + math.log(abs(c - p))
-    x = mean - turn
-    # Of the poles 0 and 1 the second stands for e^x, which delta multiplies.
+        slope, bend, size = slope + 1 / (c - p), bend + (c - p) ** -2, size + math.log(abs(c - p))
+    x = mean - slope
+    # Of the poles 0 and 1 the second comes with e^x, which multiplies delta.
     log = value - (c - (len(poles) - 1)) * x - size - 0.5 * math.log(2 * math.pi * (variance + bend))
     return Saddle(c, x, math.sqrt(max(variance, 0.0)), log)
 
@@ -246,7 +246,7 @@ def spread(c: Any, sd: Any, poles: Sequence[float]) -> Array:
 
 
 class SaddleTable:
-    """The saddles c = start + sign u of growing u, up to where what they estimate is too small for floats."""
+    """The saddles c = start + sign u of growing u, as long as their estimates are floats."""
 
     def __init__(
         self,
@@ -258,20 +258,23 @@ class SaddleTable:
     ) -> None:
         self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
         self.last = min(last, cumulant.steepest)
-        u = min(max(_FIRST / math.sqrt(1 + cumulant(start)[2]), _LEAST), self.last / 2)
+        u = min(max(_TUNING.first / math.sqrt(1 + cumulant(start)[2]), _TUNING.least), self.last / 2)
         # The last u, and the saddles so far. Replaced as a whole, and each follows from the one below:
         # threads that climb at once write the same.
-        self._climbed = u, [saddle(cumulant, start + sign * u, poles)]
+        self._climbed = u, [self._saddle(u)]
+
+    def _saddle(self, u: float) -> Saddle:
+        return saddle(self.cumulant, self.start + self.sign * u, self.poles)
 
     def _climb(self, x: float, log: float) -> list[Array]:
         """Climb until beyond x, or to a smaller ``log``, and return the rungs as columns."""
         u, known = self._climbed
         rungs = known.copy()
-        while not ((top := rungs[-1]).x > x or top.log < log) and u < self.last and len(rungs) < _MOST:
-            if top.log < -_FAINTEST and top.log < rungs[-2:][0].log:  # near 0 it may rise first
+        while not ((top := rungs[-1]).x > x or top.log < log) and u < self.last and len(rungs) < _TUNING.most:
+            if top.log < -_TUNING.faintest and top.log < rungs[-2:][0].log:  # near 0 it may rise first
                 break
-            u = min(u + _RUNG / float(spread(top.c, top.sd, self.poles)), self.last)
-            rungs.append(saddle(self.cumulant, self.start + self.sign * u, self.poles))
+            u = min(u + _TUNING.rung / float(spread(top.c, top.sd, self.poles)), self.last)
+            rungs.append(self._saddle(u))
         self._climbed = u, rungs
         return list(np.array(rungs).T)
 
@@ -282,21 +285,21 @@ class SaddleTable:
         return Saddles(*(np.interp(x, loss, each) for each in (c, sd, log)))
 
     def tilt(self, x: float) -> float:
-        """Return the saddle of one x of a table of sign 1, by Newton's method between the rungs beside x.
+        """Return the saddle of one x of a table of sign 1, by Newton's method between neighbouring rungs.
 
         Below the first rung the nearest pole is all: x + 1/u is constant there.
         """
         c, loss, *_ = self._climb(x, -math.inf)
         if x < loss[0]:
-            return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), _LEAST)
+            return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), _TUNING.least)
         loss = np.maximum.accumulate(loss)
         above = min(int(np.searchsorted(loss, x, side="right")), len(c) - 1)
         low, high, tilt = float(c[above - 1]), float(c[above]), float(np.interp(x, loss, c))
-        for _ in range(_STEPS):
+        for _ in range(_TUNING.steps):
             here = saddle(self.cumulant, tilt, self.poles)
             width = float(spread(here.c, here.sd, self.poles))
             last, tilt = tilt, min(max(tilt + (x - here.x) / width**2, low), high)
-            if not abs(tilt - last) * width > _NEAR:
+            if not abs(tilt - last) * width > _TUNING.near:
                 break
         return tilt
 
@@ -306,12 +309,8 @@ class SaddleTable:
         above = int(np.argmax(known < log))
         if not above:  # smaller at once, or nowhere
             return float(loss[0 if known[0] < log else -1])
-
-        def here(u: float) -> Saddle:
-            return saddle(self.cumulant, self.start + self.sign * u, self.poles)
-
         low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
-        return here(find_root(lambda u: log - here(u).log, low, high, _CLOSE * low)).x
+        return self._saddle(find_root(lambda u: log - self._saddle(u).log, low, high, _TUNING.close * low)).x
 
     def spread(self, x: Array) -> Array:
         """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""

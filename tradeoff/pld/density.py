@@ -46,7 +46,7 @@ class Density:
     centres
         Points (location, scale) around which panels begin at powers of 4 of the scale.
     cuts
-        Points at which the density may jump, beside the ends of the support.
+        Points at which the density may jump, besides the ends of the support.
     rounded
         Those of the points and ends that are not exactly where the density jumps.
     least_log
@@ -128,6 +128,21 @@ class Density:
         error = np.where(high > low, error * (1 + 8 * UNIT) + TINY, 0.0)
         return Bounds(np.maximum(mass - error, 0.0), np.where(high > low, mass + error, 0.0))
 
+    def bound_scaled_mass(self, low: float, high: float, log_scale: float) -> Bounds[float]:
+        """Bound e^log_scale P(low < X < high) by a quadrature of its own, where P may be below all floats."""
+        if high <= low:
+            return Bounds(0.0, 0.0)
+        if self._least_log > -np.inf or (low < CLOSEST and high > -CLOSEST):
+            return Bounds(0.0, np.inf)
+        inner = self.edges[(self.edges > low) & (self.edges < high)]
+        try:
+            _, _, mass, error = self._adapt(np.concatenate([[low], inner, [high]]), log_scale)
+        except DomainError:  # more panels than are allowed
+            return Bounds(0.0, np.inf)
+        total = float(np.sum(mass))
+        off = float(np.sum(error)) * (1 + 1e-9) + (TRUST + (64 + len(mass)) * UNIT) * total
+        return Bounds(max(total - off, 0.0), total + off)
+
     @property
     def points(self) -> Array:
         """Return the nodes of all panels between which the law has mass."""
@@ -143,33 +158,22 @@ class Density:
         places = np.concatenate([-PROBES, PROBES, self.cuts, [low, high], even, *around])
         return np.unique(places[(places >= low) & (places <= high)])
 
-    def _adapt(self, edges: Array) -> tuple[Array, Array, Array, Array]:
-        """Return panels with their masses and errors, cut until they agree with their parts."""
+    def _adapt(self, edges: Array, log_scale: float = 0.0) -> tuple[Array, Array, Array, Array]:
+        """Return panels with their masses and errors, times e^log_scale, cut until they agree with parts."""
         start, stop = edges[:-1], edges[1:]
         keep = ~((start < CLOSEST) & (stop > -CLOSEST))
         start, stop = start[keep], stop[keep]
-        mass, rounding = self._integrate(start, stop)
+        mass, rounding = self._integrate(start, stop, log_scale)
         accepted = []
         for depth in range(2000):
             middle = start + _CUT * (stop - start)
-            (left, left_off), (right, right_off) = (
-                self._integrate(start, middle),
-                self._integrate(middle, stop),
-            )
+            left, left_off = self._integrate(start, middle, log_scale)
+            right, right_off = self._integrate(middle, stop, log_scale)
             difference = np.abs(left + right - mass)
             tolerance = _AGREED * 2.0 ** max(depth - _DEPTH, 0)
             done = difference <= np.maximum(tolerance * (left + right), rounding)
             done |= (middle <= start) | (middle >= stop)
-            accepted.append(
-                np.array(
-                    [
-                        start,
-                        stop,
-                        left + right,
-                        difference + rounding + TINY,
-                    ]
-                )[:, done]
-            )
+            accepted.append(np.array([start, stop, left + right, difference + rounding + TINY])[:, done])
             more = ~done
             if not more.any():
                 break
@@ -183,10 +187,11 @@ class Density:
         begins, ends, masses, errors = np.concatenate(accepted, axis=1)
         return begins, ends, masses, errors
 
-    def _integrate(self, start: Array, stop: Array) -> tuple[Array, Array]:
+    def _integrate(self, start: Array, stop: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
         """Return integrals over panels, and the rounding of nodes and of exponentials."""
         x, half = _nodes(start, stop), (stop - start) / 2
-        log = np.asarray(self._log_density(x.ravel())).reshape(x.shape) - self._log_total
+        known = np.asarray(self._log_density(x.ravel())).reshape(x.shape) - self._log_total
+        log = known + log_scale
         if not (log < _OVERFLOW).all():
             at = x[~(log < _OVERFLOW)][0]
             raise DomainError(
@@ -194,7 +199,7 @@ class Density:
             )
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             value = np.exp(log)
-            rounding = _ROUNDED * np.nan_to_num(np.abs(log) * value)
+            rounding = _ROUNDED * np.nan_to_num((np.abs(known) + abs(log_scale)) * value)
         moved = _MOVED * np.maximum(np.abs(start), np.abs(stop)) * np.ptp(value, axis=1)
         # A density that may have lost digits is bounded by its greatest value alone.
         greatest = np.max(log, axis=1)

@@ -17,7 +17,7 @@ from tradeoff.pld.law import LogRatio, Transform, logarithm
 _LEAST_SIGMA = 1.0  # narrower laws are few atoms, and their sums over frequencies long
 _REACH = 40.0  # deviations beyond which atoms are left out: less than e^-799 of mass
 
-# Frequencies 2 pi j beside the nearest: those beyond add less than e^(-4 pi^2 sigma^2) of a unit's e^-36.
+# Frequencies 2 pi j next to the nearest: those beyond add less than e^(-4 pi^2 sigma^2) of a unit's e^-36.
 _TERMS = np.array([-2, -1, 1, 2])
 
 
@@ -90,7 +90,7 @@ class DiscreteGaussianTransform(Transform):
         return turns, t - 2 * np.pi * turns, 8 * UNIT * (np.abs(t) + 2)  # three operations and two, and pi
 
     def _exponent(self, rest: Array) -> Array:
-        """Return what the other frequencies have over the nearest one, as logarithms."""
+        """Return the logarithms of the other frequencies' terms over that of the nearest one."""
         result: Array = 2 * np.pi * np.multiply.outer(rest, _TERMS) - 2 * (np.pi * _TERMS) ** 2
         return self.sigma**2 * result
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tradeoff.errors import SizeError
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.quadrature import integrate
-from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld.components import (
     LEGENDRE,
     MARGIN,
@@ -38,32 +38,24 @@ from tradeoff.pld.normal_nodes import (
     path_points,
     path_rule,
 )
-from tradeoff.pld.sampling_rate import Share, subsampled_loss, thinned_slope
+from tradeoff.pld.sampling_rate import SamplingRate, subsampled_loss, subsampled_slope
 
 REACH = 39.0  # standard deviations beyond which a normal law has no mass a float can hold
-_APART = 2.0**52  # a mu from which floats do not tell REACH beside it
+DROP = 9.0  # standard deviations beyond the steepest tilt: the tilted mass left, e^-40, is in no bound
 
-# A sketch of a larger mu is that of this one: its losses are past all that engines represent, and squares are
-# floats.
-_LARGEST = 1e150
-
-# Standard deviations beyond the steepest tilt: what is left of a tilted mass, e^-40, is in no bound.
-DROP = 9.0
-
-# Parameter of the Bernstein ellipse about a panel: 32 nodes leave rho^-64 = e^-88.7 of what it bounds.
-_RHO = 4.0
-
+_RHO = (
+    4.0  # parameter of the Bernstein ellipse about a panel: 32 nodes leave rho^-64 = e^-88.7 of the maximum
+)
 _AXES = (_RHO + 1 / _RHO) / 2, (_RHO - 1 / _RHO) / 2  # half axes of that ellipse about [-1, 1]
 _ROOM = 87.2  # minus the logarithm of (64/15) rho^-64/(1 - rho^-2)
+_LEAST_ROOM = 8.0  # exponent an integrand may grow by at least: by then panels are narrow enough
 
 # Width of a panel in l at most: |Im l| < 1.41 within its ellipse, and 1 - p + p e^l may vanish at pi.
 _WIDEST = 1.5
 
-# Most pieces a panel is cut into at once: in wider ones the bounds are too coarse to tell how many do.
+# Most pieces a panel is cut into at once: in wider ones the bounds are too coarse to show how many are
+# needed.
 _AT_ONCE = 5.0
-
-# Exponent an integrand may grow by, however many digits are asked: by then panels are narrow enough.
-_LEAST_ROOM = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +81,10 @@ class GaussianLaw(PrivacyLossDistribution):
         return (-np.inf, np.inf) if self.mu else (0.0, 0.0)
 
     def sketch(self) -> PlanningPoints:
-        mu = min(self.mu, _LARGEST)
-        x = np.linspace(-REACH, mu + REACH, 751)
-        return PlanningPoints(mu * x - mu * mu / 2, np.log(x[1] - x[0]) - x**2 / 2 - LOG_SQRT_2PI)
+        x = np.linspace(-REACH, self.mu + REACH, 751)
+        return PlanningPoints(
+            self.mu * x - self.mu * self.mu / 2, np.log(x[1] - x[0]) - x**2 / 2 - LOG_SQRT_2PI
+        )
 
     def components(self) -> list[Component]:
         return [Component(NormalBase(self.mu))]
@@ -111,13 +104,13 @@ class GaussianLaw(PrivacyLossDistribution):
         return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
 
     def _bulk(self, x: Array) -> Iterator[tuple[tuple[float, float], NDArray[np.bool_]]]:
-        """Yield where P or Q has any density that is a float, and the cells in which it is all that bends.
+        """Yield where P or Q has a density that is a float, and the cells of which it is all the curvature.
 
-        What a reference takes off P's falls as e^(-mu t) from where a cell stops, and off Q's from where it
-        starts: a unit away it is nothing.
+        The part of P's integrand taken off by a reference falls as e^(-mu t) from where a cell stops, and
+        that of Q's from where it starts: a unit away it is nothing.
         """
         mu, start, stop = self.mu, x[:-1], x[1:]
-        if 2 * REACH < mu < _APART:
+        if mu > 2 * REACH:
             yield (-REACH, REACH), stop > REACH + 1
             yield (mu - REACH, mu + REACH), start < mu - REACH - 1
         else:
@@ -134,11 +127,13 @@ class GaussianLaw(PrivacyLossDistribution):
             return under_q * -np.expm1(-mu * rise), under_p * -np.expm1(-mu * fall)
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
-        result = []
-        for within, alone in self._bulk(x):
-            rate = np.where(alone, REACH + 1, steepest + mu + 1)
-            result.append(integrate(gaps, x[:-1], x[1:], rate, within))
-        excess, deficit = np.sum(result, axis=0)
+        excess, deficit = np.sum(
+            [
+                integrate(gaps, x[:-1], x[1:], np.where(alone, REACH + 1, steepest + mu + 1), within)
+                for within, alone in self._bulk(x)
+            ],
+            axis=0,
+        )
         # With z = |x| + mu: point and difference, known to 4 units of z, and a square move the exponent by 5
         # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64.
         density = (64 + 5 * (steepest + mu) ** 2) * UNIT
@@ -153,7 +148,7 @@ class NormalBase(AffineBase):
 
     bend = 1.0
 
-    def above(self) -> NormalBase:
+    def positive_part(self) -> NormalBase:
         return HalfNormalBase(self.scale)
 
     def loss(self, x: Array) -> Array:
@@ -197,26 +192,20 @@ class DampedNormalBase(NormalBase):
         # A difference of x, a product itself, and a product; three functions and two products.
         return 40 + 4 * self.sharp * (np.abs(x) + abs(self.last))
 
-    def outside(self, share: Share) -> float:
+    def outside(self, rate: SamplingRate) -> float:
         """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that is taken off: 1 - e^-t <= t."""
         k = self.sharp
-        lost = share.rest + share.part * math.exp(k * self.scale)
+        lost = rate.rest + rate.part * math.exp(k * self.scale)
         return math.exp(k * k / 2 - k * self.last) * lost * (1 + 1e-9)
 
-    def tail(self, part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
-        return Tail(np.zeros(1), np.zeros(1))  # nothing is said: the path bounds it
+    def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
+        return Tail(np.zeros(1), np.zeros(1))  # trivial: the path bounds it
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        outside = self.outside(component.d)
-        return nodes(
-            line_points, component, c, damped_rule(component, self.last, self.sharp, outside, c, digits, y)
-        )
+        return nodes(line_points, component, c, damped_rule(component, c, digits, y))
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
-        outside = self.outside(component.d)
-        return nodes(
-            path_points, component, c, damped_rule(component, self.last, self.sharp, outside, c, digits)
-        )
+        return nodes(path_points, component, c, damped_rule(component, c, digits))
 
 
 @dataclass(frozen=True)
@@ -225,7 +214,7 @@ class HalfNormalBase(NormalBase):
 
     half = True
 
-    def above(self) -> NormalBase:
+    def positive_part(self) -> NormalBase:
         return self
 
     def loss(self, x: Array) -> Array:
@@ -249,7 +238,7 @@ class HalfNormalBase(NormalBase):
 
         On a panel of half-width r the rule errs by (64/15) rho^-64/(1 - rho^-2) r times the largest modulus
         inside the ellipse of parameter rho (Trefethen 2013, Theorem 19.3). That is at most the integrand in
-        the middle at y = 0 times what ``_growth`` bounds; ``_share`` compares it with the whole sum, from
+        the middle at y = 0 times the bound of ``_growth``; ``_share`` compares it with the whole sum, from
         which the integral at y = 0 differs by no more.
         """
         high, spare = slopes(component, (c - MARGIN, c + MARGIN))[1], math.sqrt(2 * digits) + 1.5
@@ -263,7 +252,7 @@ class HalfNormalBase(NormalBase):
         logs = component.logs(self.loss(t), 7 * UNIT * self.scale * reach)
         width = np.log((r * weight).ravel() * component.k)
         log_p = width + self.log_density(t) + logs.p
-        # x = t + mu/2, known to 6 units of the end, moves x^2/2 by x times that, beside 1.5 x^2 units of its
+        # x = t + mu/2, known to 6 units of the end, moves x^2/2 by x times that, besides 1.5 x^2 units of its
         # own; weights of 32 nodes are known to 64 units, logarithms to 8 of themselves, sums to their size.
         square = 8 * (reach + self.scale / 2) ** 2
         units = 128 + square + 12 * np.abs(width) + 4 * np.abs(logs.p) + component.units
@@ -291,7 +280,9 @@ class HalfNormalBase(NormalBase):
                 if (over <= 1).all():
                     return edges
                 pieces = np.where(over <= _AT_ONCE, np.ceil(over), 2).astype(np.int64)
-                edges = np.append(_cut(edges, pieces), end)
+                index = np.arange(np.sum(pieces)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+                steps = np.repeat(np.diff(edges) / pieces, pieces)
+                edges = np.append(np.repeat(edges[:-1], pieces) + index * steps, end)
             count = len(edges)
         raise SizeError(f"the quadrature of {self!r} needs {count * RULE:.3g} nodes, above {MAX_NODES}")
 
@@ -315,26 +306,20 @@ class HalfNormalBase(NormalBase):
         mu, (across, up) = self.scale, _AXES
         r, middle = np.diff(edges) / 2, (edges[:-1] + edges[1:]) / 2
         loss, away = mu * middle, np.exp(mu * across * r)
-        shares = component.b, component.d
-        s_q, s_p = (thinned_slope(share, loss, subsampled_loss(share, loss)) for share in shares)
-        turning = component.turning(loss)
+        log_q, log_p = subsampled_loss(component.b, loss), subsampled_loss(component.d, loss)
+        s_q, s_p = subsampled_slope(component.b, loss, log_q), subsampled_slope(component.d, loss, log_p)
+        steep = component.relative_slope(loss, log_p, log_q)
         lean = np.maximum(
-            np.abs(mu * (c * s_q + (1 - c) * s_p) - self.fall(middle)) + MARGIN * mu * turning,
+            np.abs(mu * (c * s_q + (1 - c) * s_p) - self.fall(middle)) + MARGIN * mu * steep,
             np.abs(mu * s_p - self.fall(middle)),
         )
         w_q, w_p = (np.minimum(s * (1 - s) * away, 0.25) for s in (s_q, s_p))
         bend = mu * mu * (max(c + MARGIN, 0.0) * w_q + max(1 - c + MARGIN, 1.0) * w_p) - 1
         cosine = np.cos(mu * up * r / 2)
-        turned = (y + MARGIN) * mu * up * r * np.minimum(turning * away, 1.0) / cosine**2
+        turned = (y + MARGIN) * mu * up * r * np.minimum(steep * away, 1.0) / cosine**2
         falling = max(0.0, MARGIN - c) + max(0.0, c + MARGIN - 1)
         along = lean * across * r + np.maximum(bend, 0.0) * (across * r) ** 2 / 2
         return np.asarray((along + turned + (up * r) ** 2 / 2 - falling * np.log(cosine)) * (1 + 1e-9))
-
-
-def _cut(edges: Array, pieces: Index) -> Array:
-    """Return where equal pieces of every panel begin."""
-    index = np.arange(np.sum(pieces)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    return np.repeat(edges[:-1], pieces) + index * np.repeat(np.diff(edges) / pieces, pieces)
 
 
 def _most(share: Array) -> Array:
@@ -352,7 +337,7 @@ class GaussianTransform(Transform):
     """The Gaussian: K(z) = mu^2 (z^2 - z)/2."""
 
     def __init__(self, mu: float, c: float) -> None:
-        self.mu, c = mu, float(c)  # whose products overflow to infinity, which bounds nothing, without a word
+        self.mu, c = mu, float(c)  # whose products overflow to infinity, a trivial bound, without a warning
         self.log_m = mu * mu * (c * c - c) / 2
         # Four roundings, of terms that may cancel, and twice that of mu.
         self.log_m_error = 6 * UNIT * mu * mu * (c * c + abs(c))

@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import mpmath
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.pld.discrete import LOST, AtomicLaw, too_many
 from tradeoff.pld.law import PrivacyLossDistribution
 
-_PRECISE = mpmath.mp.clone()  # its precision is nobody else's
-_PRECISE.prec = 128  # binary digits of probabilities: a million roundings leave more than a float has
-
-# Atoms are left out where less than e^-_EXPONENT lies beyond, on either side: no float holds it.
-_EXPONENT = 760.0
-
-_MOST = 2**17  # most atoms of a Skellam law: some seconds, as every one is computed to 128 digits
+_EXPONENT = 760.0  # atoms are left out where less than e^-760 lies beyond, on either side: no float holds it
+_MOST = 2**17  # most atoms of a Skellam law: some seconds, as every one is computed in balls
 _MOST_COINS = 2**20  # most coins of binomial noise, and of coins times shift: a second
 
 
@@ -39,11 +34,10 @@ def skellam_law(variance: float, shift: int) -> CutLaw:
     reach = _reach(variance)
     if 2 * reach + shift > _MOST:
         raise too_many(f"Skellam noise of variance {variance:.6g}, shifted by {shift},", 2.0 * reach + shift)
-    log_p = _skellam(variance, reach, shift)
-    x = np.arange(-reach, shift + reach + 1)
-    loss = np.array([float(log_p[abs(k - shift)] - log_p[abs(k)]) for k in x.tolist()])
-    mass = np.array([float(log_p[abs(k)]) for k in x.tolist()])
-    return CutLaw(loss, mass, lost=LOST, symmetric=True)
+    log_p, x = _skellam(variance, reach, shift), range(-reach, shift + reach + 1)
+    loss = [float((log_p[abs(k - shift)] - log_p[abs(k)]).mid()) for k in x]
+    mass = [float(log_p[abs(k)].mid()) for k in x]
+    return CutLaw(np.array(loss), np.array(mass), lost=LOST, symmetric=True)
 
 
 def _reach(variance: float) -> int:
@@ -57,25 +51,24 @@ def _reach(variance: float) -> int:
     return high
 
 
-def _skellam(variance: float, reach: int, shift: int) -> list[mpmath.mpf]:
-    """Return log p(0), log p(1), ..., log p(reach + shift).
+def _skellam(variance: float, reach: int, shift: int) -> list[balls.Balls]:
+    """Return log p(0), log p(1), ..., log p(reach + shift), known to far more digits than floats have.
 
     The ratios rho_k = I_k/I_(k-1) = 1/(2k/v + rho_(k+1)) fall with k (Turan's inequality), so that
     e^-asinh(k/v) <= rho_k <= e^-asinh((k-1)/v). Downwards from twice the reach, where the lower bound starts,
-    its error shrinks by rho_k rho_(k+1) a step, to less than e^-1500; each step adds three roundings.
+    its error shrinks by rho_k rho_(k+1) a step, to less than e^-1500; the balls hold the rounding.
     """
-    v, keep = _PRECISE.mpf(variance), reach + shift
+    v, keep = balls.to_ball(variance), reach + shift
     top = keep + reach + 1
-    ratio, total = _PRECISE.exp(-_PRECISE.asinh(top / v)), _PRECISE.mpf(0)
-    ratios = []
+    ratio, total, ratios = (-(top / v).asinh()).exp(), balls.to_ball(0), []
     for k in range(top - 1, 0, -1):
         ratio = 1 / (2 * k / v + ratio)
         total = ratio * (1 + total)
         if k <= keep:
             ratios.append(ratio)
-    log_p = [-_PRECISE.log(1 + 2 * total)]
+    log_p = [-(1 + 2 * total).log()]
     for each in reversed(ratios):
-        log_p.append(log_p[-1] + _PRECISE.log(each))
+        log_p.append(log_p[-1] + each.log())
     return log_p
 
 
@@ -93,15 +86,10 @@ def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
     near = 2 * np.abs(above - below) <= below
     terms = np.where(near, np.log1p((above - below) / below * near), np.log(above / below))
     position = 64 * UNIT * float(np.max(np.sum(np.abs(terms), axis=1)))
-    beyond = _tail(coins, shift)
-    loss = np.sum(terms, axis=1)
-    return AtomicLaw(loss, log_p, beyond, beyond, slack, position=position, symmetric=True)
-
-
-def _tail(coins: int, shift: int) -> float:
-    """Return P(x < shift) for the sum of fair coins."""
-    term = total = _PRECISE.ldexp(1, -coins)
+    term = total = balls.to_ball(2) ** -coins  # P(x < shift) for the sum of fair coins
     for k in range(shift - 1):
         term = term * (coins - k) / (k + 1)
         total += term
-    return float(total)
+    beyond = float(total.mid())
+    loss = np.sum(terms, axis=1)
+    return AtomicLaw(loss, log_p, beyond, beyond, slack, position=position, symmetric=True)

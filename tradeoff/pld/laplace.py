@@ -24,7 +24,7 @@ from tradeoff.pld.quadrature import QuadratureTransform
 
 _FAST = 24.0  # frequencies, times epsilon, from which the terms of the closed form cancel a digit at most
 _GROUP = 64  # equal steps that share an exponential
-_CELLS = 800  # points of a sketch
+_CELLS = 800  # cells between points of a sketch
 _UNITS = 12  # of the factor 2/(1 - e^-epsilon): 8 of expm1, and a quotient
 
 
@@ -122,7 +122,7 @@ class IntervalBase(AffineBase):
         """The least loss."""
         return 0.0 if self.half else -self.epsilon
 
-    def above(self) -> AffineBase:
+    def positive_part(self) -> AffineBase:
         return replace(self, half=True)
 
     def loss(self, x: Array) -> Array:

@@ -1,12 +1,12 @@
-"""The privacy loss distribution: the law of L = log dQ/dP in nats, as every engine reads it.
+"""The privacy loss distribution: the law of L = log dQ/dP in nats, which every engine composes.
 
 A cell [a, b] of losses enters through two numbers without cancellation,
 
     excess  = Q(cell) - e^a  P(cell)   (0 when all its mass sits at a),
     deficit = P(cell) - e^-b Q(cell)   (0 when all its mass sits at b).
 
-They turn every operator (`loss.changed`) into one line: thinning (subsampling) multiplies ``excess`` by p,
-reversal swaps the two, a mixture averages them. All masses are computed to a stated relative ``slack``.
+With them every operator (`pld.transformed`) is one line: subsampling multiplies ``excess`` by p, reversal
+swaps the two, a mixture averages them. All masses are computed to a stated relative ``slack``.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.differences import position_slack
-from tradeoff.intervals.digits import precise
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
 from tradeoff.pld.components import Component
 
-FULL = 700.0  # exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all
-_BITS = 100  # bits of a mass at infinity, of which a float has 53
+FULL = 700.0  # exponents are cut here: e^-700 is no mass worth a float, and e^700 more than any mass
 
-
-# Share of an end of the span within which edges count as the end: 2^13 units, four times what losses next to
-# an end are known to. No cell is cut whose width is not known to a quarter.
+# Share of an end of the span within which edges count as the end: 2^13 units, four times the error of losses
+# next to an end. No cell is cut whose width is not known to a quarter.
 _NEAR = 2.0**-40
 
 
@@ -52,17 +50,17 @@ class Atoms(NamedTuple):
     slack: Array
 
 
-class View(NamedTuple):
-    """A law as its ``base`` with the losses moved ``forward`` (increasing), P and Q exchanged if ``turned``.
+class ChangeOfVariable(NamedTuple):
+    """A law as its ``base`` with losses mapped ``forward`` (increasing), P and Q exchanged if ``reversed``.
 
     As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P:
-    moments of a subsampled law, whose losses crowd at log(1 - p), are taken over cells that floats can tell
-    apart.
+    moments of a subsampled law, whose losses crowd at log(1 - p), are taken over cells with distinct floats
+    for edges.
     """
 
     base: PrivacyLossDistribution
     forward: Callable[[Array], Array]
-    turned: bool
+    reversed: bool
 
 
 class PlanningPoints(NamedTuple):
@@ -100,27 +98,27 @@ class Transform(ABC):
 
     @abstractmethod
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
-        """Return log(rho e^(-iym)) at increasing y >= 0; ``even`` says that they are equally spaced."""
+        """Return log(rho e^(-iym)) at increasing y >= 0, equally spaced if ``even``."""
 
     @abstractmethod
     def around(self, y: Array, radius: float) -> Array:
-        """Upper bound on log |rho| within ``radius`` of each y."""
+        """Bound log |rho| from above within ``radius`` of each y."""
 
     @abstractmethod
     def far(self, y: float) -> float:
-        """Upper bound on log |rho(y')| for all y' >= y."""
+        """Bound log |rho(y')| from above for all y' >= y."""
 
     def beyond(self, y: float) -> float:
-        """Return such a bound that may be farther off, and is had for less."""
+        """Return such a bound that may be looser, and costs less."""
         return self.far(y)
 
     def cost(self, y: float) -> int:
-        """Return how many terms one frequency near y takes."""
+        """Return the number of terms of one frequency near y."""
         return 1
 
 
 class Transformed(Protocol):
-    """What has a transform: a law, or the product of some."""
+    """A law, or a product of laws, that has a transform."""
 
     def transform(self, c: float, digits: float) -> Transform | None:
         """Return M(c + iy)/M(c), known to about e^-digits, or None."""
@@ -131,7 +129,7 @@ def logarithm(u: Complex, error: Array) -> LogRatio:
 
     Within |u| < 1/2 the modulus comes from |1 + u|^2 - 1 = Re u (2 + Re u) + (Im u)^2, known to 8 units of
     |u|: at most 16 after the root and the logarithm, which adds 12 of its own. Elsewhere 1 + u, its modulus,
-    logarithm and angle are of size 1 and lose less. What is known to ``off`` has a logarithm and an angle
+    logarithm and angle are of size 1 and lose less. A number known to ``off`` has a logarithm and an angle
     known to off/(modulus - off).
     """
     rho = 1 + u
@@ -172,20 +170,18 @@ def combine_masses_at_infinity(each: Sequence[float], counts: Sequence[int]) -> 
     """Return 1 - prod (1 - q_i)^n_i, rounded once, so that errors of masses do not add as products nest."""
     if any(q >= 1 for q in each):
         return 1.0
-    return float(-precise(_BITS).expm1(_log_kept(each, counts))) if any(each) else 0.0
+    return float(balls.middle(-balls.expm1(_log_finite_mass(each, counts)))) if any(each) else 0.0
 
 
 def log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> float:
-    """Return log prod (1 - q_i)^n_i, all q_i < 1, rounded once.
-
-    What is left may be far below the float 1 - q tells apart.
-    """
-    return float(_log_kept(each, counts))
+    """Return log prod (1 - q_i)^n_i, all q_i < 1, rounded once: 1 - q may round to 1 or to 0."""
+    return float(balls.middle(_log_finite_mass(each, counts)))
 
 
-def _log_kept(each: Sequence[float], counts: Sequence[int]) -> Any:
-    mp = precise(_BITS)
-    return mp.fsum(n * mp.log1p(-q) for q, n in zip(each, counts, strict=True) if q > 0)
+def _log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> balls.Balls:
+    """Return the sum as a ball, of terms of one sign: its radius is far below the last digit of a float."""
+    terms = (n * balls.log1p(balls.to_ball(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
+    return sum(terms, balls.to_ball(0))
 
 
 def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
@@ -196,12 +192,12 @@ def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
 
 
 class PrivacyLossDistribution(ABC):
-    """Law of the finite losses L under P; Q is e^L dP, and masses at -inf (P) and +inf (Q) stand beside it.
+    """Law of the finite losses L under P; Q is e^L dP, and there are masses at -inf (P) and +inf (Q).
 
-    A new law is one class. It must give ``support``, ``sketch`` and ``_cells``, and what of the following is
-    not the default: ``atoms`` with ``loss_error``, masses at infinity, and ``continuous`` where it has
-    nothing but atoms. With that the lattice answers every question. ``components`` or ``transform`` open it
-    to the contour; laws made of it by subsampling, reversal and mixing follow from either (`loss.changed`).
+    A new law is one class. It must give ``support``, ``sketch`` and ``_cells``, and those of the following
+    that are not the default: ``atoms`` with ``loss_error``, masses at infinity, and ``continuous`` where it
+    has nothing but atoms. With that the lattice answers every question. ``components`` or ``transform`` open
+    it to the contour; laws made of it by subsampling, reversal and mixing follow (`pld.transformed`).
 
     Attributes
     ----------
@@ -243,7 +239,7 @@ class PrivacyLossDistribution(ABC):
 
     @property
     def span(self) -> tuple[float, float]:
-        """Return losses that hold the continuous part, whose ends every operator maps to each other."""
+        """Losses that hold the continuous part, whose ends every operator maps to each other."""
         return self.support
 
     @property
@@ -253,12 +249,12 @@ class PrivacyLossDistribution(ABC):
 
     @property
     def loss_error(self) -> Array:
-        """Bound on the error of every atom's loss; unless said, what a few operations on a logarithm cost."""
+        """Bound on the error of every atom's loss; by default the rounding of a logarithm and a few sums."""
         return 8 * UNIT * np.abs(self.atoms.loss)
 
     @property
     def enclosure(self) -> tuple[float, float]:
-        """Return bounds on all finite losses from below and above: ``range`` and 8 units of rounding."""
+        """Bounds on all finite losses from below and above: ``range`` and 8 units of rounding."""
         low, high = self.range
         return low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high)
 
@@ -267,19 +263,19 @@ class PrivacyLossDistribution(ABC):
         """Return points that represent the law under P, atoms among them, for planning only."""
 
     def components(self) -> list[Component] | None:
-        """Return the smooth components of the continuous part, or None where there is no closed form."""
+        """Return the smooth components of the continuous part, or None where it has no closed form."""
         return None if self.continuous else []
 
     @property
     def has_transform(self) -> bool:
-        """Whether ``transform`` gives one."""
+        """Whether ``transform`` returns one."""
         return self.components() is not None
 
     def transform(self, c: float, digits: float) -> Transform | None:
         """Return M(c + iy)/M(c), M(z) = E_P e^(zL) over the finite losses, c neither 0 nor 1; or None.
 
         Unless a law has a closed form, it is a quadrature of the components, which may err by about e^-digits
-        of M(c). Every error is in what the transform says of itself.
+        of M(c). The transform bounds every error of its own.
         """
         from tradeoff.pld.quadrature import QuadratureTransform
 
@@ -289,9 +285,9 @@ class PrivacyLossDistribution(ABC):
         """Return a law and a count with the same product, the law as simple as can be."""
         return self, count
 
-    def view(self) -> View:
+    def change_of_variable(self) -> ChangeOfVariable:
         """Return the law over which moments are taken."""
-        return View(self, np.asarray, turned=False)
+        return ChangeOfVariable(self, np.asarray, reversed=False)
 
     @property
     def next_to_ends(self) -> tuple[float, float]:
@@ -300,11 +296,11 @@ class PrivacyLossDistribution(ABC):
         return _NEAR * abs(low), _NEAR * abs(high)
 
     def edge_error(self, edges: Array) -> Array:
-        """Bound how far from ``edges`` losses are that ``cells`` takes to be on the wrong side of them.
+        """Bound how far from ``edges`` losses are that ``cells`` counts on the wrong side of them.
 
-        What lies between an edge and an end next to it counts as beyond the edge, and the end is known to
-        less than that; other edges are exact, unless a law says more. Edges are looked for twice as far out
-        as they are moved.
+        Losses between an edge and an end next to it count as beyond the edge, and the end is known to less
+        than that; other edges are exact by default. Edges count as next to an end twice as far out as they
+        are moved.
         """
         sides = [
             np.where(np.abs(edges - end) <= 2 * near, 2 * near, 0.0)

@@ -1,4 +1,4 @@
-"""The log-concave densities whose shifts the library knows, each in the form ``loss.panels`` integrates."""
+"""The log-concave densities with shifts in closed form, as shapes that ``pld.panels`` integrates."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import numpy as np
 
 from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.pld.panels import LEAST, Shape, walk
-
-# Distance of the first panel from a kink, over the shift: less mass lies between than any slack says.
-_FINEST = 1e-13
 
 
 def _placed(x: Array, theta: float) -> Array:
@@ -23,7 +20,7 @@ def _placed(x: Array, theta: float) -> Array:
 
 
 def _log_quotient(x: Array, t: float) -> Array:
-    """Return log(cosh x/cosh(x - t)), t > 0: an odd function of x - t/2, which does not cancel for small t.
+    """Return log(cosh x/cosh(x - t)), t > 0: antisymmetric about t/2, which does not cancel for small t.
 
     Where x >= t/2 it is t + log((1 + e^-2x)/(1 + e^(2t - 2x))); for small t the quotient is 1 less a small
     share.

@@ -23,24 +23,18 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total
 from tradeoff.intervals.remainder import above_line, raised, summed
 from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
-from tradeoff.pld.law import PrivacyLossDistribution, View
+from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
 
 _CELLS = 2**15  # cells over the whole support: relative widths of about 1e-7
-
-# Above what a law holds outside its support or leaves out of its atoms, weighed with any loss.
-_LEFT_OUT = 1e-290
-
-_FAINT = 1e-300  # masses below it lose digits of what SUBNORMAL is in them, which e^600 would lift to 1e-62
+_LEFT_OUT = 1e-290  # above the mass outside a law's support or left out of its atoms, weighed with any loss
+_FAINT = 1e-300  # masses below it lose digits to SUBNORMAL, which e^600 would lift to 1e-62
 _CUT = 600.0  # losses between which cells are narrow, and e^L is a float with all its digits
-
-# Width in nats of cells below, and the most of them; by how much they are widened for a bound on mass.
-_STEP, _STEPS, _OVER = 20.0, 128, 5.0
-
-# Error of a mass held as a log: 8 units of up to 745, sums with ends up to 600, and the exponential.
-_LOGS = 2.0**14 * UNIT
-
-_SQUARE = 1e150  # losses farther apart are cut into cells as if they were not: a square is a float
+_STEP, _STEPS = 20.0, 128  # width in nats of cells below, and the most of them
+_OVER = 5.0  # nats by which cells are widened for a bound on mass
+_LOGS = (
+    2.0**14 * UNIT
+)  # error of a mass as a log: 8 units of up to 745, sums with ends up to 600, an exponential
 
 Function = Callable[[Array], Array]
 
@@ -48,7 +42,7 @@ Function = Callable[[Array], Array]
 class FiniteLaw:
     """Law of L under P given that L is finite, shifted by a constant so that e^L has mean one.
 
-    Cells are narrow where mass weighed with e^(``tilt`` L) is: a choice, no bound rests on it.
+    Cells are narrow where mass weighed with e^(``tilt`` L) is large: a choice, no bound rests on it.
     """
 
     def __init__(self, law: PrivacyLossDistribution, tilt: float = 0.0, size: int = _CELLS) -> None:
@@ -58,42 +52,38 @@ class FiniteLaw:
             raise PrecisionError(
                 "the moments of this law cannot be bounded: its finite losses have no mass in floats", np.inf
             )
-        # What conditioning adds to every loss: masses cost 16 units, logarithms 8, |log(1 - p)| <= p/(1 - p).
+        # Conditioning adds to every loss: masses cost 16 units, logarithms 8, |log(1 - p)| <= p/(1 - p).
         self.shift = float(np.log1p(-p) - np.log1p(-q))
         self._shift_error = 32 * UNIT * (p / (1 - p) + q / (1 - q))
 
     @cached_property
     def _cells(self) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
-        """Return ends of cells, logs of P-masses at each in a chord's expectation, slack, errors of ends."""
-        view = self.law.view()
-        if max(np.abs(view.base.support)) > _SQUARE:
-            raise PrecisionError(
-                f"the moments of this law cannot be bounded: its losses reach beyond {_SQUARE:g}", np.inf
-            )
-        edges = _edges(view, self.tilt, self.size)
-        excess, deficit, slack = view.base.cells(edges)
+        """Ends of cells, logs of P-masses at each in a chord's expectation, slack, errors of ends."""
+        change = self.law.change_of_variable()
+        edges = _edges(change, self.tilt, self.size)
+        excess, deficit, slack = change.base.cells(edges)
         a, b = edges[:-1], edges[1:]
-        loss = view.forward(edges)
+        loss = change.forward(edges)
         x, y = loss[:-1], loss[1:]
-        off = view.base.edge_error(edges)
-        off = np.maximum(view.forward(edges + off) - loss, loss - view.forward(edges - off))
+        off = change.base.edge_error(edges)
+        off = np.maximum(change.forward(edges + off) - loss, loss - change.forward(edges - off))
         off = np.maximum(off[:-1], off[1:])
         whole = -np.expm1(a - b)
         p, q = (
             Bounds(np.maximum(mass - SUBNORMAL, 0.0) / whole, (mass + SUBNORMAL) / whole)
             for mass in (deficit, excess)
         )  # under P at a, and under Q at b
-        # Where e^-b lifts a faint mass under Q, there is at b at most what is not at a; so at a, under Q.
-        p_rest = _rest(view.base, edges, p.lower * (1 - slack), (excess < _FAINT) & (b < 0))
-        bounds, faint = q.lower * (1 - slack), (deficit < _FAINT) & (a > 0)
-        q_rest = _rest(ReversedPLD(view.base), -edges[::-1], bounds[::-1], faint[::-1])[::-1]
+        # Where e^-b lifts a faint mass under Q, at b is at most the mass that is not at a; so at a, under Q.
+        p_rest = _rest(change.base, edges, p.lower * (1 - slack), (excess < _FAINT) & (b < 0))
+        least, faint = q.lower * (1 - slack), (deficit < _FAINT) & (a > 0)
+        q_rest = _rest(ReversedPLD(change.base), -edges[::-1], least[::-1], faint[::-1])[::-1]
         with np.errstate(divide="ignore"):  # no mass
             at_x = Bounds(np.log(p.lower), np.minimum(np.log(p.upper), np.log(q_rest) - a))
             at_y = Bounds(np.log(q.lower) - b, np.minimum(np.log(q.upper) - b, np.log(p_rest)))
         slack = slack + _LOGS
-        if not view.turned:
+        if not change.reversed:
             return x, y, at_x, at_y, slack, off
-        # Under Q every mass at an end is e^L times that under P, and the loss changes sign: a thinned loss is
+        # Under Q every mass at an end is e^L times that under P, and the loss changes sign: a sampled loss is
         # known to 24 units of itself and, where large, 11 + 8 more.
         doubt = off + 40 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
         known = Bounds(-doubt, doubt)
@@ -121,14 +111,14 @@ class FiniteLaw:
             low, high = low + below, high + above
         if not math.isfinite(high):
             raise PrecisionError(
-                "the moments of this law cannot be bounded: powers of its losses are no floats", np.inf
+                "the moments of this law cannot be bounded: powers of its losses overflow floats", np.inf
             )
         return self._given_finite(low, high)
 
     def remainder(self, t: float) -> Bounds:
         """Enclose E(e^tL - 1 - t L): positive terms, so that a small divergence keeps its digits.
 
-        Masses are held as logs: where e^tL is no float its share may be one.
+        Masses are logs: where e^tL is not a float its product with a mass may be one.
         """
         loss, log_p, atom_slack = self.law.atoms
         off, slack = self._atoms_off(), atom_slack + 32 * UNIT
@@ -148,12 +138,12 @@ class FiniteLaw:
         return Bounds(*self._given_finite(*total(each)))
 
     def _atoms_off(self) -> Array:
-        """Bound by how much shifted losses of atoms are off."""
+        """Bound the errors of shifted losses of atoms."""
         loss = np.abs(self.law.atoms.loss)
         return 2 * self.law.loss_error + 4 * UNIT * (loss + abs(self.shift)) + self._shift_error
 
     def _cells_at(self, where: Any) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
-        """Return some, shifted; ends are thinned losses, known to 35 units, and so are those beside them."""
+        """Return some, shifted; ends and their neighbours are sampled losses, known to 35 units."""
         a, b, *logs, slack, off = self._cells
         off = off + 110 * UNIT * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift)) + self._shift_error
         log_a, log_b = (Bounds(log.lower[where], log.upper[where]) for log in logs)
@@ -170,22 +160,21 @@ class FiniteLaw:
         self, phi: Function, bend: Function, steep: Function, where: Any = slice(None)
     ) -> tuple[float, float]:
         x, y, *logs, slack, off = self._cells_at(where)
-        with np.errstate(over="ignore", invalid="ignore"):  # no finite bound: the caller says so
+        with np.errstate(over="ignore", invalid="ignore"):  # an infinite bound is refused by the caller
             least, most = ((np.exp(at_a), np.exp(at_b)) for at_a, at_b in zip(*logs, strict=True))
             mass = most[0] + most[1]
             bow = mass * _bow(y - x + 2 * off) * np.maximum(bend(x), bend(y))
             bow = np.nan_to_num(bow, nan=np.inf, posinf=np.inf)
-            at_most = bow * (1 + slack)
             top = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing in the cell is above its ends
             moved = mass * np.maximum(steep(x - off), steep(y + off)) * off
             below, above = (at_a * phi(x) + at_b * phi(y) for at_a, at_b in (least, most))
-            low = np.maximum(below * (1 - slack) - at_most - moved, 0.0)
+            low = np.maximum(below * (1 - slack) - bow * (1 + slack) - moved, 0.0)
             high = np.minimum(above + bow, top) * (1 + slack) + moved
         return float(np.sum(low)), float(np.sum(high))
 
     @np.errstate(over="ignore", divide="ignore")  # of error bounds that are not taken, and log 0
     def _remainder_far(self, t: float, where: Any) -> Bounds:
-        """Do it for e^tx - 1 - t x, where e^x or masses are no floats.
+        """Do it for e^tx - 1 - t x, where e^x or masses are not floats.
 
         By Hoelder e^tL has at most P^(1-t) Q^t of a cell, which is above the rest of it where L >= 0.
         """
@@ -228,53 +217,51 @@ class FiniteLaw:
 
 
 def _rest(law: PrivacyLossDistribution, edges: Array, at_a: Array, where: NDArray[np.bool_]) -> Array:
-    """Bound P-masses at the upper ends of some cells: what is in a cell and not ``at_a``; inf elsewhere."""
+    """Bound P-masses at the upper ends of some cells: the cell's mass that is not ``at_a``; inf elsewhere.
+
+    E(1 - e^(L-c)) over [a, c] is at least 1 - e^(b-c) of the mass of [a, b], for any c > b.
+    """
     result = np.full(len(where), np.inf)
-    if np.any(where):
-        count = np.flatnonzero(where)[-1] + 1
-        rest = _masses_below(law, edges[: count + 1]) * (1 + _LOGS) - (at_a * (1 - _LOGS))[:count]
-        result[:count] = np.where(where[:count], np.maximum(rest, 0.0), np.inf)
-    return result
-
-
-def _masses_below(law: PrivacyLossDistribution, edges: Array) -> Array:
-    """Bound masses of cells [a, b] from above: E(1 - e^(L-c)) over [a, c] is at least 1 - e^(b-c) of them."""
+    if not np.any(where):
+        return result
+    count = np.flatnonzero(where)[-1] + 1
+    edges = edges[: count + 1]
     over = edges[1:] + (_OVER + np.spacing(np.abs(edges[1:])))  # beyond b, however large that is
     wider = np.append(np.minimum(over[:-1], edges[2:]), over[-1])
-    result = np.zeros(len(wider))
-    for first in range(min(2, len(result))):
+    mass = np.zeros(count)
+    for first in range(min(2, count)):
         a, b, c = edges[:-1][first::2], edges[1:][first::2], wider[first::2]
         _, deficit, slack = law.cells(np.column_stack([a, c]).ravel())
-        result[first::2] = (deficit * (1 + slack) + SUBNORMAL)[::2] / -np.expm1(b - c)
+        mass[first::2] = (deficit * (1 + slack) + SUBNORMAL)[::2] / -np.expm1(b - c)
+    rest = mass * (1 + _LOGS) - (at_a * (1 - _LOGS))[:count]
+    result[:count] = np.where(where[:count], np.maximum(rest, 0.0), np.inf)
     return result
 
 
 def _bow(width: Array) -> Array:
-    """Return (e^width - 1)^2/8, or e^600/8: times ``bend`` that is more than a chord may be wrong by."""
+    """Return (e^width - 1)^2/8, or e^600/8: times ``bend`` more than the error of a chord."""
     return np.asarray(np.expm1(np.minimum(width, 300.0)) ** 2 / 8)
 
 
-def _edges(view: View, tilt: float, size: int) -> Array:
+def _edges(change: ChangeOfVariable, tilt: float, size: int) -> Array:
     """Cut the base's support so that cells add about the same error p (b - a)^2 (1 + |z|^3): choices only."""
-    source, log_p = view.base.sketch()
-    loss = view.forward(source)
-    if view.turned:
+    source, log_p = change.base.sketch()
+    loss = change.forward(source)
+    if change.reversed:
         loss, log_p = -loss, log_p + loss
-    low, high = view.base.support
+    low, high = change.base.support
     exponent = log_p + tilt * loss
     weight = np.exp(exponent - np.max(exponent))
-    total = float(np.sum(weight))
-    mean = float(np.sum(weight * loss)) / total
-    away = np.minimum(np.abs(loss - mean), _SQUARE)
-    deviation = np.sqrt(float(np.sum(weight * away**2)) / total) + 1e-300
+    whole = float(np.sum(weight))
+    away = np.abs(loss - float(np.sum(weight * loss)) / whole)
+    deviation = np.sqrt(float(np.sum(weight * away**2)) / whole) + 1e-300
     order = np.argsort(source, kind="stable")
     knots = np.unique(np.clip(np.concatenate([[low], source[order], [high]]), low, high))
     if len(knots) < 2:
         return np.array([low, max(high, np.nextafter(low, np.inf))])
     z = np.minimum(away, 1e3 * deviation) / deviation
     heavy = np.interp(knots, source[order], (weight * (1 + z**3))[order])
-    width = np.minimum(np.diff(view.forward(knots)), _SQUARE)
-    share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * width**2)
+    share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * np.diff(change.forward(knots)) ** 2)
     pieces = 1 + np.floor(size * share / max(float(np.sum(share)), 1e-300)).astype(np.int64)
     start = np.repeat(np.cumsum(pieces) - pieces, pieces)
     inside = (np.arange(int(np.sum(pieces))) - start) / np.repeat(pieces, pieces)

@@ -16,9 +16,7 @@ from tradeoff.pld.real_line import MARGIN, Piece, RealLineLaw, log_ratio
 
 _FAN = 64  # parts into which the floats between two points are cut at once, to find where L turns
 _NEAR = 8 * UNIT  # relative distance from an end at which its neighbours lie
-_STEADY = (
-    1.5  # most that L changes up to an end at which it is known, in changes between the two points before
-)
+_STEADY = 1.5  # most that L changes up to an end at which it is known, over the change just before
 _FADED = -600.0  # log-density from which on a density may go on below the least float
 _MAX_PIECES = 1000  # more turns are noise
 
@@ -88,7 +86,7 @@ def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bound
 
 
 def _bounded(pieces: Sequence[Piece]) -> list[Piece]:
-    """Bound L at unknown ends by what it is elsewhere."""
+    """Bound L at unknown ends by its values elsewhere."""
     low, high = min(min(each.low[1:-1]) for each in pieces), max(max(each.high[1:-1]) for each in pieces)
     return [Piece(each.x, np.maximum(each.low, low), np.minimum(each.high, high)) for each in pieces]
 
@@ -97,7 +95,7 @@ def _scan(p: Density, q: Density, breaks: Sequence[float]) -> tuple[list[tuple[f
     """Return the strips in which a density begins or ends, and the points outside at which L is evaluated."""
     strips = _strips(p, q, breaks)
     x = np.union1d(p.points, q.points)
-    x = np.union1d(x, [y for low, high in strips for y in (*_beside(low, -1.0), *_beside(high, 1.0))])
+    x = np.union1d(x, [y for low, high in strips for y in (*_neighbours(low, -1.0), *_neighbours(high, 1.0))])
     for low, high in strips:
         x = x[(x < low) | (x > high)]
     kinds = _kinds(p, q, x)
@@ -124,7 +122,7 @@ def _strips(p: Density, q: Density, breaks: Sequence[float]) -> list[tuple[float
     return merged
 
 
-def _beside(x: float, way: float) -> tuple[float, float]:
+def _neighbours(x: float, way: float) -> tuple[float, float]:
     """Return two points next to a place."""
     step = max(_NEAR * abs(x), CLOSEST) if np.isfinite(x) else 0.0
     return x + way * step, x + 2 * way * step
@@ -148,11 +146,11 @@ def _mass_between(side: Density, low: float, high: float) -> Bounds:
 
 
 def _fades(side: Density, low: float, high: float) -> bool:
-    """Whether a density that is 0 in floats between two points is next to nothing beside them."""
+    """Whether a density that is 0 in floats between two points is nearly 0 next to them."""
     if high <= side.support[0] or low >= side.support[1]:
         return False
-    beside = side.log_density(np.array([_beside(low, -1.0)[0], _beside(high, 1.0)[0]]))
-    return bool(((beside > -np.inf) & (beside < _FADED)).any())
+    next_to = side.log_density(np.array([_neighbours(low, -1.0)[0], _neighbours(high, 1.0)[0]]))
+    return bool(((next_to > -np.inf) & (next_to < _FADED)).any())
 
 
 def _turns(p: Density, q: Density, x: Array) -> list[float]:
@@ -186,7 +184,7 @@ def _turn(p: Density, q: Density, low: float, high: float, way: int) -> float:
 
 def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
     """Return the piece between two ends."""
-    near = np.array([_beside(low, 1.0), _beside(high, -1.0)])
+    near = np.array([_neighbours(low, 1.0), _neighbours(high, -1.0)])
     inner = np.union1d(x, near[np.isfinite([low, high])])
     inner = inner[(inner >= near[0, 0]) & (inner <= near[1, 0]) & (inner > low) & (inner < high)]
     loss, margin = log_ratio(p, q, inner)
@@ -210,7 +208,7 @@ def _at_end(p: Density, q: Density, end: float, way: float) -> tuple[float, floa
     """Return L at an end and its error: infinite where L changes more up to the end than next to it."""
     if np.isinf(end):
         return 0.0, np.inf
-    loss, margin = log_ratio(p, q, np.array([end, *_beside(end, way)]))
+    loss, margin = log_ratio(p, q, np.array([end, *_neighbours(end, way)]))
     with np.errstate(invalid="ignore"):
         first, second = np.abs(np.diff(loss))
     known = first <= _STEADY * second + margin[1]

@@ -25,8 +25,7 @@ from tradeoff.intervals.functions import log_quotient
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.pld.normal_nodes import LOG_SQRT_2PI
 
-_CHUNK = 2**19  # numbers held at once: 4 MiB, about what a cache holds
-
+_CHUNK = 2**19  # numbers computed at once: 4 MiB, about the size of a cache
 
 # Spread up to which, and weights from which on, w_i w_j e^(u_i + u_j) is a float: 2 6 (39 + 3) = 504.
 _NEAR, _LIGHT = 6.0, 1e-30
@@ -34,15 +33,12 @@ _NEAR, _LIGHT = 6.0, 1e-30
 # Slopes above, and losses below, which no term that is below all floats moves: e^300 1e-300 is 1e-170.
 _CLEAR, _APART = 1e-100, 600.0
 
-
-# Cells in which a turn of L is looked for at first: of means 400 deviations apart, in half a second.
-_MOST_CELLS = 200_000
-
-# Cells there may be in the end: few are halved but where parts of L' cancel to a millionth far and wide.
-_MOST_HALVED = 1_000_000
-
-# Halvings of a cell about a turn of L, to 1e-10, where L varies by 1e-20; and more than rounding of L'.
-_HALVINGS, _SURE = 34, 1e-9
+_MOST_CELLS = (
+    200_000  # cells searched for turns of L at first: of means 400 deviations apart, in half a second
+)
+_MOST_HALVED = 1_000_000  # cells in the end: few are halved but where parts of L' cancel to a millionth
+_HALVINGS = 34  # halvings of a cell about a turn of L, to 1e-10, where L varies by 1e-20
+_SURE = 1e-9  # more than the rounding of L'
 
 
 class Logs(NamedTuple):
@@ -56,7 +52,7 @@ class Logs(NamedTuple):
 
 @dataclass(eq=False)
 class MixturePair:
-    """P = sum p_i N(m_i, 1) and Q = sum q_i N(m_i, 1): increasing means ``at`` and weights as fractions."""
+    """P = sum p_i N(m_i, 1) and Q = sum q_i N(m_i, 1): increasing means ``at``, all as fractions."""
 
     at: tuple[Fraction, ...]
     p_weights: tuple[Fraction, ...]
@@ -66,7 +62,7 @@ class MixturePair:
     def of(
         cls, null: Mapping[Fraction, Fraction], alternative: Mapping[Fraction, Fraction], sigma: Fraction
     ) -> MixturePair:
-        """Return the pair in units of sigma about the middle of all means, turned so that L can increase."""
+        """Return the pair in units of sigma about the middle of means, mirrored so that L can increase."""
         means = sorted({*null, *alternative})
         middle, none = (means[0] + means[-1]) / 2, Fraction(0)
         p, q = (tuple(side.get(a, none) for a in means) for side in (null, alternative))
@@ -74,7 +70,7 @@ class MixturePair:
         return pair if pair.steps[0].any() else pair.mirrored()
 
     def mirrored(self) -> MixturePair:
-        """Return the pair with the line turned over."""
+        """Return the pair mirrored at 0."""
         return MixturePair(tuple(-m for m in self.at[::-1]), self.p_weights[::-1], self.q_weights[::-1])
 
     def __post_init__(self) -> None:
@@ -111,15 +107,19 @@ class MixturePair:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether the line turned over exchanges P and Q."""
-        turned = all(a == -b for a, b in zip(self.at, self.at[::-1], strict=True))
-        return turned and self.p_weights == self.q_weights[::-1]
+        """Whether mirroring the line exchanges P and Q."""
+        even = all(a == -b for a, b in zip(self.at, self.at[::-1], strict=True))
+        return even and self.p_weights == self.q_weights[::-1]
 
     @cached_property
     def limits(self) -> tuple[float, float]:
         """Return bounds on L, the extreme ratios of the weights: where L increases, its limits."""
         each = [_limit(p, q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
         return min(low for low, _ in each), max(high for _, high in each)
+
+    def farthest(self, x: Array) -> Array:
+        """Return the distance to the farthest mean."""
+        return np.asarray(np.maximum(np.abs(x - self.means[0]), np.abs(x - self.means[-1])))
 
     def ends(self, weights: tuple[Fraction, ...]) -> tuple[float, float]:
         """Return the least and the greatest mean that has weight."""

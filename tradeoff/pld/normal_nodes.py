@@ -1,10 +1,10 @@
-"""Trapezoid rules for thinned normal pairs: along the line, and on a path beside it for all frequencies.
+"""Trapezoid rules for sampled normal pairs: along the line, and on a path next to it for all frequencies.
 
 On Im x = s the base loss l = mu x - mu^2/2 has the imaginary part u = mu s. A density 1 - b + b e^l of share
 b moves on a segment from 1 to e^l as b grows, so for 0 < u < pi its argument grows with b, from 0 to u, and
 that of the greater share over the other is in [0, u). So above the line if Q has the greater share, and below
 it if P has, Im L >= 0 and |e^(iyL)| <= 1 for all y >= 0. |phi| is e^(s^2/2) times, and a density between
-cos(u/2) and 1 times, what it is on the line at the same Re x.
+cos(u/2) and 1 times, its value on the line at the same Re x.
 
 Hence on every line between Im x = 0 and 2a, 2 mu a < pi, the integrand phi P^(1-z) Q^z, z = c + iy, has a
 modulus that integrates to at most e^(2 a^2) cos(mu a)^-falling M(c); ``falling`` adds up the negative ones of
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,12 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, few_bits
 from tradeoff.pld.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, slopes, tilted
 from tradeoff.pld.law import LogRatio, logarithm
-from tradeoff.pld.sampling_rate import subsampled_loss, thinned_slope
+from tradeoff.pld.sampling_rate import SamplingRate, subsampled_loss, subsampled_slope
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
+MOST = 0.5  # shares above one half leave densities that nearly vanish: not 1 + v for a small v
 
-# Most of the half-width of a strip about the line, as an angle of e^l: short of pi, where 1 - p + p e^l may
+# Most of the half-width of a strip about the line, as an angle of e^l: below pi, where 1 - p + p e^l may
 # vanish.
 _STRIP = 2.8
 
@@ -39,17 +40,16 @@ _STRIP = 2.8
 # than nodes fall; and by at most e^(1/2) for negative powers.
 _HIGHEST, _ANGLE = 1.0, 1.4
 
-MOST = 0.5  # shares above one half leave densities that nearly vanish: what is near 0 there is not 1 + v
 _NODES = 20_000  # most nodes: tilts that need more are rare, and their lines of few frequencies
 _LARGEST = 300.0  # squares of e^300 are floats
 
 
 class Trapezoid(NamedTuple):
-    """A trapezoid rule: its step, its first and last node, and what it bounds its error by.
+    """A trapezoid rule: its step, its first and last node, and the parameters of its error.
 
-    That is the room beyond the ends, the digits, how many nodes may be left out, the distance of the rule
-    from the line, how negative powers there are, by what exponent a damped density grows beside the line, and
-    the mass that damping takes off. Columns of them stand for as many rows of nodes.
+    Those are the room beyond the ends, the digits, how many nodes may be left out, the distance of the rule
+    from the line, how negative powers there are, by which exponent a damped density grows next to the line,
+    and the mass that damping takes off. Columns of them are for as many rows of nodes.
     """
 
     h: float
@@ -64,12 +64,12 @@ class Trapezoid(NamedTuple):
     outside: float = 0.0
 
     def left_out(self, log_p: Array, loss: Array, c: float) -> tuple[Array, NDArray[np.bool_]]:
-        """Return what lies beyond the ends, over the largest term, and which nodes are more than nothing.
+        """Return a bound on the mass beyond the ends, over the largest term, and which nodes count.
 
         At the powers c, MARGIN from it, and 0. Beyond the ends log-weights fall at least as fast as -x^2/2
         from ``spare`` on: each tail is at most its end's weight over h spare. A node that is left out is
         below e^-(digits + 20) of the largest term: at c a slope weighs it by a loss below 0.2 MAX_NODES, as
-        h mu < 0.2. At powers between, of bells far apart where mu > 80, it may be more, but none is asked.
+        h mu < 0.2. At powers between, of bells far apart where mu > 80, it may be more, but none is used.
         """
         weights = np.array([log_p + power * loss for power in (c - MARGIN, c + MARGIN, c, 0.0)])
         weights -= np.max(weights, axis=-1, keepdims=True)
@@ -81,7 +81,7 @@ Points = Callable[[Component, float, Trapezoid, Array], tuple[QuadratureNodes, N
 
 
 def nodes(points: Points, part: Component, c: float, rule: Trapezoid) -> QuadratureNodes:
-    """Return those nodes of a rule that say anything."""
+    """Return those nodes of a rule that count."""
     result, kept = points(part, c, rule, np.arange(rule.first, rule.last + 1.0))
     return result.only(kept)
 
@@ -115,97 +115,82 @@ def line_rule(part: Component, c: float, y: float, digits: float) -> Trapezoid:
     first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
     # Log-weights turn by at most 1 in a stride: slopes anywhere bound their derivatives.
     stride = max(1, int(1 / (h * (mu * (high - slopes(part, powers)[0]) + spare + h))))
-    _within((last - first) / stride, part.base)
+    _check_size((last - first) / stride, part.base)
     looked = np.append(np.arange(first, last, stride, dtype=float), float(last))
     if stride > 1:
-        first, last = _held(part, h, looked, (*powers, c, 0.0), digits)
-    _within(last - first, part.base)
+        # Beyond them all hold less than e^-(digits + 20) of the largest: log-weights between are above the
+        # nearer neighbour's by 1/2 at most.
+        x = h * looked
+        logs = part.logs(part.base.loss(x), np.zeros(len(x)))
+        log_p = part.base.log_density(x) + logs.p
+        weights = np.array([log_p + power * logs.loss for power in (*powers, c, 0.0)])
+        weights -= np.max(weights, axis=1, keepdims=True)
+        near = np.flatnonzero(np.max(weights, axis=0) > -digits - 21)
+        first, last = int(looked[max(near[0] - 1, 0)]), int(looked[min(near[-1] + 1, len(x) - 1)])
+    _check_size(last - first, part.base)
     return Trapezoid(h, first, last, spare, digits, float(looked[-1] - looked[0]))
 
 
 def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[float, float]:
-    """Bound what the slopes of both densities tilt phi by: to the left of -spare, and anywhere.
+    """Bound the tilt of phi by the slopes of both densities: to the left of -spare, and anywhere.
 
     Slopes rise, so that those at -spare bound all to the left of it.
     """
     at = part.base.loss(np.array([-spare]))
-    left = [
-        (share.slopes[0], float(thinned_slope(share, at, subsampled_loss(share, at))[0]) * (1 + 1e-9))
-        for share in (part.b, part.d)
-    ]
-    return min(tilted(left[0], left[1], powers)[0], 0.0), slopes(part, powers)[1]
+    left_q, left_p = ((rate.slopes[0], _slope(rate, at)) for rate in (part.b, part.d))
+    return min(tilted(left_q, left_p, powers)[0], 0.0), slopes(part, powers)[1]
 
 
-def _held(
-    part: Component, h: float, looked: Array, powers: tuple[float, ...], digits: float
-) -> tuple[int, int]:
-    """Return the first and last node beyond which all hold less than e^-(digits + 20) of the largest.
-
-    Between nodes ``looked`` at log-weights are above the nearer neighbour's by 1/2 at most.
-    """
-    x = h * looked
-    logs = part.logs(part.base.loss(x), np.zeros(len(x)))
-    weights = np.array([part.base.log_density(x) + logs.p + power * logs.loss for power in powers])
-    weights -= np.max(weights, axis=1, keepdims=True)
-    near = np.flatnonzero(np.max(weights, axis=0) > -digits - 21)
-    return int(looked[max(near[0] - 1, 0)]), int(looked[min(near[-1] + 1, len(x) - 1)])
+def _slope(rate: SamplingRate, loss: Array) -> float:
+    return float(subsampled_slope(rate, loss, subsampled_loss(rate, loss))[0]) * (1 + 1e-9)
 
 
-def _within(count: float, base: Base) -> None:
-    """Refuse a quadrature of more nodes than allowed."""
+def _check_size(count: float, base: Base) -> None:
     if count > MAX_NODES:
         raise SizeError(f"the quadrature of {base!r} needs {count:.3g} nodes, above {MAX_NODES}")
 
 
-def damped_rule(
-    part: Component,
-    last: float,
-    k: float,
-    outside: float,
-    c: float,
-    digits: float,
-    y: float | None = None,
-) -> Trapezoid:
+def damped_rule(part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid:
     """Return the rule of a damped density on the line for frequencies up to y, or on the path for all; c > 1.
 
     With w = e^-e^(k (x - last)) and v = phi Q^c, P being phi, |w(x + is)| <= w(x)^g, g = cos(k s) >= cos of
     the angle. That is at most e^((1 - g) e^m) w(x) up to x_2 = last + m/k. Where g k e^m >= t + 1, t = c mu
     times the slope of log Q in l at x_2, v w^g falls faster than e^-x from there on, as w falls faster than
-    that slope rises, k >= mu. So what lies beyond is at most v w^g/x_2 there. As v w^g is at least e^-1 times
-    that up to 1/(t + 1) before x_2, it is e (t + 1)/x_2 times what lies before at most.
+    that slope rises, k >= mu. So the integral beyond is at most v w^g/x_2 there. As v w^g is at least e^-1
+    times that up to 1/(t + 1) before x_2, it is e (t + 1)/x_2 times the integral before at most.
     """
-    base, spare, power = part.base, math.sqrt(2 * digits) + 1.5, c + MARGIN
-    mu = base.scale
+    base: Any = part.base
+    mu, last, k = base.scale, base.last, base.sharp
+    spare, power = math.sqrt(2 * digits) + 1.5, c + MARGIN
 
-    def turn(g: float, room: float) -> tuple[float, float]:
-        """Return m and t, the slope from above: an m that is enough makes the slope at it enough."""
+    def bend(g: float, room: float) -> tuple[float, float]:
+        """Return m and t, the slope from above: a large enough m makes the slope at it enough."""
         t = power * mu
         for _ in range(4):
             m = max(math.log((t + room) / (g * k)), 0.0)
-            at = base.loss(np.array([last + m / k]))
-            t = power * mu * float(thinned_slope(part.b, at, subsampled_loss(part.b, at))[0]) * (1 + 1e-9)
+            t = power * mu * _slope(part.b, base.loss(np.array([last + m / k])))
         return m, t
 
-    m, t = turn(0.5, 1.0)
+    m, t = bend(0.5, 1.0)
     angle = min(1.0, math.sqrt(2 * digits * k / (t + k)), _STRIP / 2 * k / mu)
     g = math.cos(angle)
-    m, t = turn(g, 1.0)
+    m, t = bend(g, 1.0)
     grown = (1 - g) * math.exp(m) + math.log1p(math.e * (t + 1) / last)
     a = angle / k / (1 if y is not None else 2)
     growth = grown + (2 * a * a if y is None else a * a / 2 + y * mu * a)
     h = few_bits(2 * math.pi * a / (digits + growth))
-    m, t = turn(1.0, spare)
+    m, t = bend(1.0, spare)
     end = last + max(m, math.log(digits + t)) / k
     first, end = math.floor(-spare / h), math.ceil(end / h)
-    _within(end - first, base)
+    _check_size(end - first, base)
     reach, away = end - first + 1.0, 0.0 if y is not None else a
-    return Trapezoid(h, first, end, spare, digits, reach, away, 0.0, grown, outside)
+    return Trapezoid(h, first, end, spare, digits, reach, away, 0.0, grown, base.outside(part.d))
 
 
 def line_points(
     part: Component, c: float, rule: Trapezoid, at: Array
 ) -> tuple[QuadratureNodes, NDArray[np.bool_]]:
-    """Return the nodes ``at``, from the rule's first to its last, and which of them say anything.
+    """Return the nodes ``at``, from the rule's first to its last, and which of them count.
 
     With columns in the base, the component and the rule it does so for rows of nodes.
     """
@@ -216,9 +201,8 @@ def line_points(
     log_p = width + part.base.log_density(x) + logs.p - damping
     # x^2/2 errs by 1.5 x^2 units and each of three sums by its size; log(h k) by 8 of itself, and by those
     # of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
-    units = (
-        16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + part.units + damping * part.base.stiffness(x)
-    )
+    units = 16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + part.units
+    units = units + damping * part.base.stiffness(x)
     tails, kept = rule.left_out(log_p, logs.loss, c)
     # Tails beyond the nodes left out are small as those are.
     out = rule.reach + 2 * (1 + 1 / (rule.h * rule.spare))
@@ -227,9 +211,9 @@ def line_points(
 
 
 def path_rule(part: Component, c: float, digits: float) -> Trapezoid | None:
-    """Return the rule beside the line for E e^((c' + iy') L), |c' - c| <= MARGIN, at all y' >= 0.
+    """Return the rule next to the line for E e^((c' + iy') L), |c' - c| <= MARGIN, at all y' >= 0.
 
-    None where a share is above one half, nodes are too many, or e^l is no float.
+    None where a share is above one half, nodes are too many, or e^l overflows.
     """
     mu, powers = part.base.scale, (c - MARGIN, c + MARGIN)
     falling = max(0.0, -powers[0]) * (part.b.part > 0) + max(0.0, powers[1] - 1) * (part.d.part > 0)
@@ -247,7 +231,7 @@ def path_rule(part: Component, c: float, digits: float) -> Trapezoid | None:
 def path_points(
     part: Component, c: float, rule: Trapezoid, at: Array
 ) -> tuple[QuadratureNodes, NDArray[np.bool_]]:
-    """Return the complex nodes ``at``, Im L >= 0, and which of them say anything.
+    """Return the complex nodes ``at``, Im L >= 0, and which of them count.
 
     With columns in the component and the rule it does so for rows of nodes.
     """
@@ -255,8 +239,8 @@ def path_points(
     least, t = np.minimum(part.b.part, part.d.part), rule.h * at
     base = mu * t - mu * mu / 2
     moved = 4 * UNIT * (np.abs(mu * t) + mu * mu)
-    # On the line the moduli are those under the tilts of ``powers``; what is left out there, times what they
-    # grow by, is left out here.
+    # On the line the moduli are those under the tilts of ``powers``; a node left out there, times its growth,
+    # is left out here.
     real, fading = part.logs(base, moved), part.base.damping(t, a)
     tails, kept = rule.left_out(real.p - t * t / 2 - fading.real, real.loss, c)
     lift = np.exp(a * a / 2 + rule.grown - rule.falling * np.log(np.cos(mu * a / 2)))
@@ -285,7 +269,7 @@ def path_points(
 
 
 def _log1p(v: Complex, error: Array) -> LogRatio:
-    """Return log(1 + v), v known to ``error``: beside what ``logarithm`` says, 32 units of large ones."""
+    """Return log(1 + v), v known to ``error``: ``logarithm`` with 32 units more of large ones."""
     result = logarithm(v, error)
     large = np.where(np.abs(v) < 0.5, 0.0, np.abs(result.log))
     return result._replace(error=result.error + 32 * UNIT * large)

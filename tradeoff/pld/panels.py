@@ -14,20 +14,17 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.quadrature import applied, gauss_legendre
 from tradeoff.intervals.rounding import Array
 
-# Gauss-Legendre nodes of narrow and of wide panels; the remainder of either is below 2^-53 (see
-# ``_integrated``).
-_NODES_NARROW, NODES_WIDE = 9, 20
-
+_NODES_NARROW, NODES_WIDE = 9, 20  # nodes of narrow and wide panels: remainders below 2^-53, see _integrated
 STEEP = 4.0  # rise of L above which a panel is cut: nine nodes integrate e^-4x to 2^-50
-
-# Pieces at either end of a steep panel, the rise of each where L' is even, and the most that it may be:
-# twenty nodes integrate e^-8x to 2^-90.
-_PIECES, _RISE, _RISE_MOST = 32, 3.0, 8.0
-
+_PIECES = 32  # pieces at either end of a steep panel
+_RISE, _RISE_MOST = (
+    3.0,
+    8.0,
+)  # rise of a piece where L' is even, and at most: 20 nodes integrate e^-8x to 2^-90
 _ROW = 2 * _PIECES + 1  # pieces of a panel: those at its ends, and its middle
-_FLOATS = 8  # floats in a piece, so that roundings of its ends turn its rise by a quarter at most
+_FLOATS = 8  # floats in a piece, so that roundings of its ends change its rise by a quarter at most
 
-# Nats between a middle and the ends: what is carried past it is e^-48 of its mass of Q, at most, and that
+# Nats between a middle and the ends: the mass carried past it is at most e^-48 of its mass of Q, and that
 # mass is whole in the excess that it is added to; so for the deficit.
 _NOTHING = 48.0
 
@@ -91,7 +88,7 @@ class Shape(ABC):
 
 
 def walk(start: float, stop: float, step: Callable[[float], float]) -> Array:
-    """Return points from ``start`` to ``stop``, a ``step`` apart; one no float sees ends at ``stop``."""
+    """Return points from ``start`` to ``stop``, a ``step`` apart; one that rounds to 0 ends the walk."""
     points = [start]
     while points[-1] < stop:
         if len(points) > _MOST_PANELS:
@@ -130,8 +127,8 @@ class Panels(NamedTuple):
 def measure(shape: Shape, start: Array, stop: Array, narrow: Array) -> Panels:
     """Integrate over panels, in pieces where L rises steeply.
 
-    A panel is made for the densities that floats hold. Where one of them is nothing beside the other,
-    e^-rise falls as fast as their quotient, and all that is left of it lies next to an end.
+    A panel is made for the densities that floats hold. Where one of them is negligible against the other,
+    e^-rise falls as fast as their quotient, and the rest of it lies next to an end.
     """
     result = _integrated(shape, start, stop, narrow)
     steep = np.flatnonzero(result.rise > STEEP)
@@ -142,7 +139,7 @@ def measure(shape: Shape, start: Array, stop: Array, narrow: Array) -> Panels:
 
 
 def _pieces(shape: Shape, start: Array, stop: Array, rise: Array) -> tuple[Array, Array, Array]:
-    """Return excess, deficit and what is carried of steep panels; halve those of too uneven a slope."""
+    """Return excess, deficit and carried mass of steep panels; halve those of too uneven a slope."""
     near = np.minimum(_RISE / rise, 0.5 / _PIECES)[:, None] * np.arange(_PIECES + 1)
     first, width = start[:, None], (stop - start)[:, None]
     points = np.concatenate([first + width * near, stop[:, None] - width * near[:, ::-1]], axis=1)
@@ -195,7 +192,7 @@ def _integrated(shape: Shape, start: Array, stop: Array, narrow: Array) -> Panel
 
 
 def merge(panels: Panels) -> tuple[Array, Array, Array]:
-    """Return excess and deficit of cells made of the panels in each row, and what they carry."""
+    """Return excess, deficit and carried mass of cells made of the panels in each row."""
     zero = np.zeros((len(panels.rise), 1))
     before = np.concatenate([zero, np.cumsum(panels.rise, axis=1)[:, :-1]], axis=1)
     after = np.concatenate([np.cumsum(panels.rise[:, ::-1], axis=1)[:, ::-1][:, 1:], zero], axis=1)

@@ -22,27 +22,19 @@ from tradeoff.intervals.rounding import UNIT, Array, Complex
 from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
 from tradeoff.pld.law import Atoms, LogRatio, PrivacyLossDistribution, Transform, logarithm
 
-FIRST = 16.0  # frequencies the first quadrature serves, over the scale of a component
+FIRST = 16.0  # frequencies that the first quadrature serves, over the scale of a component
+FINER = 4.0  # factor of those of the next one: making a quadrature costs as much as some fifty frequencies
+PATH = 1  # index from which on a path next to the line, where there is one, serves all frequencies
 
-# Each further quadrature serves four times as many: making one costs as much as some fifty frequencies.
-FINER = 4.0
-
-BESIDE = 1  # where there is a path beside the line, the second quadrature serves all frequencies left
-_CHUNK = 2**18  # sines and cosines held at once: 2 MiB each, about what a cache holds
-
-# Margins tried for a variance, each a fourth of the one before: rare large losses spoil the widest.
-_MARGINS = 5
-
-# More than 16 equal steps share their sines, in groups of their root or 64: a product is much cheaper.
-_FEW, _GROUP = 16, 64
-
+_CHUNK = 2**18  # sines and cosines computed at once: 2 MiB each, the size of a cache
 _BLOCK = 64  # points added up at once
-
+_MARGINS = 5  # margins tried for a variance, each a fourth of the one before: rare losses spoil the widest
+_FEW, _GROUP = 16, 64  # more than 16 equal steps share their sines, in groups of their root or 64
 _LARGE = 600.0  # masses up to e^600 are floats, and so are their sums
 
 
 class QuadratureTransform(Transform):
-    """A law as weighted points; finer quadratures are made as higher frequencies are asked.
+    """A law as weighted points; finer quadratures are made for higher frequencies.
 
     There may be rows of points, one a factor of a product; here there is one.
     """
@@ -65,11 +57,9 @@ class QuadratureTransform(Transform):
 
     def _level(self, j: int) -> Level:
         if j not in self._levels:
-            beside = self._beside if j >= BESIDE else None
-            nodes = self._on_line(j) if beside is None else beside
-            self._levels[j] = Level(
-                nodes, self.c, self.mass_at_minus_infinity, self._levels[0] if j else None
-            )
+            nodes = self._path if j >= PATH else None
+            nodes, first = self._on_line(j) if nodes is None else nodes, self._levels[0] if j else None
+            self._levels[j] = Level(nodes, self.c, self.mass_at_minus_infinity, first)
         return self._levels[j]
 
     def _on_line(self, j: int) -> QuadratureNodes:
@@ -78,17 +68,20 @@ class QuadratureTransform(Transform):
         return self._with_atoms([part.base.nodes(part, self.c, y, self.digits) for part in self.smooth])
 
     @cached_property
-    def _beside(self) -> QuadratureNodes | None:
-        """Return nodes that serve all frequencies, where every component has a path."""
+    def _path(self) -> QuadratureNodes | None:
+        """Nodes that serve all frequencies, where every component has a path."""
         result = [part.base.path(part, self.c, self.digits) for part in self.smooth]
         known = [nodes for nodes in result if nodes is not None]
         return self._with_atoms(known) if known and len(known) == len(result) else None
 
     def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
-        """Return all points in one row."""
+        """Return all points in one row; errors relative to positive integrals do not exceed the largest."""
         if len(self.atoms.loss):
             parts = [*parts, of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)]
-        return joined(parts)
+        loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
+        return QuadratureNodes(
+            loss, log_p, slack, error, np.array([[max(part.quadrature for part in parts)]])
+        )
 
     @property
     def variance(self) -> Array:
@@ -97,8 +90,9 @@ class QuadratureTransform(Transform):
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
         parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
-        log, error, ceiling = (np.concatenate(rows, axis=-1) for rows in zip(*parts, strict=True))
-        return self._product(y, LogRatio(log, error, ceiling))
+        return self._product(
+            y, LogRatio(*(np.concatenate(rows, axis=-1) for rows in zip(*parts, strict=True)))
+        )
 
     def _product(self, y: Array, rows: LogRatio) -> LogRatio:
         """Return the product of the rows' n_i-th powers: there is one."""
@@ -109,7 +103,7 @@ class QuadratureTransform(Transform):
         return self._added(np.concatenate(parts, axis=-1))
 
     def _added(self, rows: Array) -> Array:
-        """Return n_i times the rows, added up: there is one."""
+        """Return the sum of n_i times the rows: there is one."""
         return np.asarray(rows[0])
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
@@ -123,23 +117,23 @@ class QuadratureTransform(Transform):
         if not self.smooth:
             return np.zeros(len(y), np.int64)
         result = np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(FINER)).astype(np.int64)
-        return result if self._beside is None else np.minimum(result, BESIDE)
+        return result if self._path is None else np.minimum(result, PATH)
 
     @cached_property
     def _tails(self) -> list[list[Tail]]:
-        """Return the tails of the components, row by row."""
+        """The tails of the components, row by row."""
         return [[part.base.tail(part, self.c, self.log_m, self.log_m_error) for part in self.smooth]]
 
     def far(self, y: float) -> float:
         bounds = [[np.max(tail.mass - tail.variation / y) for tail in row] for row in self._tails]
-        turning = np.sum(np.fmax(bounds, 0.0), axis=1)  # what is no number says nothing
-        return self._whole(np.minimum(np.log1p(-np.minimum(turning, 1 - UNIT)), self._beyond(y)))
+        decayed = np.sum(np.fmax(bounds, 0.0), axis=1)  # NaN bounds nothing
+        return self._whole(np.minimum(np.log1p(-np.minimum(decayed, 1 - UNIT)), self._beyond(y)))
 
     def beyond(self, y: float) -> float:
-        return self.far(y) if self._beside is None else self._whole(self._beyond(y))
+        return self.far(y) if self._path is None else self._whole(self._beyond(y))
 
     def _beyond(self, y: float) -> Array:
-        return np.zeros(1) if self._beside is None else self._level(BESIDE).far(y)
+        return np.zeros(1) if self._path is None else self._level(PATH).far(y)
 
     def _whole(self, rows: Array) -> float:
         """Return the logarithm of the whole from those of the rows: there is one."""
@@ -152,9 +146,9 @@ class QuadratureTransform(Transform):
 class Level:
     """Rows of one quadrature each: masses under the tilt, and sums that bound their errors, as columns.
 
-    Complex ones, ``aside``, have Im d >= 0. Their masses take an exponential, a cosine and a sine, 24 units
-    more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n complex products to sqrt(2) n: together
-    below twice what is said of real ones.
+    On a path (``complex``) Im d >= 0. Its masses take an exponential, a cosine and a sine, 24 units more;
+    e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n complex products to sqrt(2) n: together below
+    twice the errors of real ones.
     """
 
     log_m: Array
@@ -165,17 +159,17 @@ class Level:
     ) -> None:
         loss, log_p, slack, error, self.quadrature = nodes
         log_w = log_p + c * loss
-        self.aside = np.iscomplexobj(loss)
+        self.complex = np.iscomplexobj(loss)
         # The exponent is a product and two sums; exp costs 8.
         slack_w = slack + abs(c) * error + UNIT * (8 + 4 * np.abs(c * loss) + 4 * np.abs(log_p))
-        slack_w += 24 * UNIT if self.aside else 0.0
-        if self.aside and first is not None:
+        slack_w += 24 * UNIT if self.complex else 0.0
+        if self.complex and first is not None:
             self.log_m, self.log_m_error = first.log_m, first.log_m_error
         else:
             self.log_m, self.log_m_error = log_moment(nodes, c, mass_at_minus_infinity, log_w.real, slack_w)
-        turn = np.cos(log_w.imag) + 1j * np.sin(log_w.imag) if self.aside else 1.0
-        self.w = np.exp(log_w.real - self.log_m) * turn
-        self.size = np.count_nonzero(self.w, axis=-1, keepdims=True)  # rows may be filled up with nothing
+        phase = np.cos(log_w.imag) + 1j * np.sin(log_w.imag) if self.complex else 1.0
+        self.w = np.exp(log_w.real - self.log_m) * phase
+        self.size = np.count_nonzero(self.w, axis=-1, keepdims=True)  # rows may be padded with 0
         self.slack = self.log_m_error + 4 * UNIT * (1 + np.abs(self.log_m))
         self.mean: Array = _sum(self.w * loss) if first is None else first.mean
         self.d = loss - self.mean
@@ -183,7 +177,7 @@ class Level:
         grow = 1 + 1e-9  # above the rounding of sums of up to MAX_ATOMS positive terms, 4e6 units
         mass = np.abs(self.w)
         distance = mass * np.abs(self.d)
-        self.mass = _sum(mass) * grow if self.aside else 1 + self.slack
+        self.mass = _sum(mass) * grow if self.complex else 1 + self.slack
         self.drift = _sum(mass * self.at) * grow
         self.distance = _sum(distance) * grow
         self.uneven = _sum(mass * slack_w) * grow
@@ -191,12 +185,12 @@ class Level:
         # The relative rounding of a sum over all points, block by block, of terms known to 20 units (Higham
         # 2002).
         blocks = -(-self.d.shape[-1] // _BLOCK)
-        self.summed = (np.minimum(self.size, _BLOCK) + blocks + 32) * (2 if self.aside else 1) * UNIT
-        self._first = first if self.aside else None
+        self.summed = (np.minimum(self.size, _BLOCK) + blocks + 32) * (2 if self.complex else 1) * UNIT
+        self._first = first if self.complex else None
 
     @cached_property
     def slope_error(self) -> tuple[Array, Array]:
-        """Bound the error of the slope at y = 0, and what y times is added.
+        """Bound on the error of the slope at y = 0, and its growth with y.
 
         Its terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL) by Cauchy's
         estimate on a circle of radius MARGIN, which may reach that much above the frequencies served:
@@ -221,10 +215,9 @@ class Level:
     @cached_property
     def variance(self) -> Array:
         """Bounds on E_c d^2."""
-        # The losses' own errors add to its root, the masses' are below 1e-6 where they say anything.
-        square = self.spreads[1]
+        # The losses' own errors add to its root, the masses' are below 1e-6 where the bound is not trivial.
         scatter = np.sqrt(_sum(self.w * self.at * self.at))
-        return np.asarray((np.sqrt(square) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
+        return np.asarray((np.sqrt(self.spreads[1]) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
 
     @property
     def _blocks(self) -> Iterator[slice]:
@@ -238,22 +231,21 @@ class Level:
         for start in range(0, len(y), step):
             here = slice(start, start + step)
             half = y[here, None] * (self.d / 2)[:, None, :]
-            if self.aside:
-                turn = _turned(half)
+            if self.complex:
+                rise = _phase_rise(half)
                 # Complex products of BLAS start threads for a few numbers already.
                 parts = [
-                    sum(np.einsum("ryj,rj->ry", turn[..., b], w[:, b]) for b in self._blocks) for w in weights
+                    sum(np.einsum("ryj,rj->ry", rise[..., b], w[:, b]) for b in self._blocks) for w in weights
                 ]
             else:
                 s, co = np.sin(half), np.cos(half)
                 square, sine = s * s, s * co
-                columns = [2 * w[..., None] for w in weights]
                 parts = [
                     sum(
                         (1j * (sine[..., b] @ w[:, b]) - square[..., b] @ w[:, b])[..., 0]
                         for b in self._blocks
                     )
-                    for w in columns
+                    for w in (2 * each[..., None] for each in weights)
                 ]
             for whole, part in zip(result, parts, strict=True):
                 whole[:, here] = part
@@ -264,13 +256,13 @@ class Level:
 
         |e^(i theta) - 1| <= min(2, |theta|). With ``heads`` it is summed as ``_equispaced`` does.
         """
-        turned, drift = np.minimum(2 * self.mass, y * self.distance), self.drift
+        moved, drift = np.minimum(2 * self.mass, y * self.distance), self.drift
         if heads is not None:
-            turned = 1.5 * np.minimum(2 * self.mass, heads * self.distance)
-            turned += np.minimum(2 * self.mass, (y - heads) * self.distance)
+            moved = 1.5 * np.minimum(2 * self.mass, heads * self.distance)
+            moved += np.minimum(2 * self.mass, (y - heads) * self.distance)
             drift = drift + 4 * UNIT * self.distance
         masses = np.minimum(2 * self.uneven, y * self.uneven_distance)
-        error = self.summed * turned + y * drift + masses
+        error = self.summed * moved + y * drift + masses
         return np.asarray(error + np.abs(u) * self.slack + 2.01 * self.quadrature)
 
     def ratio(self, y: Array, *, even: bool) -> LogRatio:
@@ -286,19 +278,19 @@ class Level:
 
         Returned with the x. A multiplication each, no sine. A sum of complex products errs by at most sqrt(2)
         as much as one of real ones (and those of complex nodes are charged twice already), so that both sums
-        err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The phases err by what they do for
-        y, to which x and z add up but for 3 units of it.
+        err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The phases err as those of y, to
+        which x and z add up but for 3 units of it.
         """
         group = min(_GROUP, 1 << len(y).bit_length() // 2)
         half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
-        turn = _turned(z[:, None] * half)
-        first = sum(np.einsum("ryj,rj->ry", turn[..., b], self.w[:, b]) for b in self._blocks)[:, :, None]
-        whole = 1 + turn
+        rise = _phase_rise(z[:, None] * half)
+        first = sum(np.einsum("ryj,rj->ry", rise[..., b], self.w[:, b]) for b in self._blocks)[:, :, None]
+        whole = 1 + rise
         u = np.empty((len(self.d), len(y)), complex)
         together = max(1, _CHUNK // self.d.size)
         for start in range(0, len(y), together * group):
             heads = y[start : start + together * group : group]
-            moved = _turned(half.swapaxes(1, 2) * heads) * self.w[:, :, None]
+            moved = _phase_rise(half.swapaxes(1, 2) * heads) * self.w[:, :, None]
             block = sum(whole[..., b] @ moved[:, b] for b in self._blocks) + first
             flat = block.swapaxes(1, 2).reshape(len(self.d), -1)
             u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
@@ -316,8 +308,7 @@ class Level:
     def far(self, y: float) -> Array:
         """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0, row by row."""
         with np.errstate(under="ignore", over="ignore"):
-            still = np.exp(-y * np.maximum(self.d.imag - self.at, 0.0))
-            left = _sum(np.abs(self.w) * still)
+            left = _sum(np.abs(self.w) * np.exp(-y * np.maximum(self.d.imag - self.at, 0.0)))
         off = self.uneven + self.slack * self.mass + self.quadrature
         return np.ravel(np.minimum(np.log(left * (1 + 1e-9) + off) + 1e-9, 0.0))
 
@@ -327,14 +318,14 @@ def _sum(each: Any) -> Any:
     return np.sum(each, axis=-1, keepdims=True)
 
 
-def _turned(half: Any) -> Complex:
+def _phase_rise(half: Any) -> Complex:
     """Return e^(2i half) - 1; of complex ones as e^(-2 Im) (e^(2i Re) - 1) + (e^(-2 Im) - 1)."""
     sine = np.sin(half.real)
-    turn: Complex = -2 * sine * sine + 2j * sine * np.cos(half.real)
+    rise: Complex = -2 * sine * sine + 2j * sine * np.cos(half.real)
     if np.iscomplexobj(half):
         fall = np.expm1(-2 * half.imag)
-        turn = turn * (1 + fall) + fall
-    return turn
+        rise = rise * (1 + fall) + fall
+    return rise
 
 
 def log_moment(
@@ -384,9 +375,3 @@ def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNo
         log_w = atoms.log_p + c * atoms.loss
         lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - log_sum(log_w))))
     return QuadratureNodes(atoms.loss, atoms.log_p, atoms.slack, error, lost)
-
-
-def joined(parts: Sequence[QuadratureNodes]) -> QuadratureNodes:
-    """Return all points in a row; errors relative to positive integrals do not exceed the largest."""
-    loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
-    return QuadratureNodes(loss, log_p, slack, error, np.array([[max(part.quadrature for part in parts)]]))

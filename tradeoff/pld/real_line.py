@@ -16,10 +16,11 @@ from tradeoff.intervals.functions import clip, exp, expm1
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.pld.density import REACH, TRUST, Density
 
-MARGIN = 6  # errors of a loss that bounds of L allow for: its own, and a turn of 4 that no piece ends for
+MARGIN = 6  # errors of a loss that bounds of L allow for: its own, and a turn of 4 that ends no piece
 _MOVED = 8 * UNIT  # relative rounding of the arguments of a density
 _NOTHING = -1000.0  # log-density of which no float holds the exponential
 _CERTAIN = 40.0  # losses above eps at which q is more than 2^53 times e^eps p
+_STEEPEST = 690.0  # epsilon above which e^eps P takes an integral of its own, as P is below all floats
 
 
 class Piece(NamedTuple):
@@ -58,12 +59,12 @@ class RealLineLaw:
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        """Bound Q(L = inf)."""
+        """Bounds on Q(L = inf)."""
         return clip(self.lost[1] + Bounds(0.0, self.unknown[1]), 0.0, 1.0)
 
     @property
     def sup_loss(self) -> Bounds[float]:
-        """Bound the greatest finite loss."""
+        """Bounds on the greatest finite loss."""
         low = max((float(np.max(piece.low)) for piece in self.pieces), default=-np.inf)
         high = max((float(piece.high[-1]) for piece in self.pieces), default=-np.inf)
         return Bounds(low, np.inf if self.unknown[1] > 0 else max(low, high))
@@ -77,27 +78,44 @@ class RealLineLaw:
         """
         n = len(epsilon)
         losses = np.append(epsilon, epsilon + _CERTAIN)
-        p, q, missed = (Bounds(np.zeros(2 * n), np.zeros(2 * n)) for _ in range(3))
+        p, q, missed = (Bounds(np.zeros(size), np.zeros(size)) for size in (n, 2 * n, 2 * n))
         for piece in self.pieces:
             outer, inner, top = self._threshold(piece, losses)
             end = np.full(2 * n, piece.x[-1])
             near = np.where(inner == end, piece.x[-2], inner)  # the last point at which L is known
             places = np.array([[inner, end], [outer, near], [np.where(inner == end, near, end), end]])
-            whole = self.first.bound_mass(*_ordered(places[0]))
             each = self.second.bound_mass(*_ordered(places))
-            p, q = p + whole, q + Bounds(each.lower[0], each.upper[0])
+            p = p + self._lifted_mass(epsilon, inner[:n], inner[n:], end[:n])
+            q = q + Bounds(each.lower[0], each.upper[0])
             for k, most in ((1, top), (2, np.full(2 * n, piece.high[-1]))):
                 share = -expm1(losses - Bounds.of(np.maximum(most, losses)))
                 missed = missed + Bounds(each.lower[k], each.upper[k]) * share
-        value = Bounds(q.lower[:n], q.upper[:n]) - exp(epsilon) * Bounds(p.lower[:n], p.upper[:n])
+        value = Bounds(q.lower[:n], q.upper[:n]) - p
         certain = (Bounds(q.lower[n:], q.lower[n:]) * (1 - np.exp(-_CERTAIN))).lower
-        gained = Bounds(np.maximum.reduce([value.lower, certain, np.zeros(n)]), np.maximum(value.upper, 0.0))
-        return tuple(gained + Bounds(np.zeros(n), missed.upper[:n] + TINY) + self.mass_at_infinity)
+        least = Bounds(np.maximum.reduce([value.lower, certain, np.zeros(n)]), np.maximum(value.upper, 0.0))
+        return tuple(least + Bounds(np.zeros(n), missed.upper[:n] + TINY) + self.mass_at_infinity)
+
+    def _lifted_mass(self, epsilon: Array, inner: Array, certain: Array, end: Array) -> Bounds:
+        """Bound e^eps P between ``inner`` and the end of a piece, where L >= eps.
+
+        For steep losses it is an integral up to where L >= eps + 40, or where Q has no mass a float holds;
+        the rest is e^eps P <= Q there.
+        """
+        mass = self.first.bound_mass(*_ordered(np.array([inner, end])))
+        low, high = exp(np.minimum(epsilon, _STEEPEST)) * mass
+        for k in np.flatnonzero(epsilon > _STEEPEST):
+            cut = float(np.clip(certain[k], *self.second.points[[0, -1]]))
+            cut = cut if (cut - inner[k]) * (end[k] - inner[k]) > 0 else float(inner[k])
+            part = self.first.bound_scaled_mass(min(inner[k], cut), max(inner[k], cut), float(epsilon[k]))
+            rest = self.second.bound_mass(*_ordered(np.array([[cut], [end[k]]])))
+            share = np.exp(-_CERTAIN) * (1 + 16 * UNIT) if cut == certain[k] else 1.0
+            low[k], high[k] = part.lower, part.upper + rest.upper[0] * share * (1 + UNIT)
+        return Bounds(low, high)
 
     def _threshold(self, piece: Piece, loss: Array) -> tuple[Array, Array, Array]:
         """Return points with L < loss up to the first and L >= loss from the second, and the most L is there.
 
-        They are the ends of the piece where there is no such point.
+        They are the ends of the piece where L does not cross.
         """
         x, last = piece.x, len(piece.x) - 1
         below = np.searchsorted(np.maximum.accumulate(piece.high), loss) - 1  # last point with high < loss

@@ -11,25 +11,23 @@ from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.functions import clip, log1p, meet, total
 from tradeoff.intervals.remainder import raised, summed
 from tradeoff.intervals.rounding import around
-from tradeoff.pld.components import MARGIN, QuadratureNodes
+from tradeoff.pld.components import MARGIN
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.moments import FiniteLaw
 from tradeoff.pld.quadrature import of_atoms
 from tradeoff.pld.transformed import ReversedPLD
 
-_DIGITS = 100.0  # quadratures err by e^-100 of a moment, 1e-43: what a divergence of 1e-30 does not notice
+_DIGITS = 100.0  # quadratures err by e^-100 of a moment, 1e-43: nothing to a divergence of 1e-30
 _KNOWN = 16  # units to which a law knows its masses at infinity
-_BESIDE = 2.0**-36  # distance from order 1 of the orders that hold its divergence between them: 1e-11 of it
+_STEP = 2.0**-36  # distance of orders around 1 whose divergences enclose that of order 1: to 1e-11 of it
+_COARSER, _MODEST = 8.0, 64.0  # divisor of an order whose quadrature is too large, and its largest result
+_STEEPEST = (
+    1e6  # slope of the loss from which no quadrature is tried: a normal law that far off has no privacy
+)
+_CELLS = 2**14  # cells of a law without densities: about 1e-5 of the divergence, in some 0.1 s
 
-# By how much an order is lowered, and to at most what, where its quadrature is too large.
-_COARSER, _MODEST = 8.0, 64.0
-
-_HIGHEST = 1e9  # order above which no quadrature is tried
-_STEEPEST = 1e6  # slope of the loss from which it is not worth one: a normal law that far off keeps no secret
-_CELLS = 2**14  # cells of a law that hands out no density: about 1e-5 of the divergence, in some 0.1 s
-
-# Largest exponent taken, of laws with and without bounds, and what is added for the rest. What lies outside a
-# law's support weighs under e^-740 there and falls faster than the exponential rises.
+# Largest exponent taken, of laws with and without bounds, and a bound on the rest: mass outside a law's
+# support weighs under e^-740 there and falls faster than the exponential rises.
 _BOUNDED, _TAILED, _BEYOND = 690.0, 500.0, 1e-100
 
 NOTHING_KNOWN = Bounds(0.0, math.inf)  # of a divergence
@@ -43,13 +41,13 @@ def divergence(law: PrivacyLossDistribution, order: float) -> Bounds:
     D_a(P || Q) = a/(1 - a) D_{1-a}(Q || P) (van Erven, Harremoes 2014, Proposition 2). Divergences grow with
     the order (Theorem 3 there).
     """
-    nothing = not law.continuous and len(law.atoms.loss) == 0  # that P and Q have in common
-    if nothing or (order >= 1 and law.mass_at_minus_infinity > 0):
+    disjoint = not law.continuous and len(law.atoms.loss) == 0
+    if disjoint or (order >= 1 and law.mass_at_minus_infinity > 0):
         return Bounds(math.inf, math.inf)
     if order < 0.5:
         return _mirrored(law, order)
     if order == 1:
-        return Bounds(divergence(law, 1 - _BESIDE).lower, divergence(law, 1 + _BESIDE).upper)
+        return Bounds(divergence(law, 1 - _STEP).lower, divergence(law, 1 + _STEP).upper)
     try:
         known = _by_cells(law, order) if law.components() is None else _by_points(law, order)
     except PrecisionError:
@@ -65,10 +63,10 @@ def _mirrored(law: PrivacyLossDistribution, order: float) -> Bounds:
     rest, other = 1 - Bounds.of(order), ReversedPLD(law)
     result = Bounds(divergence(other, rest.lower).lower, divergence(other, rest.upper).upper)
     result = Bounds.of(order) / rest * result
-    if order >= _BESIDE:
+    if order >= _STEP:
         return result
     # Where 1 - a is 1 to all digits the divergence of order 1 may be infinite.
-    return Bounds(result.lower, min(result.upper, divergence(law, _BESIDE).upper))
+    return Bounds(result.lower, min(result.upper, divergence(law, _STEP).upper))
 
 
 @np.errstate(over="ignore")  # of error bounds that are not taken, and of moments too large for floats
@@ -76,20 +74,26 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
     """Add over atoms and nodes of quadratures, x = -L under Q, which has mass e^x under P.
 
     Integrals of r^0, r^1 and r^a, r = e^x, each err by the quadrature relative to itself: nodes are laid out
-    for exponents within 1/4 of c, and for 0; what they leave out at an exponent between two of those is
-    below the larger of what they leave out at both (Hoelder).
+    for exponents within 1/4 of c, and for 0; the error at an exponent between two of those is below the
+    larger of both (Hoelder). Log-concave atoms may have been left out.
     """
     k, other = Bounds.of(order) - 1, ReversedPLD(law)
+    c, smooth = max(order, 1 - MARGIN), other.components() or []
+    if any(part.base.scale > _STEEPEST for part in smooth):
+        raise SizeError("losses rise too steeply for a quadrature")
+    each = [of_atoms(other.atoms, other.loss_error, z, cut=other.lost > 0) for z in (0.0, 1.0, order)]
+    exact = each[0]._replace(quadrature=max(nodes.quadrature for nodes in each))
+    points = [exact, *(part.base.nodes(part, c, 0.0, _DIGITS) for part in smooth)]
     sums, quadrature = [], 0.0
-    for nodes in _points(other, order):
+    for nodes in (each for each in points if len(each.loss)):
         x = nodes.loss + Bounds(-nodes.error, nodes.error)
         log_mass = x + nodes.log_p
-        each = raised(log_mass, k * x) + k * raised(log_mass, -x)
-        sums.append(summed(each * (1 + Bounds(-nodes.slack, nodes.slack))))
+        terms = raised(log_mass, k * x) + k * raised(log_mass, -x)
+        sums.append(summed(terms * (1 + Bounds(-nodes.slack, nodes.slack))))
         quadrature = max(quadrature, nodes.quadrature)
     q, p = _mass(law.mass_at_plus_infinity), _mass(law.mass_at_minus_infinity)
     finite = total(sums)
-    # Of M + a M^(1/a) + |k|, M = 1 + the sum: what is left out at r^1 is by Hoelder at most M^(1/a) of it.
+    # Of M + a M^(1/a) + |k|, M = 1 + the sum: the error at r^1 is by Hoelder at most M^(1/a) of it.
     off = 2.02 * quadrature * (order + 1 + abs(finite.upper))
     excess = finite + Bounds(-off, off) + k * q - order * p
     result = log1p(excess) / k
@@ -102,17 +106,6 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
     return meet(result, moment / k)
 
 
-def _points(law: PrivacyLossDistribution, order: float) -> list[QuadratureNodes]:
-    """Return nodes for exponents 0, 1 and ``order``; atoms may have been left out, log-concave ones."""
-    c, smooth = max(order, 1 - MARGIN), law.components() or []
-    if any(part.base.scale > _STEEPEST for part in smooth) or order > _HIGHEST:
-        raise SizeError(f"losses rise too steeply, or order = {order:.3g} is too high, for a quadrature")
-    each = [of_atoms(law.atoms, law.loss_error, z, cut=law.lost > 0) for z in (0.0, 1.0, order)]
-    exact = each[0]._replace(quadrature=max(nodes.quadrature for nodes in each))
-    parts = [part.base.nodes(part, c, 0.0, _DIGITS) for part in smooth]
-    return [nodes for nodes in (exact, *parts) if len(nodes.loss)]
-
-
 def _mass(mass: float) -> Bounds:
     return clip(make_bounds(*around(mass, _KNOWN)), 0.0, 1.0) if mass else Bounds(0.0, 0.0)
 
@@ -122,7 +115,7 @@ def _by_cells(law: PrivacyLossDistribution, order: float) -> Bounds:
     k = order - 1
     reach = max(-k * law.support[0], k * law.support[1])
     if reach > (_BOUNDED if law.range == law.support else _TAILED):
-        raise SizeError(f"e^{reach:.3g} is no float")
+        raise SizeError(f"e^{reach:.3g} is larger than any float")
     finite = FiniteLaw(law, tilt=-k, size=_CELLS)
     finite.check()
     q, p, beyond = _mass(law.mass_at_plus_infinity), _mass(law.mass_at_minus_infinity), Bounds(0.0, _BEYOND)

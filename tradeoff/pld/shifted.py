@@ -19,11 +19,8 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution
 from tradeoff.pld.panels import LEAST, NODES_WIDE, STEEP, Panels, Shape, measure, merge
 
-# Share of a panel up to which fewer nodes integrate as exactly: the remainder falls with the power of the
-# width.
-_NARROW = 1 / 16
-
-_SKETCH = 4001  # points of a sketch: as many as a plan looks at in a millisecond
+_NARROW = 1 / 16  # share of a panel up to which fewer nodes are enough: remainders fall with its power
+_SKETCH = 4001  # points of a sketch: as many as a plan reads in a millisecond
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +72,7 @@ class ShiftLaw(PrivacyLossDistribution):
 
     def edge_error(self, edges: Array) -> Array:
         x, error = self.place(edges)
-        # The slope turns by 1/128 in between; where L is flat next to sup L, it is off by what theta is.
+        # The slope changes by 1/128 in between; where L is flat next to sup L, it is off as theta is.
         return super().edge_error(edges) + 2 * self.shape.slope(x) * error + 2 * UNIT * self.shape.theta
 
     def _cells(self, edges: Array) -> Cells:
@@ -101,7 +98,8 @@ class ShiftLaw(PrivacyLossDistribution):
     def _slack(self, x: Array, error: Array) -> Array:
         shape, width = self.shape, np.diff(x)
         size = np.minimum(np.abs(shape.log_p(x)), LEAST) + np.minimum(np.abs(shape.log_q(x)), LEAST)
-        # Rules of 20 nodes, expm1 and weights cost less than 256 units, densities what their logarithms do.
+        # Rules of 20 nodes, expm1 and weights cost less than 256 units, densities as much as their
+        # logarithms.
         density = UNIT * (256 + shape.stiffness * (size[:-1] + size[1:]))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             turn = 1 / width + np.minimum(shape.steepness(x, size), 1e300) * (width > 0)
@@ -111,9 +109,9 @@ class ShiftLaw(PrivacyLossDistribution):
 
     @cached_property
     def _tails(self) -> tuple[Array, Array, Array]:
-        """Return delta at every skeleton point, and R = e^loss P(L > loss) there, by positive sums.
+        """Delta at every skeleton point, and R = e^loss P(L > loss) there, by positive sums.
 
-        The third bounds what errors n of the slope make of delta: int n(t) e^-(L(t) - loss) R(t) dt.
+        The third bounds the effect of errors n of the slope on delta: int n(t) e^-(L(t) - loss) R(t) dt.
         """
         x = self._skeleton
         panels = measure(self.shape, x[:-1], x[1:], np.zeros(len(x) - 1, dtype=bool))
@@ -169,14 +167,14 @@ class ShiftLaw(PrivacyLossDistribution):
 
 
 def _drifted(cells: Cells, masses: tuple[Array, Array], drift: Array) -> Cells:
-    """Charge what errors of the slope make of the rise in cells: at most ``drift``.
+    """Charge the effect of errors of the slope on the rise in cells: at most ``drift``.
 
     As 1 - e^-t grows no faster than t, that is ``drift`` Q of the excess, and ``drift`` P of the deficit.
-    What underflows is below TINY, and of no cell worth more.
+    Masses that underflow are below TINY.
     """
     if not drift.any():
         return cells
-    with np.errstate(over="ignore"):  # of parts far below what they may lack: the slack is 1
+    with np.errstate(over="ignore"):  # of parts far below their errors: the slack is 1
         off = [drift * mass / np.maximum(part, TINY) for mass, part in zip(masses, cells[:2], strict=True)]
     # Masses and parts are themselves known to the slack only, as long as that is below 1/4: twice.
     return cells._replace(slack=np.minimum(cells.slack + 2 * np.maximum(*off), 1.0))

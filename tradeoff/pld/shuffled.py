@@ -6,8 +6,8 @@ is a randomised response with tau y = tanh(eps/2), tau = tanh(eps0/2): L = +- 2 
 -+ tau y)/2.
 
 So the law is a mixture over y, published. Its profile grows with y and is convex in it, which leaves three
-ways to make it small that never overstate privacy: m may be rounded down (an answer more is a clone less to
-be told), mass may move to a larger y, and mass may be spread to both sides of y.
+ways to make it small that never overstate privacy: m may be rounded down (an answer more is one clone less),
+mass may move to a larger y, and mass may be spread to both sides of y.
 """
 
 from __future__ import annotations
@@ -23,17 +23,12 @@ from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.pld.discrete import AtomicLaw
 
-# Least epsilon that is told apart: what is less is that much too, and below it products leave the floats.
-_SMALLEST = 1e-300
-
+_SMALLEST = 1e-300  # least epsilon, which bounds smaller ones: below it products underflow
 _REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies beyond, and is moved to y = 1
-
-# Most values of C that are told apart, and most pairs of C and a that are listed: a second or two.
-_CLASSES, _LISTED = 512, 4_000_000
-
-# Values of y where there are more: over 14 standard deviations they add 1e-6 of one to its variance.
-_NODES = 8192
-
+_CLASSES, _LISTED = 512, 4_000_000  # most classes of C, and most pairs of C and a: a second or two
+_NODES = (
+    8192  # values of y, if there are more: over 14 standard deviations they add 1e-6 of one to its variance
+)
 _SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which moves outwards
 
 
@@ -67,7 +62,7 @@ def _distances(odds: float, others: int) -> tuple[Array, Array, Array]:
 
 
 def _clones(odds: float, others: int) -> tuple[Array, Array, Array, float]:
-    """Return classes of C by their least, with probabilities, and a bound on what lies below all."""
+    """Return classes of C by their least, with probabilities, and a bound on the probability below all."""
     mean = others * expit(-odds)
     reach = _REACH * np.sqrt(mean * expit(odds)) + _REACH
     low, high = max(0, int(mean - reach)), min(others, int(mean + reach) + 1)
@@ -103,7 +98,7 @@ def _added(at: Index, weight: Array, size: int) -> Array:
 
 
 def _spread(y: Array, weight: Array, slack: Array) -> tuple[Array, Array, Array]:
-    """Add up what has the same y; where there are too many, spread each to its neighbours on a grid."""
+    """Add up weights of the same y; where there are too many, spread each to its neighbours on a grid."""
     if len(y) <= _NODES:
         nodes, at = np.unique(y, return_inverse=True)
         return nodes, _added(at, weight, len(nodes)), np.full(len(nodes), np.max(slack) + UNIT * len(y))

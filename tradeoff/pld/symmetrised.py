@@ -31,7 +31,7 @@ from tradeoff.pld.transformed import Ends, MixturePLD, ReversedPLD, SubsampledPL
 class PositivePart(TransformedPLD):
     """The part of a law where L > 0, infinite losses among it: not all of the mass.
 
-    An atom that may be at 0, as far as its loss is known, is no part of it.
+    An atom whose loss may be 0 within its error is not in it.
     """
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
@@ -68,7 +68,7 @@ class PositivePart(TransformedPLD):
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
-        halves = [None] if parts is None else [part.above() for part in parts]
+        halves = [None] if parts is None else [part.positive_part() for part in parts]
         return None if None in halves else [part for half in halves for part in half or ()]
 
     def edge_error(self, edges: Array) -> Array:
@@ -79,7 +79,7 @@ class PositivePart(TransformedPLD):
 
 
 class SymmetrisedPLD(MixturePLD):
-    """The upper half of a law, its mirror image, and between them what is left, at 0."""
+    """The upper half of a law, its mirror image, and an atom of the rest at 0."""
 
     symmetric = True
     description = PrivacyLossDistribution.description
@@ -101,7 +101,7 @@ def folded(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> 
 
 
 def _centre(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> AtomicLaw:
-    """Return the atom at 0, with those of the law that may be there.
+    """Return the atom at 0, with those of the law that may be at 0.
 
     They are at most ``moved`` away, in pairs m at e and m e^e at -e. Of f_p's m (1 - p + p e^e) lies below 0;
     to count m e^e instead is too much by less than expm1(moved) of the whole.

@@ -61,13 +61,13 @@ class Thresholds:
     def _test(self, x: Array, rise: Bounds) -> Bounds:
         """Bound Q(X > x) - e^t P(X > x), ``rise`` = e^t - 1, by the masses above x and by those below.
 
-        Masses of one mean stand together, q_i - e^t p_i = d_i - (e^t - 1) p_i: nothing cancels but tails.
+        Masses of one mean are taken together, q_i - e^t p_i = d_i - (e^t - 1) p_i: nothing cancels but tails.
         """
         weight = self._d - rise * self._p
         return meet(self._mass(weight, x, 1.0), -rise - self._mass(weight, x, -1.0))
 
     def delta(self, epsilon: Array) -> Pair:
-        """Bound delta(epsilon): any test is a lower bound, and what a test misses lies behind its threshold.
+        """Bound delta(epsilon): any test is a lower bound, and misses only mass beyond its threshold.
 
         At a threshold x below the best one, y, it misses int_x^y (e^eps P - Q) <= (e^eps - e^L(x)) P(X > x).
         Besides, delta is at most Q(X > x), e^(sup L) - e^eps, and 1 - e^eps + (e^eps - e^(inf L))_+.

@@ -1,4 +1,4 @@
-"""Laws that operators make of other laws: subsampled, reversed, mixed; questions go to the law inside."""
+"""Laws that operators make of other laws: subsampled, reversed, mixed."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from tradeoff.pld.law import (
     FULL,
     Atoms,
     Cells,
+    ChangeOfVariable,
     PlanningPoints,
     PrivacyLossDistribution,
     Transform,
-    View,
     in_order,
     weighted_mass,
 )
 from tradeoff.pld.sampling_rate import (
-    Share,
-    base_loss_error,
+    SamplingRate,
+    inverse_loss_error,
     inverse_subsampled_loss,
     subsampled_loss,
-    thinned_loss_error,
-    thinned_slope,
+    subsampled_loss_error,
+    subsampled_slope,
 )
 
 Ends = tuple[float, float]
 
 
 class TransformedPLD(PrivacyLossDistribution):
-    """A law made of others: whatever bounds its losses follows from what bounds theirs."""
+    """A law made of others: bounds on its losses follow from theirs."""
 
     @abstractmethod
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
@@ -64,15 +64,13 @@ class SubsampledPLD(TransformedPLD):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
 
     def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
-        self.base, self.p, self.share = base, p, Share.of(p)
+        self.base, self.p, self.share = base, p, SamplingRate.of(p)
         self.continuous, self.lost = base.continuous, base.lost
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
         self.mass_at_plus_infinity = weighted_mass([(p, base.mass_at_plus_infinity)])
         # Mass at -infinity becomes an atom at log(1 - p).
-        self._alone, self._lowest = (
-            base.mass_at_minus_infinity > 0 and p < 1,
-            math.log1p(-p) if p < 1 else -math.inf,
-        )
+        self._alone = base.mass_at_minus_infinity > 0 and p < 1
+        self._lowest = math.log1p(-p) if p < 1 else -math.inf
 
     def forward(self, loss: Array) -> Array:
         """Return log(1 - p + p e^loss)."""
@@ -92,23 +90,22 @@ class SubsampledPLD(TransformedPLD):
         base = np.array(self.base.enclosure)
         base[0] = -np.inf if self._alone else base[0]
         ends = self.forward(base)
-        off = thinned_loss_error(base, ends)
+        off = subsampled_loss_error(base, ends)
         return float(ends[0] - off[0]), float(ends[1] + off[1])
 
     @cached_property
     def loss_error(self) -> Array:
         loss = self.base.atoms.loss
-        error = self.base.loss_error + thinned_loss_error(loss, self.forward(loss))  # a slope of at most 1
+        error = self.base.loss_error + subsampled_loss_error(loss, self.forward(loss))  # a slope of at most 1
         return np.append(-8 * UNIT * self._lowest, error) if self._alone else error
 
     @cached_property
     def atoms(self) -> Atoms:
-        inner = self.base.atoms
-        loss, log_p, slack = self.forward(inner.loss), inner.log_p, inner.slack
+        loss, log_p, slack = self.base.atoms
+        loss = self.forward(loss)
         if self._alone:
-            log_mass = np.log(
-                self.base.mass_at_minus_infinity
-            )  # of a mass known to 16 units; a logarithm costs 8 of itself
+            # Of a mass known to 16 units; a logarithm costs 8 of itself.
+            log_mass = np.log(self.base.mass_at_minus_infinity)
             loss, log_p = np.append(self._lowest, loss), np.append(log_mass, log_p)
             slack = np.append((16 - 8 * log_mass) * UNIT, slack)
         return Atoms(loss, log_p, slack)
@@ -117,41 +114,39 @@ class SubsampledPLD(TransformedPLD):
         loss, log_p = self.base.sketch()
         loss = self.forward(loss)
         if self._alone:
-            loss, log_p = (
-                np.append(self._lowest, loss),
-                np.append(np.log(self.base.mass_at_minus_infinity), log_p),
-            )
+            log_mass = np.log(self.base.mass_at_minus_infinity)
+            loss, log_p = np.append(self._lowest, loss), np.append(log_mass, log_p)
         return PlanningPoints(loss, log_p)
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
-        return None if parts is None else [part.thinned(self.p) for part in parts]
+        return None if parts is None else [part.subsampled(self.p) for part in parts]
 
-    def view(self) -> View:
-        return View(self.base, self.forward, turned=False)
+    def change_of_variable(self) -> ChangeOfVariable:
+        return ChangeOfVariable(self.base, self.forward, reversed=False)
 
     def edge_error(self, edges: Array) -> Array:
         inner = np.clip(inverse_subsampled_loss(self.share, edges), *self.base.span)
-        off = base_loss_error(self.share, edges, inner) + super().edge_error(edges)
-        return off + thinned_slope(self.share, inner, edges) * self.base.edge_error(inner)
+        off = inverse_loss_error(self.share, edges, inner) + super().edge_error(edges)
+        return off + subsampled_slope(self.share, inner, edges) * self.base.edge_error(inner)
 
     def _cells(self, edges: Array) -> Cells:
         (low, high), (base_low, base_high) = self.span, self.base.span
         result = np.clip(inverse_subsampled_loss(self.share, edges), base_low, base_high)
-        # Lose no sliver to rounding.
+        # No sliver is lost to rounding.
         inner = np.where(edges <= low, base_low, np.where(edges >= high, base_high, result))
         cells = self.base.cells(inner)
         # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q): an exponential, two
         # products, a sum, a quotient and the rounding of 1 - p, then a product, are 14 units.
         ratio = self.p / (self.p + (1 - self.p) * np.exp(np.minimum(-inner[1:], FULL)))
-        moved = position_slack(edges, base_loss_error(self.share, edges, inner))
+        moved = position_slack(edges, inverse_loss_error(self.share, edges, inner))
         return Cells(self.p * cells.excess, ratio * cells.deficit, cells.slack + moved + 16 * UNIT)
 
     def description(self) -> dict[str, Any]:
         return {"kind": "thinned", "p": self.p, "base": self.base.description()}
 
 
-class Damped(TransformedPLD):
+class DampedPLD(TransformedPLD):
     """A law of one component without part of its mass; ``mass_at_plus_infinity`` bounds Q's part of it.
 
     Its delta is below the law's, and with that mass at infinity above it. It has a transform and no cells.
@@ -181,11 +176,9 @@ class ReversedPLD(TransformedPLD):
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
         self.base, self.symmetric = base, base.symmetric
-        self.mass_at_minus_infinity, self.mass_at_plus_infinity = (
-            base.mass_at_plus_infinity,
-            base.mass_at_minus_infinity,
-        )
         self.continuous, self.lost = base.continuous, base.lost
+        self.mass_at_minus_infinity = base.mass_at_plus_infinity
+        self.mass_at_plus_infinity = base.mass_at_minus_infinity
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         low, high = of(self.base)
@@ -221,9 +214,9 @@ class ReversedPLD(TransformedPLD):
         law, n = self.base.single_rounds(count)
         return (self, count) if law is self.base else (ReversedPLD(law), n)
 
-    def view(self) -> View:
-        base, forward, turned = self.base.view()
-        return View(base, forward, turned=not turned)
+    def change_of_variable(self) -> ChangeOfVariable:
+        base, forward, swapped = self.base.change_of_variable()
+        return ChangeOfVariable(base, forward, reversed=not swapped)
 
     def edge_error(self, edges: Array) -> Array:
         return self.base.edge_error(-edges)
@@ -271,21 +264,22 @@ class MixturePLD(TransformedPLD):
 
     def sketch(self) -> PlanningPoints:
         points = [(w, law.sketch()) for w, law in self.parts]
-        return PlanningPoints(*in_order([(known.loss, known.log_p + np.log(w)) for w, known in points]))
+        return PlanningPoints(*in_order([(each.loss, each.log_p + np.log(w)) for w, each in points]))
 
     def components(self) -> list[Component] | None:
-        each = [law.components() for _, law in self.parts]
-        if any(parts is None for parts in each):
-            return None
-        weighed = zip(self.parts, each, strict=True)
-        return [part.weighted(w) for (w, _), parts in weighed for part in parts or ()]
+        result: list[Component] = []
+        for w, law in self.parts:
+            if (parts := law.components()) is None:
+                return None
+            result += [part.weighted(w) for part in parts]
+        return result
 
     def edge_error(self, edges: Array) -> Array:
         each = [law.edge_error(edges) for _, law in self.parts if law.continuous]
         return np.asarray(super().edge_error(edges) + np.maximum.reduce([np.zeros_like(edges), *each]))
 
     def _cells(self, edges: Array) -> Cells:
-        excess, deficit, slack = (np.zeros(len(edges) - 1) for _ in range(3))
+        excess, deficit, slack = np.zeros((3, len(edges) - 1))
         for weight, law in self.parts:
             if law.continuous:
                 cells = law.cells(edges)

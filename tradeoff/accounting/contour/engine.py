@@ -1,4 +1,4 @@
-"""The contour: lines of a saddle-point integral about the losses asked, and Chernoff's bound beyond."""
+"""The contour engine: lines of a saddle-point integral, and Chernoff's bound beyond."""
 
 from __future__ import annotations
 
@@ -12,11 +12,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.accounting.cache import Cache, anchors, group_by_key
+from tradeoff.accounting.cache import Cache, group_by_key, snap_to_grid
 from tradeoff.accounting.conjugate import Enclosure, Kind
-from tradeoff.accounting.contour.line import Chernoff, ContourLine, chernoff_epsilon, log_kappa, try_chernoff
-from tradeoff.accounting.contour.place import Placement, brief, least_tau, place_line, smoothed
-from tradeoff.accounting.contour.product import evaluate_line
+from tradeoff.accounting.contour.line import (
+    Chernoff,
+    ContourLine,
+    chernoff_epsilon,
+    evaluate_line,
+    try_chernoff,
+)
+from tradeoff.accounting.contour.place import (
+    Placement,
+    coarse_placement,
+    least_smoothing,
+    log_kappa,
+    place_line,
+    smoothed,
+)
 from tradeoff.accounting.engine import APART, Engine, Place
 from tradeoff.accounting.options import (
     LINE_TERMS,
@@ -31,55 +43,50 @@ from tradeoff.accounting.options import (
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
-from tradeoff.pld.batched import batch_factors, damped, sketches
+from tradeoff.pld.batched import batch_factors, damped_law, sketches
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.law import PrivacyLossDistribution, Transformed, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 
-# Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter
-# one that led to it. Were there room for one alone, each would drive the other out, at every question.
-_REMEMBERED = 2 * (2**21 + 2**19)
 
-_PLACES = 1024  # most places remembered where a Gaussian is added
-_WIDEST = 1.0  # a Gaussian of a larger mu tells nothing of the product it is added to
-_FARTHEST = 1e100  # losses beyond this overflow in the numbers of a line
+@dataclass(frozen=True)
+class _Tuning:
+    """Choices of the engine: they set widths and times, never whether bounds hold."""
 
-# Tails rarer than this are answered for c > 1, where they lose nothing to a difference from 1.
-_HALF = math.log(0.7)
+    # Nodes of lines kept, 180 MiB a strip: a long one where atoms last, and the shorter one before it. With
+    # room for one alone each would replace the other, at every question.
+    nodes: int = 2 * (2**21 + 2**19)
+    placements: int = 1024  # placements kept of smoothed lines
+    widest: float = 1.0  # largest mu of a Gaussian added: the product is lost in a larger one
+    farthest: float = 1e100  # losses beyond this overflow in the numbers of a line
+    half: float = math.log(0.7)  # rarer tails are answered for c > 1, without a difference from 1
+    # Chernoff's tilts c: c - 1 of the first one in units of 1/spread, its growth, and how many points are
+    # kept. A bound at z deviations between two of them loses at most e^(z^2/256).
+    first_tilt: float = 0.25
+    next_tilt: float = 2**0.25
+    points: int = 256
+    certain: float = 0.5  # how far below a level the logarithm of a bound must be estimated
+    last: float = 1 - 1e-9  # saddles of the middle strip stay below 1, where they are of losses beyond 1e9
+    farthest_middle: float = 1e4  # losses beyond this are not estimated in the middle strip
+    wide: float = 1.0  # bounds on epsilon farther apart than this are compared with Chernoff's
+    share: float = 3.0  # width of most smoothed answers over that of the smoothing alone
+    # Levels of damping: Q loses less than e^-level, and an answer at most e^-taken of itself. Damping avoids
+    # long periods where a loss is rare, and is tried for few distinct factors.
+    levels: tuple[float, ...] = tuple(36.0 * 1.13**k for k in range(24))
+    taken: float = 20.0
+    distinct: int = 8
+    fall: float = 6.0  # nats that psi may fall by from the center of a line to losses that it serves
+    tiniest: float = 1e-290  # delta below which a line has lost digits that Chernoff's bound has
 
+
+_TUNING = _Tuning()
 _POLES = (0.0, 1.0)  # where the integrand of delta has poles
-
-# Chernoff's tilts c: c - 1 of the first one in units of 1/spread, and over that of the one before; how many
-# points are kept. Between, a bound at z deviations loses at most e^(z^2/256).
-_FIRST_TILT, _NEXT_TILT, _POINTS = 0.25, 2**0.25, 256
-
-_CERTAIN = 0.5  # how far below a level the logarithm of a bound is to be expected
-
-_NEARLY = 1 - 1e-9  # saddles of the middle strip stay away from its end, where they are of losses beyond 1e9
-_WIDE = 1.0  # bounds on epsilon farther apart than this are set beside Chernoff's
-_FARTHEST_MIDDLE = 1e4  # losses beyond this are not looked for in the middle strip
-
-# What a smoothing adds to the widths of most answers, over its own accuracy; where it is more, a finer one
-# follows.
-_SHARE = 3.0
-
-
-# Levels of damping: Q loses less than e^-level, and an answer at most e^-20 of itself. Damping spares long
-# periods where a loss is rare, and is tried for few distinct factors.
-_LEVELS, _TAKEN, _DISTINCT = [36.0 * 1.13**k for k in range(24)], 20.0, 8
-
-
-_FALL = 6.0  # nats that psi may fall by from a place to losses that are answered there
-
-
-_TINIEST = 1e-290  # delta below which a line has lost digits that Chernoff's bound has
 
 
 class Cost(NamedTuple):
-    """Most terms summed for a line.
+    """Most terms summed for a line; for smoothed lines their share, and the width that smoothing may add.
 
-    Where a Gaussian is added, the width it may leave, and its share of the terms. The width is that of psi,
-    relative, or in nats that of the loss where psi takes a value.
+    The width is that of psi, relative, or in nats that of the loss where psi takes a value.
     """
 
     terms: float
@@ -89,18 +96,19 @@ class Cost(NamedTuple):
 
 
 class EvaluatedContour(NamedTuple):
-    """A line, or None where none can be drawn, and where it was placed."""
+    """A placement, and its line, or None where floats hold none."""
 
     place: Placement
     line: ContourLine | None
 
-    def leaves(self, times: float) -> bool:
-        """Whether what is beyond the last node may be so many times what may be left out."""
-        return self.line is not None and self.line.cut > times * self.place.goal * math.pi * self.line.last
+    def truncation_exceeds(self, times: float) -> bool:
+        """Whether the bound beyond the last node is more than so many times the goal."""
+        goal, line = self.place.goal, self.line
+        return line is not None and line.tail_bound > times * goal * math.pi * line.last
 
 
 class ContourCache:
-    """All lines of one order of the pair, as they are asked.
+    """All lines of one order of the pair.
 
     In the strip 0 < c < 1 (kind "rest") a line holds 1 - delta, in c > 1 (kind "delta", or "other" where this
     is the other order) delta less the mass at infinity.
@@ -113,33 +121,32 @@ class ContourCache:
         whole: ContourCache | None = None,
     ) -> None:
         self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
-        self.mass_at_plus_infinity = combine_masses_at_infinity(
-            [law.mass_at_plus_infinity for law in self.whole.laws], counts
+        # Mass that damping takes off may be anywhere, at most at infinity.
+        self.mass_at_plus_infinity, self.most_q_plus = (
+            combine_masses_at_infinity([law.mass_at_plus_infinity for law in each], counts)
+            for each in (self.whole.laws, laws)
         )
-        # What damping takes off may be anywhere, at most at infinity.
-        self.most_q_plus = combine_masses_at_infinity([law.mass_at_plus_infinity for law in laws], counts)
-        self.drawn: Cache[EvaluatedContour] = Cache(
-            _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
+        self.lines: Cache[EvaluatedContour] = Cache(
+            _TUNING.nodes, lambda result: 0 if result.line is None else len(result.line.log)
         )
-
-        self._damped: Cache[ContourCache] = Cache(len(_LEVELS))
-        self.briefly: Cache[Placement] = Cache(_PLACES)
-        self.points: Cache[Chernoff] = Cache(_POINTS)
-        self.estimates: Cache[float] = Cache(_POINTS)  # of log psi(0) at a tilt
+        self._damped: Cache[ContourCache] = Cache(len(_TUNING.levels))
+        self.coarse_placements: Cache[Placement] = Cache(_TUNING.placements)
+        self.points: Cache[Chernoff] = Cache(_TUNING.points)
+        self.estimates: Cache[float] = Cache(_TUNING.points)  # of log psi(0) at a tilt
 
     @property
     def leak(self) -> Bounds:
-        """Bound Q(L = inf), which lines leave out of delta, though not of 1 - delta."""
+        """Bounds on Q(L = inf), which lines leave out of delta, though not of 1 - delta."""
         return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), self.most_q_plus * (1 + 16 * UNIT))
 
     def damped(self, level: int) -> ContourCache:
-        """Return the lines of the laws without what is rarer than that of a level, where damping may help."""
-        if level == len(_LEVELS) or len(self.laws) > _DISTINCT:
+        """Return the lines of the laws without their losses rarer than a level, where damping may help."""
+        if level == len(_TUNING.levels) or len(self.laws) > _TUNING.distinct:
             return self
 
         def make() -> ContourCache:
             each = zip(self.laws, self.counts, strict=True)
-            laws = [damped(law, n, _LEVELS[level]) for law, n in each]
+            laws = [damped_law(law, n, _TUNING.levels[level]) for law, n in each]
             same = all(law is other for law, other in zip(laws, self.laws, strict=True))
             return self if same else ContourCache(laws, self.counts, self)
 
@@ -150,12 +157,12 @@ class ContourCache:
     ) -> Iterator[tuple[ContourCache, Index]]:
         """Yield lines that lack at most e^-20 of psi(x), with the losses that they serve."""
         left = np.arange(len(x))
-        for level in range(len(_LEVELS) + 1):
+        for level in range(len(_TUNING.levels) + 1):
             lines = self if kind == "rest" else self.damped(level)
             enough = np.ones(len(left), bool)
             if lines is not self:
                 size = lines.saddles(kind).at(x[left]).log if log_psi is None else log_psi[left]
-                enough = size > _TAKEN - _LEVELS[level]
+                enough = size > _TUNING.taken - _TUNING.levels[level]
             if enough.any():
                 yield lines, left[enough]
             if not len(left := left[~enough]):
@@ -163,17 +170,12 @@ class ContourCache:
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
-        """What is transformed, and how often it is taken: alike laws in one, as rows of arrays."""
+        """Factors to transform with their counts: alike laws in one, as rows of arrays."""
         return batch_factors(self.laws, self.counts)
 
     @cached_property
     def cumulant(self) -> Cumulant:
         return Cumulant(sketches(self.laws, self.counts))
-
-    @cached_property
-    def too_far(self) -> bool:
-        """Whether losses are so large that the numbers of a line overflow."""
-        return bool(np.max(np.abs(self.cumulant.loss)) > _FARTHEST)
 
     @cached_property
     def tail(self) -> SaddleTable:
@@ -183,101 +185,106 @@ class ContourCache:
     @cached_property
     def middle(self) -> SaddleTable:
         """The saddle points of 0 < c < 1, by loss."""
-        return SaddleTable(self.cumulant, _POLES, last=_NEARLY)
+        return SaddleTable(self.cumulant, _POLES, last=_TUNING.last)
 
     def saddles(self, kind: Kind) -> SaddleTable:
         """Return the saddle points of the strip of a kind."""
         return self.middle if kind == "rest" else self.tail
 
-    def anchors(self, kind: Kind, x: Array) -> Array:
-        """Return where lines are placed that serve questions at losses x of this order."""
-        if self.too_far:
-            return x
+    def snap_to_grid(self, kind: Kind, x: Array) -> Array:
+        """Return the centers of lines that serve questions at losses x of this order."""
         saddles = self.saddles(kind)
         spread = saddles.spread(x)
         if kind != "rest":  # psi falls by at most e^-((c - 1) x)
-            spread = np.minimum(spread, _FALL / (saddles.at(x).c - 1))
-        return anchors(x, spread, APART)
+            spread = np.minimum(spread, _TUNING.fall / (saddles.at(x).c - 1))
+        return snap_to_grid(x, spread, APART)
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
-        """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
-        return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.damped(0).tail.at(x).log < _HALF)
+        """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
+        return (x >= 0) & (self.damped(0).tail.at(x).log < _TUNING.half)
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
-        """Return what the line placed at the loss x of this order bounds, and where psi is about e^log_psi.
+        """Return the bounds of the line placed at the loss x of this order, where psi is about e^log_psi.
 
         Where the product does not decay a Gaussian is added, for a share of the cost.
         """
-        if self.too_far or abs(x) > _FARTHEST:
+        if abs(x) > _TUNING.farthest:
             return None
         # By how much psi changes a nat about x, relative to itself.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
-        accuracy = slope * cost.accuracy
-        middle = kind == "rest"
-        key = (middle, x, log_psi, *query_options().choices[1:])  # whichever method asks for it
+        accuracy, middle = slope * cost.accuracy, kind == "rest"
+        key = (middle, x, log_psi, *query_options().choices[1:])  # the same for every method
         place = partial(place_line, self.saddles(kind), x, cost.terms, log_psi, middle=middle)
-        result = sharp = self.drawn.of((*key, cost.terms, 0.0), partial(self._line, place))
-        if blurry := sharp.leaves(10):
-            near = self.briefly.of((x, log_psi, middle), partial(brief, self.cumulant, x, sharp.place))
+        result = sharp = self.lines.of((*key, cost.terms, 0.0), partial(self._line, place))
+        if needs_smoothing := sharp.truncation_exceeds(10):
+            near = self.coarse_placements.of(
+                (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
+            )
             allowed = near._replace(most=cost.terms * cost.share)
             where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws)))
-            blurred = self.drawn.of((*key, where.most, where.tau), partial(self._line, lambda: where))
-            result = sharp if blurred.line is None else blurred
+            line_key = *key, where.most, where.smoothing_width
+            other = self.lines.of(line_key, partial(self._line, lambda: where))
+            result = sharp if other.line is None else other
         if (line := result.line) is None:
             return None
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
-        finer = 0 < line.tau < 1.01 * least_tau(result.place, accuracy) and not result.leaves(300)
-        lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
-        about = partial(LineEnclosure, kind=kind, aim=aim, scale=line.scale, leak=float(lost.lower))
-        return about(line, lost, room=math.inf if finer else 1.0, final=not blurry)
+        finer = 0 < line.smoothing_width < 1.01 * least_smoothing(result.place, accuracy)
+        lost = Bounds(0.0, 0.0) if middle else self.leak
+        return LineEnclosure(
+            line,
+            lost,
+            kind=kind,
+            center=-x if kind == "other" else x,
+            scale=line.scale,
+            leak=float(lost.lower),
+            refinement_factor=math.inf if finer and not result.truncation_exceeds(300) else 1.0,
+            final=not needs_smoothing,
+        )
 
-    def ceiling(self, x: Array, level: Array) -> Array:
+    def chernoff_bound(self, x: Array, level: Array) -> Array:
         """Bound psi from above by Chernoff's bound at the least tilt that shows it to be below ``level``.
 
-        Quadratures are shorter at lesser tilts. Where none is expected to show it, the best tilt is taken.
+        Quadratures are shorter at lesser tilts. Where none is estimated to show it, the best tilt is taken.
         """
-        result = np.ones(len(x))
-        if self.too_far:
-            return result
-        x = np.minimum(x, _FARTHEST)  # psi falls
-        goal = np.log(np.maximum(level, TINY)) - _CERTAIN
+        result, x = np.ones(len(x)), np.minimum(x, _TUNING.farthest)  # psi falls
+        goal = np.log(np.maximum(level, TINY)) - _TUNING.certain
         tilts, least = np.ones(len(x)), np.full(len(x), math.inf)
-        waiting, c = np.arange(len(x)), 1 + _FIRST_TILT / max(self.cumulant.spread, 1e-300)
+        waiting, c = np.arange(len(x)), 1 + _TUNING.first_tilt / max(self.cumulant.spread, 1e-300)
         while len(waiting) and c - 1 < self.cumulant.steepest:
-            expected = self.estimates.of(c, partial(self._estimate, c)) - (c - 1) * x[waiting]
-            falls = expected < least[waiting]  # it is convex in c
-            tilts[waiting[falls]], least[waiting] = c, np.fmin(expected, least[waiting])
-            waiting, c = waiting[falls & (expected > goal[waiting])], 1 + _NEXT_TILT * (c - 1)
+            estimate = self.estimates.of(c, partial(self._log_psi, c)) - (c - 1) * x[waiting]
+            falls = estimate < least[waiting]  # it is convex in c
+            tilts[waiting[falls]], least[waiting] = c, np.fmin(estimate, least[waiting])
+            waiting, c = waiting[falls & (estimate > goal[waiting])], 1 + _TUNING.next_tilt * (c - 1)
         for c, mine in group_by_key(tilts):
             point = self.points.of((c, *query_options().choices[1:]), partial(try_chernoff, *self.factors, c))
             result[mine] = [point.psi(each) for each in x[mine].tolist()]
         return result
 
-    def _estimate(self, c: float) -> float:
+    def _log_psi(self, c: float) -> float:
         return self.cumulant.value(c) + log_kappa(c)
 
     def _line(self, placed: Callable[[], Placement]) -> EvaluatedContour:
         place = placed()
-        drawable = place.drawable and place.tau <= _WIDEST
+        drawable = place.drawable and place.smoothing_width <= _TUNING.widest
         return EvaluatedContour(place, evaluate_line(*self.factors, place) if drawable else None)
 
 
 @dataclass(frozen=True, eq=False)
 class LineEnclosure(Enclosure):
-    """A line as bounds about its aim, which is a loss of the order asked; ``lost`` is what it leaves out."""
+    """A line as bounds about its center, a loss of the question's order; ``lost`` is left out of its psi."""
 
     line: ContourLine
     lost: Bounds
 
-    def small(self, x: Array) -> Bounds:
+    def bound(self, x: Array) -> Bounds:
         psi = Bounds(*self.line.psi(-x if self.kind == "other" else x))
         return psi + self.lost if self.lost.upper else psi
 
 
 class ContourEngine(Engine[Cost]):
-    """Bounds from saddle-point contours, for laws whose densities have a closed form.
+    """Bounds from saddle-point contours, for laws whose transforms have a closed form.
 
-    A first question costs 5 to 50 ms a distinct factor, of many thinned normal pairs 1 ms each, later ones
+    A first question costs 5 to 50 ms a distinct factor, of many sampled normal pairs 1 ms each, later ones
     near it about 1 ms; counts cost nothing.
     """
 
@@ -292,38 +299,37 @@ class ContourEngine(Engine[Cost]):
         self.backward = (
             self.forward if symmetric else ContourCache([ReversedPLD(law) for law in laws], counts)
         )
-        self.patient = True
+        self.extended_budget = True
 
     @cached_property
     def possible(self) -> bool:
-        """Whether all densities are known in closed form."""
+        """Whether all transforms have a closed form."""
         return all(law.has_transform for law in self.forward.laws)
 
     @property
     def terms(self) -> float:
-        """Most terms summed for a line while no tolerance is asked."""
+        """Most terms summed for a line without a tolerance."""
         return max(LINE_TERMS, LINE_TERMS_EACH * len(self.forward.laws))
 
     def with_term_limit(self) -> ContourEngine:
-        """Return the engine with the same lines, which sums no more terms where a tolerance is asked."""
+        """Return the engine with the same lines, which sums no more terms for a tolerance."""
         made = copy(self)
-        made.patient = False
+        made.extended_budget = False
         return made
 
-    def first(self, question: Question, tol: float | None) -> Cost:
-        usual = Cost(self.terms, SMOOTHING)
+    def initial_effort(self, question: Question, tol: float | None) -> Cost:
         if tol is None:
-            return usual
-        terms, share = (PATIENT_TERMS, 1.0) if self.patient else (usual.terms, usual.share)
-        return Cost(terms, min(SMOOTHING, tol / _SHARE), share, in_nats=question == "epsilon")
+            return Cost(self.terms, SMOOTHING)
+        terms = PATIENT_TERMS if self.extended_budget else self.terms
+        return Cost(terms, min(SMOOTHING, tol / _TUNING.share), in_nats=question == "epsilon")
 
-    def finer(self, effort: Cost, by: float) -> Cost:
+    def refine(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by)
 
-    def rough(self, effort: Cost) -> Cost | None:
+    def coarse(self, effort: Cost) -> Cost | None:
         return effort._replace(share=min(self.terms / effort.terms, 1.0) / LOOKING)
 
-    def places(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
+    def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)
         other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0))
         with np.errstate(divide="ignore"):
@@ -340,29 +346,24 @@ class ContourEngine(Engine[Cost]):
             for part, some in lines.leading(kind, loss, known):
                 if known is not None:
                     for k in some.tolist():
-                        yield (
-                            partial(part.enclose, kind, float(loss[k]), log_psi=float(known[k])),
-                            at[k : k + 1],
-                        )
+                        enclose = partial(part.enclose, kind, float(loss[k]), log_psi=float(known[k]))
+                        yield enclose, at[k : k + 1]
                     continue
-                for aim, which in group_by_key(part.anchors(kind, loss[some])):
-                    yield partial(part.enclose, kind, aim), at[some[which]]
+                for center, which in group_by_key(part.snap_to_grid(kind, loss[some])):
+                    yield partial(part.enclose, kind, center), at[some[which]]
 
     def loss_at_delta(self, delta: Array) -> Array:
         lines = self.forward
-        if lines.too_far:
-            return np.zeros(len(delta))
         left, x = np.log(delta - lines.mass_at_plus_infinity), np.zeros(len(delta))
         for part, which in lines.leading("delta", x, left):
             x[which] = part.tail.x_for(left[which])
             if part is not lines:
                 x[which] = np.minimum(x[which], part.cumulant.rare.loss(left[which]))
-        x = np.where(left < _HALF, np.maximum(x, 0.0), x)  # from there lines lead to small losses below 0
-        near = left >= _HALF
+        near = left >= _TUNING.half
+        x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():
-            goal = -np.log1p(-delta[near])
-            result = bracket_root(lambda x: -lines.middle.at(x).log, goal)[1]
-            x[near] = np.clip(result, -_FARTHEST_MIDDLE, _FARTHEST_MIDDLE)
+            result = bracket_root(lambda x: -lines.middle.at(x).log, -np.log1p(-delta[near]))[1]
+            x[near] = np.clip(result, -_TUNING.farthest_middle, _TUNING.farthest_middle)
         return x
 
     @property
@@ -370,17 +371,14 @@ class ContourEngine(Engine[Cost]):
         return self.forward.cumulant
 
     def tail_fallback(self, question: Question, at: Array, low: Array, high: Array) -> Array:
-        """Lower upper bounds of which a line said next to nothing to Chernoff's, at one real point."""
+        """Lower upper bounds that are nearly trivial to Chernoff's, at one real point."""
         lines = self.forward
-        if lines.too_far:
-            return high
         if question == "delta":
-            mine = np.flatnonzero(((high >= 1) | (high < _TINIEST)) & (at > 0))
-            least = np.full(len(mine), TINY)
-            chernoff = (lines.leak + lines.ceiling(at[mine], least)).upper
+            mine = np.flatnonzero(((high >= 1) | (high < _TUNING.tiniest)) & (at > 0))
+            chernoff = (lines.leak + lines.chernoff_bound(at[mine], np.full(len(mine), TINY))).upper
             high[mine] = np.minimum(chernoff, np.minimum(high[mine], 1.0))
         elif question == "epsilon":
-            for k in np.flatnonzero(~(high - low < _WIDE)):
+            for k in np.flatnonzero(~(high - low < _TUNING.wide)):
                 left = float((at[k] - lines.leak).lower)
                 if left > 0:
                     high[k] = min(high[k], chernoff_epsilon(*lines.factors, lines.cumulant, left))

@@ -1,47 +1,67 @@
-"""One vertical line Re z = c: the product of all transforms on it, and from it delta, from both sides.
+"""One vertical line Re z = c: the product of all transforms on it, and delta from it, from both sides.
 
     psi(x) = (1/2 pi) int e^(K(c + iy) - (c - 1 + iy) x) kernel(c + iy) dy
 
 is delta(x) less the mass at infinity for c > 1, with kernel 1/(z (z - 1)), and 1 - delta(x) for 0 < c < 1,
-with the kernel's sign turned (Zhu, Dong, Wang 2022). psi is positive and e^((c - 1) x) psi(x) is what the
-trapezoid rule aliases: the sum over all nodes is never below the truth. Chernoff's bound at one real point
-bounds what aliases, and psi where there is no line.
+with the kernel's sign changed (Zhu, Dong, Wang 2022). psi is positive and e^((c - 1) x) psi(x) is aliased by
+the trapezoid rule: the sum over all nodes is never below the truth. Chernoff's bound at one real point bounds
+the aliases, and psi where there is no line. Beyond the last node a walk shows how small prod |rho_i|^n_i
+stays, and ends where the transforms' own tail bounds take over.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.errors import SizeError
-from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex
+from tradeoff.accounting.contour.place import TUNING, Placement, log_kappa
+from tradeoff.accounting.options import NODE_TERMS, query_options
+from tradeoff.errors import MissingExtraError, SizeError
+from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex, few_bits
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
-from tradeoff.pld.law import Transformed
+from tradeoff.pld.law import LogRatio, Transform, Transformed
 
-DEEP = 8.5  # frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all
-
-DIGITS = 42.0  # quadratures err by e^-DIGITS, over all rounds together
 Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
-# Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M.
+DIGITS = 42.0  # quadratures err by e^-DIGITS, over all rounds together
+_DEEP = 8.5  # frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all
+
+# Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M: ``LEFT`` is the area between them.
 _LEAST, _MOST = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
 
-# What is between the two, the integral of their difference times phi(u), and a fifth for ends of lines.
-LEFT = 0.48
-
-_BLOCK = 64  # terms whose turns are computed; those of the next ones are theirs, turned once more
+_BLOCK = 64  # terms whose phases are computed; those of the next ones are theirs times one more phase
 _MANY = 32 * _BLOCK  # terms from which that pays
-PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
+_PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
+_EXACT = 2**53  # counts up to this one are floats; others are rounded before they multiply
 
 
-def log_kappa(c: float) -> float:
-    """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)): 0 in the middle strip."""
-    return (c - 1) * math.log1p(-1 / c) - math.log(c) if c > 1 else 0.0
+@dataclass(frozen=True)
+class _Walk:
+    """Choices of how the nodes of a line are found to end."""
+
+    faint: float = 20.0  # without smoothing, products whose atoms leave more than e^-20 are not followed
+    rarest: float = 800.0  # nothing that a float holds is below e^-800
+    block: int = 64  # nodes of the first block; each further one doubles their number
+    # In blocks of more than so many nodes, those where the product is below e^-silent are skipped; a factor
+    # is evaluated at single frequencies where fewer than one in ``sparse`` is left.
+    many: int = 2048
+    silent: float = 120.0
+    sparse: int = 8
+    shared: int = 64  # fewest factors worth sharing among jobs
+    steps: int = (
+        400  # steps of a walk; they double where they succeed, and so pass any frequency that matters
+    )
+    cheap: int = 6  # steps before the best tail bound is computed: by then most walks have ended
+    ahead: int = 8  # discs cleared at once: NumPy's overhead is that of so many
+    finest: float = 1e-4  # steps, over the start, below which the product has grown again
+
+
+_WALK = _Walk()
 
 
 class Chernoff(NamedTuple):
@@ -64,7 +84,7 @@ def chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Ch
     each = [(n, law.transform(c, DIGITS + math.log(n))) for law, n in zip(laws, counts, strict=True)]
     terms = [n * (t.log_m + t.log_m_error) if t is not None else math.inf for n, t in each]
     # A count, a sum, a product and the sum of all: four roundings.
-    return Chernoff(c, math.fsum(terms) + 4 * UNIT * math.fsum(map(abs, terms)))
+    return Chernoff(c, math.fsum(terms) + 4 * UNIT * _size(terms))
 
 
 def try_chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
@@ -85,14 +105,18 @@ def chernoff_epsilon(
 
 def _rounded_up(*terms: float) -> float:
     """Sum exponents, each known to 8 units of itself and 1, so that e^sum and a quotient stay above."""
-    return math.fsum(terms) + 16 * UNIT * (1 + math.fsum(map(abs, terms)))
+    return math.fsum(terms) + 16 * UNIT * (1 + _size(terms))
+
+
+def _size(terms: Sequence[float]) -> float:
+    return math.fsum(map(abs, terms))
 
 
 class Sums(NamedTuple):
     """Terms values e^(i (mean - x) y), y = k step, of sums: a row for each, or rows of _BLOCK beyond _MANY.
 
-    Bounds, one a sum, on its error (that of the product, and what lies beyond the last node), its rounding,
-    and sum of |values| y.
+    Bounds, one a sum, on its error (that of the product, and of the integral beyond the last node), its
+    rounding, and sum of |values| y.
     """
 
     step: float
@@ -104,17 +128,18 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ContourLine:
-    """Values of the product at frequencies k step, k = 0 ... N, their errors, and what bounds the rest.
+    """Values of the product at frequencies k step, k = 0 ... N, their errors, and bounds on the rest.
 
-    Beyond the last one |prod rho_i^n_i| is at most ``cut``, or with a Gaussian of mu = ``tau`` added, up to
-    DEEP/tau, cut e^(-tau^2 (y^2 - last^2)/2). ``scale`` is the spread of the integrand about the saddle.
+    Beyond the last one |prod rho_i^n_i| is at most ``tail_bound``, or with a Gaussian of mu = tau =
+    ``smoothing_width`` added, up to _DEEP/tau, tail_bound e^(-tau^2 (y^2 - last^2)/2). ``scale`` is the
+    spread of the integrand about the saddle.
 
     The Gaussian adds the time value int_0^tau e^(d/2 - d^2/2t^2 - t^2/8) dt/sqrt(2 pi) to the hockey-stick, d
     = L - x. Without e^(-t^2/8) that is tau e^(d/2) phi(u) (1 - u M(u)), u = |d|/tau, M Mills' ratio. So one
     polynomial in u^2 above 1 - u M(u) bounds it from above, and one below, times e^(-tau^2/8), from below.
     There 1 has the transform tau^2 e^(tau^2 (z^2 - z)/2), whose exponential the values hold; u^2 multiplies
     it by 1 + s, and u^4 by 3 + 6s + s^2, s = tau^2 (z - 1/2)^2. Taken off, these leave two functions with the
-    hockey-stick between them. The upper one is positive, and so is what it aliases; the lower one aliases no
+    hockey-stick between them. The upper one is positive, and so are its aliases; the lower one aliases no
     more than the hockey-stick does.
     """
 
@@ -126,35 +151,34 @@ class ContourLine:
     step: float
     log: Complex
     error: Array
-    cut: float
+    tail_bound: float
     left: Chernoff
     right: Chernoff
-    tau: float
+    smoothing_width: float
     scale: float
 
     @property
     def last(self) -> float:
-        """Return the last frequency."""
+        """The last frequency."""
         return self.step * (len(self.log) - 1)
 
     @property
     def _taken(self) -> tuple[tuple[Powers, float], ...]:
-        """What is taken off the hockey-stick for bounds from below and from above, over tau^2."""
-        both = (_MOST, math.exp(self.tau**2 / 8)), (_LEAST, 1.0)
-        # What is taken off delta is added to 1 - delta.
+        """Polynomials, and factors over tau^2, taken off the hockey-stick for both bounds."""
+        both = (_MOST, math.exp(self.smoothing_width**2 / 8)), (_LEAST, 1.0)
+        # A term taken off delta is added to 1 - delta.
         return both if self.c > 1 else both[::-1]
 
     @cached_property
     def _sums(self) -> Sums:
-        """Sums (1/2 pi) int prod rho^n kernel dy that bound psi from below and from above.
-
-        One for both where no Gaussian is added.
-        """
+        """Sums (1/2 pi) int prod rho^n kernel dy that bound psi: one for both without smoothing."""
         count, rows = len(self.log), len(self.log) > _MANY
-        values = np.zeros((2 if self.tau else 1, count + (-count % _BLOCK if rows else 0)), complex)
+        values = np.zeros(
+            (2 if self.smoothing_width else 1, count + (-count % _BLOCK if rows else 0)), complex
+        )
         error, size, moment = np.zeros((3, len(values)))
-        for start in range(0, count, PIECE):
-            here = slice(start, min(start + PIECE, count))
+        for start in range(0, count, _PIECE):
+            here = slice(start, min(start + _PIECE, count))
             y = self.step * np.arange(here.start, here.stop, dtype=float)
             weight = np.where(y > 0, 1.0, 0.5) * (self.step / np.pi)
             # Where the product is nothing, only its error counts.
@@ -167,48 +191,48 @@ class ContourLine:
                 size[k] += np.sum(sizes)
                 moment[k] += np.sum(sizes * y)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
-        # the rest; what a Gaussian adds is known to 48 more: s to 9, polynomials to 25, factors the rest.
-        # In rows a turn is a product of two: 44 units, and 3 for a row times its turn; a row's sum errs by
+        # the rest; terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
+        # In rows a phase is a product of two: 44 units, and 3 for a row times its phase; a row's sum errs by
         # sqrt(2) 2 64 more, that of 64 rows by 64, and that of those by their number.
         units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if rows else count + 32
-        rounding = (units + (48 if self.tau else 0)) * UNIT * size * (1 + 1e-9)
+        rounding = (units + (48 if self.smoothing_width else 0)) * UNIT * size * (1 + 1e-9)
         error = error * (1 + 1e-9) + self._beyond
         return Sums(self.step, values.reshape(-1, _BLOCK) if rows else values, error, rounding, moment)
 
     def _kernels(self, y: Array) -> Iterator[tuple[Complex, Array]]:
-        """Yield the kernel of every sum, and what its parts add up to in size."""
-        z, sign = (self.c + 1j * y).astype(complex), 1 if self.c > 1 else -1
+        """Yield the kernel of every sum, and the sum of the sizes of its parts."""
+        z, sign, tau = (self.c + 1j * y).astype(complex), 1 if self.c > 1 else -1, self.smoothing_width
         stick = 1 / (z * (z - 1) * sign)
         size = np.abs(stick)
-        if not self.tau:
+        if not tau:
             yield stick, size
             return
-        s = (self.tau * (z - 0.5)) ** 2
-        s_size = np.abs(s)
+        s = (tau * (z - 0.5)) ** 2
         for powers, factor in self._taken:
-            square = factor * self.tau**2
-            yield stick - sign * square * _added(powers, s), size + square * _added(_sizes(powers), s_size)
+            square, sizes = factor * tau**2, _sizes(powers)
+            yield stick - sign * square * _added(powers, s), size + square * _added(sizes, np.abs(s))
 
     @property
     def _beyond(self) -> Array:
-        """Bound what lies beyond the last node: up to DEEP/tau, and from the node before that on.
+        """Bound the integral beyond the last node: up to _DEEP/tau, and from the node before that on.
 
         |z (z - 1)| >= y^2 leaves 1/y of the hockey-stick's kernel. With v = tau y, int_v^inf s^k e^((v^2 -
         s^2)/2) ds is at most m, v + m and v^3 + 3v + 3m for k = 0, 2, 4, m = min(1/v, sqrt(pi/2)) >= M(v).
         A sum is at most that where the integrand falls, from s^2 = k on, and else a step times its top more.
         """
-        if not self.tau:
-            return np.array([self.cut / (math.pi * self.last)])
-        deep = max(DEEP - self.tau * self.step, self.tau * self.last)
-        result, aside, k = np.zeros(2), (self.tau * (self.c - 0.5)) ** 2, np.array([0, 2, 4])
-        for cut, v in ((self.cut, self.tau * self.last), (math.exp(-deep * deep / 2), deep)):
+        tau = self.smoothing_width
+        if not tau:
+            return np.array([self.tail_bound / (math.pi * self.last)])
+        deep = max(_DEEP - tau * self.step, tau * self.last)
+        result, aside, k = np.zeros(2), (tau * (self.c - 0.5)) ** 2, np.array([0, 2, 4])
+        for bound, v in ((self.tail_bound, tau * self.last), (math.exp(-deep * deep / 2), deep)):
             m, top = min(1 / v, math.sqrt(math.pi / 2)), np.maximum(v * v, k)
             whole = np.array([m, v + m, v**3 + 3 * v + 3 * m])
-            whole += self.tau * self.step * (top > v * v) * top ** (k / 2) * np.exp((v * v - top) / 2)
+            whole += tau * self.step * (top > v * v) * top ** (k / 2) * np.exp((v * v - top) / 2)
             for side, (powers, factor) in enumerate(self._taken):
                 (_, b, c), still = _sizes(powers), _added(_sizes(powers), aside)
                 added = factor * float(np.dot([still, b + c * (6 + 2 * aside), c], whole))
-                result[side] += cut * self.tau / math.pi * (1 / v + added)
+                result[side] += bound * tau / math.pi * (1 / v + added)
         return result * (1 + 1e-9)
 
     def psi(self, x: Array) -> tuple[Array, Array]:
@@ -219,53 +243,51 @@ class ContourLine:
         # The exponent is a difference, a product and a difference; an exponential and products cost 16.
         exponent = self.log_m - (self.c - 1) * x
         slack = self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x))
-        # Beyond e^500, where rounding alone is more than 1, bounds say nothing; 1e40 keeps them finite.
-        with np.errstate(invalid="ignore"):  # where an exponent is known to nothing
+        # Beyond e^500 rounding alone is more than 1, and bounds are trivial; 1e40 keeps them finite.
+        with np.errstate(invalid="ignore"):  # where an exponent has no digits
             least, most = (np.exp(np.fmin(each, 500.0)) for each in (exponent, exponent + slack))
             lower = np.maximum(low, 0.0) * least * (1 - slack) - SUBNORMAL
         return np.fmax(lower, 0.0), np.minimum(high, 1e40) * most + SUBNORMAL
 
-    def _turned(self, x: Array) -> Array:
-        """Bound the error of mean - x, which turns every phase: three roundings, with y."""
+    def _phase_error(self, x: Array) -> Array:
+        """Bound the error of mean - x, which moves every phase: three roundings, with y."""
         return self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
 
     def _at(self, x: Array) -> tuple[Array, Array]:
         """Return Re sum of values e^(i (mean - x) y) and its error, a row a sum."""
-        known = self._sums
-        # x by x: none depends on what is asked with it.
-        result = (
-            np.array([self._turned_sum(known, x_k) for x_k in x.tolist()]).reshape(-1, len(known.error)).T
-        )
-        return result, (known.error + known.rounding)[:, None] + np.outer(known.moment, self._turned(x))
+        sums = self._sums
+        # One x after the other: none depends on those passed with it.
+        rows = [self._phased_sum(sums, each) for each in x.tolist()]
+        result = np.array(rows).reshape(-1, len(sums.error)).T
+        return result, (sums.error + sums.rounding)[:, None] + np.outer(sums.moment, self._phase_error(x))
 
-    def _turned_sum(self, known: Sums, x: float) -> Array:
-        turn, values = self.mean - x, known.values
-        if len(values) == len(known.error):
-            phase = turn * (known.step * np.arange(values.shape[1]))
+    def _phased_sum(self, sums: Sums, x: float) -> Array:
+        pace, values = self.mean - x, sums.values
+        if len(values) == len(sums.error):
+            phase = pace * (sums.step * np.arange(values.shape[1]))
             return np.asarray(np.sum(np.cos(phase) * values.real - np.sin(phase) * values.imag, axis=1))
-        # e^(i turn (y + y')) = e^(i turn y) e^(i turn y'): both phases err by what is charged for their sum.
-        size = len(values) // len(known.error)
-        within, between = (turn * (known.step * np.arange(n, dtype=float)) for n in (_BLOCK, size))
+        # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): both phases err within the charge for their sum.
+        size = len(values) // len(sums.error)
+        within, between = (pace * (sums.step * np.arange(n, dtype=float)) for n in (_BLOCK, size))
         # Not by BLAS, which starts threads for so few numbers; the error charged holds for any order of sums.
         rows = np.einsum("ij,j->i", values, _unit(within)).reshape(-1, size)
         parts = (_unit(_BLOCK * between) * rows).real
         return np.asarray(np.sum(np.add.reduceat(parts, np.arange(0, size, _BLOCK), axis=1), axis=1))
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
-        """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
+        """Bound the sum of the periods on one side, in units of e^(log_m - (c - 1) x)."""
         period, gap = 2 * np.pi / self.step, abs(side.c - self.c)
         # In the true unit e^log_m, as the sum is: alias and sum then err together. Of large exponents 1e-9 is
-        # less than what at most six roundings of each take off.
+        # less than at most six roundings of each.
         apart = side.log_m - self.log_m
         unsure = self.log_m_error + 8 * UNIT * (abs(apart) + gap * (np.abs(x) + period))
         exponent = apart - (side.c - self.c) * x + log_kappa(side.c) + unsure
         share = np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period)
-        result: Array = share * (1 + 1e-9)
-        return result
+        return np.asarray(share * (1 + 1e-9))
 
 
 def _added(powers: Powers, s: Any) -> Any:
-    """Return so many times what 1, u^2 and u^4 multiply the transform of a Gaussian by."""
+    """Return the factor of a Gaussian's transform for the polynomial in u^2."""
     result = powers[0] + powers[1] * (1 + s)
     return result + powers[2] * (3 + s * (6 + s)) if powers[2] else result
 
@@ -276,5 +298,230 @@ def _sizes(powers: Powers) -> Powers:
 
 def _unit(phase: Array) -> Complex:
     """Return e^(i phase), each part as accurate as cosine and sine."""
-    result: Complex = np.cos(phase) + 1j * np.sin(phase)
+    return np.asarray(np.cos(phase) + 1j * np.sin(phase))
+
+
+def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Placement) -> ContourLine | None:
+    """Return the line, or None where some density is unknown or a quadrature too large."""
+    place = place._replace(step=few_bits(place.step))  # aliases are those of nodes equally apart
+    try:
+        each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
+        transforms = [t for t in each if t is not None]
+        if len(transforms) < len(laws):
+            return None
+        log, error, tail_bound = _decayed(transforms, counts, place)
+        left, right = (chernoff(laws, counts, c) for c in (place.left, place.right))
+    except SizeError:  # a quadrature grew beyond its cap: the product decays too late
+        return None
+    smoothing = place.smoothing_width**2 * (place.c**2 - place.c) / 2
+    logs = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
+    errors = [n * t.log_m_error for n, t in zip(counts, transforms, strict=True)]
+    means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
+    # A count is a float up to 2^53 and rounded beyond; its product and an exact sum are a rounding each.
+    rounded = UNIT * (2 if max(counts) <= _EXACT else 4)
+    moved = 4 * UNIT * place.smoothing_width**2 * max(place.c, 0.5)
+    return ContourLine(
+        c=place.c,
+        log_m=math.fsum(logs) + smoothing,
+        log_m_error=math.fsum(errors) + rounded * _size(logs) + 4 * UNIT * _size([*logs, smoothing]),
+        mean=math.fsum(means) + place.smoothing_width**2 * (place.c - 0.5),
+        mean_error=rounded * _size(means) + moved,
+        step=place.step,
+        log=log,
+        error=error,
+        tail_bound=tail_bound,
+        left=left,
+        right=right,
+        smoothing_width=place.smoothing_width,
+        scale=place.scale,
+    )
+
+
+def _decayed(
+    transforms: Sequence[Transform], counts: Sequence[int], place: Placement
+) -> tuple[Complex, Array, float]:
+    """Return log of the product at the nodes, absolute errors, and a bound on it beyond the last node.
+
+    The nodes go on until the truncation is below ``place.goal``; where the cost allowed is spent before,
+    the bounds are wider.
+    """
+    lasting = -far(
+        transforms, counts, 1e100, _WALK.rarest, cheap=True
+    )  # minus log of the part of atoms, which lasts
+    if lasting < _WALK.rarest:
+        lasting = -far(transforms, counts, 1e100, _WALK.rarest)
+    tau, (stop, gone) = place.smoothing_width, _ends(place, lasting)
+    jobs = query_options().jobs
+    sums = _sums if jobs == 1 or len(transforms) < _WALK.shared else partial(_shared, jobs)
+    log, error, size, spent, blocked = [], [], 0, 0.0, 0.0
+    while True:
+        end = max(2 * size, _WALK.block)
+        if end * place.step > stop:
+            end = max(math.ceil(stop / place.step) + 1, size + 1)
+        block: Array = place.step * np.arange(size, end, dtype=float)
+        values, off, ceiling = _product(*sums(transforms, counts, block))
+        smooth = (tau * block) ** 2 / 2
+        log.append(values - smooth)
+        # Three roundings of a square, and twice that of its node, move both; the exponential and the products
+        # are of the line's own 32 units.
+        moved = 6 * UNIT * smooth * (off + np.exp(values.real))
+        error.append((off + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
+        size, last = size + len(block), float(block[-1])
+        spent += len(block) * _cost(transforms, last)
+        level = -math.fsum(map(math.log, (place.goal, math.pi, last)))  # the product may underflow
+        # Where a walk has failed the product is too large: the next one starts there, or four times as far.
+        if blocked <= last < stop and lasting > level and ceiling[-1] < -1.1 * level:
+            reached = stays_below(transforms, counts, level, last, gone, place.most)
+            blocked = reached if reached == math.inf else min(reached, 4 * last)
+        if blocked == math.inf:
+            bound = -level
+        elif (
+            last >= stop
+            or (lasting < _WALK.faint and not tau)
+            or size >= query_options().most(TUNING.node_bytes)
+            or spent + 2 * len(block) * _cost(transforms, 2 * (last + place.step)) > place.most
+        ):
+            bound = far(transforms, counts, last)
+        else:
+            continue
+        tail_bound = math.exp(bound - (tau * last) ** 2 / 2) * (1 + 1e-9)
+        return np.concatenate(log), np.concatenate(error), tail_bound
+
+
+def _ends(place: Placement, lasting: float) -> tuple[float, float]:
+    """Return the frequencies where nodes end at last, and where a Gaussian leaves nothing.
+
+    Beyond y = depth/tau a product of e^-lasting leaves tau e^(-lasting - depth^2/2) and less.
+    """
+    tau = place.smoothing_width
+    if not tau:
+        return math.inf, math.inf
+    depth = math.sqrt(2 * max(math.log(tau / place.goal) - lasting, 2.0))
+    return min(depth, _DEEP) / tau, _DEEP / tau
+
+
+def _cost(transforms: Sequence[Transform], y: float) -> float:
+    """Return the terms of the product at y: infinitely many where a quadrature grows beyond its cap."""
+    try:
+        return max(NODE_TERMS, sum(t.cost(y) for t in transforms))
+    except SizeError:
+        return math.inf
+
+
+def _product(log: Complex, slip: Array, ceiling: Array) -> LogRatio:
+    """Return the log of the product, its absolute error and its ceiling, from sums of logarithms."""
+    gone = ceiling <= -_WALK.silent
+    # The truth is in the unit disc: moving there brings the value no farther from it.
+    log.real = np.minimum(log.real, 0.0)
+    log.real[gone] = -np.inf
+    size = np.exp(np.minimum(log.real, 0.0))
+    near = (slip < 0.5) & ~gone
+    error = np.where(near, size * np.expm1(np.where(near, slip, 0.0)), np.exp(ceiling) + size)
+    return LogRatio(log, error, ceiling)
+
+
+def _sums(
+    transforms: Sequence[Transform], counts: Sequence[int], y: Array, terms: int | None = None
+) -> LogRatio:
+    """Sum logarithms, their errors and ceilings; later factors skip frequencies where nothing is left.
+
+    A count and its product cost two units of a term, and each of the ``terms`` summed in all one of all
+    sizes.
+    """
+    if len(y) > _PIECE:
+        parts = [_sums(transforms, counts, y[k : k + _PIECE], terms) for k in range(0, len(y), _PIECE)]
+        return LogRatio(*map(np.concatenate, zip(*parts, strict=True)))
+    log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
+    alive, units = np.arange(len(y)), (2 + (terms or len(transforms))) * UNIT
+    for factor, n in zip(transforms, counts, strict=True):
+        sparse = len(alive) < len(y) / _WALK.sparse
+        ratio = factor.ratio(y[alive]) if sparse else factor.ratio(y, even=True).at(alive)
+        size = np.abs(np.where(np.isfinite(ratio.error), ratio.log, 0.0))
+        log[alive] += n * ratio.log.real + 1j * (n * ratio.log.imag)  # n times a complex -inf would be NaN
+        slip[alive] += n * (ratio.error + units * size)
+        ceiling[alive] += n * ratio.ceiling
+        if len(y) > _WALK.many:
+            alive = alive[ceiling[alive] > -_WALK.silent]
+            if not len(alive):
+                break
+    return LogRatio(log, slip, ceiling)
+
+
+def _shared(jobs: int | None, transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> LogRatio:
+    """Do it in jobs: sums of parts, whose order does not matter to the bounds."""
+    try:
+        import joblib
+    except ImportError as error:
+        raise MissingExtraError(
+            'n_jobs other than 1 needs joblib: pip install "tradeoff[parallel]"'
+        ) from error
+    each = _WALK.shared // 2
+    starts = range(0, len(transforms), each)
+    parts = [(transforms[i : i + each], counts[i : i + each], y, len(transforms)) for i in starts]
+    done: list[LogRatio] = joblib.Parallel(n_jobs=jobs)(joblib.delayed(_sums)(*part) for part in parts)
+    return LogRatio(*(sum(column) for column in zip(*done, strict=True)))
+
+
+def stays_below(
+    transforms: Sequence[Transform],
+    counts: Sequence[int],
+    level: float,
+    start: float,
+    stop: float,
+    max_terms: float,
+) -> float:
+    """Return the frequency up to which sum n_i log|rho_i(y)| < -level from ``start`` on; inf where for good.
+
+    One evaluation at y bounds every |rho_i| on [y - s, y + s], and clears it where the bounds' sum n_i log is
+    below -level. Any subset of the factors gives a bound, since no term is positive. Beyond ``stop`` nothing
+    need be shown; after ``max_terms`` terms the walk stops where it is.
+    """
+    try:
+        chosen = _strongest(transforms, counts, start, 3 * level)
+        few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
+        at, step, spent, failed, ahead = start, start / 16, 0.0, False, _WALK.ahead
+        for k in range(_WALK.steps):
+            if at >= stop or far(few, powers, at, level, cheap=k < _WALK.cheap) < -level:
+                return np.inf
+            # Each point is the middle of an interval, which it clears to both sides.
+            middle: Array = at + step * np.arange(1, 2 * ahead, 2, dtype=float)
+            cleared = powers @ np.array([t.around(middle, step * (1 + 1e-9)) for t in few]) < -level
+            run = ahead if cleared.all() else int(np.argmin(cleared))
+            at += 2 * step * run
+            grown = run == ahead and not failed  # just halved, it would fail again
+            failed = run <= ahead // 2
+            step *= 2.0 if grown else 0.5 if failed else 1.0
+            spent += ahead * sum(t.cost(at) for t in few)
+            if step < _WALK.finest * start or spent > max_terms:
+                break
+    except SizeError:  # a quadrature grew too large before the walk ended
+        return start
+    return at
+
+
+def far(
+    transforms: Sequence[Transform],
+    powers: Iterable[float],
+    y: float,
+    enough: float = math.inf,
+    *,
+    cheap: bool = False,
+) -> float:
+    """Bound sum n_i log|rho_i| at y and beyond by as many factors as bring it below -enough."""
+    result = 0.0
+    for t, n in zip(transforms, powers, strict=True):
+        result += float(n * (t.beyond(y) if cheap else t.far(y)))
+        if result < -enough:
+            break
     return result
+
+
+def _strongest(transforms: Sequence[Transform], counts: Sequence[int], y: float, enough: float) -> list[int]:
+    """Return the factors that are smallest at y, as many as multiply to e^-enough."""
+    if len(transforms) == 1:
+        return [0]
+    at = np.array([y])
+    strength = [-n * float(t.ratio(at).ceiling[0]) for t, n in zip(transforms, counts, strict=True)]
+    order = np.argsort(strength)[::-1]
+    reached = np.cumsum(np.array(strength)[order])
+    return [int(i) for i in order[: int(np.searchsorted(reached, enough)) + 1]]

@@ -1,60 +1,62 @@
-"""Where to draw a line for a question: saddle point, step and cost. Choices only.
-
-Validity does not rest on them.
-"""
+"""Where to draw a line for a question: saddle point, step and cost. Choices only: no bound rests on them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.accounting.contour.line import LEFT, log_kappa
 from tradeoff.accounting.options import query_options
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 
-BYTES = 256  # working memory a node of a line takes while it is drawn and asked
 
-# Share of an answer that the neighbouring periods of a step may add: rounding of the sum is as large.
-ALIAS = 1e-14
+@dataclass(frozen=True)
+class Tuning:
+    """Choices of placements: they set widths and times, never whether bounds hold."""
 
-GOAL = 1e-13  # share of an answer that may lie beyond the last node; more nodes gain less than rounding takes
-
-# Where a Gaussian is added, more than rounding is left: tilts so many deviations of the tilted loss beyond
-# the saddle may lose a factor of e^6 against it, for a period of a half or a third.
-_ASIDE, _SPENT = (2.0, 1.0), 6.0
-
-_APART = 1.5  # deviations from its mean up to which a tilted loss is about normal
-
-# Share of what a Gaussian leaves in doubt that may lie beyond the last node, but for factors of hundreds.
-_BESIDE = 1 / 512
-
-_DEPTH = 5.5  # frequencies, in units of 1/tau, at which lines with a Gaussian end for the most part
-
-# Periods asked for on the right of a saddle, over that on the left, from which on lower tilts are tried: at
-# these shares of the saddle, less 1. One is taken if its period is so many times shorter.
-_UNEVEN, _SHORTER = 1.5, 1.2
-_CANCELS = 3.0  # nats of the sum that may cancel for a period shorter by e
-_SHARES = np.append(np.linspace(0.0, 1.2, 37), np.geomspace(1.3, 8.0, 8))
-
-# Distances of Chernoff points tried, in tilted deviations, and the one that is usually best: it reaches
-# sqrt(2 log 1e14) = 8.
-_REACH, _USUAL = np.geomspace(0.05, 60, 16), 11
+    node_bytes: int = 256  # working memory of a node while a line is evaluated
+    alias: float = 1e-14  # share of an answer that the neighbouring periods may add: rounding is as large
+    goal: float = 1e-13  # share of an answer that may lie beyond the last node: more nodes gain nothing
+    # Smoothed lines have tilts so many deviations beyond the saddle, for a half or a third of the period,
+    # where e^(Gaussian) leaves more than rounding: they may lose a factor of e^spent against the saddle.
+    ahead: tuple[float, float] = (2.0, 1.0)
+    spent: float = 6.0
+    normal: float = 1.5  # deviations from its mean up to which a tilted loss is about normal
+    smoothed_goal: float = 1 / 512  # share of the smoothing's error beyond the last node, up to some hundreds
+    depth: float = 5.5  # frequencies, in units of 1/tau, where smoothed lines end for the most part
+    uneven: float = (
+        1.5  # periods on the right of a saddle over those on the left from which lower tilts are tried
+    )
+    shorter: float = 1.2  # factor by which the period of a lower tilt must be shorter
+    cancels: float = 3.0  # nats of the sum that may cancel for a period shorter by e
+    usual: int = 11  # index of the distance of a Chernoff point that is usually best: sqrt(2 log 1e14) = 8
+    largest: float = 1e60  # above tau z at the first nodes of a line whose fourth powers are floats
 
 
-# Above tau z at the first nodes of a line whose fourth powers, what a Gaussian adds, are floats.
-_LARGEST = 1e60
+TUNING = Tuning()
+_SHARES = np.append(np.linspace(0.0, 1.2, 37), np.geomspace(1.3, 8.0, 8))  # lower tilts less 1, of the saddle
+_REACH = np.geomspace(0.05, 60, 16)  # distances of Chernoff points tried, in tilted deviations
+
+# The integral between both bounds on a smoothed hockey-stick times phi(u), and a fifth for ends of lines.
+LEFT = 0.48
+
+
+def log_kappa(c: float) -> float:
+    """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)): 0 in the middle strip."""
+    return (c - 1) * math.log1p(-1 / c) - math.log(c) if c > 1 else 0.0
 
 
 class Placement(NamedTuple):
-    """A line: c, two Chernoff points beside it, step, what may be left out beyond, and the cost allowed.
+    """A line: c, two Chernoff points next to it, step, size beyond the last node, and the cost allowed.
 
-    ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is
-    lost. ``blur`` tau^2 is about what a Gaussian of mu = tau leaves in doubt of psi, relative.
-    ``log_psi`` is what psi is taken for; ``uneven`` is whether a lower tilt may have a much shorter period.
+    ``scale`` is the spread of the integrand about the saddle: so far from the center e^(1/2) of the accuracy
+    is lost. ``blur`` tau^2 estimates the relative error of psi after smoothing by a Gaussian of mu = tau, the
+    ``smoothing_width``. ``log_psi`` estimates log psi; ``uneven`` is whether a lower tilt may have a much
+    shorter period.
     """
 
     c: float
@@ -63,7 +65,7 @@ class Placement(NamedTuple):
     step: float
     goal: float
     most: float
-    tau: float
+    smoothing_width: float
     scale: float
     blur: float = 1.0
     log_psi: float = 0.0
@@ -71,25 +73,26 @@ class Placement(NamedTuple):
 
     @property
     def drawable(self) -> bool:
-        """Whether floats hold the aim: beyond, tilts meet, and periods, goals and powers overflow."""
+        """Whether floats hold the line: far out tilts meet, and periods, goals and powers overflow."""
         return (
             0 < self.goal < math.inf
             and 0 < self.step < math.inf
             and self.left < self.c < self.right
             and self.scale < math.inf
-            and self.tau * max(self.c, self.step) < _LARGEST
+            and self.smoothing_width * max(self.c, self.step) < TUNING.largest
         )
 
 
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
-    """Return the place with a Gaussian added that leaves ``accuracy`` of psi in doubt, if the cost allows."""
-    nodes = min(query_options().most(BYTES), sharp.most / each) / 2
-    tau = float(max(least_tau(sharp, accuracy), _DEPTH / (sharp.step * nodes)))
-    return sharp._replace(tau=tau, goal=_BESIDE * min(sharp.blur * tau * tau, 1.0) * sharp.goal / GOAL)
+    """Return the placement smoothed for a relative error ``accuracy`` of psi, if the cost allows."""
+    nodes = min(query_options().most(TUNING.node_bytes), sharp.most / each) / 2
+    tau = float(max(least_smoothing(sharp, accuracy), TUNING.depth / (sharp.step * nodes)))
+    goal = TUNING.smoothed_goal * min(sharp.blur * tau * tau, 1.0) * sharp.goal / TUNING.goal
+    return sharp._replace(smoothing_width=tau, goal=goal)
 
 
-def least_tau(place: Placement, accuracy: float) -> float:
-    """Return the mu of the Gaussian that leaves about ``accuracy`` of psi in doubt, relative."""
+def least_smoothing(place: Placement, accuracy: float) -> float:
+    """Return the mu of the Gaussian that moves psi by about ``accuracy``, relative."""
     return math.sqrt(accuracy / place.blur)
 
 
@@ -99,8 +102,8 @@ def place_line(
     """Place a line at the loss x, in the strip of the saddles, 0 < c < 1 or c > 1.
 
     ``log_psi`` is log psi(x), estimated where it is None. Where rare rounds lose much, K is nearly 0 up to c
-    and soars beyond: the saddle asks for a long period on its right. A tilt below it has a shorter one, and
-    the shortest is where both sides ask for the same.
+    and soars beyond: the saddle needs a long period on its right. A tilt below it has a shorter one, and the
+    shortest is where both sides need the same.
     """
     cumulant, c = saddles.cumulant, saddles.tilt(x)
     value, _, variance = cumulant(c)
@@ -109,41 +112,38 @@ def place_line(
     reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
     above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
-    there = _between(cumulant, x, most, (c, value, variance), below, above, size)
-    if middle or not there.uneven:
-        return there
+    result = _between(cumulant, x, most, (c, value, variance), below, above, size)
+    if middle or not result.uneven:
+        return result
     points = 1 + (c - 1) * _SHARES
-    room = np.array([cumulant.value(t) - (t - 1) * x + log_kappa(t) for t in points.tolist()])
-    room = np.maximum(room - size - math.log(ALIAS), 1.0)
+    excess = np.array([cumulant.value(t) - (t - 1) * x + log_kappa(t) for t in points.tolist()])
+    excess = np.maximum(excess - size - math.log(TUNING.alias), 1.0)
     gap = points - points[:, None]
     with np.errstate(divide="ignore"):
-        periods = room / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
+        periods = excess / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
     left, right = (np.min(periods, axis=1, where=side, initial=math.inf) for side in (gap < 0, gap > 0))
-    # Room beyond that for aliases is what cancels in the sum.
-    k = int(np.argmin(np.log(np.maximum(left, right)) + room / _CANCELS))
+    # Room beyond that for aliases cancels in the sum.
+    k = int(np.argmin(np.log(np.maximum(left, right)) + excess / TUNING.cancels))
     lower = float(points[k])
     value, _, variance = cumulant(lower)
     tilt, sides = (lower, value, variance), (points[:k][::-1].tolist(), points[k + 1 :].tolist())
-    result = _between(cumulant, x, most, tilt, *sides, size)
-    return result if result.step > _SHORTER * there.step else there
+    other = _between(cumulant, x, most, tilt, *sides, size)
+    return other if other.step > TUNING.shorter * result.step else result
 
 
-def brief(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
+def coarse_placement(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
     """Return a placement of a shorter period beyond the saddle, if there is one.
 
     Aliases from the left fall as e^-((c - 1) period), slowly near c = 1.
     """
     value, _, variance = cumulant(sharp.c)
-    for ahead in _ASIDE if sharp.c > 1 and sharp.drawable else ():
+    for ahead in TUNING.ahead if sharp.c > 1 and sharp.drawable else ():
         c = sharp.c + ahead / math.sqrt(max(variance, 1e-300))
-        there, _, width = cumulant(c)
-        lost = there - value - (c - sharp.c) * x
-        if abs(lost) < _SPENT:
+        moved, _, width = cumulant(c)
+        if abs(moved - value - (c - sharp.c) * x) < TUNING.spent:
             reach = _REACH / math.sqrt(max(width, 1e-300))
-            below = [*np.maximum(c - reach, 1.0).tolist(), 1.0]
-            result = _between(
-                cumulant, x, sharp.most, (c, there, width), below, (c + reach).tolist(), sharp.log_psi
-            )
+            below, above = [*np.maximum(c - reach, 1.0).tolist(), 1.0], (c + reach).tolist()
+            result = _between(cumulant, x, sharp.most, (c, moved, width), below, above, sharp.log_psi)
             if result.drawable and result.step > sharp.step:
                 return result._replace(scale=sharp.scale, blur=sharp.blur)
     return sharp
@@ -168,29 +168,28 @@ def _between(
         gap = other - c
         if gap == 0:  # c is so large that no float is near it
             return math.inf
-        excess = cumulant.value(other) - value - gap * x + log_kappa(other) - log_size - math.log(ALIAS)
-        return excess / abs(gap) + spread  # it serves questions within so much of its aim
+        excess = cumulant.value(other) - value - gap * x + log_kappa(other) - log_size
+        return (excess - math.log(TUNING.alias)) / abs(gap) + spread  # it serves losses within so much of x
 
     left, right = _least(period, below), _least(period, above)
     sides = period(left), period(right)
-    goal = GOAL * math.exp(min(log_size, 700.0))
+    goal = TUNING.goal * math.exp(min(log_size, 700.0))
     # The density at x of the tilted loss, whose mean is 1/c + 1/(c - 1) above x, over psi.
     deviation = math.sqrt(max(variance, 1e-300))
-    apart = min(abs(1 / c + 1 / (c - 1)) / deviation, _APART)
+    apart = min(abs(1 / c + 1 / (c - 1)) / deviation, TUNING.normal)
     blur = LEFT * abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
-    uneven = bool(sides[1] > _UNEVEN * sides[0])
-    return Placement(
-        c, left, right, 2 * math.pi / max(sides), goal, most, 0.0, spread, float(blur), log_psi, uneven
-    )
+    uneven = bool(sides[1] > TUNING.uneven * sides[0])
+    step = 2 * math.pi / max(sides)
+    return Placement(c, left, right, step, goal, most, 0.0, spread, float(blur), log_psi, uneven)
 
 
 def _least(function: Callable[[float], float], points: Sequence[float]) -> float:
     """Return the first point where a function that falls and then rises is least, from one usually near.
 
-    A period falls and rises: over the distance it is what is convex, K + log kappa and a constant.
+    A period falls and rises: over the distance it is a convex function, K + log kappa and a constant.
     """
     points = list(dict.fromkeys(points))
-    k = min(_USUAL, len(points) - 1)
+    k = min(TUNING.usual, len(points) - 1)
     while k and function(points[k - 1]) <= function(points[k]):
         k -= 1
     while k + 1 < len(points) and function(points[k + 1]) < function(points[k]):

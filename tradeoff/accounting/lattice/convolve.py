@@ -22,18 +22,14 @@ from tradeoff.pld.law import combine_masses_at_infinity
 
 Values = TypeVar("Values", Array, Complex)
 
-_NOTHING = 1e300  # minus this is a lower bound that says nothing and can still be interpolated
-
-# Entries of a block of a recursion: a level is one small matrix product, a million entries take four.
-_STEPS = 64
-
-_FAINT = 1e-290  # a sum of terms that is less may have lost its largest ones below the floats
-
-# Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276, is
-# more than what underflows at all its frequencies.
-_LIGHTEST = -600.0
-
+_NOTHING = 1e300  # minus this is a trivial lower bound that can still be interpolated
+_STEPS = 64  # entries of a block of a recursion: one small matrix product a level, four for a million entries
+_FAINT = 1e-290  # a smaller sum of terms may have lost its largest ones to underflow
 _FEW = 16  # powers up to this one are multiplied out: from here on an exponential is no slower
+
+# Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276,
+# exceeds the underflow at all its frequencies.
+_LIGHTEST = -600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +48,7 @@ class TiltedFactor:
 
 @dataclass(frozen=True)
 class Window:
-    """Losses [low, low + h size) of the sum; ``chernoff`` are the exponents that bound what lies outside."""
+    """Losses [low, low + h size) of the sum; ``chernoff`` are the exponents that bound the mass outside."""
 
     low: int
     size: int
@@ -61,7 +57,7 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """Tilted law of the sum on the window, its 2-norm error, and what may lie outside."""
+    """Tilted law of the sum on the window, its 2-norm error, and bounds on the mass outside."""
 
     mass: Array
     error: float
@@ -73,12 +69,12 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
     """Convolve by one inverse FFT of prod FFT(w_i)^n_i, at a cost of N log N a distinct factor.
 
     Each transform F of a vector of sum s is known to E = unit s. So F^n is within |F|^n (e^(n E/|F|) - 1),
-    and with the power's own rounding r within |F^n| (e^(n E/|F| + r) - 1), of what is computed; where that is
+    and with the power's own rounding r within |F^n| (e^(n E/|F| + r) - 1), of the result; where that is
     large, within (|F| + E)^n + |F^n|. ``fft_error`` is rounded up by more than the roundings of this bound.
     """
     size, half = window.size, window.size // 2 + 1
     totals = [float(np.sum(vector)) for vector in vectors]
-    if not all(0 < total < np.inf for total in totals):  # too much, or nothing, is known of some factor
+    if not all(0 < total < np.inf for total in totals):  # the bound on some factor is trivial
         return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
     logs = [factor.count * math.log(total) for factor, total in zip(factors, totals, strict=True)]
     if min(*logs, *accumulate(logs)) < _LIGHTEST:  # floats hold too little of it
@@ -92,7 +88,7 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
         spectrum = fft.rfft(np.bincount(place % size, weights=vector, minlength=size).astype(float))
         folds = 1 + int(place[-1] - place[0]) // size  # masses added up where the vector is wound round
         error, modulus = (fft_error(size) + folds * UNIT) * total, np.abs(spectrum)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what overflows is seen below
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # overflow is found below
             power, rounding = _power(spectrum, factor.count)
             product *= power
             relative += factor.count * error / modulus + rounding
@@ -165,8 +161,8 @@ def _chernoff(
 
     The exponent is a sum of count * (peak + log moment) and of t h edge, each known to 2 units of the largest
     step for the steps, 2 for their distance from the peak, 8 of the logarithm, and one for each product and
-    sum; a moment, a positive sum of exponentials, to 64 units of itself and to what underflows. 1e-6 covers
-    what is of second order.
+    sum; a moment, a positive sum of exponentials, to 64 units of itself and to underflow. 1e-6 covers second
+    orders.
     """
     exponent = -t * h * edge
     size, rounds = abs(exponent), 0
@@ -182,9 +178,8 @@ def _chernoff(
 def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
     """Return the logarithm of sum vector e^steps, and the size of the numbers that it is made of.
 
-    By the largest step; by the largest term, of two units more for its logarithm, where no float holds what
-    the vector weighs that far from its heavy masses. Entries of 0 count as such: what underflowed to them is
-    far below the error of a transform.
+    By the largest step; by the largest term, of two units more for its logarithm, where the vector underflows
+    that far from its heavy masses. Entries of 0 count as such: they are far below the error of a transform.
     """
     peak, size = float(np.max(steps)), float(np.max(np.abs(steps)))
     total = float(np.sum(vector * np.exp(steps - peak)))
@@ -215,13 +210,12 @@ def profile(
     norm = np.sqrt(2 / ((2 * theta - 2) * (2 * theta - 1) * (2 * theta)) / h + kappa**2)
     exact = _rounding_of_tail(window.size, theta * h * window.size)
     with np.errstate(over="ignore", invalid="ignore"):
-        # The circular sum dominates the true one; what it winds round is at most kappa times the mass
-        # outside.
+        # The circular sum dominates the true one; aliases are at most kappa times the mass outside.
         upper = _tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail
         lower = _tail(under.mass, h, theta) * (1 - exact) - under.error * norm
         outside = kappa * (under.low_tail + under.high_tail)
         upper, lower = most * upper, least * lower - most * outside
-    # A loss moves by what each factor's may, and by at most 4 units of what its place is added up from.
+    # A loss moves by the shifts of all factors, and by at most 4 units of the terms of its node.
     shift = math.fsum(f.count * f.shift for f in factors)
     shift += 8 * UNIT * (float(np.max(np.abs(loss))) + math.fsum(map(abs, offsets)))
     top = combine_masses_at_infinity(
@@ -231,7 +225,7 @@ def profile(
     with np.errstate(over="ignore", invalid="ignore"):
         upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + SUBNORMAL), 1.0)
         lower = lower * np.exp(-np.sign(lower) * shift) + mass_at_plus_infinity - SUBNORMAL
-    # Where the spectrum's error overflows nothing is known; the trivial bounds say so.
+    # Where the spectrum's error overflows the bounds are trivial.
     upper = np.nan_to_num(upper, nan=1.0, posinf=1.0)
     lower = np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
     return ProfileTable(loss + shift, upper, loss - shift, lower, leak=mass_at_plus_infinity)
@@ -242,8 +236,8 @@ def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[
 
     Units: one for each product that makes up K and one for their exact sum; of (theta - 1) loss one for each
     of two differences and the product, and two for the loss itself, whose sum of offsets and steps costs a
-    unit of either; a node of a factor was rounded by one of its offset; and 64 for two exponentials and what
-    is added up with them.
+    unit of either; a node of a factor was rounded by one of its offset; and 64 for two exponentials and their
+    sums.
     """
     scales = [f.count * f.log_scale for f in factors]
     log_scale, slope = math.fsum(scales), (theta - 1) * loss
@@ -253,7 +247,7 @@ def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[
         + theta * math.fsum(abs(f.count * f.offset) for f in factors)
     )
     error = 8 * UNIT * (8 + size + np.abs(slope))
-    # Beyond 1e16 nats the exponent is known to no nat: what it is off by is not small.
+    # Beyond 1e16 nats the exponent has no digits: its error is not small.
     least, most = (np.exp(np.minimum(each, 700.0)) for each in (log_scale - slope, log_scale - slope + error))
     return least * np.maximum(1 - error, 0.0), most
 
@@ -281,7 +275,7 @@ def discounted(x: Array, a: float) -> Array:
     """Return y_k = x_k + a y_(k-1) for x >= 0 and 0 <= a <= 1, by blocks; cost grows with len(x).
 
     Each entry is a sum of positive terms: at most 64 roundings for the sum and 18 for two powers a level, of
-    which there are log_64 len(x). A power that stands for 64 steps on the next level errs by 8 units, so a
+    which there are log_64 len(x). A power for 64 steps on the next level errs by 8 units, so a
     term d steps back by d/63 * 8 more. Terms below the least float vanish.
     """
     if len(x) == 0:

@@ -21,21 +21,19 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import Cells, PrivacyLossDistribution, masses
 
-# Atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever exactly they lie.
-_FAR = 40.0
-
-_FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than slack says
+_FAR = 40.0  # atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever they lie
+_FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than their slack
 
 
-class Lean(NamedTuple):
+class Tilt(NamedTuple):
     """Exponents slope L - log_scale at the nodes, and how far they may be off."""
 
     value: Array
     error: Array
 
     @classmethod
-    def of(cls, slope: float, nodes: Array, log_scale: float) -> Lean:
-        """Lean by ``slope``: a unit of slope L for the product, one for the difference, two for the node.
+    def of(cls, slope: float, nodes: Array, log_scale: float) -> Tilt:
+        """Tilt by ``slope``: a unit of slope L for the product, one for the difference, two for the node.
 
         One more is for the sum of the value and its error.
         """
@@ -61,24 +59,24 @@ class DiscretisedLaw:
     """Bound on how far rounding may have moved a loss."""
 
 
-@np.errstate(over="ignore")  # e^width overflows for cells wider than 709 nats: 1/inf = 0 is what it should be
+@np.errstate(over="ignore")  # e^width overflows for cells wider than 709 nats, where 1/inf = 0 is right
 def discretise(
     law: PrivacyLossDistribution, nodes: Array, slope: float = 0.0, log_scale: float = 0.0
 ) -> DiscretisedLaw:
     """Put ``law`` on increasing ``nodes``, from both sides; cost is two passes of cell integrals."""
-    lean = Lean.of(slope, nodes, log_scale)
-    over, top, bottom = spread(law, nodes, lean)
-    under, under_reversed = (moved(law, nodes, lean, down=down) for down in (True, False))
+    tilt = Tilt.of(slope, nodes, log_scale)
+    over, top, bottom = spread(law, nodes, tilt)
+    under, under_reversed = (moved(law, nodes, tilt, down=down) for down in (True, False))
     if law.continuous:
         cells = law.cells(np.concatenate([[-np.inf], nodes, [np.inf]]))
-        over += _weighed(_spread_cells(cells, nodes), lean)
+        over += _weighed(_spread_cells(cells, nodes), tilt)
         top += cells.excess[-1] * (1 + cells.slack[-1])
         bottom += cells.deficit[0] * (1 + cells.slack[0])
-        for side, kept in zip((under, under_reversed), _kept(law, cells, nodes, lean), strict=True):
+        for side, kept in zip((under, under_reversed), _kept(law, cells, nodes, tilt), strict=True):
             np.add(side, kept, out=side)
     grow = 1 + 16 * UNIT  # two sums of at most three terms, each times 1 + slack
-    # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its
-    # offset adds to that is charged where offsets are added up).
+    # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (that of its
+    # offset is charged where offsets are added up).
     shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + _loss_error(law, nodes)
     if law.continuous:
         shift += float(np.max(law.edge_error(nodes)))
@@ -100,15 +98,15 @@ def _loss_error(law: PrivacyLossDistribution, nodes: Array) -> float:
     return float(np.max(law.loss_error[near], initial=0.0))
 
 
-def _weighed(mass: Array, lean: Lean, *, down: bool = False) -> Array:
-    """Return mass times e^lean, rounded to one side.
+def _weighed(mass: Array, tilt: Tilt, *, down: bool = False) -> Array:
+    """Return mass times e^tilt, rounded to one side.
 
     16 units for the exponential, the products and three sums after it.
     """
-    error = lean.error + 16 * UNIT
+    error = tilt.error + 16 * UNIT
     if down:
-        return np.asarray(mass * np.exp(np.minimum(lean.value, 700.0)) * np.maximum(1 - error, 0.0))
-    exponent = lean.value + error
+        return np.asarray(mass * np.exp(np.minimum(tilt.value, 700.0)) * np.maximum(1 - error, 0.0))
+    exponent = tilt.value + error
     with np.errstate(invalid="ignore"):  # an overflow makes the upper side infinite: nothing is claimed
         return np.where(exponent > 700.0, np.inf, mass * np.exp(np.minimum(exponent, 700.0)))
 
@@ -117,7 +115,7 @@ def _spread_cells(cells: Cells, nodes: Array) -> Array:
     """Split each cell between its ends: p_b = excess/(e^b - e^a), p_a = deficit/(1 - e^(a-b)).
 
     32 units: 8 for each of two exponentials, 2 for the slack, 1 for the width, the division and each of three
-    sums. What underflows before the division is below TINY.
+    sums. Underflow before the division is below TINY.
     """
     grow = 1 + cells.slack + 32 * UNIT
     excess, deficit, whole = cells.excess * grow, cells.deficit * grow, -np.expm1(-np.diff(nodes))
@@ -129,11 +127,11 @@ def _spread_cells(cells: Cells, nodes: Array) -> Array:
     return np.nextafter(p, np.inf)
 
 
-def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, lean: Lean) -> Iterator[Array]:
+def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Iterator[Array]:
     """Yield the lower side of the cells, and that in the other order.
 
-    A polygon of tangents, an atom for each run of cells that has none, and one for what lies beyond. Of cells
-    of which one mass may have underflowed nothing is known; they lie beyond, but for those between others.
+    A polygon of tangents, an atom for each run of cells that has none, and one for the mass beyond. Cells of
+    which one mass may have underflowed count as beyond, but for those between others.
     """
     excess, deficit, slack = (part[1:-1] for part in cells)
     at_ends = lifted(nodes[1:], excess), lifted(-nodes[:-1], deficit)  # of wide cells the least there is
@@ -145,10 +143,10 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, lean: Lean) 
         inner = Cells(excess[inside], deficit[inside], np.where(faint, 1.0, slack)[inside])
         polygon[first : last + 1], result = gathered(law, inner, nodes[first : last + 1])
         crowds = [Run(first + run.first, first + run.last) for run in result]
-    polygon = _weighed(polygon, lean, down=True)
+    polygon = _weighed(polygon, tilt, down=True)
     for down, end in ((True, _after(law, cells, nodes, last)), (False, _before(law, cells, nodes, first))):
-        runs = moved(_merged(law, nodes, crowds, down=down), nodes, lean, down=down)
-        yield polygon + runs + moved(end, nodes, lean, down=down)
+        runs = moved(_merged(law, nodes, crowds, down=down), nodes, tilt, down=down)
+        yield polygon + runs + moved(end, nodes, tilt, down=down)
 
 
 def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run], *, down: bool) -> AtomicLaw:
@@ -214,13 +212,13 @@ def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
     return index, np.where(np.abs(above) <= tolerance, 0.0, above)
 
 
-def _weigh(log_p: Array, lean: Lean, at: Index, slack: Array, sign: int) -> Array:
-    """Return e^(log_p + lean) at the nodes, rounded up or down; taken together so that neither underflows.
+def _weigh(log_p: Array, tilt: Tilt, at: Index, slack: Array, sign: int) -> Array:
+    """Return e^(log_p + tilt) at the nodes, rounded up or down; taken together so that neither underflows.
 
     Sums are rounded to two units of each term; 48 units: 8 for each of four exponentials, and products.
     """
-    exponent = log_p + lean.value[at]
-    error = slack + lean.error[at] + UNIT * (48 + 2 * np.abs(log_p) + 2 * np.abs(lean.value[at]))
+    exponent = log_p + tilt.value[at]
+    error = slack + tilt.error[at] + UNIT * (48 + 2 * np.abs(log_p) + 2 * np.abs(tilt.value[at]))
     if sign < 0:
         return np.asarray(np.exp(np.minimum(exponent, 700.0)) * np.maximum(1 - error, 0.0))
     exponent = exponent + error
@@ -234,7 +232,7 @@ def _added(at: Index, mass: Array, size: int, sign: int) -> Array:
     return np.asarray(np.nextafter(total, sign * np.inf))
 
 
-def spread(law: PrivacyLossDistribution, nodes: Array, lean: Lean) -> tuple[Array, float, float]:
+def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Array, float, float]:
     """Split atoms between the nodes around them; return also Q-mass at +infinity and P-mass at -infinity.
 
     Of an atom at L in [a, b] the share (1 - e^(L-b))/(1 - e^(a-b)) goes to a, and to b
@@ -261,7 +259,7 @@ def spread(law: PrivacyLossDistribution, nodes: Array, lean: Lean) -> tuple[Arra
     )
     kept = np.flatnonzero(part > 0)
     atom, at = kept % len(loss), np.concatenate([index, following])[kept]
-    masses = _weigh(log_p[atom] - fall[kept], lean, at, slack[atom] + 2 * UNIT * fall[kept], +1) * part[kept]
+    masses = _weigh(log_p[atom] - fall[kept], tilt, at, slack[atom] + 2 * UNIT * fall[kept], +1) * part[kept]
     # 64 units: 8 for each exponential, the sum of the exponent by its terms, and that of the masses by pairs.
     grow = 1 + slack + UNIT * (64 + np.abs(log_p) + 2 * np.abs(loss))
     top = np.sum((np.exp(np.minimum(log_p + loss + error, 0.0)) * grow)[beyond])
@@ -269,8 +267,8 @@ def spread(law: PrivacyLossDistribution, nodes: Array, lean: Lean) -> tuple[Arra
     return _added(at, masses, size, +1), float(top) + lost, float(bottom) + lost
 
 
-def moved(law: PrivacyLossDistribution, nodes: Array, lean: Lean, *, down: bool) -> Array:
-    """Move every atom to the node below it, for the reversed law above, with what keeps its ratio.
+def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt, *, down: bool) -> Array:
+    """Move every atom to the node below it, for the reversed law above, with mass that keeps its ratio.
 
     Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass
     from the atom below instead brings the barycentre onto the node, a merger, which is second order.
@@ -291,8 +289,8 @@ def moved(law: PrivacyLossDistribution, nodes: Array, lean: Lean, *, down: bool)
         # The same for (Q, P): losses change sign and order, masses are taken under Q.
         back = _draw_from_below(-loss[::-1], (log_p + loss)[::-1], -goal[::-1], law.loss_error[::-1])
         log_moved = back[::-1] - goal
-    rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of what was drawn, and of the place
-    mass = _weigh(log_moved, lean, target, _near(slack) + rounding, -1)
+    rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of the mass drawn, and of the node
+    mass = _weigh(log_moved, tilt, target, _near(slack) + rounding, -1)
     return np.maximum(_added(target[keep], mass[keep], len(nodes), -1), 0.0)
 
 
@@ -303,11 +301,11 @@ def _near(slack: Array) -> Array:
 
 
 def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Array:
-    """Return log-masses at ``goal <= loss`` after each atom drew from the one below what its move needs.
+    """Return log-masses at ``goal <= loss`` after each atom drew from the one below the mass for its move.
 
     With x_j the share that atom j hands up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1))
-    keeps every barycentre at or above its goal s_j; what is left over is Q-mass lost. Drawing less is always
-    allowed: gaps are taken 16 units and the loss's error smaller, and of what they allow 1e-6 less, which is
+    keeps every barycentre at or above its goal s_j; the rest is Q-mass lost. Drawing less is always
+    allowed: gaps are taken 16 units and the loss's error smaller, and the result 1e-6 less, which is
     more than the roundings of masses and of a room above two gaps.
     """
     gap = np.maximum(loss - goal - error - 16 * UNIT * (1 + np.abs(loss)), 0.0)
@@ -317,7 +315,7 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Ar
     with np.errstate(divide="ignore", invalid="ignore"):
         log_need = log_p[1:] - log_p[:-1] + gap[1:] + np.log(-np.expm1(-gap[1:]))
         log_need -= np.log(-np.expm1(-np.maximum(room, 1e-300)))
-    # Finite, so that an atom that hands up all can draw nothing: 0 times infinity is no bound.
+    # Finite, so that an atom that gives all can draw nothing: 0 times infinity is no bound.
     allowed = (room > 2 * gap[1:]) & ~np.isnan(log_need)
     need = np.where(allowed, np.exp(np.minimum(log_need, 600.0)), 0.0) * (1 - 1e-6)
     share = np.zeros(len(loss))

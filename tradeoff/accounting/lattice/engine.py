@@ -1,4 +1,4 @@
-"""The lattice: tables of certified points of delta, of any product of laws, tilted for a loss."""
+"""The lattice engine: tables of certified points of delta, of any product of laws, tilted for a loss."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from tradeoff.accounting.cache import Cache, anchors, group_by_key
-from tradeoff.accounting.conjugate import Kind
+from tradeoff.accounting.cache import Cache, group_by_key, snap_to_grid
 from tradeoff.accounting.engine import APART, Engine, Place
 from tradeoff.accounting.lattice.convolve import profile
 from tradeoff.accounting.lattice.place import Effort, first_effort, plan, tilted_factors
@@ -22,36 +21,31 @@ from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 
-_FARTHEST_LOSS = 1e50  # squares of losses beyond this, times as many rounds as floats count, are no floats
-
-# Typical losses of a continuous law up to which e^L and e^-L are floats, with room for a tilt.
+# Typical losses of a continuous law up to which e^L and e^-L are floats, and a tilt of them too.
 _LARGEST_LOSS = 300.0
 
-# 48 units of rounding a round, times as many rounds, are 3/4: ``lattice.compose`` then says nothing of a
-# power.
+# 48 units of rounding a round, times as many rounds, are 3/4: ``compose`` then bounds nothing of a power.
 _MOST_ROUNDS = 2**47
 
-# Spacing in nats from which on the masses that a cell of a continuous law is split into differ by more than
-# floats hold.
+# Spacing in nats from which on the masses that a continuous cell is split into differ by more than floats
+# hold.
 _COARSEST = 100.0
 
 # Number of a node up to which the errors of both edges, 8 units of a loss each, are less than a cell's width.
 _MOST_NODES = 2**45
 
-# Most table entries kept for later questions, 160 MiB an order: the largest table does not drive out the
-# small ones that a question starts with, nor they it.
-_REMEMBERED = 2**22 + 2**20
-
-_POLES = (0.0, 1.0)  # where the integrand of delta has poles
+# Most table entries kept for later questions, 160 MiB an order: the largest table does not replace the small
+# ones that a question starts with, nor they it.
+_ENTRIES = 2**22 + 2**20
 
 
-class Order:
+class Direction:
     """One order of the pair: plans, lattices and the profiles already computed."""
 
     def __init__(self, laws: list[PrivacyLossDistribution], counts: list[int], *, reverse: bool) -> None:
         self.laws, self.counts, self.reverse = laws, counts, reverse
         self.tables: Cache[ProfileTable | None] = Cache(
-            _REMEMBERED, lambda table: 0 if table is None else len(table.above)
+            _ENTRIES, lambda table: 0 if table is None else len(table.above)
         )
 
     @cached_property
@@ -68,14 +62,9 @@ class Order:
 
     @cached_property
     def reach(self) -> float:
-        """Return the largest loss of the sum that the sketches see; beyond it a float holds no mass."""
+        """Largest loss of the sum of planning points; beyond it a float holds no mass."""
         pairs = zip(self.sketches, self.counts, strict=True)
         return float(sum(count * float(sketch.loss[-1]) for sketch, count in pairs))
-
-    @cached_property
-    def farthest(self) -> float:
-        """Return the largest size of a loss of one round that the sketches see."""
-        return max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in self.sketches)
 
     @cached_property
     def representable(self) -> bool:
@@ -83,10 +72,9 @@ class Order:
 
         Nor is anything left of a power whose rounding, at least 48 units a round, is more than itself.
         """
-        if sum(self.counts) > _MOST_ROUNDS or self.farthest > _FARTHEST_LOSS:
-            return False
-        typical = [law.sketch().loss[np.argmax(law.sketch().log_p)] for law in self.views if law.continuous]
-        return all(abs(loss) < _LARGEST_LOSS for loss in typical)
+        pairs = zip(self.sketches, self.views, strict=True)
+        typical = [points.loss[np.argmax(points.log_p)] for points, law in pairs if law.continuous]
+        return sum(self.counts) <= _MOST_ROUNDS and all(abs(loss) < _LARGEST_LOSS for loss in typical)
 
     @cached_property
     def mass_at_plus_infinity(self) -> float:
@@ -95,64 +83,65 @@ class Order:
     @cached_property
     def saddles(self) -> SaddleTable:
         """The saddle points of delta, by loss."""
-        return SaddleTable(self.cumulant, _POLES, start=1.0)
+        return SaddleTable(self.cumulant, (0.0, 1.0), start=1.0)
 
-    def anchors(self, epsilon: Array) -> Array:
-        """Return where tables are aimed that serve questions at losses epsilon >= 0."""
+    def snap_to_grid(self, epsilon: Array) -> Array:
+        """Return the centers of tables that serve questions at losses epsilon >= 0."""
         if not self.representable:
             return np.zeros(len(epsilon))
         within = (lambda x: np.minimum(x, 0.98 * self.reach)) if self.reach > 0 else np.asarray
         inside = within(epsilon)
-        return np.asarray(within(anchors(inside, self.saddles.spread(inside), APART)))
+        return np.asarray(within(snap_to_grid(inside, self.saddles.spread(inside), APART)))
 
     def at(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        """Return the table aimed at ``epsilon``, if floats hold one, and memory."""
+        """Return the table of center ``epsilon``, or None if floats, or memory, hold none."""
         if not self.representable:
             return None
         try:
-            return self.tables.of((epsilon, effort), lambda: self._made(epsilon, effort))
+            return self.tables.of((epsilon, effort), lambda: self._table(epsilon, effort))
         except SizeError:  # cells are integrated over losses as large as a Gaussian's of mu = 1e4
             return None
 
-    def _made(self, epsilon: float, effort: Effort) -> ProfileTable | None:
+    def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
         grid = plan(self.views, self.counts, self.sketches, self.cumulant, epsilon, effort)
+        farthest = max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in self.sketches)
         coarse = grid.h > _COARSEST and any(law.continuous for law in self.views)
-        if coarse or self.farthest > _MOST_NODES * grid.h:
+        if coarse or farthest > _MOST_NODES * grid.h:
             return None
         factors = tilted_factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
-        bounds = profile(
-            factors, grid.h, grid.theta, grid.window, self.mass_at_plus_infinity * (1 - 16 * UNIT)
+        least = self.mass_at_plus_infinity * (1 - 16 * UNIT)
+        return replace(
+            profile(factors, grid.h, grid.theta, grid.window, least),
+            kind="other" if self.reverse else "delta",
+            center=-epsilon if self.reverse else epsilon,
+            scale=float(self.saddles.spread(np.array([epsilon]))[0]),
+            refinement_factor=grid.refinement_factor,
         )
-        scale = float(self.saddles.spread(np.array([epsilon]))[0])
-        kind: Kind = "other" if self.reverse else "delta"
-        aim = -epsilon if self.reverse else epsilon
-        return replace(bounds, kind=kind, aim=aim, scale=scale, room=grid.room)
 
 
 class LatticeEngine(Engine[Effort]):
-    """Bounds from the lattice, for any law.
-
-    a first question costs an FFT a distinct factor, later ones nearby a search.
-    """
+    """Bounds from the lattice, for any law: an FFT a distinct factor at first, then a search."""
 
     name = "lattice"
 
     def __init__(
         self, laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], *, symmetric: bool = False
     ) -> None:
-        self.forward = Order(list(laws), list(counts), reverse=False)
-        self.backward = self.forward if symmetric else Order(list(laws), list(counts), reverse=True)
+        self.forward = Direction(list(laws), list(counts), reverse=False)
+        self.backward = self.forward if symmetric else Direction(list(laws), list(counts), reverse=True)
 
-    def first(self, question: Question, tol: float | None) -> Effort:
+    def initial_effort(self, question: Question, tol: float | None) -> Effort:
         return first_effort(len(self.forward.laws), tol)
 
-    def finer(self, effort: Effort, by: float) -> Effort:
+    def refine(self, effort: Effort, by: float) -> Effort:
         return effort._replace(width=effort.width / by)
 
-    def places(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Effort], Index]]:
+    def evaluation_points(
+        self, x: Array, delta: Array | None = None
+    ) -> Iterator[tuple[Place[Effort], Index]]:
         for order, mine in ((self.forward, np.flatnonzero(x >= 0)), (self.backward, np.flatnonzero(x < 0))):
-            for aim, which in group_by_key(order.anchors(np.abs(x[mine]))) if len(mine) else ():
-                yield partial(order.at, aim), mine[which]
+            for center, which in group_by_key(order.snap_to_grid(np.abs(x[mine]))) if len(mine) else ():
+                yield partial(order.at, center), mine[which]
 
     def loss_at_delta(self, delta: Array) -> Array:
         if not self.forward.representable:

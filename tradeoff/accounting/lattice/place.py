@@ -15,41 +15,36 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.pld.cumulant import Cumulant, log_delta_for_epsilon, tilt_for_epsilon
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
 
-BYTES = 256  # working memory a lattice point takes: 2^22 points fit into the usual gibibyte
+_BYTES = 256  # working memory of a lattice point: 2^22 points fit into the usual gibibyte
+_CLOSEST = 1e-290  # width of a window about 0 that would be empty: its nodes are floats still
+_NEGLIGIBLE = 1e-14  # tilted mass that may be left out: a few dozen times the rounding of transforms
+_STEEPEST = 690.0  # most a mass may be tilted up, as a logarithm: beyond, floats do not hold it
+_UNKNOWN = (
+    16  # spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide
+)
+_MAX_LEVEL = 12  # levels of coarser cells: from the twelfth on they are too few to matter
+_FINEST_COMMON = (
+    2**14
+)  # nodes across the widest law up to which a common spacing of all atoms is worth having
 
 
 class Effort(NamedTuple):
-    """How fine an answer is wanted, and the most lattice points to spend on it."""
+    """The width that an answer should have, and the most lattice points to spend on it."""
 
     width: float
     most: int
 
 
 def first_effort(factors: int, tol: float | None) -> Effort:
-    """Return the effort to start with: bounded by the usual work unless a tolerance is asked."""
+    """Return the effort to start with: bounded by the usual work unless there is a tolerance."""
     usual = 1 << int(np.log2(LATTICE_WORK / max(factors, 1)))
-    most = query_options().most(BYTES)
+    most = query_options().most(_BYTES)
     return Effort(LATTICE_WIDTH, most if tol is not None else min(max(usual, LATTICE_LEAST), most))
 
 
-_CLOSEST = 1e-290  # width of a window about 0 that would be empty: its nodes are floats still
-_NEGLIGIBLE = 1e-14  # tilted mass that may be left out: a few dozen times what the transforms round
-
-# Most a mass may be tilted up, as a logarithm: beyond, floats no longer hold what is tilted.
-_STEEPEST = 690.0
-
-# Spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide.
-_UNKNOWN = 16
-
-_MAX_LEVEL = 12  # levels of coarser cells: from the twelfth on they are too few to matter
-
-# Nodes across the widest law up to which a spacing that all atoms share is worth having.
-_FINEST_COMMON = 2**14
-
-
 @dataclass(frozen=True)
-class TextTable:
-    """Everything that fixes a lattice: tilt, spacing, window of the sum, index range of every factor."""
+class LatticePlan:
+    """A lattice: tilt, spacing, window of the sum, index range of every factor."""
 
     theta: float
     h: float
@@ -59,7 +54,7 @@ class TextTable:
     """Per factor: lowest loss, highest loss, offset."""
     tilted: tuple[Array, ...]
     sketches: tuple[PlanningPoints, ...]
-    room: float
+    refinement_factor: float
     """About how many times narrower the bounds of the finest lattice are, 1 where none is finer."""
 
 
@@ -99,28 +94,21 @@ def _spacing(
     finest: float,
 ) -> float:
     """Return the largest h <= wanted with all atoms on their lattices, a finer one if they share none."""
-    gaps = [np.diff(law.atoms.loss) for law in laws]
-    gaps = [gap[gap > 0] for gap in gaps]
-    listed = [_distinct(gap) for gap in gaps]
-    if not any(len(gap) for gap in gaps):
+    gaps = [
+        (n, gap[gap > 0]) for n, gap in zip(counts, (np.diff(law.atoms.loss) for law in laws), strict=True)
+    ]
+    least = [(n, float(gap.min())) for n, gap in gaps if len(gap)]
+    if not least:
         return max(wanted, finest)
-    common = common_spacing(np.concatenate(listed), finest)
+    common = common_spacing(np.concatenate([_distinct(gap) for _, gap in gaps]), finest)
     if common is not None:
         exact = all(not law.continuous for law in laws) and common > finest
         return common if exact else common / float(np.ceil(common / max(wanted, finest)))
-    # An atom between nodes costs h/2 on the lower side of delta where it stands alone, less where neighbours
-    # are near.
-    cost = max(
-        1e-3,
-        sum(
-            n * min(1.0, theta * float(gap.min()) / 2)
-            for n, gap in zip(counts, gaps, strict=True)
-            if len(gap)
-        ),
-    )
-    rounds = sum(n for n, gap in zip(counts, gaps, strict=True) if len(gap))
+    # An atom alone between nodes costs h/2 on the lower side of delta, less where neighbours are near.
+    cost = max(1e-3, sum(n * min(1.0, theta * gap / 2) for n, gap in least))
+    rounds = sum(n for n, _ in least)
     wanted = min(wanted, width / cost, float(np.sqrt(8 * width / (theta * rounds))))
-    widest = float(max(gap.min() for gap in gaps if len(gap)))
+    widest = max(gap for _, gap in least)
     wanted = max(wanted, finest, 1e-12 * widest)
     return max(widest / float(np.ceil(widest / wanted)), finest)
 
@@ -140,8 +128,7 @@ def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> f
         if not p * np.exp(a) > 0 or abs(a) > 600:
             return 0.0
         centre = a + float(np.log1p(cells.excess[0] / (np.exp(a) * p)))
-    # A node just below the barycentre, farther than that is unknown: moved down to it, the bin loses next to
-    # nothing.
+    # A node below the barycentre by more than its error: moved down to it, the bin loses next to nothing.
     return centre - h * float(max(1e-13, _UNKNOWN * cells.slack[0]))
 
 
@@ -150,7 +137,7 @@ def _reach(
 ) -> tuple[float, float]:
     """Return the losses of one factor outside which nothing matters to the question.
 
-    Below, all of P may end up on the first node and be tilted there; above, Q-mass may end up at infinity.
+    Below, all of P may move to the first node and be tilted there; above, Q-mass may move to infinity.
     """
     log_below = np.logaddexp.accumulate(sketch.log_p) + theta * sketch.loss - log_scale
     log_above = np.logaddexp.accumulate((sketch.log_p + theta * sketch.loss)[::-1])[::-1] - log_scale
@@ -173,7 +160,7 @@ def plan(
     cumulant: Cumulant,
     epsilon: float,
     effort: Effort,
-) -> TextTable:
+) -> LatticePlan:
     """Choose the lattice for delta near ``epsilon`` with bounds about ``effort.width`` apart in epsilon."""
     theta = tilt_for_epsilon(cumulant, epsilon)
     log_delta = log_delta_for_epsilon(cumulant, epsilon)
@@ -181,7 +168,7 @@ def plan(
     log_eta = np.log(_NEGLIGIBLE / 100)
     low, down = cumulant.edge(theta, -1, log_eta)
     high, up = cumulant.edge(theta, +1, log_eta)
-    if not high > low:  # all of the sum lies closer together than floats tell
+    if not high > low:  # all of the sum lies closer together than floats
         high = max(low + max(UNIT * abs(low), _CLOSEST), math.nextafter(low, math.inf))
     rounds = 0.0
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
@@ -193,9 +180,9 @@ def plan(
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
     finest = 2 * (high - low) / effort.most
     h = _spacing(laws, counts, theta, width, wanted, finest)
-    room = 1.0
+    refinement_factor = 1.0
     if h > 2 * finest:  # bounds meet as h^2, where atoms share a spacing at once
-        room = math.inf if any(len(law.atoms.loss) for law in laws) else (h / finest) ** 2
+        refinement_factor = math.inf if any(len(law.atoms.loss) for law in laws) else (h / finest) ** 2
     ranges = []
     scales = cumulant.each(theta)
     for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):
@@ -206,10 +193,12 @@ def plan(
     size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4))))
     spare = size - int(np.ceil((high - low) / h)) - 2
     window = Window(first - spare // 2, size, (down, up))
-    return TextTable(theta, h, window, tuple(scales), tuple(ranges), tuple(weights), tuple(sketches), room)
+    return LatticePlan(
+        theta, h, window, tuple(scales), tuple(ranges), tuple(weights), tuple(sketches), refinement_factor
+    )
 
 
-def _indices(grid: TextTable, which: int, law: PrivacyLossDistribution) -> Index:
+def _indices(grid: LatticePlan, which: int, law: PrivacyLossDistribution) -> Index:
     """Return node indices of one factor: around every atom, or all of the bulk and fewer in the tails."""
     low, high, offset = grid.ranges[which]
     first, last = int(np.floor((low - offset) / grid.h)) - 1, int(np.ceil((high - offset) / grid.h)) + 1
@@ -222,7 +211,7 @@ def _indices(grid: TextTable, which: int, law: PrivacyLossDistribution) -> Index
     return _graded(grid, which, first, last)
 
 
-def _graded(grid: TextTable, which: int, first: int, last: int) -> Index:
+def _graded(grid: LatticePlan, which: int, first: int, last: int) -> Index:
     """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j, too light to be seen."""
     offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
     left, right = np.cumsum(weight), np.cumsum(weight[::-1])
@@ -245,14 +234,14 @@ def _graded(grid: TextTable, which: int, first: int, last: int) -> Index:
 
 
 def tilted_factors(
-    grid: TextTable,
+    grid: LatticePlan,
     laws: list[PrivacyLossDistribution],
     views: list[PrivacyLossDistribution],
     counts: list[int],
     *,
     reverse: bool,
 ) -> list[TiltedFactor]:
-    """Discretise every factor; ``laws`` are in the base order, ``views`` and grid in the asked one."""
+    """Discretise every factor; ``laws`` are in the base order, ``views`` and grid in that of the question."""
     result = []
     for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
         index = _indices(grid, which, views[which])

@@ -32,7 +32,7 @@ class ProfileTable(Enclosure):
         """Whether it is of the other order, and answers at -x."""
         return self.kind == "other"
 
-    def small(self, x: Array) -> Bounds:
+    def bound(self, x: Array) -> Bounds:
         return Bounds(*self.delta(-x if self.reverse else x))
 
     def delta(self, epsilon: Array) -> Pair:
@@ -45,7 +45,7 @@ class ProfileTable(Enclosure):
         return np.minimum(np.maximum(lower * (1 - 16 * UNIT), least), upper), upper
 
     def _left_of(self, epsilon: Array) -> Pair:
-        """Bound delta left of what the table knows: in s = e^epsilon it is convex, and 1 at 0.
+        """Bound delta left of the table: in s = e^epsilon it is convex, and 1 at 0.
 
         So it is above the chord of a lower bound and an upper one further right, prolonged, and below the
         chord from 1 to an upper bound.

@@ -16,18 +16,18 @@ from tradeoff.pld.law import Cells, PrivacyLossDistribution, masses
 
 _REPAIRS = 40  # rounds of moving cuts before a node counts as beyond repair; a dozen do where most do
 
-# Rounds after which no more than this share of what was lacking may lack still: where cuts can be moved, a
+# Rounds after which at most this share of the mass that lacked may lack still: where cuts can be moved, a
 # round leaves a half of it or less, elsewhere as much to the third digit.
 _LOOK, _GAINED = 8, 0.9
 
 _ATTEMPTS = 12  # polygons tried before the rest is left without: most laws need one, a crowd in a tail three
-_RUNS = 8  # most runs of cells that are cut out of a polygon at once, more or less
-
-# Slack of a cell worth a tangent: one whose ends are hardly apart for floats would spoil its neighbours'.
-_KNOWN = 1 / 32
-
-# Of a term of ``masses``: 8 units for each of three exponentials, products, the width, and sums of four.
-_ROUNDING = 32 * UNIT
+_RUNS = 8  # about the most runs of cells that are cut out of a polygon at once
+_KNOWN = (
+    1 / 32
+)  # slack of a cell worth a tangent: one whose ends are nearly one float would spoil its neighbours'
+_ROUNDING = (
+    32 * UNIT
+)  # of a term of ``masses``: three exponentials of 8 units, products, the width, a sum of four
 
 
 def lifted(loss: Array, q: Array) -> Array:
@@ -47,8 +47,8 @@ def gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> tuple[
     """Return the masses of tangent polygons, rounded down, and the runs of cells that have none.
 
     Where mass crowds in a cell or two, or a tail falls too steeply for its cells, no polygon can be bent:
-    such a run is cut out, the longer the later where it is about one node, and what is left and right of it
-    has polygons of its own. Cells of unknown masses at the ends are in neither, unless a run reaches them.
+    such a run is cut out, the longer the later where it is about one node, and the cells left and right of it
+    have polygons of their own. Cells of unknown masses at the ends are in neither, unless a run reaches them.
     """
     result, without, size = np.zeros(len(nodes)), list[Run](), len(nodes) - 1
     filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < _KNOWN))
@@ -99,7 +99,7 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
     """Bend the polygon until it is convex; return its masses, and the nodes where that failed.
 
     At both ends its mass is zero exactly, because the end cell is gathered whole into its inner node;
-    elsewhere a computed mass above its rounding proves convexity. What underflowed is below a few TINY a
+    elsewhere a computed mass above its rounding proves convexity. Underflow is below a few TINY a
     node. Where rounds help no more, the nodes that lack mass are beyond repair.
     """
     before = np.inf
@@ -129,7 +129,7 @@ class _Polygon:
     """Tangents at cuts; ``rise`` and ``fall`` are (h - tangent)/ratio at the left and right end of the cells.
 
     The first cut sits on the first node and the last on the last, so the polygon starts and ends on h itself
-    and keeps both masses of what the nodes enclose.
+    and keeps both masses between the nodes.
     """
 
     def __init__(self, law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> None:
@@ -218,7 +218,7 @@ class _Polygon:
         right, left = np.minimum(lacking + 1, last), np.maximum(lacking - 1, 0)
         margin = 1 - 1e-9 - 16 * self.slack
         rise, fall = self.rise * margin, self.fall * margin
-        # The cuts of the end cells stay where they are: they keep both masses of what the nodes enclose.
+        # The cuts of the end cells stay where they are: they keep both masses between the nodes.
         far_right = (self.rise[right] > fall[right]) & (right < last - 1)
         far_left = ~far_right & (self.fall[left] > rise[left]) & (left > 1)
         move, back = right[far_right], left[far_left]
