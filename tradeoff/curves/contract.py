@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
 
 from tradeoff.accounting.cache import Cache, cache_for
 from tradeoff.accounting.options import Explanation, query_options
-from tradeoff.curves.hooks import CurveHooks, pure
+from tradeoff.curves.attached import CurveMethods
+from tradeoff.curves.hooks import CurveHooks
 from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
 from tradeoff.errors import KindError, NoClosedForm, shown
-from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 
 if TYPE_CHECKING:
-    from tradeoff.curves.piecewise_linear import PiecewiseLinear
-    from tradeoff.design.sensitivities import Sensitivities
-    from tradeoff.gdp.reduction import Reduction
-    from tradeoff.operators.dual import Dual
-    from tradeoff.operators.law import Law
-    from tradeoff.operators.tabulate import Tabulated
-    from tradeoff.symbolic.formula import Symbolic
+    from tradeoff.curves.attached import PiecewiseLinear, Tabulated
 
 CHOICES = 4  # ways of answering, by method and memory, for which a curve remembers what it has made
 
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
 
-class TradeOff(CurveHooks):
+class TradeOff(CurveHooks, CurveMethods):
     """Trade-off function f = T(P, Q): the least type II error at each type I error (Dong, Roth, Su 2022).
 
     A new family gives ``beta_bounds``, ``delta_bounds`` and ``symmetric``; everything else has a default.
@@ -58,14 +52,6 @@ class TradeOff(CurveHooks):
     def factors(self) -> Mapping[TradeOff, int]:
         """Factors of the tensor product with their powers; a curve that is no product is its own factor."""
         return {self: 1}
-
-    def inverse(self) -> TradeOff:
-        """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P) (Dong, Roth, Su 2022, Lemma A.2)."""
-        if self.symmetric:
-            return self
-        from tradeoff.operators.inverse import Inverse
-
-        return Inverse(pure(self))
 
     # Questions: the safe side.
 
@@ -234,12 +220,6 @@ class TradeOff(CurveHooks):
         """
         return explain_query(self, {"epsilon": epsilon, "delta": delta, "alpha": alpha}, tol, how)
 
-    def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:
-        """Estimate what epsilon (nats), or delta, gains with each parameter and count: a table and a plot."""
-        from tradeoff.design.sensitivities import sensitivities
-
-        return sensitivities(self, delta=delta, epsilon=epsilon)
-
     # Algebra.
 
     def __matmul__(self, other: TradeOff) -> TradeOff:
@@ -248,114 +228,7 @@ class TradeOff(CurveHooks):
 
         return tensor([(self, 1), (operand(other), 1)])
 
-    def __pow__(self, n: int) -> TradeOff:
-        """n-fold tensor power, n a whole number from 0, or a symbol; ``f ** 0`` is the identity."""
-        from tradeoff.operators.power import power
-
-        return power(self, n)
-
-    def __invert__(self) -> TradeOff:
-        """Inverse T(Q, P)."""
-        return self.inverse()
-
-    def symmetrise(self, *, assume: Hypothesis) -> TradeOff:
-        """Guarantee for unordered neighbours, by hypothesis (Dong, Roth, Su 2022, Proposition 2.4).
-
-        ``"either-order"``: one order of the pair has curve f, the other f^-1: the hull of min{f, f^-1}.
-        ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.
-        ``"profile"``: delta(eps) known for eps >= 0 in both orders: Symm(f).
-        """
-        from tradeoff.operators.symmetrise import symmetrise
-
-        return symmetrise(self, assume=assume)
-
-    def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of ``k`` >= 0 records: 1 - (1 - f)^(o k) (Dong, Roth, Su 2022, Theorem 2.14).
-
-        It covers k steps, each of which has at least f in the same order. If f holds for every ordered pair
-        of neighbours, these are any k changes, and ``f.symmetrise(assume="both-orders").group(k)`` is tighter
-        for asymmetric f. If f is one order of adding a record, these are k records added (``~f``: removed);
-        for additions and removals mixed take ``f.symmetrise(assume="either-order").group(k)``.
-
-        Parameters
-        ----------
-        k
-            Number of records in the group; 0 gives the identity.
-
-        Examples
-        --------
-        >>> from fractions import Fraction as F
-        >>> from tradeoff import from_masses
-        >>> from_masses([F(1, 2), F(1, 2)], [F(1, 5), F(4, 5)]).group(2)
-        PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order) (not exact)
-        """
-        from tradeoff.operators.group import group
-
-        return group(self, k)
-
-    def dual(self) -> Dual:
-        """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12)."""
-        from tradeoff.operators.dual import Dual
-
-        return Dual(self)
-
-    def __ge__(self, other: TradeOff) -> bool:
-        """Whether f is at least as private everywhere; ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10)."""
-        from tradeoff.operators.order import at_least
-
-        return at_least(self, operand(other))
-
-    def __le__(self, other: TradeOff) -> bool:
-        """Whether ``other`` is at least as private everywhere."""
-        return operand(other) >= self
-
-    def dominates(self, other: TradeOff, *, failure: float) -> bool:
-        """Whether f >= g (x) f_{0,failure}, ``failure`` in [0, 1], decided from certified bounds."""
-        from tradeoff.operators.order import dominates
-
-        return dominates(self, operand(other), failure=failure)
-
-    def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds[float]:
-        """Uniform or Levy distance between two curves, a number in [0, 1], held from both sides."""
-        from tradeoff.operators.distance import distance
-
-        return distance(self, operand(other), metric=metric)
-
-    def gdp(self, failure: float = 1e-10) -> Reduction:
-        """Least mu with f >= G_mu (x) f_{0,failure}, ``failure`` in [0, 1], and what reporting it costs."""
-        from tradeoff.gdp.reduction import gdp
-
-        return gdp(self, failure=failure)
-
-    def subs(self, values: Mapping[Any, Any]) -> TradeOff:
-        """Curve with symbols replaced, for example ``f.subs({mu: 1})``; keys are symbols or their names."""
-        from tradeoff.symbolic.substitution import substitute
-
-        return substitute(self, values)
-
-    def symbolic(self, alpha: Any = None) -> Symbolic:
-        """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms."""
-        from tradeoff.symbolic.formula import symbolic
-
-        return symbolic(self, alpha)
-
-    @property
-    def law(self) -> Law:
-        """Law of the privacy loss L = log dQ/dP, in nats, under P and under Q."""
-        self.require_numbers()
-        from tradeoff.operators.law import Law
-
-        return Law(self)
-
     # Whole curves.
-
-    def tabulate(self, alphas: Numbers | None = None) -> Tabulated:
-        """Polygons with lower <= f <= upper at every alpha; ``alphas``: the nodes to use, in [0, 1]."""
-        if alphas is None:
-            return self._whole
-        from tradeoff.operators.tabulate import tabulate
-
-        return tabulate(self, alphas).described(self)
 
     @property
     def _whole(self) -> Tabulated:
@@ -366,11 +239,6 @@ class TradeOff(CurveHooks):
     @cached_property
     def _wholes(self) -> Cache[Tabulated]:
         return cache_for(("whole", self.tightness, self), CHOICES)
-
-    def _tabulated(self) -> Tabulated:
-        from tradeoff.operators.tabulate import tabulate
-
-        return tabulate(self)
 
     @property
     def lower(self) -> PiecewiseLinear:

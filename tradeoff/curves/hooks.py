@@ -29,6 +29,8 @@ _BEHIND = frozenset(
             "kept",
             "composed",
             "product",
+            "formula_at",
+            "simplify_product",
             "require_numbers",
         ),
         *("notation", "caveats", "tightness"),
@@ -50,7 +52,7 @@ NOT_EXACT = (
 """Note next to both bounds of a curve that is not ``exact``."""
 
 # Methods that return a changed curve.
-_MADE_OF_ONE = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic", "subsample")
+_MADE_OF_ONE = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic")
 
 
 class CurveHooks(ABC):
@@ -244,23 +246,6 @@ class CurveHooks(ABC):
 
     def __dir__(self) -> Iterable[str]:
         return [name for name in super().__dir__() if name not in _BEHIND]
-
-    def _repr_html_(self) -> str | None:
-        from tradeoff.report.notebook import picture
-
-        return picture(self)
-
-    def _repr_latex_(self) -> str:
-        from tradeoff.report.notebook import equation
-
-        order = "" if self.symmetric else r"\quad\text{(one order)}"
-        return rf"$\displaystyle {equation(self)}{order}$"
-
-    def _latex(self, printer: Any) -> str:
-        """Return what SymPy prints for the curve inside a formula."""
-        from tradeoff.report.notebook import latex
-
-        return latex(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the curve without what it remembers: tables weigh megabytes, and can be made again."""

@@ -44,8 +44,6 @@ def rule(function: Rule) -> Rule:
 
 def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
     """Tensor product of curves with multiplicities, simplified by every closed form known."""
-    from tradeoff.families.closed_forms import simplified  # which fills the table
-
     curves = sorted(factors, key=lambda power: len(_settled(power)), reverse=True)
     # The largest product is in normal form already: a chain of them costs what each adds.
     result = dict(_settled(curves[0])) if curves else {}
@@ -56,7 +54,7 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
                 factor = pure(each)
                 result[factor] = result.get(factor, 0) + n * power
                 new.append(factor)
-    result = simplified(result, {factor: result[factor] for factor in new})
+    result = TradeOff.simplify_product(result, {factor: result[factor] for factor in new})
     product = next(iter(result)) if [*result.values()] == [1] else Tensor(result)
     if all(f.tightness == PAIR for f, _ in curves):
         return product

@@ -17,11 +17,13 @@ from tradeoff.accounting.options import (
     Method,
     Progress,
     QueryOptions,
+    Question,
     collect_steps,
     query_context,
     query_options,
 )
-from tradeoff.curves.parameters import MAX_ORDER, Number, Numbers, count, is_symbol, number, reals, workers
+from tradeoff.curves.attached import BoundsMethods
+from tradeoff.curves.parameters import Number, Numbers, count, is_symbol, number, reals, workers
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
 from tradeoff.intervals.functions import clip, log, log1p, minimum
@@ -35,7 +37,7 @@ _NORMAL = 2.0**-1022  # the least float with all its digits
 Axis = Literal["alpha", "epsilon", "delta"]  # what a question is asked at
 
 # What is answered, by what it is asked at.
-_ANSWERS: dict[Axis, str] = {"alpha": "beta", "epsilon": "delta", "delta": "epsilon"}
+_ANSWERS: dict[Axis, Question] = {"alpha": "beta", "epsilon": "delta", "delta": "epsilon"}
 
 # Where a question may be asked.
 _SPANS: dict[Axis, tuple[float, float]] = {"alpha": (0, 1), "epsilon": (-np.inf, np.inf), "delta": (0, 1)}
@@ -56,7 +58,7 @@ class QueryKwargs(TypedDict, total=False):
     n_jobs: int | None
 
 
-class BoundsView:
+class BoundsView(BoundsMethods):
     """Questions to a curve with both sides of the answer.
 
     Each takes ``tol``, the width its bounds must reach (absolute for epsilon, relative for delta, and for
@@ -125,27 +127,6 @@ class BoundsView:
         """Bound epsilon(delta), in nats, delta in [0, 1] and of any shape."""
         return answer_query(self._curve, "delta", delta, tol, how)
 
-    def renyi(self, order: Number) -> Bounds[float]:
-        """Bound the Renyi divergence D_a(P || Q), a in (0, inf], in nats (van Erven, Harremoes 2014)."""
-        if is_symbol(order) or self._curve.free_symbols:
-            from tradeoff.symbolic.forms import renyi as formula
-
-            return Bounds(*[formula(self._curve, order)] * 2)
-        from tradeoff.operators.divergence import renyi
-
-        self._curve.require_numbers()
-        checked = number("order", order, 0, np.inf, open_low=True)
-        if MAX_ORDER < checked < np.inf:
-            raise domain("order", order, f"in (0, {MAX_ORDER:g}] or infinite")
-        return renyi(self._curve, checked)
-
-    def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
-        """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""
-        from tradeoff.operators.divergence import divergence
-
-        self._curve.require_numbers()
-        return divergence(self._curve, function)
-
     @overload
     def bayes_risk(self, prior: Number, *, tol: float | None = None) -> Bounds[float]: ...
     @overload
@@ -157,9 +138,8 @@ class BoundsView:
         Roth, Su 2022, Proposition 2.12), and below 1/2 the same of f^-1, where no 1 - delta cancels.
         """
         if is_symbol(prior):
-            from tradeoff.symbolic.forms import bayes_risk
-
-            return Bounds(*[bayes_risk(self._curve, prior)] * 2)
+            formula = self._curve.formula_at("bayes risk", prior)
+            return Bounds(formula, formula)
         p = reals("prior", prior)
         if not np.all((p >= 0) & (p <= 1)):
             raise domain("prior", prior, "[0, 1]", "give the probability of the null hypothesis")
@@ -185,9 +165,8 @@ def answer_query(
 ) -> Bounds[float] | Bounds[Array]:
     """Bound beta at an alpha, delta at an epsilon, or epsilon at a delta, whichever ``name`` is given."""
     if is_symbol(value):
-        from tradeoff.symbolic.forms import answer
-
-        return Bounds(*[answer(curve, name, value)] * 2)
+        formula = curve.formula_at(_ANSWERS[name], value)
+        return Bounds(formula, formula)
     limits, method = _limits(how) if how else query_options(), how.get("method")
     curve.require_numbers()
     tol = None if tol is None else number("tol", tol, 0, open_low=True)
