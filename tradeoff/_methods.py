@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from tradeoff.curves.attached import BoundsMethods, CurveMethods
 
 if TYPE_CHECKING:
-    from tradeoff.accounting.options import Question
     from tradeoff.curves.contract import Hypothesis, TradeOff
     from tradeoff.curves.parameters import Number, Numbers
     from tradeoff.curves.product import Factors
@@ -165,15 +164,13 @@ class _CurveMethods(TradeOff):
 
         return tabulate(self)
 
-    def formula_at(self, kind: Question | Literal["bayes risk", "renyi"], at: Any) -> Any:
-        """Answer a question at a symbol by a SymPy expression."""
+    def formula_at(self, name: str, at: Any) -> Any:
+        """Answer a question by a SymPy expression, ``name`` being that of its symbolic argument."""
         from tradeoff.symbolic import forms
 
-        if kind == "bayes risk":
+        if name == "prior":
             return forms.bayes_risk(self, at)
-        if kind == "renyi":
-            return forms.renyi(self, at)
-        return forms.answer(self, {"beta": "alpha", "delta": "epsilon", "epsilon": "delta"}[kind], at)
+        return forms.renyi(self, at) if name == "order" else forms.answer(self, name, at)
 
     def _repr_html_(self) -> str | None:
         from tradeoff.report.notebook import picture
@@ -209,7 +206,7 @@ class _BoundsMethods(BoundsView):
         from tradeoff.operators.divergence import renyi
 
         if is_symbol(order) or self._curve.free_symbols:
-            formula = self._curve.formula_at("renyi", order)
+            formula = self._curve.formula_at("order", order)
             return Bounds(formula, formula)
         self._curve.require_numbers()
         checked = number("order", order, 0, math.inf, open_low=True)

@@ -60,5 +60,5 @@ def test_a_closed_form_asks_nobody() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"epsilon": 1.0, "delta": 1e-5}])
 def test_one_question_at_a_time(given: dict[str, float]) -> None:
-    with pytest.raises(DomainError, match="give one of epsilon, delta, alpha"):
+    with pytest.raises(DomainError, match=r"explain\(\) takes exactly one of epsilon, delta, alpha, got "):
         STEPS.explain(**given)

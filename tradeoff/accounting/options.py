@@ -172,10 +172,11 @@ _NORMAL = 2.0**-1022  # the least float with all its digits: a delta below is as
 _FINEST = 16 * UNIT  # no beta is told apart more finely: 1 - alpha is rounded already
 
 
-def measure(question: Question, at: Array, low: Array, high: Array) -> Array:
+def measure(question: Question, at: Array, low: Array, high: Array, *, finest: float = _FINEST) -> Array:
     """Return how wide answers are, infinite where a side of epsilon is unknown.
 
-    Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta).
+    Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta),
+    and 0 where the bounds on f are at most ``finest`` apart.
     """
     if question == "delta":
         return np.where(high < _NORMAL, 0.0, (high - low) / np.maximum(high, _NORMAL))
@@ -183,4 +184,4 @@ def measure(question: Question, at: Array, low: Array, high: Array) -> Array:
         known = np.isfinite(low) & np.isfinite(high)
         return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))
     scale, gap = np.minimum(high, np.maximum(1 - at - low, 0.0)), high - low
-    return np.where(gap <= _FINEST, 0.0, gap / np.where(scale > 0, scale, 1.0))
+    return np.where(gap <= finest, 0.0, gap / np.where(scale > 0, scale, 1.0))

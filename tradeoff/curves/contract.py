@@ -11,7 +11,7 @@ from tradeoff.accounting.options import Explanation, query_options
 from tradeoff.curves.attached import CurveMethods
 from tradeoff.curves.hooks import CurveHooks
 from tradeoff.curves.parameters import Number, Numbers
-from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
+from tradeoff.curves.query import BoundsView, Query, QueryKwargs, explain_query
 from tradeoff.errors import KindError, NoClosedForm, shown
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -81,7 +81,7 @@ class TradeOff(CurveHooks, CurveMethods):
         PrecisionError
             If ``tol`` cannot be reached.
         """
-        return answer_query(self, "alpha", alpha, tol, how).lower
+        return Query.check("beta", alpha, tol, how).bounds(self).lower
 
     @overload
     def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
@@ -101,7 +101,7 @@ class TradeOff(CurveHooks, CurveMethods):
         tol, **how
             Relative width the bounds must reach; see ``bounds``.
         """
-        return answer_query(self, "epsilon", epsilon, tol, how).upper
+        return Query.check("delta", epsilon, tol, how).bounds(self).upper
 
     @overload
     def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
@@ -121,7 +121,7 @@ class TradeOff(CurveHooks, CurveMethods):
         tol, **how
             Absolute width the bounds must reach; see ``bounds``.
         """
-        return answer_query(self, "delta", delta, tol, how).upper
+        return Query.check("epsilon", delta, tol, how).bounds(self).upper
 
     @overload
     def bayes_risk(self, prior: Number) -> float: ...
@@ -218,7 +218,7 @@ class TradeOff(CurveHooks, CurveMethods):
         >>> [(step.engine, step.why) for step in steps]
         [('contour', 'all densities have closed forms')]
         """
-        return explain_query(self, {"epsilon": epsilon, "delta": delta, "alpha": alpha}, tol, how)
+        return explain_query(self, {"delta": epsilon, "epsilon": delta, "beta": alpha}, tol, how)
 
     # Algebra.
 

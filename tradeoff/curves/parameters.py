@@ -121,6 +121,8 @@ def exact_number(name: str, value: Any, low: float, high: float, **ends: bool) -
 
 def reals(name: str, value: Any) -> Array:
     """Return ``value`` as an array of floats of its shape, which may hold NaN; else ``DomainError``."""
+    if type(value) is float:
+        return np.array(value)
     try:
         return _floats(value)
     except OverflowError as error:

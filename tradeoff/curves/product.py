@@ -104,6 +104,8 @@ class Tensor(TradeOff):
     @cached_property
     def factors(self) -> Mapping[TradeOff, int]:
         """Factors by name: the order in which they are printed and summed, whatever they were written in."""
+        if len(self.unordered) == 1:
+            return self.unordered
         alike = Counter(factor.notation for factor in self.unordered)
 
         def place(item: tuple[TradeOff, int]) -> tuple[str, int, str]:
@@ -121,55 +123,30 @@ class Tensor(TradeOff):
     @property
     def symmetric(self) -> bool:
         powers = self.unordered
+        if len(powers) == 1:
+            return next(iter(powers)).symmetric
         return all(f.symmetric or powers.get(f.inverse()) == n for f, n in powers.items())
 
-    @property
+    @cached_property
     def free_symbols(self) -> frozenset[Any]:
-        return frozenset().union(*(factor.free_symbols for factor in self.factors))
+        return frozenset().union(*(factor.free_symbols for factor in self.unordered))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         return gathered(self.factors)
 
     @property
-    def _sides(self) -> tuple[Composition, Composition]:
-        """Return compositions of laws below and above the truth; one if every factor has an exact law."""
-        return self._composed.of(query_options().choices, self._compositions)
+    def _engines(self) -> Composition | _ProductBounds:
+        """Engines for the product under the options of this question."""
+        return self._engines_by_options.of(query_options().choices, self._make_engines)
 
     @cached_property
-    def _composed(self) -> Cache[tuple[Composition, Composition]]:
+    def _engines_by_options(self) -> Cache[Composition | _ProductBounds]:
         return cache_for(("product", self), CHOICES)
 
-    def _compositions(self) -> tuple[Composition, Composition]:
-        # The engines are loaded when a number is asked.
-        from tradeoff.accounting.planner import Composition
-
-        below, above, counts = zip(*(law_pair(factor, n) for factor, n in self.factors.items()), strict=True)
-        lower = Composition(below, counts, symmetric=self.symmetric)
-        exact = all(low is high for low, high in zip(below, above, strict=True))
-        return lower, lower if exact else Composition(above, counts, symmetric=self.symmetric)
-
-    @property
-    def _inner(self) -> Composition | None:
-        """The composition in which factors made of products have laws for lattices; None if none is."""
-        return self._within.of(query_options().choices, self._of_cells)
-
-    @cached_property
-    def _within(self) -> Cache[Composition | None]:
-        return cache_for(("inner", self), CHOICES)
-
-    def _of_cells(self) -> Composition | None:
-        inner = {factor: law for factor in self.factors if (law := factor.lattice_pld()) is not None}
-        if not inner:
-            return None
-        rest = [(factor, *law_pair(factor, n)) for factor, n in self.factors.items() if factor not in inner]
-        if any(low is not high for _, low, high, _ in rest):
-            return None
-        from tradeoff.accounting.planner import Composition
-
-        powers = [(law, self.factors[factor]) for factor, law in inner.items()]
-        laws, counts = zip(*powers, *((low, n) for _, low, _, n in rest), strict=True)
-        return Composition(laws, counts, symmetric=self.symmetric, once=True)
+    def _make_engines(self) -> Composition | _ProductBounds:
+        bounds = _ProductBounds(self.factors, symmetric=self.symmetric)
+        return bounds if bounds.nested or bounds.below is not bounds.above else bounds.below
 
     @cached_property
     def _leak(self) -> tuple[Bounds, Bounds, TradeOff] | None:
@@ -192,10 +169,12 @@ class Tensor(TradeOff):
             low, high = clip(kept * Bounds(low, high), 0.0, 1.0)
             return low, high
         inside = (alpha > 0) & (alpha < 1)
+        if inside.all():
+            return self._engines.answer("beta", alpha, tol)
         low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
         low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
         if inside.any():
-            low[inside], high[inside] = self._answer("beta", alpha[inside], tol)
+            low[inside], high[inside] = self._engines.answer("beta", alpha[inside], tol)
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -203,71 +182,22 @@ class Tensor(TradeOff):
             delta, kept, rest = self._leak
             low, high = delta + kept * Bounds(*certified_delta(rest, epsilon, tol))
             return low, high
-        return self._answer("delta", epsilon, tol)
+        return self._engines.answer("delta", epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self._leak is not None:
             leak, kept, rest = self._leak
             least, most = clip((delta - leak) / kept, 0.0, 1.0)
             return certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
-        return self._answer("epsilon", delta, tol)
-
-    def _answer(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Ask the laws of inner products, and whole curves where those leave more than is wanted."""
-        if self._inner is None:
-            return self._of_sides(question, at, tol)
-        low, high = self._inner.answer(question, at, tol)
-        with np.errstate(invalid="ignore"):
-            wide = ~(measure(question, at, low, high) <= (_USUAL if tol is None else tol))
-        if wide.any():
-            below, above = self._of_sides(question, at[wide], tol)
-            low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
-        return low, high
-
-    def _of_sides(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Bound from both sides: by two laws where none is exact, whose answers no tolerance brings closer.
-
-        A curve below f has the lesser beta, and a profile above delta. Widths only grow with the upper and
-        shrink with the lower bound, so none is less than that from the greatest answer of the lower law to
-        the least of the upper.
-        """
-        least, most = self._sides if question == "beta" else self._sides[::-1]
-        if least is most:
-            return least.answer(question, at, tol)
-        (lower, upper), (inner, outer) = (side.answer(question, at, None) for side in (least, most))
-        if tol is not None:
-            with np.errstate(invalid="ignore"):
-                near = ~((inner > upper) & (measure(question, at, upper, inner) > tol))
-            if near.any():
-                lower[near] = least.answer(question, at[near], tol)[0]
-                outer[near] = most.answer(question, at[near], tol)[1]
-        return lower, outer
+        return self._engines.answer("epsilon", delta, tol)
 
     def expected(self, alpha: float) -> list[tuple[float, float]]:
-        return [] if self._leak is not None else self._sides[0].expected(alpha)
+        return [] if self._leak is not None else self._engines.expected(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
         if self._leak is not None:
             return super().ceiling(epsilon, level)
-        return self._sides[0].ceiling(epsilon, level)
-
-    def exact_beta(self, alpha: Fraction) -> Fraction | None:
-        """Return kept g(alpha/kept) for g (x) f_{0,1-kept}, where g and kept are exact."""
-        if self._leak is None or (kept := self._exactly_kept()) is None:
-            return None
-        inner = self._leak[2].exact_beta(min(alpha / kept, Fraction(1))) if kept else Fraction(0)
-        return None if inner is None else kept * inner
-
-    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
-        if self._leak is None or (kept := self._exactly_kept()) is None:
-            return None
-        inner = self._leak[2].exact_delta(epsilon)
-        return None if inner is None else 1 - kept + kept * inner
-
-    def _exactly_kept(self) -> Fraction | None:
-        """Return what the factor f_{0,delta} keeps, if it is exact."""
-        kept = [f.exact_beta(Fraction(0)) for f, n in self.factors.items() if f.leak is not None and n == 1]
-        return kept[0] if kept else None
+        return self._engines.ceiling(epsilon, level)
 
     @staticmethod
     def _lost(factors: Iterable[tuple[TradeOff, int]]) -> Bounds:
@@ -319,10 +249,9 @@ class Tensor(TradeOff):
         return all(factor.has_law for factor in self.factors) and super().has_law
 
     def lattice_pld(self) -> PrivacyLossDistribution | None:
-        if self.has_law or self._inner is not None:  # or factors have no laws of their own
+        if self.has_law or isinstance(self._engines, _ProductBounds):
             return None
-        least, most = self._sides
-        return least.law if least is most else None
+        return self._engines.law
 
     def loss_distribution(self) -> PrivacyLossDistribution:
         if len(self.factors) == 1:
@@ -341,6 +270,87 @@ class Tensor(TradeOff):
     def notation(self) -> str:
         powers = ((factor.notation, n) for factor, n in self.factors.items())
         return " ⊗ ".join(f"{factor}^{counted(n)}" if n > 1 else factor for factor, n in powers)
+
+
+class _ProductBounds:
+    """Bounds on a product some of whose factors have no exact law.
+
+    ``below`` and ``above`` compose laws below and above each factor. ``nested``, if there is one, composes
+    laws that hold for lattices alone, of factors that are made of products.
+    """
+
+    def __init__(self, factors: Mapping[TradeOff, int], *, symmetric: bool) -> None:
+        self.factors, self.symmetric = factors, symmetric
+
+    @cached_property
+    def nested(self) -> Composition | None:
+        laws = {factor: law for factor in self.factors if (law := factor.lattice_pld()) is not None}
+        if not laws:
+            return None
+        rest = [(factor, *law_pair(factor, n)) for factor, n in self.factors.items() if factor not in laws]
+        if any(low is not high for _, low, high, _ in rest):
+            return None
+        powers = [(law, self.factors[factor]) for factor, law in laws.items()]
+        return _compose(*powers, *((low, n) for _, low, _, n in rest), symmetric=self.symmetric, once=True)
+
+    @cached_property
+    def _pairs(self) -> list[tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]]:
+        return [law_pair(factor, n) for factor, n in self.factors.items()]
+
+    @cached_property
+    def below(self) -> Composition:
+        return _compose(*((low, n) for low, _, n in self._pairs), symmetric=self.symmetric)
+
+    @cached_property
+    def above(self) -> Composition:
+        if all(low is high for low, high, _ in self._pairs):
+            return self.below
+        return _compose(*((high, n) for _, high, n in self._pairs), symmetric=self.symmetric)
+
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        return self.below.expected(alpha)
+
+    def ceiling(self, epsilon: Array, level: Array) -> Array:
+        return self.below.ceiling(epsilon, level)
+
+    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound by the nested laws, and by both sides where those leave more than is wanted."""
+        if self.nested is None:
+            return self.answer_between(question, at, tol)
+        low, high = self.nested.answer(question, at, tol)
+        with np.errstate(invalid="ignore"):
+            wide = ~(measure(question, at, low, high) <= (_USUAL if tol is None else tol))
+        if wide.any():
+            below, above = self.answer_between(question, at[wide], tol)
+            low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
+        return low, high
+
+    def answer_between(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound by the compositions below and above, whose gap no tolerance closes.
+
+        A curve below f has the lesser beta, and a profile above delta. Widths only grow with the upper and
+        shrink with the lower bound, so none is less than that from the greatest answer of the lower law to
+        the least of the upper.
+        """
+        least, most = (self.below, self.above) if question == "beta" else (self.above, self.below)
+        if least is most:
+            return least.answer(question, at, tol)
+        (lower, upper), (inner, outer) = (side.answer(question, at, None) for side in (least, most))
+        if tol is not None:
+            with np.errstate(invalid="ignore"):
+                near = ~((inner > upper) & (measure(question, at, upper, inner) > tol))
+            if near.any():
+                lower[near] = least.answer(question, at[near], tol)[0]
+                outer[near] = most.answer(question, at[near], tol)[1]
+        return lower, outer
+
+
+def _compose(
+    *powers: tuple[PrivacyLossDistribution, int], symmetric: bool, once: bool = False
+) -> Composition:
+    from tradeoff.accounting.planner import Composition  # engines are loaded with the first question
+
+    return Composition(*zip(*powers, strict=True), symmetric=symmetric, once=once)
 
 
 class CurveFromPLD(TradeOff):
