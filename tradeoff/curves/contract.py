@@ -1,4 +1,4 @@
-"""The contract of a trade-off function: questions, bounds and the algebra's operators."""
+"""The contract of a trade-off function: questions, bounds and products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tradeoff.pld.law import PrivacyLossDistribution
 if TYPE_CHECKING:
     from tradeoff.curves.attached import PiecewiseLinear, Tabulated
 
-CHOICES = 4  # ways of answering, by method and memory, for which a curve remembers what it has made
+CHOICES = 4  # query options, by method and memory, for which a curve caches its tables
 
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
@@ -35,7 +35,7 @@ class TradeOff(CurveHooks, CurveMethods):
     """
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        """Return laws of curves below and above: one law twice where it is exact, else the whole curves'."""
+        """Return distributions of curves below and above f: the exact one twice, or those of whole curves."""
         try:
             law = self.loss_distribution()
         except NoClosedForm:
@@ -52,8 +52,6 @@ class TradeOff(CurveHooks, CurveMethods):
     def factors(self) -> Mapping[TradeOff, int]:
         """Factors of the tensor product with their powers; a curve that is no product is its own factor."""
         return {self: 1}
-
-    # Questions: the safe side.
 
     @overload
     def __call__(self, alpha: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
@@ -76,8 +74,6 @@ class TradeOff(CurveHooks, CurveMethods):
 
         Raises
         ------
-        DomainError
-            If an alpha is NaN or outside [0, 1].
         PrecisionError
             If ``tol`` cannot be reached.
         """
@@ -112,7 +108,7 @@ class TradeOff(CurveHooks, CurveMethods):
     ) -> float | Array:
         """Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
 
-        It is +inf only if delta < Q(L = inf) truly, or no bound is known.
+        It is +inf only if delta < Q(L = inf), or no bound is known.
 
         Parameters
         ----------
@@ -140,14 +136,14 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def bounds(self) -> BoundsView:
-        """Ask the same questions for both sides."""
+        """The same questions, answered by bounds on both sides."""
         return BoundsView(self)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence D_a(P || Q) of the pair behind f = T(P, Q), in nats: an upper bound.
 
-        Infinite where P has mass that Q has not (a >= 1), or no bound is known. delta(eps) follows the other
-        direction, D_a(Q || P), which is ``(~f).renyi(a)``.
+        Infinite where P has mass that Q does not have (a >= 1), or no bound is known. delta(eps) follows the
+        other direction, D_a(Q || P), which is ``(~f).renyi(a)``.
 
         Parameters
         ----------
@@ -195,21 +191,16 @@ class TradeOff(CurveHooks, CurveMethods):
         tol: float | None = None,
         **how: Unpack[QueryKwargs],
     ) -> Explanation:
-        """Tell which engine answers a question, why, in what time and how narrowly; prints as a short table.
+        """List the engines that answer a question, with reason, time and width; prints as a short table.
 
-        It has ``bounds``, and one step for every time an engine was asked; none for a closed form.
+        It has ``bounds``, and one step for each use of an engine; none for a closed form.
 
         Parameters
         ----------
         epsilon, delta, alpha
-            The one that is given is asked: delta at a loss in nats, epsilon at a delta, beta at an alpha.
+            Exactly one: a loss in nats for delta, a delta for epsilon, an alpha for beta.
         tol, **how
             As in the question itself.
-
-        Raises
-        ------
-        DomainError
-            Unless exactly one of the three is given.
 
         Examples
         --------
@@ -220,19 +211,15 @@ class TradeOff(CurveHooks, CurveMethods):
         """
         return explain_query(self, {"delta": epsilon, "epsilon": delta, "beta": alpha}, tol, how)
 
-    # Algebra.
-
     def __matmul__(self, other: TradeOff) -> TradeOff:
         """Tensor product T(P x P', Q x Q'), of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
         from tradeoff.curves.product import tensor
 
         return tensor([(self, 1), (operand(other), 1)])
 
-    # Whole curves.
-
     @property
     def _whole(self) -> Tabulated:
-        """The whole curves, made once for each way of answering, which inner questions inherit."""
+        """Whole curves, cached by query options."""
         self.require_numbers()
         return self._wholes.of(query_options().choices, lambda: self._tabulated().described(self))
 
@@ -252,7 +239,7 @@ class TradeOff(CurveHooks, CurveMethods):
 
 
 def operand(value: object) -> TradeOff:
-    """Return ``value`` if it is a curve; else raise ``KindError``, which names the way to a guarantee."""
+    """Return ``value`` if it is a curve; for a mechanism raise ``KindError`` and suggest its guarantee."""
     if isinstance(value, TradeOff):
         return value
     # Mechanisms, plans and bands have a guarantee, reductions a curve.

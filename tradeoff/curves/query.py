@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -24,7 +24,16 @@ from tradeoff.accounting.options import (
     query_options,
 )
 from tradeoff.curves.attached import BoundsMethods
-from tradeoff.curves.parameters import Number, Numbers, choice, count, is_symbol, number, reals, workers
+from tradeoff.curves.parameters import (
+    Number,
+    Numbers,
+    choice,
+    count,
+    is_symbol,
+    number,
+    reals_between,
+    workers,
+)
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
 from tradeoff.intervals.functions import clip, log, log1p, minimum
@@ -51,17 +60,11 @@ class QueryKwargs(TypedDict, total=False):
     n_jobs: int | None
 
 
-class _Argument(NamedTuple):
-    name: str
-    low: float
-    high: float
-
-
-# The argument of each question, and its range.
-_ARGUMENTS: dict[Question, _Argument] = {
-    "beta": _Argument("alpha", 0, 1),
-    "delta": _Argument("epsilon", -np.inf, np.inf),
-    "epsilon": _Argument("delta", 0, 1),
+# The argument of each question: its name, and its range.
+_ARGUMENTS: dict[Question, tuple[str, float, float]] = {
+    "beta": ("alpha", 0, 1),
+    "delta": ("epsilon", -np.inf, np.inf),
+    "epsilon": ("delta", 0, 1),
 }
 
 
@@ -97,18 +100,12 @@ class Query:
         if is_symbol(value):
             return cls(kind, value, tol, options, value)
         name, low, high = _ARGUMENTS[kind]
-        at = reals(name, value)
-        inside = (at >= low) & (at <= high)
-        if not inside.all():
-            k = int(np.argmin(inside))
-            place = f"{name}[{k}]" if at.ndim else name
-            raise domain(place, float(at.flat[k]), f"[{low:g}, {high:g}]")
-        return cls(kind, at, tol, options, value)
+        return cls(kind, reals_between(name, value, low, high), tol, options, value)
 
     def bounds(self, curve: TradeOff) -> Bounds[float] | Bounds[Array]:
         """Bound the answer for a curve, in the shape and with the labels of the argument."""
         if is_symbol(self.at):
-            formula = curve.formula_at(_ARGUMENTS[self.kind].name, self.at)
+            formula = curve.formula_at(_ARGUMENTS[self.kind][0], self.at)
             return Bounds(formula, formula)
         curve.require_numbers()
         method = self.options.method
@@ -180,7 +177,7 @@ def explain_query(
     curve: TradeOff, given: Mapping[Question, float | None], tol: float | None, how: QueryKwargs
 ) -> Explanation:
     """Answer the one question that is given, and collect the steps of the engines."""
-    names = {kind: _ARGUMENTS[kind].name for kind, value in given.items() if value is not None}
+    names = {kind: _ARGUMENTS[kind][0] for kind, value in given.items() if value is not None}
     if len(names) != 1:
         listed = ", ".join(names.values()) or "nothing"
         raise DomainError(f"explain() takes exactly one of epsilon, delta, alpha, got {listed}")
@@ -256,7 +253,7 @@ def _require_width(kind: Question, at: Array, lower: Array, upper: Array, tol: f
     if len(wide):
         worst = float(np.max(width))
         raise PrecisionError(
-            f"tol = {tol:g} not reached at {_ARGUMENTS[kind].name} = {at[wide[:5]].tolist()}; "
+            f"tol = {tol:g} not reached at {_ARGUMENTS[kind][0]} = {at[wide[:5]].tolist()}; "
             f"reachable here: {decimal(worst, '.3g', up=True)}",
             worst,
         )
@@ -344,13 +341,8 @@ class BoundsView(BoundsMethods):
         if is_symbol(prior):
             formula = self._curve.formula_at("prior", prior)
             return Bounds(formula, formula)
-        p = reals("prior", prior)
-        if not np.all((p >= 0) & (p <= 1)):
-            raise domain("prior", prior, "[0, 1]", "give the probability of the null hypothesis")
-        return self._risk(p, tol)
-
-    def _risk(self, p: Array, tol: float | None) -> Bounds:
-        less = np.minimum(p, 1 - p)  # to the last bit
+        p = reals_between("prior", prior, 0, 1)
+        less = np.minimum(p, 1 - p)  # exact, as 1 - p is for p >= 1/2
         odds = log1p(-less) - log(less)
         low, high = np.zeros(p.shape), np.zeros(p.shape)
         for curve, chosen in ((self._curve, p >= 0.5), (self._curve.inverse(), p < 0.5)):
@@ -358,7 +350,7 @@ class BoundsView(BoundsMethods):
                 ends = [np.asarray(end)[chosen] for end in odds]
                 later, sooner = (curve.bounds.delta(end, tol=tol) for end in ends[::-1])
                 delta = Bounds(later.lower, sooner.upper)
-                # To decide by the prior alone errs as often as the lesser.
+                # A test that ignores the data errs with the lesser probability.
                 risk = minimum((1 - delta) * less[chosen], less[chosen])
                 low[chosen], high[chosen] = clip(risk, 0.0, 1.0)
         return make_bounds(low, high)
