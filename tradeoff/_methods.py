@@ -225,7 +225,7 @@ class _BoundsMethods(BoundsView):
 def _attach(source: type, target: type, owner: str) -> None:
     for name, method in vars(source).items():
         if callable(method):
-            method.__qualname__ = f"{owner}.{name}"
+            getattr(method, "__func__", method).__qualname__ = f"{owner}.{name}"
         if callable(method) or isinstance(method, property):
             setattr(target, name, method)
 

@@ -151,7 +151,7 @@ def _checked_options(how: QueryKwargs) -> QueryOptions:
         changes["memory"] = count("memory", how["memory"], 1)
         if changes["memory"] < MEGABYTE:
             raise domain(
-                "memory", changes["memory"], f"at least {MEGABYTE} bytes", f"the default is {MEMORY}"
+                "memory", changes["memory"], f"at least {MEGABYTE} bytes (1 MiB)", f"the default is {MEMORY}"
             )
     if (progress := how.get("progress")) is not None:
         if not callable(progress):
