@@ -21,7 +21,7 @@ from tradeoff.intervals.rounding import UNIT, Array
 
 Question = Literal["delta", "epsilon", "beta"]
 
-# Called with the number of entries settled so far, and of all entries asked.
+# Called with the number of entries settled so far, and of all entries.
 Progress = Callable[[int, int], None]
 
 Method = Literal["closed-form", "exact", "lattice", "contour"]
@@ -51,10 +51,10 @@ class QueryOptions:
         """
         return self.method, self.memory, self.jobs == 1
 
-    def tell(self, settled: int, asked: int) -> None:
+    def tell(self, settled: int, total: int) -> None:
         """Report progress, if there is a callback."""
         if self.progress is not None:
-            self.progress(settled, asked)
+            self.progress(settled, total)
 
 
 _USUAL = QueryOptions()
@@ -109,7 +109,7 @@ class Explanation(Displayed):
         rows = [
             (s.engine, s.question, f"{s.width:.1e}", f"{1e3 * s.seconds:.1f} ms", s.why) for s in self.steps
         ]
-        return TextTable(rows, ("engine", "asked", "width", "time", "why"), head, self.caveats)
+        return TextTable(rows, ("engine", "question", "width", "time", "why"), head, self.caveats)
 
 
 _TRACE: ContextVar[list[Step] | None] = ContextVar("trace", default=None)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _ROUNDING = 64 * UNIT  # relative width of an epsilon at which no engine brings its bounds closer
 
-_LOWEST = -745.0  # below it e^epsilon is no float, and delta is 1 as far as floats tell
+_LOWEST = -745.0  # loss below which e^epsilon underflows, and delta is 1 to rounding
 
 # Masses above the first are normal floats, and the second is nothing beside a unit of them. Below, a mass at
 # infinity is off by TINY for each law inside another, which Python nests a thousand deep.
@@ -82,9 +82,9 @@ class Composition:
 
     @cached_property
     def _last_atom(self) -> tuple[float, float] | None:
-        """Return the loss of the product's last known atom and the log of its mass under Q, from below.
+        """Bound the loss of the product's last atom and the log of its mass under Q, from below.
 
-        Each term errs by 3 units of what it adds, its count and product by two more, and a sum by one.
+        Each term errs by 3 units of its summands, its count and product by two more, and a sum by one.
         """
         losses, logs = [], []
         for law, n in zip(self.laws, self.counts, strict=True):

@@ -50,7 +50,7 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def factors(self) -> Mapping[TradeOff, int]:
-        """Factors of the tensor product with their powers; a curve that is no product is its own factor."""
+        """Factors of the tensor product with their powers; another curve is its own factor."""
         return {self: 1}
 
     @overload

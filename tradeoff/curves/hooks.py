@@ -34,7 +34,7 @@ NOT_EXACT = (
 )
 """Note next to both bounds of a curve that is not ``exact``."""
 
-# Methods that return the curve changed, which is no tighter than the curve itself.
+# Methods that return a changed curve, which is at most as tight as the curve itself.
 _CHANGES = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic")
 
 
@@ -51,9 +51,9 @@ class CurveHooks(ABC):
 
     tightness: int = PAIR
 
-    def __init_subclass__(cls, **given: Any) -> None:
+    def __init_subclass__(cls, **keywords: Any) -> None:
         """Let methods that change a curve keep its tightness, so that no family has to."""
-        super().__init_subclass__(**given)
+        super().__init_subclass__(**keywords)
         for name in _CHANGES:
             if name in vars(cls):
                 setattr(cls, name, _keep_tightness(vars(cls)[name]))
@@ -167,7 +167,7 @@ class CurveHooks(ABC):
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf), in nats, where there is a closed form."""
-        raise NoClosedForm(f"no closed form of the divergences of {self!r} is known; order = {shown(order)}")
+        raise NoClosedForm(f"{self!r} has no closed form of its divergence of order {shown(order)}")
 
     def loss_distribution(self) -> PrivacyLossDistribution:
         """Return the privacy loss distribution for the engines."""
@@ -199,7 +199,7 @@ class CurveHooks(ABC):
     def exact(self) -> bool:
         """Whether ``bounds`` enclose the curve of the mechanism; else they enclose a bound on it.
 
-        A curve of given distributions, such as ``Gaussian(1)``, is exact. Curves of dominating mechanisms are
+        A curve of two distributions, such as ``Gaussian(1)``, is exact. Curves of dominating mechanisms are
         not, nor is anything made of them: the safe side holds for the mechanism, the other side for the
         bound alone.
 
@@ -275,7 +275,7 @@ def joint(parts: Iterable[CurveHooks]) -> int:
 
 def _keep_tightness(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def changed(self: Any, *given: Any, **named: Any) -> Any:
-        return limited(method(self, *given, **named), self.tightness)
+    def changed(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        return limited(method(self, *arguments, **keywords), self.tightness)
 
     return changed

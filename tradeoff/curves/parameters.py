@@ -41,7 +41,7 @@ Parameter: TypeAlias = Number | Expression  # a number, or a formula with free s
 # A parameter of a curve: a float, or an expression of SymPy, whose operators have no types.
 Value: TypeAlias = float | Any
 
-# The working range: inside it every answer is certified; constructors refuse what is outside.
+# The working range: inside it every answer is certified; constructors refuse numbers outside.
 MAX_LOSS = 1e4
 """Largest finite loss, epsilon or mu, in nats or standard deviations; infinity means no privacy."""
 MIN_PROBABILITY = 1e-300

@@ -42,7 +42,7 @@ def rule(function: Rule) -> Rule:
 
 
 def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
-    """Multiply curves with multiplicities, and simplify by every closed form known."""
+    """Multiply curves with multiplicities, and simplify by every closed form."""
     curves = sorted(factors, key=lambda power: len(_normal_factors(*power)), reverse=True)
     # The largest product is in normal form already: a chain of products costs only the factors added.
     result = dict(_normal_factors(*curves[0])) if curves else {}
@@ -64,7 +64,7 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
 
 
 def _normal_factors(curve: TradeOff, n: int) -> Factors:
-    """Return the factors of a product, which are in normal form; none of a power or another curve."""
+    """Return the factors of a product, which are in normal form; of a power or another curve, nothing."""
     return curve.unordered if isinstance(curve, Tensor) and n == 1 else {}
 
 

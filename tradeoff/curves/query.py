@@ -49,7 +49,7 @@ class QueryKwargs(TypedDict, total=False):
     """Keywords of a question.
 
     ``method`` forces one engine ("closed-form", "exact", "lattice" or "contour"); ``memory`` is the most
-    working memory in bytes, by default 1 GiB; ``progress`` is called with (entries settled, all entries);
+    working memory in bytes, by default 1 GiB; ``progress`` is called with entries (settled, total);
     ``n_jobs`` shares the factors of a product with very many distinct ones through joblib (None: as joblib is
     configured).
     """
@@ -82,15 +82,15 @@ class Query:
         Width the bounds must reach; None: as good as a second or so allows.
     options
         Limits of the engines.
-    given
-        The argument as it was given, with its labels or as a fraction.
+    argument
+        The argument before the check, with its labels or as a fraction.
     """
 
     kind: Question
     at: Any
     tol: float | None
     options: QueryOptions
-    given: Any
+    argument: Any
 
     @classmethod
     def check(cls, kind: Question, value: Any, tol: float | None, how: QueryKwargs) -> Query:
@@ -111,7 +111,7 @@ class Query:
         method = self.options.method
         if method is not None and query_options().method is None:  # questions inside this one inherit it
             curve = _forced_curve(curve, method)
-        elif isinstance(self.given, Fraction) and (exact := self._exact(curve)) is not None:
+        elif isinstance(self.argument, Fraction) and (exact := self._exact(curve)) is not None:
             return Bounds(exact, exact)
         at = self.at.ravel()
         with query_context(self.options):
@@ -127,15 +127,15 @@ class Query:
 
     def _exact(self, curve: TradeOff) -> Any:
         if self.kind == "beta":
-            return curve.exact_beta(self.given)
-        return curve.exact_delta(self.given) if self.kind == "delta" else None
+            return curve.exact_beta(self.argument)
+        return curve.exact_delta(self.argument) if self.kind == "delta" else None
 
     def _labelled(self, answer: Array) -> Any:
         pandas = sys.modules.get("pandas")  # labels need it, and it is slow to import
-        if pandas is not None and isinstance(self.given, pandas.Series):
-            return pandas.Series(answer, self.given.index, name=self.kind)
-        if pandas is not None and isinstance(self.given, pandas.DataFrame):
-            return pandas.DataFrame(answer, self.given.index, self.given.columns)
+        if pandas is not None and isinstance(self.argument, pandas.Series):
+            return pandas.Series(answer, self.argument.index, name=self.kind)
+        if pandas is not None and isinstance(self.argument, pandas.DataFrame):
+            return pandas.DataFrame(answer, self.argument.index, self.argument.columns)
         return answer
 
 
@@ -155,7 +155,7 @@ def _checked_options(how: QueryKwargs) -> QueryOptions:
             )
     if (progress := how.get("progress")) is not None:
         if not callable(progress):
-            raise domain("progress", progress, "a function of (settled, asked)")
+            raise domain("progress", progress, "a function of (settled, total)")
         changes["progress"] = progress
     if "n_jobs" in how:
         changes["jobs"] = workers("n_jobs", how["n_jobs"])
@@ -174,17 +174,17 @@ def _forced_curve(curve: TradeOff, method: Method) -> TradeOff:
 
 
 def explain_query(
-    curve: TradeOff, given: Mapping[Question, float | None], tol: float | None, how: QueryKwargs
+    curve: TradeOff, at: Mapping[Question, float | None], tol: float | None, how: QueryKwargs
 ) -> Explanation:
-    """Answer the one question that is given, and collect the steps of the engines."""
-    names = {kind: _ARGUMENTS[kind][0] for kind, value in given.items() if value is not None}
+    """Answer the one question that has an argument, and collect the steps of the engines."""
+    names = {kind: _ARGUMENTS[kind][0] for kind, value in at.items() if value is not None}
     if len(names) != 1:
         listed = ", ".join(names.values()) or "nothing"
         raise DomainError(f"explain() takes exactly one of epsilon, delta, alpha, got {listed}")
     ((kind, name),) = names.items()
     with collect_steps() as steps:
-        bounds = Query.check(kind, given[kind], tol, how).bounds(curve)
-    return Explanation(f"{kind} at {name} = {given[kind]!r}", bounds, tuple(steps), curve.caveats)
+        bounds = Query.check(kind, at[kind], tol, how).bounds(curve)
+    return Explanation(f"{kind} at {name} = {at[kind]!r}", bounds, tuple(steps), curve.caveats)
 
 
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:
