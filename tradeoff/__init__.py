@@ -5,4 +5,6 @@ Names are listed in ``__init__.pyi``, and imported when first used, so that ``im
 
 import lazy_loader
 
+from tradeoff import _methods as _methods
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -195,10 +195,10 @@ def test_composed_cells_with_atoms_outside_spans_hold_truth(delta: float, p: flo
 def test_answers_of_product_with_far_atoms_agree() -> None:
     for inner in (to.subsample(to.TotalVariation(0.8), 0.9), ~to.subsample(to.TotalVariation(0.8), 0.9)):
         f = to.subsample(to.Gaussian(0.3) @ inner**20, 0.5) ** 2
-        assert f._inner is not None
+        assert f._engines.nested is not None
         at = np.array([-0.5, 0.1])
-        low, high = f._inner.answer("delta", at, None)
-        below, above = f._of_sides("delta", at, None)
+        low, high = f._engines.nested.answer("delta", at, None)
+        below, above = f._engines.answer_between("delta", at, None)
         assert np.all((low <= above) & (high >= below))
 
 
@@ -259,12 +259,12 @@ def test_composed_law_and_whole_curves_agree(
 ) -> None:
     whole = to.subsample(f**n @ g, p) ** m @ to.Gaussian(0.1)
     whole = ~whole if turned else whole
-    assume(isinstance(whole, Tensor) and whole._inner is not None)
+    assume(isinstance(whole, Tensor) and getattr(whole._engines, "nested", None) is not None)
     asked = {"delta": st.floats(-2, 5), "epsilon": log_uniform(1e-9, 0.5), "beta": st.floats(0.001, 0.999)}
     question: Any = data.draw(st.sampled_from(sorted(asked)))
     at = np.array([data.draw(asked[question])])
-    low, high = whole._inner.answer(question, at, None)
-    below, above = whole._of_sides(question, at, None)
+    low, high = whole._engines.nested.answer(question, at, None)
+    below, above = whole._engines.answer_between(question, at, None)
     assert low <= high
     assert low <= above
     assert high >= below

@@ -28,7 +28,7 @@ TABLES = {
     "to.Plan({m.Gaussian(noise_multiplier=2): 3})": "Gaussian(noise_multiplier=2.0)",
     "to.calibrate(lambda s: to.Gaussian(1 / s), {'epsilon': 1, 'delta': 1e-2}, tol=0.1)": "crossed in",
     "to.allocate([m.Gaussian(noise_multiplier=1)], {'mu': 1, 'failure': 0})": "scales: 1",
-    "f.explain(delta=1e-5)": "no engine was asked",
+    "f.explain(delta=1e-5)": "no engine was used",
     "f.sensitivities(delta=1e-5)": "per 1%",
     "to.verify(to.certify(f, 'delta', 0.1))": "recorded",
     "to.empirical(scores, scores + 2)": "50 null and 50 alternative scores",

@@ -1,6 +1,6 @@
-"""A question: what it may use, who answered it, and how wide an answer is.
+"""Options of a question, the trace of its engines, and the width of an answer.
 
-Bounds hold whatever stands here; only how wide they are, and how long they take, depends on it.
+Bounds never depend on these numbers for their validity; their width and time do.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tradeoff.intervals.rounding import UNIT, Array
 
 Question = Literal["delta", "epsilon", "beta"]
 
-# Called with the number of entries settled so far, and of all entries asked.
+# Called with the number of entries settled so far, and of all entries.
 Progress = Callable[[int, int], None]
 
 Method = Literal["closed-form", "exact", "lattice", "contour"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-MEMORY = 2**30  # bytes of working memory a question may use unless it says otherwise
+MEMORY = 2**30  # bytes of working memory that a question may use by default
 
 
 @dataclass(frozen=True)
 class QueryOptions:
-    """Limits of one question; they change how narrow its bounds are, never that they hold."""
+    """Options of one question; they change the width of its bounds, never their validity."""
 
     method: Method | None = None
     memory: int = MEMORY
@@ -45,30 +45,30 @@ class QueryOptions:
 
     @property
     def choices(self) -> tuple[Method | None, int, bool]:
-        """Return all that an answer may depend on.
+        """The options on which an answer may depend.
 
-        Sums shared among jobs are added in another order than by one alone.
+        Sums shared among jobs are added in another order than by a single one.
         """
         return self.method, self.memory, self.jobs == 1
 
-    def tell(self, settled: int, asked: int) -> None:
-        """Report progress, if anyone listens."""
+    def tell(self, settled: int, total: int) -> None:
+        """Report progress, if there is a callback."""
         if self.progress is not None:
-            self.progress(settled, asked)
+            self.progress(settled, total)
 
 
 _USUAL = QueryOptions()
-_CURRENT: ContextVar[QueryOptions] = ContextVar("allowance", default=_USUAL)
+_CURRENT: ContextVar[QueryOptions] = ContextVar("query_options", default=_USUAL)
 
 
 def query_options() -> QueryOptions:
-    """Return what the question being answered may use."""
+    """Return the options of the question being answered."""
     return _CURRENT.get()
 
 
-def query_context(limits: QueryOptions) -> AbstractContextManager[QueryOptions]:
-    """Answer the questions inside under these limits."""
-    return set_context(_CURRENT, limits)
+def query_context(options: QueryOptions) -> AbstractContextManager[QueryOptions]:
+    """Answer the questions inside with these options."""
+    return set_context(_CURRENT, options)
 
 
 class Step(NamedTuple):
@@ -92,7 +92,7 @@ class Explanation(Displayed):
     bounds
         Its answer.
     steps
-        The engines in the order asked; of several parts of a curve, one after the other.
+        The engines in the order used; of several parts of a curve, one after the other.
     caveats
         Statements that belong next to the answer: the order of the curve, and its assumptions.
     """
@@ -105,36 +105,36 @@ class Explanation(Displayed):
     def grid(self) -> TextTable:
         head = f"{self.question} in [{self.bounds.lower!r}, {self.bounds.upper!r}]"
         if not self.steps:
-            return TextTable([], head=head, notes=["closed form: no engine was asked", *self.caveats])
+            return TextTable([], head=head, notes=["closed form: no engine was used", *self.caveats])
         rows = [
             (s.engine, s.question, f"{s.width:.1e}", f"{1e3 * s.seconds:.1f} ms", s.why) for s in self.steps
         ]
-        return TextTable(rows, ("engine", "asked", "width", "time", "why"), head, self.caveats)
+        return TextTable(rows, ("engine", "question", "width", "time", "why"), head, self.caveats)
 
 
-_LISTENING: ContextVar[list[Step] | None] = ContextVar("listening", default=None)
+_TRACE: ContextVar[list[Step] | None] = ContextVar("trace", default=None)
 
 
 def record_step(step: Step) -> None:
-    """Tell whoever listens."""
-    steps = _LISTENING.get()
+    """Append a step to the active trace."""
+    steps = _TRACE.get()
     if steps is not None:
         steps.append(step)
 
 
 def collect_steps() -> AbstractContextManager[list[Step]]:
-    """Collect the steps of all questions asked inside."""
-    return set_context(_LISTENING, [])
+    """Collect the steps of all questions inside."""
+    return set_context(_TRACE, [])
 
 
 class Width(NamedTuple):
-    """Widths of one engine's answers to a question while no tolerance is asked, as ``measure`` gives them."""
+    """Widths of one engine's answers without a tolerance, as in ``measure``."""
 
     goal: float
-    """What they are refined to."""
+    """Width to which they are refined."""
 
     enough: float
-    """With which no further engine is asked."""
+    """Width at which no further engine is used."""
 
 
 # The lattice gains little after a contour and takes longer; a contour gains ten digits after a lattice, if it
@@ -149,33 +149,33 @@ WIDTHS: dict[str, dict[Question, Width]] = {
 # that are nearly atomic have slow contours.
 FEW_ROUNDS = 4
 
-# Rounds of atoms on one lattice up to which an FFT loses nothing to speak of: its rounding is multiplied by
-# their number.
+# Rounds of atoms on one lattice up to which the rounding of an FFT, multiplied by their number, is small.
 MOST_ATOMIC_ROUNDS = 2**20
 
 # Terms summed for one line, in all or for each distinct factor if that is more: at most about 0.3 s, or 10 ms
 # a factor, a third of the time that a lattice takes.
 LINE_TERMS, LINE_TERMS_EACH = 8e7, 3e6
 
-PATIENT_TERMS = 1e9  # the same when a tolerance is asked
+PATIENT_TERMS = 1e9  # the same with a tolerance
 
 # Relative width left by a Gaussian added where the product does not decay; ten times less takes three times
 # the terms.
 SMOOTHING = 2e-7
 
 NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, some twenty times
-LOOKING = 64  # how much cheaper lines with an added Gaussian are while the place of an answer is looked for
+LOOKING = 64  # ratio of terms between final lines with an added Gaussian, and those that locate an answer
 LATTICE_WORK = 2**20  # lattice points times distinct factors: well below a second
 LATTICE_LEAST = 2**16  # lattice points that even very many distinct factors get
-LATTICE_WIDTH = 1e-4  # width in epsilon that a first lattice aims at
+LATTICE_WIDTH = 1e-4  # goal of a first lattice: width in epsilon
 _NORMAL = 2.0**-1022  # the least float with all its digits: a delta below is as narrow as bounds get
-_FINEST = 16 * UNIT  # no beta is told apart more finely: 1 - alpha is rounded already
+_FINEST = 16 * UNIT  # gap in beta below which no engine helps: 1 - alpha is already rounded
 
 
-def measure(question: Question, at: Array, low: Array, high: Array) -> Array:
-    """Return how wide answers are, infinite where a side of epsilon is unknown.
+def measure(question: Question, at: Array, low: Array, high: Array, *, finest: float = _FINEST) -> Array:
+    """Return the widths of answers, infinite where a side of epsilon is unknown.
 
-    Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta).
+    Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta),
+    and 0 where the bounds on f are at most ``finest`` apart.
     """
     if question == "delta":
         return np.where(high < _NORMAL, 0.0, (high - low) / np.maximum(high, _NORMAL))
@@ -183,4 +183,4 @@ def measure(question: Question, at: Array, low: Array, high: Array) -> Array:
         known = np.isfinite(low) & np.isfinite(high)
         return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))
     scale, gap = np.minimum(high, np.maximum(1 - at - low, 0.0)), high - low
-    return np.where(gap <= _FINEST, 0.0, gap / np.where(scale > 0, scale, 1.0))
+    return np.where(gap <= finest, 0.0, gap / np.where(scale > 0, scale, 1.0))

@@ -1,7 +1,7 @@
-"""Laws in, bounds out: the planner over all engines, which says why it asks one.
+"""The planner: bounds on a product of privacy loss distributions, from the engines that suit it.
 
-It asks them in turn, the narrowest for its cost first, and intersects what they prove, until the width wanted
-is reached.
+It runs engines in turn, the narrowest for its cost first, and intersects their bounds, until these are as
+narrow as wanted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from tradeoff.accounting.options import (
     query_options,
     record_step,
 )
-from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
 from tradeoff.intervals.rounding import TINY, UNIT, Array
@@ -40,17 +39,13 @@ if TYPE_CHECKING:
 
 _ROUNDING = 64 * UNIT  # relative width of an epsilon at which no engine brings its bounds closer
 
-_LOWEST = -745.0  # below it e^epsilon is no float, and delta is 1 as far as floats tell
+_LOWEST = -745.0  # loss below which e^epsilon underflows, and delta is 1 to rounding
 
 # Masses above the first are normal floats, and the second is nothing beside a unit of them. Below, a mass at
 # infinity is off by TINY for each law inside another, which Python nests a thousand deep.
 _NORMAL, _UNSEEN = 2.0**-960, 2**10 * TINY
 
-# A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other
-# than trivial.
-_MOST_ROUNDS = 2**1000
-
-Choice = tuple[Engine[Any], str]  # an engine, and why it is asked
+Choice = tuple[Engine[Any], str]  # an engine, and the reason to use it
 
 
 class Composition:
@@ -65,12 +60,6 @@ class Composition:
         once: bool = False,
     ) -> None:
         self.laws, self.counts, self.symmetric, self.once = list(laws), list(counts), symmetric, once
-        if max(self.counts, default=0) > _MOST_ROUNDS:
-            digits = int(math.log10(max(self.counts)))
-            raise DomainError(
-                f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, "
-                "the most that floats sum; ask a smaller power"
-            )
 
     @cached_property
     def mass_at_plus_infinity(self) -> float:
@@ -93,9 +82,9 @@ class Composition:
 
     @cached_property
     def _last_atom(self) -> tuple[float, float] | None:
-        """Return the loss of the product's last known atom and the log of its mass under Q, from below.
+        """Bound the loss of the product's last atom and the log of its mass under Q, from below.
 
-        Each term errs by 3 units of what it adds, its count and product by two more, and a sum by one.
+        Each term errs by 3 units of its summands, its count and product by two more, and a sum by one.
         """
         losses, logs = [], []
         for law, n in zip(self.laws, self.counts, strict=True):
@@ -110,7 +99,7 @@ class Composition:
 
     @cached_property
     def tables(self) -> LatticeEngine:
-        """The lattice, loaded when it is asked."""
+        """The lattice, loaded with its first use."""
         from tradeoff.accounting.lattice.engine import LatticeEngine
 
         engine = LatticeEngine(self.laws, self.counts, symmetric=self.symmetric)
@@ -119,12 +108,12 @@ class Composition:
 
     @cached_property
     def contour(self) -> ContourEngine:
-        """The contour."""
+        """Contours of the transform."""
         return ContourEngine(self.laws, self.counts, symmetric=self.symmetric)
 
     @cached_property
     def rounds(self) -> int:
-        """Return how many rounds have a continuous law."""
+        """Number of rounds with a continuous law."""
         return sum(n for law, n in zip(self.laws, self.counts, strict=True) if law.continuous)
 
     @cached_property
@@ -149,11 +138,11 @@ class Composition:
 
     @cached_property
     def spent(self) -> bool:
-        """Whether some factor leaves no mass that floats hold: nothing is left to compose."""
+        """Whether some factor has no finite mass in floats, so that there is nothing to compose."""
         return any(not law.continuous and len(law.atoms.loss) == 0 for law in self.laws)
 
     def choices(self, method: Method | None, tol: float | None = None) -> Iterator[Choice]:
-        """Yield the engines to ask, in order, each with the reason; a method forces one."""
+        """Yield the engines to use, in order, each with the reason; a method forces one."""
         if self.spent:
             return
         if method is None:
@@ -198,7 +187,7 @@ class Composition:
     def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
         """Bound delta at losses, epsilon at deltas, or f at alphas in (0, 1).
 
-        ``tol`` is a width as ``measure`` gives it: without it engines are asked while they are worth it.
+        ``tol`` is a width as in ``measure``; without it, engines run while each gains enough for its time.
         """
         (low, high), waiting = self._known(question, at)
         if not waiting.any():
@@ -208,7 +197,7 @@ class Composition:
             started = perf_counter()
             answer = partial(self._unsure, engine) if self._unseen else engine.answer
             below, above = answer(question, at[waiting], tol, reached[waiting])
-            # What overflowed is NaN and says nothing: fmax and fmin pass over it.
+            # Overflow gives NaN, which fmax and fmin ignore.
             low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
             with np.errstate(invalid="ignore"):
                 reached = measure(question, at, low, high)
@@ -221,7 +210,7 @@ class Composition:
         return low, high
 
     def _known(self, question: Question, at: Array) -> tuple[Pair, NDArray[np.bool_]]:
-        """Return what is known without an engine, and where one is to be asked."""
+        """Bound the answers without an engine, and mark the entries that need one."""
         if question == "beta":
             return (np.zeros(len(at)), self._chord(at)), np.ones(len(at), bool)
         leak = self._leak
@@ -275,7 +264,7 @@ class Composition:
 
     @cached_property
     def _unseen(self) -> float:
-        """Bound how far off masses at infinity are that no normal float holds, and their union."""
+        """Bound the error of masses at infinity below the normal floats, and of their union."""
         ends = (
             (n, law.mass_at_minus_infinity, law.mass_at_plus_infinity)
             for law, n in zip(self.laws, self.counts, strict=True)
@@ -286,7 +275,7 @@ class Composition:
     def _unsure(
         self, engine: Engine[Any], question: Question, at: Array, tol: float | None, known: Array
     ) -> Pair:
-        """Ask an engine where no float saw some mass at infinity: delta and beta move by as much."""
+        """Widen the bounds of an engine by the error of masses at infinity, which delta and beta move by."""
         off = Bounds.of(self._unseen)
         if question != "epsilon":
             low, high = engine.answer(question, at, tol, known)

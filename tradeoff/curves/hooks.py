@@ -1,4 +1,4 @@
-"""What a curve says of itself: the hooks behind every question, its ends, its law, its symbols."""
+"""The hooks of a curve: bounds behind every question, ends, privacy loss distribution, symbols."""
 
 from __future__ import annotations
 
@@ -17,24 +17,9 @@ from tradeoff.intervals.roots import bracket_sides
 from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.pld.law import PrivacyLossDistribution
 
-# Hooks: who writes a family finds them in the contract, who has a curve wants its questions.
-_BEHIND = frozenset(
-    {
-        *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "exact_beta", "exact_delta"),
-        *(
-            "mass_at_plus_infinity",
-            "mass_at_minus_infinity",
-            "sup_loss_lower",
-            "leak",
-            "kept",
-            "composed",
-            "product",
-            "require_numbers",
-        ),
-        *("notation", "caveats", "tightness"),
-        *("laws", "loss_distribution", "has_law", "lattice_pld", "power_pld", "expected", "ceiling"),
-    }
-)
+# Hooks are left out of ``dir``, which lists questions to a user, except for these.
+_LISTED = {"symmetric", "exact", "assumptions", "free_symbols", "mass_at_infinity", "sup_loss", "inf_loss"}
+_OTHER_HOOKS = {"laws", "product", "formula_at", "simplify_product"}  # of TradeOff
 
 # How closely a curve describes a mechanism: one pair of neighbours has it; it is the greatest curve below
 # those of several pairs; it is only below them. A product is a bound unless each factor is of the first kind.
@@ -49,33 +34,32 @@ NOT_EXACT = (
 )
 """Note next to both bounds of a curve that is not ``exact``."""
 
-# Methods that return a changed curve.
-_MADE_OF_ONE = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic", "subsample")
+# Methods that return a changed curve, which is at most as tight as the curve itself.
+_CHANGES = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic")
 
 
 class CurveHooks(ABC):
-    """What a subclass answers: the first three are what questions are answered from.
+    """Hooks that a subclass implements; the first three answer all questions.
 
     Notes
     -----
     ``beta_bounds``, ``delta_bounds`` and ``epsilon_bounds`` get a one-dimensional array of checked numbers
     and return a lower and an upper bound for each entry, functions of their own entry alone. ``tol`` is the
-    width wanted, None for one as good as a second or so allows; they may answer wider, which is then refused
-    for them. Whatever they return is taken to hold the truth, rounding included: ``tradeoff.Bounds`` has
-    arithmetic that does.
+    width wanted, None for one as good as a second or so allows; wider bounds are allowed, and refused by the
+    caller. The bounds must hold with rounding included, as the arithmetic of ``tradeoff.Bounds`` does.
     """
 
     tightness: int = PAIR
 
-    def __init_subclass__(cls, **given: Any) -> None:
-        """Let changed curves keep the tightness."""
-        super().__init_subclass__(**given)
-        for name in _MADE_OF_ONE:
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Let methods that change a curve keep its tightness, so that no family has to."""
+        super().__init_subclass__(**keywords)
+        for name in _CHANGES:
             if name in vars(cls):
-                setattr(cls, name, _keeping(vars(cls)[name]))
+                setattr(cls, name, _keep_tightness(vars(cls)[name]))
 
     composed: bool = False
-    """Whether the curve's numbers come from engines or from other curves, not from a closed form."""
+    """Whether the numbers of the curve come from engines or from other curves, not from a closed form."""
 
     @abstractmethod
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
@@ -94,8 +78,8 @@ class CurveHooks(ABC):
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Bound the least epsilon with delta(epsilon) <= delta: the hook behind ``f.epsilon``.
 
-        Probabilities are in (Q(L = inf), 1); ``tol`` is absolute. Unless overridden it is found by bisection
-        on ``delta_bounds``, some dozen calls for all entries.
+        Probabilities are in (Q(L = inf), 1); ``tol`` is absolute. The default bisects ``delta_bounds``, with
+        some dozen calls for all entries.
         """
         return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
 
@@ -104,21 +88,21 @@ class CurveHooks(ABC):
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        """Bound delta(epsilon) from above, as closely as it takes to compare it with ``level``."""
+        """Bound delta(epsilon) from above, closely enough to compare it with ``level``."""
         return np.ones(len(epsilon))
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
-        """Return f(alpha) where it is rational and known exactly: what ``f(Fraction(1, 3))`` answers."""
+        """Return f(alpha) where it is a known fraction, the answer to ``f(Fraction(1, 3))``."""
         return None
 
     def exact_delta(self, epsilon: Fraction) -> Fraction | None:
-        """Return delta(epsilon) where it is rational and known exactly, as at epsilon = 0 it may be."""
+        """Return delta(epsilon) where it is a known fraction, as it may be at epsilon = 0."""
         return None
 
     @property
     @abstractmethod
     def symmetric(self) -> bool:
-        """Whether f = f^-1, so that one curve speaks for both orders of the pair."""
+        """Whether f = f^-1, so that one curve holds for both orders of the pair."""
 
     @property
     def notation(self) -> str:
@@ -140,57 +124,54 @@ class CurveHooks(ABC):
 
     @property
     def mass_at_plus_infinity(self) -> float:
-        """Return Q(L = +inf) = 1 - f(0): the delta that no epsilon removes."""
+        """Q(L = +inf) = 1 - f(0): the delta that remains for every epsilon."""
         return 0.0
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        """Bound Q(L = +inf) = 1 - f(0); closed forms know it to the last bit where it is a parameter."""
+        """Bounds on Q(L = +inf) = 1 - f(0)."""
         q = self.mass_at_plus_infinity  # a product or a difference of parameters: two roundings
         return Bounds(q, q) if q in {0.0, 1.0} else make_bounds(*around(q, 4))
 
     @property
     def mass_at_minus_infinity(self) -> float:
-        """Return P(L = -inf) = 1 - inf{alpha : f(alpha) = 0}."""
+        """P(L = -inf) = 1 - inf{alpha : f(alpha) = 0}."""
         return self.mass_at_plus_infinity if self.symmetric else 0.0
 
     @property
     def sup_loss(self) -> float:
-        """Return sup L over the finite losses, in nats: epsilon(Q(L = inf))."""
+        """Upper bound on sup L over the finite losses, in nats: epsilon(Q(L = inf))."""
         return np.inf
 
     @property
     def sup_loss_lower(self) -> float:
-        """Return a lower bound on sup L: engines round it up by less than 64 units of it, and 8 of a nat."""
+        """Lower bound on sup L: engines round it up by less than 64 units of it, and 8 of a nat."""
         top = self.sup_loss
-        known = not self.composed or np.isinf(top) or top == 0
-        return top if known else top - UNIT * (64 * abs(top) + 8)
+        is_sharp = not self.composed or np.isinf(top) or top == 0
+        return top if is_sharp else top - UNIT * (64 * abs(top) + 8)
 
     @property
     def leak(self) -> float | None:
-        """Return delta if the curve is f_{0,delta}, which only scales the axes of what it multiplies."""
+        """Delta if the curve is f_{0,delta}, which only scales the axes of another factor."""
         return None
 
     @property
     def kept(self) -> Bounds[float]:
-        """Bound 1 - ``leak``."""
+        """Bounds on 1 - ``leak``."""
         return 1 - Bounds.of(self.leak or 0.0)
 
     @property
     def inf_loss(self) -> Bounds[float]:
-        """Bound inf L over the finite losses, in nats: minus sup L of the inverse."""
+        """Bounds on inf L over the finite losses, in nats: minus sup L of the inverse."""
         return Bounds(-np.inf, np.inf)
 
     def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Renyi divergence D_a(P || Q), a in (0, inf), in nats, where there is a closed form.
-
-        Elsewhere the law of L answers, or the curves below and above.
-        """
-        raise NoClosedForm(f"no closed form of the divergences of {self!r} is known; order = {shown(order)}")
+        """Bound the Renyi divergence D_a(P || Q), a in (0, inf), in nats, where there is a closed form."""
+        raise NoClosedForm(f"{self!r} has no closed form of its divergence of order {shown(order)}")
 
     def loss_distribution(self) -> PrivacyLossDistribution:
-        """Return the law of L in the form the engines take."""
-        raise NoClosedForm(f"{self!r} hands out no law of L; ask its bounds, or take f.lower / f.upper")
+        """Return the privacy loss distribution for the engines."""
+        raise NoClosedForm(f"{self!r} has no privacy loss distribution; use its bounds, or f.lower / f.upper")
 
     @property
     def has_law(self) -> bool:
@@ -202,11 +183,11 @@ class CurveHooks(ABC):
         return True
 
     def lattice_pld(self) -> PrivacyLossDistribution | None:
-        """Return a law for lattices, which ask for cells alone, where ``laws`` are of whole curves."""
+        """Return a distribution for lattices, which need cells alone, where ``laws`` are of whole curves."""
         return None
 
     def power_pld(self, n: int) -> PrivacyLossDistribution | None:
-        """Return the exact law of L of the n-fold product where there is one; else the engines compose."""
+        """Return the exact distribution of the n-fold product, or None where the engines compose it."""
         return None
 
     @property
@@ -218,7 +199,7 @@ class CurveHooks(ABC):
     def exact(self) -> bool:
         """Whether ``bounds`` enclose the curve of the mechanism; else they enclose a bound on it.
 
-        A curve that is made of laws, such as ``Gaussian(1)``, is exact. Curves of dominating mechanisms are
+        A curve of two distributions, such as ``Gaussian(1)``, is exact. Curves of dominating mechanisms are
         not, nor is anything made of them: the safe side holds for the mechanism, the other side for the
         bound alone.
 
@@ -230,40 +211,24 @@ class CurveHooks(ABC):
 
     @property
     def free_symbols(self) -> frozenset[Any]:
-        """Symbols that must be substituted before a number can be asked."""
+        """Symbols that must be substituted before a question has a number for an answer."""
         return frozenset()
 
     def require_numbers(self) -> None:
-        """Raise ``SymbolError`` if symbols are left: where a number is asked, none of them has one."""
+        """Raise ``SymbolError`` if the curve has free symbols."""
         if self.free_symbols:
             names = ", ".join(sorted(map(str, self.free_symbols)))
             raise SymbolError(
-                f"{self!r} has free symbols {names}; substitute numbers first, with .subs({{...}}); "
-                "a symbol asked of it, or .symbolic(), gives a formula"
+                f"{self!r} has free symbols {names}; substitute numbers first, with .subs({{...}}), "
+                "or get a formula, with .symbolic() or a symbol for the argument"
             )
 
     def __dir__(self) -> Iterable[str]:
-        return [name for name in super().__dir__() if name not in _BEHIND]
-
-    def _repr_html_(self) -> str | None:
-        from tradeoff.report.notebook import picture
-
-        return picture(self)
-
-    def _repr_latex_(self) -> str:
-        from tradeoff.report.notebook import equation
-
-        order = "" if self.symmetric else r"\quad\text{(one order)}"
-        return rf"$\displaystyle {equation(self)}{order}$"
-
-    def _latex(self, printer: Any) -> str:
-        """Return what SymPy prints for the curve inside a formula."""
-        from tradeoff.report.notebook import latex
-
-        return latex(self)
+        public = {name for name in vars(CurveHooks) if not name.startswith("_")}
+        return set(super().__dir__()) - (public - _LISTED) - _OTHER_HOOKS
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the curve without what it remembers: tables weigh megabytes, and can be made again."""
+        """Return the attributes but cached ones: tables weigh megabytes, and can be made again."""
         return {name: value for name, value in vars(self).items() if name not in self._remembered()}
 
     @classmethod
@@ -278,7 +243,7 @@ def gathered(parts: Iterable[CurveHooks]) -> tuple[str, ...]:
 
 
 def assuming(assumptions: Sequence[str]) -> str:
-    """Return what is printed behind a curve that rests on assumptions."""
+    """Return the remark printed behind a curve that rests on assumptions."""
     count = len(assumptions)
     return f" (assumes {count} thing{'s' if count > 1 else ''}: see .assumptions)" if count else ""
 
@@ -288,18 +253,18 @@ C = TypeVar("C", bound=CurveHooks)
 
 def limited(curve: C, tightness: int) -> C:
     """Return the same curve with at most this tightness."""
-    return curve if curve.tightness <= tightness else _described(curve, tightness)
+    return curve if curve.tightness <= tightness else _with_tightness(curve, tightness)
 
 
 def pure(curve: C) -> C:
-    """Return the same curve as an object of its own, of no mechanism."""
-    return curve if curve.tightness == PAIR else _described(curve, PAIR)
+    """Return the same curve as an object of its own, not of a mechanism."""
+    return curve if curve.tightness == PAIR else _with_tightness(curve, PAIR)
 
 
-def _described(curve: C, tightness: int) -> C:
-    described = copy(curve)
-    object.__setattr__(described, "tightness", tightness)  # of frozen dataclasses, too
-    return described
+def _with_tightness(curve: C, tightness: int) -> C:
+    result = copy(curve)
+    object.__setattr__(result, "tightness", tightness)  # of frozen dataclasses, too
+    return result
 
 
 def joint(parts: Iterable[CurveHooks]) -> int:
@@ -308,9 +273,9 @@ def joint(parts: Iterable[CurveHooks]) -> int:
     return min(each, default=PAIR) if len(each) <= 1 or min(each) == PAIR else BOUND
 
 
-def _keeping(method: Callable[..., Any]) -> Callable[..., Any]:
+def _keep_tightness(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def keeping(self: Any, *given: Any, **named: Any) -> Any:
-        return limited(method(self, *given, **named), self.tightness)
+    def changed(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        return limited(method(self, *arguments, **keywords), self.tightness)
 
-    return keeping
+    return changed

@@ -22,7 +22,7 @@ from tradeoff.intervals.rounding import Array
 
 
 class Expression(Protocol):
-    """A SymPy expression, which has no types of its own: what has free symbols, and can be rewritten."""
+    """A SymPy expression, as far as types go: it has free symbols, and can be rewritten."""
 
     @property
     def free_symbols(self) -> AbstractSet[Any]: ...
@@ -36,12 +36,12 @@ Number: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
 # Many numbers, answered by an array of their shape.
 Numbers: TypeAlias = NDArray[Any] | Sequence[Number] | Sequence[Sequence[Number]]
 
-Parameter: TypeAlias = Number | Expression  # a number, or a formula that waits for numbers
+Parameter: TypeAlias = Number | Expression  # a number, or a formula with free symbols
 
-# A parameter as a curve keeps it: a float, or an expression of SymPy, whose operators have no types.
+# A parameter of a curve: a float, or an expression of SymPy, whose operators have no types.
 Value: TypeAlias = float | Any
 
-# The working range: inside it every answer is certified; constructors refuse what is outside.
+# The working range: inside it every answer is certified; constructors refuse numbers outside.
 MAX_LOSS = 1e4
 """Largest finite loss, epsilon or mu, in nats or standard deviations; infinity means no privacy."""
 MIN_PROBABILITY = 1e-300
@@ -54,7 +54,7 @@ MAX_COUNT = 10**12
 """Largest number of runs of one mechanism."""
 
 MOST = 2**53  # up to here every integer is a float
-_MOST_WORKERS = 1024  # more than any machine has cores for; joblib would start them all
+_MAX_WORKERS = 1024  # more than the cores of a machine; joblib would start them all
 
 
 def is_symbol(value: Any) -> bool:
@@ -68,7 +68,7 @@ def symbols_of(*values: Any) -> frozenset[Any]:
 
 
 def written(value: Any) -> str:
-    """Return a parameter as it is printed: six digits, or the formula in the notation of papers."""
+    """Format a parameter: six digits, or the formula in the notation of papers."""
     if not hasattr(value, "xreplace"):
         return format(float(value), ".6g")
     rounded = value.xreplace({x: x.n(6) for x in value.atoms() if x.is_Float})
@@ -84,12 +84,12 @@ def real(
     open_low: bool = False,
     open_high: bool = False,
 ) -> Any:
-    """Return ``value`` as a float in the range, or unchanged if symbolic; else raise ``DomainError``."""
+    """Check a parameter: return a float in the range, or a formula unchanged."""
     if is_symbol(value):
         return value
     allowed = f"in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     try:
-        number = value if type(value) is float else _single(value)
+        number = value if type(value) is float else _scalar(value)
     except OverflowError as error:
         raise domain(name, value, allowed) from error
     except (TypeError, ValueError) as error:
@@ -105,14 +105,14 @@ def real(
 
 
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, **ends: bool) -> float:
-    """Return ``value`` as a float in the range, where a symbol is no answer; else raise ``DomainError``."""
+    """Check a number that may not be a formula: return a float in the range."""
     if is_symbol(value):
         raise domain(name, value, "a number", "substitute a number for the symbol first")
     return float(real(name, value, low, high, **ends))
 
 
 def exact_number(name: str, value: Any, low: float, high: float, **ends: bool) -> Fraction:
-    """Return a checked number of an exact polygon: a fraction, or the binary value of a float."""
+    """Check a number of an exact polygon: return a fraction, or the binary value of a float."""
     checked = number(name, value, low, high, **ends)
     if isinstance(value, Rational):  # NumPy's integers are, too
         return Fraction(int(value.numerator), int(value.denominator))
@@ -120,7 +120,9 @@ def exact_number(name: str, value: Any, low: float, high: float, **ends: bool) -
 
 
 def reals(name: str, value: Any) -> Array:
-    """Return ``value`` as an array of floats of its shape, which may hold NaN; else ``DomainError``."""
+    """Check an array of numbers: return floats of its shape, which may be NaN."""
+    if type(value) is float:
+        return np.array(value)
     try:
         return _floats(value)
     except OverflowError as error:
@@ -129,16 +131,26 @@ def reals(name: str, value: Any) -> Array:
         raise domain(name, value, "an array of real numbers", str(error)) from error
 
 
+def reals_between(name: str, value: Any, low: float, high: float) -> Array:
+    """Check an array of numbers from ``low`` to ``high``: return floats of its shape."""
+    array = reals(name, value)
+    inside = (array >= low) & (array <= high)
+    if not inside.all():  # NaN is outside
+        k = int(np.argmin(inside))
+        entry = f"{name}[{k}]" if array.ndim else name
+        raise domain(entry, float(array.flat[k]), f"in [{low:g}, {high:g}]")
+    return array
+
+
 def _floats(value: Any) -> Array:
-    """Return numbers as floats; text, truth values, masks and dates, which NumPy would read, are refused."""
+    """Return numbers as floats; refuse text, booleans, masks and dates, which NumPy would convert."""
     if is_masked(value):
         raise TypeError("drop or fill its masked entries first")
     raw = np.asarray(value)
     if raw.dtype.kind in "OSU" and any(isinstance(each, str | bytes) for each in raw.flat):
         raise TypeError("convert the text to a number first, with float(...)")
-    if raw.dtype.kind not in "iufO":  # integers, floats, and objects such as fractions
-        raise TypeError("give integers, floats or fractions")
-    if raw.dtype.kind == "O" and not all(_is_number(each) for each in raw.flat):
+    # Integers, floats, and objects such as fractions.
+    if raw.dtype.kind not in "iufO" or (raw.dtype.kind == "O" and not all(map(_is_number, raw.flat))):
         raise TypeError("give integers, floats or fractions")
     # An extended float may overflow; NumPy 2.0 warns of objects of SymPy.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -146,7 +158,7 @@ def _floats(value: Any) -> Array:
 
 
 def is_masked(value: Any) -> bool:
-    """Whether ``value`` is a masked array, or a list of such: NumPy would read through the mask."""
+    """Whether ``value`` is a masked array, or a list of such, whose masks NumPy would ignore."""
     return np.ma.isMaskedArray(value) or (
         isinstance(value, list | tuple) and any(map(np.ma.isMaskedArray, value))
     )
@@ -158,46 +170,44 @@ def _is_number(value: Any) -> bool:
     )
 
 
-def _single(value: Any) -> float:
-    """Return one number as a float."""
+def _scalar(value: Any) -> float:
     array = _floats(value)
-    if array.ndim:
-        raise TypeError("more than one number")
+    if array.ndim:  # float() of an array of one entry is deprecated, not refused
+        raise TypeError("one number")
     return float(array)
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
-    """Return a word that is one of those allowed; else raise ``DomainError``."""
+    """Check a word: return it if it is among those allowed."""
     if isinstance(value, str) and value in allowed:
         return value
     raise domain(name, value, f"one of {', '.join(map(repr, allowed))}")
 
 
 def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
-    """Return checked, broadcast losses and probabilities, flat."""
+    """Check finite losses from 0 and probabilities: return them broadcast, and flat."""
+    e, d = reals_between("epsilon", epsilon, 0, math.inf), reals_between("delta", delta, 0, 1)
+    if np.isinf(e).any():
+        raise domain("epsilon", epsilon, "in [0, inf)")
     try:
-        e, d = np.broadcast_arrays(reals("epsilon", epsilon), reals("delta", delta))
+        e, d = np.broadcast_arrays(e, d)
     except ValueError as error:
         raise DomainError(
-            f"epsilon = {shown(epsilon)} and delta = {shown(delta)} must be numbers or arrays of one shape"
+            f"epsilon and delta must have one shape, got {shown(epsilon)} and {shown(delta)}"
         ) from error
-    if not np.all((e >= 0) & (e < np.inf)):
-        raise domain("epsilon", epsilon, "in [0, inf)")
-    if not np.all((d >= 0) & (d <= 1)):
-        raise domain("delta", delta, "in [0, 1]")
     return e.ravel(), d.ravel()
 
 
 def workers(name: str, value: Any) -> int | None:
-    """Return a number of workers as joblib counts them, or None, which leaves it to joblib."""
-    jobs = None if value is None else count(name, value, -_MOST_WORKERS, _MOST_WORKERS)
+    """Check a number of workers as joblib counts them; None leaves it to joblib."""
+    jobs = None if value is None else count(name, value, -_MAX_WORKERS, _MAX_WORKERS)
     if jobs == 0:
         raise domain(name, value, "an integer other than 0", "-1 uses every core")
     return jobs
 
 
 def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
-    """Return ``value`` as an integer from ``low`` to ``high``; floats are taken only if they are integers."""
+    """Check a count: return an integer from ``low`` to ``high``; a float must be an integer."""
     if is_symbol(value):
         raise SymbolError(
             f"{name} must be an integer, got the symbol {shown(value)}; substitute it with .subs({{...}})"
@@ -215,13 +225,11 @@ def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
 
 
 def flattened(name: str, value: Any, low: float, high: float) -> tuple[Array, tuple[int, ...]]:
-    """Return numbers of a range in one row, and their shape."""
-    array = reals(name, value)
-    if not np.all((array >= low) & (array <= high)):
-        raise domain(name, value, f"in [{low:g}, {high:g}]")
+    """Check an array of numbers from ``low`` to ``high``: return it flat, with its shape."""
+    array = reals_between(name, value, low, high)
     return array.ravel(), array.shape
 
 
 def shaped(side: Array, shape: tuple[int, ...]) -> Any:
-    """Return a row in a shape, a float of none."""
+    """Return a flat array in a shape, or a float for the shape of a number."""
     return side.reshape(shape) if shape else float(side[0])

@@ -1,12 +1,12 @@
-"""Questions to a curve: checked at the door, answered from both sides, refused where too wide."""
+"""Questions to a curve: checked once, answered from both sides, refused where the bounds are too wide."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -17,12 +17,24 @@ from tradeoff.accounting.options import (
     Method,
     Progress,
     QueryOptions,
+    Question,
     collect_steps,
+    measure,
     query_context,
     query_options,
 )
-from tradeoff.curves.parameters import MAX_ORDER, Number, Numbers, count, is_symbol, number, reals, workers
-from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
+from tradeoff.curves.attached import BoundsMethods
+from tradeoff.curves.parameters import (
+    Number,
+    Numbers,
+    choice,
+    count,
+    is_symbol,
+    number,
+    reals_between,
+    workers,
+)
+from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
 from tradeoff.intervals.functions import clip, log, log1p, minimum
 from tradeoff.intervals.rounding import TINY, Array
@@ -31,21 +43,13 @@ if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
 
 MEGABYTE = 2**20  # bytes below which no engine can work
-_NORMAL = 2.0**-1022  # the least float with all its digits
-Axis = Literal["alpha", "epsilon", "delta"]  # what a question is asked at
-
-# What is answered, by what it is asked at.
-_ANSWERS: dict[Axis, str] = {"alpha": "beta", "epsilon": "delta", "delta": "epsilon"}
-
-# Where a question may be asked.
-_SPANS: dict[Axis, tuple[float, float]] = {"alpha": (0, 1), "epsilon": (-np.inf, np.inf), "delta": (0, 1)}
 
 
 class QueryKwargs(TypedDict, total=False):
-    """How a question is to be answered.
+    """Keywords of a question.
 
     ``method`` forces one engine ("closed-form", "exact", "lattice" or "contour"); ``memory`` is the most
-    working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled, entries asked);
+    working memory in bytes, by default 1 GiB; ``progress`` is called with entries (settled, total);
     ``n_jobs`` shares the factors of a product with very many distinct ones through joblib (None: as joblib is
     configured).
     """
@@ -56,7 +60,206 @@ class QueryKwargs(TypedDict, total=False):
     n_jobs: int | None
 
 
-class BoundsView:
+# The argument of each question: its name, and its range.
+_ARGUMENTS: dict[Question, tuple[str, float, float]] = {
+    "beta": ("alpha", 0, 1),
+    "delta": ("epsilon", -np.inf, np.inf),
+    "epsilon": ("delta", 0, 1),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Question to a curve: checked by ``check``, then handed on whole.
+
+    Attributes
+    ----------
+    kind
+        ``"beta"`` at type I errors, ``"delta"`` at losses in nats, ``"epsilon"`` at probabilities.
+    at
+        Numbers of any shape, in the range of the argument; or a symbol.
+    tol
+        Width the bounds must reach; None: as good as a second or so allows.
+    options
+        Limits of the engines.
+    argument
+        The argument before the check, with its labels or as a fraction.
+    """
+
+    kind: Question
+    at: Any
+    tol: float | None
+    options: QueryOptions
+    argument: Any
+
+    @classmethod
+    def check(cls, kind: Question, value: Any, tol: float | None, how: QueryKwargs) -> Query:
+        """Check an argument and the keywords of its question."""
+        options = _checked_options(how) if how else query_options()
+        tol = None if tol is None else number("tol", tol, 0, open_low=True)
+        if is_symbol(value):
+            return cls(kind, value, tol, options, value)
+        name, low, high = _ARGUMENTS[kind]
+        return cls(kind, reals_between(name, value, low, high), tol, options, value)
+
+    def bounds(self, curve: TradeOff) -> Bounds[float] | Bounds[Array]:
+        """Bound the answer for a curve, in the shape and with the labels of the argument."""
+        if is_symbol(self.at):
+            formula = curve.formula_at(_ARGUMENTS[self.kind][0], self.at)
+            return Bounds(formula, formula)
+        curve.require_numbers()
+        method = self.options.method
+        if method is not None and query_options().method is None:  # questions inside this one inherit it
+            curve = _forced_curve(curve, method)
+        elif isinstance(self.argument, Fraction) and (exact := self._exact(curve)) is not None:
+            return Bounds(exact, exact)
+        at = self.at.ravel()
+        with query_context(self.options):
+            if self.kind == "beta":
+                lower, upper = certified_beta(curve, at, self.tol)
+            elif self.kind == "delta":
+                lower, upper = certified_delta(curve, at, self.tol)
+            else:
+                lower, upper = certified_epsilon(curve, at, self.tol)
+        if self.at.ndim == 0:
+            return Bounds(float(lower[0]), float(upper[0]))
+        return Bounds(*(self._labelled(side.reshape(self.at.shape)) for side in (lower, upper)))
+
+    def _exact(self, curve: TradeOff) -> Any:
+        if self.kind == "beta":
+            return curve.exact_beta(self.argument)
+        return curve.exact_delta(self.argument) if self.kind == "delta" else None
+
+    def _labelled(self, answer: Array) -> Any:
+        pandas = sys.modules.get("pandas")  # labels need it, and it is slow to import
+        if pandas is not None and isinstance(self.argument, pandas.Series):
+            return pandas.Series(answer, self.argument.index, name=self.kind)
+        if pandas is not None and isinstance(self.argument, pandas.DataFrame):
+            return pandas.DataFrame(answer, self.argument.index, self.argument.columns)
+        return answer
+
+
+def _checked_options(how: QueryKwargs) -> QueryOptions:
+    """Return the options of this context, changed by the keywords of a question."""
+    if unknown := how.keys() - QueryKwargs.__annotations__.keys():
+        allowed = ", ".join(QueryKwargs.__annotations__)
+        raise TypeError(f"unknown keyword {min(unknown)!r}; a question takes {allowed}")
+    changes: dict[str, Any] = {}
+    if (method := how.get("method")) is not None:
+        changes["method"] = choice("method", method, METHODS)
+    if how.get("memory") is not None:
+        changes["memory"] = count("memory", how["memory"], 1)
+        if changes["memory"] < MEGABYTE:
+            raise domain(
+                "memory", changes["memory"], f"at least {MEGABYTE} bytes (1 MiB)", f"the default is {MEMORY}"
+            )
+    if (progress := how.get("progress")) is not None:
+        if not callable(progress):
+            raise domain("progress", progress, "a function of (settled, total)")
+        changes["progress"] = progress
+    if "n_jobs" in how:
+        changes["jobs"] = workers("n_jobs", how["n_jobs"])
+    return replace(query_options(), **changes)
+
+
+def _forced_curve(curve: TradeOff, method: Method) -> TradeOff:
+    """Return a curve that the forced engine answers, where a closed form would."""
+    if method == "closed-form" and curve.composed:
+        raise NoClosedForm(f"{curve!r} has no closed form; leave method out, or force one of the engines")
+    if method == "closed-form" or curve.composed:
+        return curve
+    from tradeoff.curves.product import Tensor
+
+    return Tensor({curve: 1})
+
+
+def explain_query(
+    curve: TradeOff, at: Mapping[Question, float | None], tol: float | None, how: QueryKwargs
+) -> Explanation:
+    """Answer the one question that has an argument, and collect the steps of the engines."""
+    names = {kind: _ARGUMENTS[kind][0] for kind, value in at.items() if value is not None}
+    if len(names) != 1:
+        listed = ", ".join(names.values()) or "nothing"
+        raise DomainError(f"explain() takes exactly one of epsilon, delta, alpha, got {listed}")
+    ((kind, name),) = names.items()
+    with collect_steps() as steps:
+        bounds = Query.check(kind, at[kind], tol, how).bounds(curve)
+    return Explanation(f"{kind} at {name} = {at[kind]!r}", bounds, tuple(steps), curve.caveats)
+
+
+def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:
+    """Bound f(alpha) by the hook of the curve and the facts of every curve; ``refuse`` misses of ``tol``."""
+    lower, upper = curve.beta_bounds(alpha, tol)
+    upper = np.minimum(upper, (1 - Bounds.of(alpha)).upper)
+    lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
+    first, last = alpha == 0, alpha == 1
+    if first.any():
+        least, most = clip(1 - curve.mass_at_infinity, 0.0, 1.0)
+        upper = np.where(first, np.minimum(upper, most), upper)
+        lower = np.minimum(np.where(first, np.maximum(lower, least), lower), upper)
+    lower, upper = np.where(last, 0.0, lower), np.where(last, 0.0, upper)
+    if tol is not None and refuse:
+        # Bounds of the ends are as narrow as floats allow, for any tolerance.
+        inner = ~(first | last)
+        _require_width("beta", alpha[inner], lower[inner], upper[inner], tol)
+    return lower, upper
+
+
+def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refuse: bool = True) -> Pair:
+    """Bound delta(epsilon) by the hook of the curve and the facts of every curve."""
+    lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
+    if (top := epsilon == np.inf).any():
+        lower[top], upper[top] = clip(curve.mass_at_infinity, 0.0, 1.0)
+    if (finite := np.isfinite(epsilon)).any():
+        low, high = curve.delta_bounds(epsilon[finite], tol)
+        lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    # Delta is 0 only where no loss is larger; elsewhere it may be below all floats.
+    if (nothing := upper == 0).any():
+        upper[nothing & (epsilon < curve.sup_loss)] = TINY
+    if tol is not None and refuse:
+        _require_width("delta", epsilon, lower, upper, tol)
+    return lower, upper
+
+
+def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refuse: bool = True) -> Pair:
+    """Bound the least epsilon: infinite below Q(L = inf), sup L there, unknown where floats cannot decide."""
+    leak, top = curve.mass_at_infinity, curve.sup_loss
+    lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
+    outside = (delta <= leak.upper) & (delta < 1)
+    if outside.any():
+        least = curve.sup_loss_lower if leak.width == 0 else -np.inf
+        lower[outside] = np.where(delta[outside] < leak.lower, np.inf, least)
+        upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
+    inner = ~outside & (delta < 1)
+    if inner.any():
+        lower[inner], upper[inner] = curve.epsilon_bounds(delta[inner], tol)
+        upper[inner] = np.minimum(upper[inner], top)
+        unknown = np.flatnonzero(inner & np.isposinf(upper))
+        if len(unknown):
+            listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
+            raise PrecisionError(
+                f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf
+            )
+    if tol is not None and refuse:
+        _require_width("epsilon", delta, lower, upper, tol)
+    return lower, upper
+
+
+def _require_width(kind: Question, at: Array, lower: Array, upper: Array, tol: float) -> None:
+    """Raise ``PrecisionError`` if some bounds are wider than ``tol``."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        width = measure(kind, at, lower, upper, finest=0.0)
+    wide = np.flatnonzero(width > tol)
+    if len(wide):
+        worst = float(np.max(width))
+        raise PrecisionError(
+            f"tol = {tol:g} not reached at {_ARGUMENTS[kind][0]} = {at[wide[:5]].tolist()}; "
+            f"reachable here: {decimal(worst, '.3g', up=True)}",
+            worst,
+        )
+
+
+class BoundsView(BoundsMethods):
     """Questions to a curve with both sides of the answer.
 
     Each takes ``tol``, the width its bounds must reach (absolute for epsilon, relative for delta, and for
@@ -95,7 +298,7 @@ class BoundsView:
         self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> Bounds:
         """Bound f(alpha)."""
-        return answer_query(self._curve, "alpha", alpha, tol, how)
+        return Query.check("beta", alpha, tol, how).bounds(self._curve)
 
     @overload
     def delta(
@@ -109,7 +312,7 @@ class BoundsView:
         self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> Bounds:
         """Bound delta(epsilon), a probability, epsilon in nats and of any sign and shape."""
-        return answer_query(self._curve, "epsilon", epsilon, tol, how)
+        return Query.check("delta", epsilon, tol, how).bounds(self._curve)
 
     @overload
     def epsilon(
@@ -123,28 +326,7 @@ class BoundsView:
         self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> Bounds:
         """Bound epsilon(delta), in nats, delta in [0, 1] and of any shape."""
-        return answer_query(self._curve, "delta", delta, tol, how)
-
-    def renyi(self, order: Number) -> Bounds[float]:
-        """Bound the Renyi divergence D_a(P || Q), a in (0, inf], in nats (van Erven, Harremoes 2014)."""
-        if is_symbol(order) or self._curve.free_symbols:
-            from tradeoff.symbolic.forms import renyi as formula
-
-            return Bounds(*[formula(self._curve, order)] * 2)
-        from tradeoff.operators.divergence import renyi
-
-        self._curve.require_numbers()
-        checked = number("order", order, 0, np.inf, open_low=True)
-        if MAX_ORDER < checked < np.inf:
-            raise domain("order", order, f"in (0, {MAX_ORDER:g}] or infinite")
-        return renyi(self._curve, checked)
-
-    def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
-        """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""
-        from tradeoff.operators.divergence import divergence
-
-        self._curve.require_numbers()
-        return divergence(self._curve, function)
+        return Query.check("epsilon", delta, tol, how).bounds(self._curve)
 
     @overload
     def bayes_risk(self, prior: Number, *, tol: float | None = None) -> Bounds[float]: ...
@@ -157,16 +339,10 @@ class BoundsView:
         Roth, Su 2022, Proposition 2.12), and below 1/2 the same of f^-1, where no 1 - delta cancels.
         """
         if is_symbol(prior):
-            from tradeoff.symbolic.forms import bayes_risk
-
-            return Bounds(*[bayes_risk(self._curve, prior)] * 2)
-        p = reals("prior", prior)
-        if not np.all((p >= 0) & (p <= 1)):
-            raise domain("prior", prior, "[0, 1]", "give the probability of the null hypothesis")
-        return self._risk(p, tol)
-
-    def _risk(self, p: Array, tol: float | None) -> Bounds:
-        less = np.minimum(p, 1 - p)  # to the last bit
+            formula = self._curve.formula_at("prior", prior)
+            return Bounds(formula, formula)
+        p = reals_between("prior", prior, 0, 1)
+        less = np.minimum(p, 1 - p)  # exact, as 1 - p is for p >= 1/2
         odds = log1p(-less) - log(less)
         low, high = np.zeros(p.shape), np.zeros(p.shape)
         for curve, chosen in ((self._curve, p >= 0.5), (self._curve.inverse(), p < 0.5)):
@@ -174,185 +350,7 @@ class BoundsView:
                 ends = [np.asarray(end)[chosen] for end in odds]
                 later, sooner = (curve.bounds.delta(end, tol=tol) for end in ends[::-1])
                 delta = Bounds(later.lower, sooner.upper)
-                # To decide by the prior alone errs as often as the lesser.
+                # A test that ignores the data errs with the lesser probability.
                 risk = minimum((1 - delta) * less[chosen], less[chosen])
                 low[chosen], high[chosen] = clip(risk, 0.0, 1.0)
         return make_bounds(low, high)
-
-
-def answer_query(
-    curve: TradeOff, name: Axis, value: Number | Numbers, tol: float | None, how: QueryKwargs
-) -> Bounds[float] | Bounds[Array]:
-    """Bound beta at an alpha, delta at an epsilon, or epsilon at a delta, whichever ``name`` is given."""
-    if is_symbol(value):
-        from tradeoff.symbolic.forms import answer
-
-        return Bounds(*[answer(curve, name, value)] * 2)
-    limits, method = _limits(how) if how else query_options(), how.get("method")
-    curve.require_numbers()
-    tol = None if tol is None else number("tol", tol, 0, open_low=True)
-    array = reals(name, value)
-    flat, (first, last) = array.ravel(), _SPANS[name]
-    wrong = np.flatnonzero(~((flat >= first) & (flat <= last)))
-    if len(wrong):
-        place = f"{name}[{wrong[0]}]" if array.ndim else name
-        raise domain(place, float(flat[wrong[0]]), f"[{first:g}, {last:g}]")
-    if method is not None:
-        curve = _seen_by(method, curve)
-    fraction: Any = _exactly(curve, name, value) if method is None else None
-    if fraction is not None:
-        return Bounds(fraction, fraction)
-    with query_context(limits):
-        lower, upper = _CERTIFIED[name](curve, flat, tol)
-    if array.ndim == 0:
-        return Bounds(float(lower[0]), float(upper[0]))
-    return Bounds(*(_labelled(side.reshape(array.shape), value, _ANSWERS[name]) for side in (lower, upper)))
-
-
-def _limits(how: QueryKwargs) -> QueryOptions:
-    """Return the limits asked for, checked; a question inside another inherits the rest."""
-    if unknown := how.keys() - QueryKwargs.__annotations__.keys():
-        allowed = ", ".join(QueryKwargs.__annotations__)
-        raise TypeError(f"{min(unknown)!r} is no keyword of a question; these are {allowed}")
-    asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
-    method, progress, jobs = (asked.get(name) for name in ("method", "progress", "jobs"))
-    if not (method is None or (isinstance(method, str) and method in METHODS)):
-        raise DomainError(f"method must be one of {', '.join(METHODS)}, got {shown(method)}")
-    if asked.pop("memory", None) is not None:
-        asked["memory"] = count("memory", how["memory"], 1)
-        if asked["memory"] < MEGABYTE:
-            raise DomainError(
-                f"memory = {asked['memory']} is below one MiB, {MEGABYTE} bytes; the usual is {MEMORY}"
-            )
-    if not (progress is None or callable(progress)):
-        raise DomainError(
-            f"progress = {shown(progress)} cannot be called; give a function of (settled, asked)"
-        )
-    if jobs is not None:
-        asked["jobs"] = workers("n_jobs", jobs)
-    return replace(query_options(), **asked)
-
-
-def _seen_by(method: Method, curve: TradeOff) -> TradeOff:
-    """Return the curve as the forced engine sees it, where it would answer by a closed form."""
-    if method == "closed-form" and curve.composed:
-        raise NoClosedForm(f"{curve!r} has no closed form; leave method out, or force one of the engines")
-    if method == "closed-form" or curve.composed:
-        return curve
-    from tradeoff.curves.product import Tensor
-
-    return Tensor({curve: 1})
-
-
-def _exactly(curve: TradeOff, name: Axis, value: object) -> Fraction | None:
-    """Return the answer to a fraction where it is one."""
-    first, last = _SPANS[name]
-    if not (isinstance(value, Fraction) and first <= value <= last):
-        return None
-    if name == "alpha":
-        return curve.exact_beta(value)
-    return curve.exact_delta(value) if name == "epsilon" else None
-
-
-def _labelled(answer: Array, asked: Any, name: str) -> Any:
-    """Return the answer to a Series or a DataFrame with its labels; pandas is not imported to find out."""
-    pandas = sys.modules.get("pandas")
-    if type(asked) is np.ndarray or pandas is None:
-        return answer
-    if isinstance(asked, pandas.Series):
-        return pandas.Series(answer, asked.index, name=name)
-    if isinstance(asked, pandas.DataFrame):
-        return pandas.DataFrame(answer, asked.index, asked.columns)
-    return answer
-
-
-def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:
-    """Bound f(alpha) by the hook of the curve and what holds of every curve; refuse what is wider, or not."""
-    lower, upper = curve.beta_bounds(alpha, tol)
-    upper = np.minimum(upper, (1 - Bounds.of(alpha)).upper)
-    lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
-    first, last = alpha == 0, alpha == 1
-    least, most = clip(1 - curve.mass_at_infinity, 0.0, 1.0)
-    upper = np.where(first, np.minimum(upper, most), upper)
-    lower = np.minimum(np.where(first, np.maximum(lower, least), lower), upper)
-    lower, upper = np.where(last, 0.0, lower), np.where(last, 0.0, upper)
-    # The ends are known as well as floats say 1 - q, whatever is asked of them.
-    scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
-    return _reached("alpha", alpha, lower, upper, tol if refuse else None, scale)
-
-
-def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refuse: bool = True) -> Pair:
-    """Bound delta(epsilon) by the hook of the curve and what holds of every curve."""
-    lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
-    top = epsilon == np.inf
-    lower[top], upper[top] = clip(curve.mass_at_infinity, 0.0, 1.0)
-    finite = np.isfinite(epsilon)
-    if finite.any():
-        low, high = curve.delta_bounds(epsilon[finite], tol)
-        lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-    # Nothing is left only where no loss is larger, however little it is.
-    if (nothing := upper == 0).any():
-        upper[nothing & (epsilon < curve.sup_loss)] = TINY
-    # Below the normal floats no bound is narrow beside itself.
-    scale = np.where(upper < _NORMAL, np.inf, upper)
-    return _reached("epsilon", epsilon, lower, upper, tol if refuse else None, scale)
-
-
-def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refuse: bool = True) -> Pair:
-    """Bound the least epsilon: infinite below Q(L = inf), sup L there, unknown where floats cannot tell."""
-    leak, top = curve.mass_at_infinity, curve.sup_loss
-    lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
-    outside = (delta <= leak.upper) & (delta < 1)
-    if outside.any():
-        least = curve.sup_loss_lower if leak.width == 0 else -np.inf
-        lower[outside] = np.where(delta[outside] < leak.lower, np.inf, least)
-        upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
-    inner = ~outside & (delta < 1)
-    if inner.any():
-        lower[inner], upper[inner] = curve.epsilon_bounds(delta[inner], tol)
-        upper[inner] = np.minimum(upper[inner], top)
-        unknown = np.flatnonzero(inner & np.isposinf(upper))
-        if len(unknown):
-            listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
-            raise PrecisionError(
-                f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf
-            )
-    return _reached("delta", delta, lower, upper, tol if refuse else None, np.ones(len(delta)))
-
-
-def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None, scale: Array) -> Pair:
-    """Return the bounds, or raise if some entry is wider than ``tol``."""
-    if tol is not None:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            width = np.where(lower == upper, 0.0, (upper - lower) / np.where(scale > 0, scale, 1.0))
-        wide = np.flatnonzero(width > tol)
-        if len(wide):
-            worst = float(np.max(width))
-            reachable = decimal(worst, ".3g", up=True)
-            raise PrecisionError(
-                f"tol = {tol:g} not reached at {name} = {at[wide[:5]].tolist()}; reachable here: {reachable}",
-                worst,
-            )
-    return lower, upper
-
-
-# How each question is answered.
-_CERTIFIED: dict[Axis, Callable[[TradeOff, Array, float | None], Pair]] = {
-    "alpha": certified_beta,
-    "epsilon": certified_delta,
-    "delta": certified_epsilon,
-}
-
-
-def explain_query(
-    curve: TradeOff, given: Mapping[Axis, float | None], tol: float | None, how: QueryKwargs
-) -> Explanation:
-    """Ask the one question that is given, and return who answered it."""
-    asked = [(name, value) for name, value in given.items() if value is not None]
-    if len(asked) != 1:
-        listed = ", ".join(name for name, _ in asked) or "nothing"
-        raise DomainError(f"explain was given {listed}; give one of epsilon, delta, alpha")
-    ((name, value),) = asked
-    with collect_steps() as steps:
-        bounds = answer_query(curve, name, value, tol, how)
-    return Explanation(f"{_ANSWERS[name]} at {name} = {value!r}", bounds, tuple(steps), curve.caveats)

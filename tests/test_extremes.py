@@ -24,110 +24,24 @@ B, L, M = to.baselines, to.limits, to.mechanisms
 
 ABSURD: tuple[Any, ...] = (
     # Numbers at and beyond the ends of floats.
-    *(
-        10**400,
-        -(10**400),
-        10**5000,
-        Fraction(10**400),
-        Fraction(1, 10**400),
-        2**63,
-        2**64 + 1,
-        10**18,
-        MOST,
-        MOST + 1,
-        -(2**63),
-    ),
-    *(
-        math.nan,
-        math.inf,
-        -math.inf,
-        0,
-        -0.0,
-        -1,
-        -0.5,
-        5e-324,
-        1e-300,
-        1e16,
-        1e154,
-        1e300,
-        1.7e308,
-        1.7976931348623157e308,
-        -1.7e308,
-    ),
-    *(
-        Decimal("NaN"),
-        Decimal("1e400"),
-        np.longdouble("1e400"),
-        np.float16("inf"),
-        np.uint64(2**64 - 1),
-        sympy.oo,
-        sympy.nan,
-        sympy.pi,
-    ),
-    # Ordinary numbers, in every dress.
-    *(
-        0.5,
-        1,
-        2,
-        Fraction(1, 3),
-        Decimal("0.5"),
-        np.float32(0.5),
-        np.int8(1),
-        np.array(0.5),
-        sympy.Rational(1, 2),
-    ),
-    # What is no number, or not one.
-    *(
-        True,
-        np.True_,
-        None,
-        "0.5",
-        b"1",
-        bytearray(b"1"),
-        "",
-        1j,
-        np.complex128(0.5),
-        np.datetime64("2020-01-01"),
-        np.timedelta64(5),
-    ),
-    *(
-        dt.date(2020, 1, 1),
-        object,
-        {},
-        {0.5: 0.1},
-        set(),
-        range(3),
-        lambda x: x,
-        to.Gaussian(1),
-        sympy.Symbol("s"),
-        sympy.I,
-    ),
+    *(10**400, -(10**400), 10**5000, Fraction(10**400), Fraction(1, 10**400)),
+    *(2**63, 2**64 + 1, 10**18, MOST, MOST + 1, -(2**63)),
+    *(math.nan, math.inf, -math.inf, 0, -0.0, -1, -0.5, 5e-324, 1e-300, 1e16, 1e154, 1e300),
+    *(1.7e308, 1.7976931348623157e308, -1.7e308),
+    *(Decimal("NaN"), Decimal("1e400"), np.longdouble("1e400"), np.float16("inf"), np.uint64(2**64 - 1)),
+    *(sympy.oo, sympy.nan, sympy.pi),
+    # Ordinary numbers of every type.
+    *(0.5, 1, 2, Fraction(1, 3), Decimal("0.5"), np.float32(0.5), np.int8(1), np.array(0.5)),
+    sympy.Rational(1, 2),
+    # Other objects.
+    *(True, np.True_, None, "0.5", b"1", bytearray(b"1"), "", 1j, np.complex128(0.5)),
+    *(np.datetime64("2020-01-01"), np.timedelta64(5), dt.date(2020, 1, 1), object, {}, {0.5: 0.1}),
+    *(set(), range(3), lambda x: x, to.Gaussian(1), sympy.Symbol("s"), sympy.I),
     # Arrays.
-    *(
-        [],
-        [0.5],
-        [[0.5, 0.25], [0.1, 1]],
-        [0.5, math.nan],
-        [[1], [1, 2]],
-        ["a"],
-        [None],
-        [10**400],
-        [1j],
-        (True, False),
-    ),
-    *(
-        np.array([0.5]),
-        np.zeros((2, 0)),
-        np.ma.masked_array([0.5, 0.2], [False, True]),
-        np.ma.masked,
-        np.array([True]),
-    ),
-    *(
-        np.array(["2020-01-01"], dtype="datetime64[D]"),
-        np.array([0.5 + 1j]),
-        np.array([Fraction(1, 3)]),
-        np.array([sympy.Symbol("s")]),
-    ),
+    *([], [0.5], [[0.5, 0.25], [0.1, 1]], [0.5, math.nan], [[1], [1, 2]], ["a"], [None], [10**400], [1j]),
+    *((True, False), np.array([0.5]), np.zeros((2, 0)), np.ma.masked_array([0.5, 0.2], [False, True])),
+    *(np.ma.masked, np.array([True]), np.array(["2020-01-01"], dtype="datetime64[D]")),
+    *(np.array([0.5 + 1j]), np.array([Fraction(1, 3)]), np.array([sympy.Symbol("s")])),
 )
 
 f, composed = to.Gaussian(1.0), to.Laplace(0.5) ** 4
@@ -268,15 +182,7 @@ def theorems() -> Iterator[tuple[str, Call]]:
                 f"{label}({name}=)",
                 lambda x, function=function, usual=usual, name=name: function(**{**usual, name: x}),
             )
-    for name in (
-        "clt",
-        "edgeworth",
-        "berry_esseen",
-        "kl",
-        "kappa2",
-        "kappa3",
-        "kappa3bar",
-    ):
+    for name in ("clt", "edgeworth", "berry_esseen", "kl", "kappa2", "kappa3", "kappa3bar"):
         yield name, getattr(L, name)
     for name, estimate in (
         ("clt", L.clt(composed)),
@@ -332,7 +238,7 @@ def label(value: Any) -> str:
 @pytest.mark.parametrize(
     "table", [questions, operators, constructors, mechanisms, theorems], ids=lambda table: table.__name__
 )
-def test_absurd_arguments(table: Callable[[], Iterator[tuple[str, Call]]]) -> None:
+def test_absurd_arguments_are_answered_or_refused(table: Callable[[], Iterator[tuple[str, Call]]]) -> None:
     result = [
         f"{name}: {label(value)} {what}"
         for name, call in table()
@@ -342,25 +248,7 @@ def test_absurd_arguments(table: Callable[[], Iterator[tuple[str, Call]]]) -> No
     assert not result, "\n".join(result)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"memory": "1"},
-        {"memory": 1e6},
-        {"n_jobs": 0},
-        {"n_jobs": "2"},
-        {"n_jobs": 2.5},
-        {"n_jobs": -(10**9)},
-        {"progress": 3},
-    ],
-)
-def test_limits_of_a_question_are_checked_before_an_engine_starts(wrong: dict[str, Any]) -> None:
-    with pytest.raises(DomainError, match=next(iter(wrong))):
-        composed.epsilon(1e-5, **wrong)
-    assert composed.epsilon(1e-5, memory=None) == composed.epsilon(1e-5)
-
-
-def test_errors_name_value_limit_and_remedy() -> None:
+def test_error_names_value_limit_and_remedy() -> None:
     for call, said in (
         (lambda: f(10**400), "range of floats"),
         (
@@ -382,40 +270,22 @@ def test_errors_name_value_limit_and_remedy() -> None:
 
 mp.mp.dps = 60
 LOSSES = [0.01, 0.7, 5.0, 20.0, 50.0, 699.0, 701.0, 746.0, 1e3, 1e4]
-ALPHAS = np.unique(
+ALPHAS = np.concatenate(
     [
-        0.0,
-        5e-324,
-        1e-323,
-        2e-322,
-        1e-310,
-        1e-300,
-        1e-22,
-        2.0611536181902017e-09,
-        1e-3,
-        0.25,
-        0.3,
-        0.5,
-        0.7,
-        1 - 2.0**-53,
-        1.0,
+        [0.0, 5e-324, 1e-323, 2e-322, 1e-310, 1e-300, 1e-22, 2.0611536181902017e-09],
+        [1e-3, 0.25, 0.3, 0.5, 0.7, 1 - 2.0**-53, 1.0],
     ]
 )
 
 
 def near_kinks(loss: float) -> np.ndarray[Any, Any]:
     kinks = [1 / (1 + math.exp(min(loss, 700.0))), math.exp(-loss) / 2]
-    return np.clip(
-        np.concatenate(
-            [ALPHAS, *(k * (1 + s * np.geomspace(1e-16, 0.5, 40)) for k in kinks for s in (-1, 1))]
-        ),
-        0.0,
-        1.0,
-    )
+    near = [k * (1 + s * np.geomspace(1e-16, 0.5, 40)) for k in kinks for s in (-1, 1)]
+    return np.clip(np.concatenate([ALPHAS, *near]), 0.0, 1.0)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_pure_curves_hold_the_truth_at_every_loss(loss: float) -> None:
+def test_pure_curves_at_every_loss_hold_the_truth(loss: float) -> None:
     def pure(a: Any) -> Any:
         return max(1 - mp.exp(loss) * a, mp.exp(-loss) * (1 - a))
 
@@ -439,7 +309,7 @@ def test_pure_curves_hold_the_truth_at_every_loss(loss: float) -> None:
 
 @pytest.mark.parametrize("order", [1 + 1e-9, 1.5, 2.0, 64.0, 1e6, math.inf])
 @pytest.mark.parametrize("loss", [0.0, 1e-9, 0.3, 3.0, 700.0, 1e4])
-def test_renyi_divergences_at_the_ends(order: float, loss: float) -> None:
+def test_renyi_at_ends_of_orders_and_losses_is_close_to_the_truth(order: float, loss: float) -> None:
     a, e = mp.mpf(order), mp.mpf(loss)
     if mp.isinf(a) or loss == 0:
         pure = laplace = e
@@ -453,14 +323,14 @@ def test_renyi_divergences_at_the_ends(order: float, loss: float) -> None:
     assert to.Laplace(loss).renyi(order) == pytest.approx(float(laplace), **tolerance)
 
 
-def test_masses_are_never_below_zero() -> None:
+def test_subsampled_mass_is_at_least_zero() -> None:
     for f in (to.TotalVariation(0.5), to.TotalVariation(1e-5), to.TotalVariation(5e-324)):
         assert to.subsample(f, 5e-324).mass_at_infinity.lower == 0.0
     assert to.Bounds(5e-324, 1.0) * 0.3 == to.Bounds(0.0, 0.3)
     assert to.Bounds(-5e-324, 0.0) / 3 == to.Bounds(-5e-324, 0.0)
 
 
-def test_sampled_gaussians_of_enormous_mu_answer_or_say_why() -> None:
+def test_subsampled_gaussian_at_largest_mu_answers_or_refuses() -> None:
     f = to.subsample(to.Gaussian(1e4), 0.1) ** 7
     assert 1 - 0.9**7 <= f.delta(1.0) <= 1.0
     assert f.bounds(0.1).upper <= 0.9
@@ -478,7 +348,7 @@ def test_sampled_gaussians_of_enormous_mu_answer_or_say_why() -> None:
     ],
     ids=str,
 )
-def test_losses_next_to_the_largest_float(curve):
+def test_delta_next_to_largest_float_is_zero(curve):
     largest = np.finfo(float).max
     low, high = curve.bounds.delta([1.0, math.inf, 1e306, 1e308, largest, -1e308, -largest])
     assert np.all(low[1:5] == 0)
@@ -499,7 +369,7 @@ def test_losses_next_to_the_largest_float(curve):
     ids=repr,
 )
 @pytest.mark.parametrize("question", ["delta", "epsilon", "__call__"])
-def test_extreme_tolerances_are_met_or_refused_without_warnings(curve, question, tol):
+def test_extreme_tolerance_is_met_or_refused_without_warning(curve, question, tol):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:

@@ -1,0 +1,346 @@
+"""Questions: kinds of arguments and answers, facts of every curve, traces of engines, Bayes risk."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import curves, exact_curves, log_uniform
+from tradeoff.accounting.options import QueryOptions
+from tradeoff.accounting.planner import Composition
+from tradeoff.curves.query import Query
+from tradeoff.errors import DomainError
+
+F = Fraction  # short in formulas
+
+STEPS = to.subsample(to.Gaussian(1), 0.01) ** 1000
+LEAKING = to.Laplace(0.5) @ to.TotalVariation(0.01)
+RESPONSE = to.from_masses([F(3, 4), F(1, 4)], [F(1, 4), F(3, 4)])
+
+QUESTIONS = {"epsilon": 1e-5, "delta": 1.0, "__call__": 0.1}
+
+
+# Arguments.
+
+
+@pytest.mark.parametrize("wrong", [3, "delta", [1.0], None])
+def test_check_unknown_keyword_is_refused(wrong: object) -> None:
+    with pytest.raises(TypeError, match="unknown keyword 'tolerance'; a question takes method, memory"):
+        STEPS.epsilon(1e-5, tolerance=wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"memory": "1"},
+        {"memory": 1e6},
+        {"n_jobs": 0},
+        {"n_jobs": "2"},
+        {"n_jobs": 2.5},
+        {"n_jobs": -(10**9)},
+        {"progress": 3},
+        {"method": "guess"},
+        {"method": []},
+        {"tol": 0.0},
+        {"tol": math.nan},
+    ],
+    ids=str,
+)
+def test_check_wrong_keyword_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(DomainError, match=next(iter(wrong))):
+        STEPS.epsilon(1e-5, **wrong)
+    assert STEPS.epsilon(1e-5, memory=None) == STEPS.epsilon(1e-5)
+
+
+def test_check_query_holds_argument_tolerance_and_options() -> None:
+    query = Query.check("delta", [0.5, 1], 1e-3, {"memory": 2**21, "n_jobs": 2})
+    assert (query.kind, query.at.tolist(), query.tol) == ("delta", [0.5, 1.0], 1e-3)
+    assert query.options == QueryOptions(memory=2**21, jobs=2)
+    with pytest.raises(AttributeError):
+        query.tol = 1.0
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_question_reaches_the_planner_in_five_frames(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames: list[list[str]] = []
+    answer = Composition.answer
+
+    def record(*given: Any) -> Any:
+        stack = [frame.name for frame in traceback.extract_stack()[:-1]]
+        frames.append(stack[len(stack) - 1 - stack[::-1].index(question) :])
+        return answer(*given)
+
+    monkeypatch.setattr(Composition, "answer", record)
+    getattr(STEPS, question)(QUESTIONS[question])
+    assert [len(each) for each in frames] == [4]  # and Composition.answer
+
+
+# Kinds of answers.
+
+
+def test_series_answer_keeps_index() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas, an extra, is not installed")
+    series = pandas.Series([0.1, 0.2], index=["first", "second"], name="series")
+    for name, answer, plain in (
+        ("beta", LEAKING(series), LEAKING(series.to_numpy())),
+        ("delta", LEAKING.delta(series), LEAKING.delta(series.to_numpy())),
+        ("epsilon", LEAKING.epsilon(series), LEAKING.epsilon(series.to_numpy())),
+        ("beta", LEAKING.bounds(series).upper, LEAKING.bounds(series.to_numpy()).upper),
+    ):
+        pandas.testing.assert_series_equal(
+            answer, pandas.Series(plain, series.index, name=name), check_exact=True
+        )
+
+
+def test_frame_answer_keeps_index_and_columns() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas, an extra, is not installed")
+    frame = pandas.DataFrame({"x": [0.1, 0.2], "y": [0.3, 0.4]}, index=[5, 7])
+    answer: Any = LEAKING(frame)
+    assert answer.columns.tolist() == ["x", "y"]
+    assert answer.index.tolist() == [5, 7]
+    assert answer.to_numpy().tolist() == LEAKING(frame.to_numpy()).tolist()
+
+
+def test_array_question_does_not_import_pandas() -> None:
+    code = "import sys, tradeoff as to; to.Gaussian(1)([0.1, 0.2]); sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_arrays_and_numbers_are_answered_in_kind() -> None:
+    assert type(LEAKING(0.1)) is float
+    assert type(LEAKING([0.1])) is np.ndarray
+    assert type(LEAKING(np.float64(0.1))) is float
+
+
+@pytest.mark.parametrize(
+    ("f", "at", "value"),
+    [
+        (RESPONSE, F(1, 7), F(4, 7)),
+        (RESPONSE, F(1, 2), F(1, 6)),
+        (RESPONSE @ RESPONSE, F(1, 32), F(23, 32)),
+        (~RESPONSE, 1 - F(1, 10**30), F(1, 3 * 10**30)),
+        (to.subsample(RESPONSE, F(1, 2)), F(1, 7), F(5, 7)),
+    ],
+    ids=repr,
+)
+def test_beta_of_polygon_at_fraction_is_fraction(f: to.TradeOff, at: F, value: F) -> None:
+    assert f(at) == value
+    assert type(f(at)) is F
+    assert (f.bounds(at).lower, f.bounds(at).upper) == (value, value)
+    assert f.bounds(at).width == 0
+    assert type(f(float(at))) is float
+    assert f([at]).dtype == float
+
+
+@pytest.mark.parametrize("f", [RESPONSE, RESPONSE @ RESPONSE], ids=repr)
+def test_delta_of_polygon_at_zero_fraction_is_fraction(f: to.TradeOff) -> None:
+    assert f.delta(F(0)) == F(1, 2)
+    assert type(f.delta(F(0))) is F
+    assert type(f.delta(0)) is float
+
+
+def test_arithmetic_on_exact_answers_rounds_outward() -> None:
+    third = RESPONSE.bounds(F(1, 9))
+    assert (third.lower, third.upper) == (F(2, 3), F(2, 3))
+    for result, truth in (
+        (third + 0.0, F(2, 3)),
+        (third * 3, F(2)),
+        (1 - third, F(1, 3)),
+        (third / third, F(1)),
+    ):
+        assert F(result.lower) <= truth <= F(result.upper)
+        assert np.nextafter(np.nextafter(result.lower, 9), 9) >= result.upper - 1e-15
+
+
+# Facts of every curve.
+
+OPERATORS: dict[str, Callable[[to.TradeOff], to.TradeOff]] = {
+    "envelope": lambda f: f.symmetrise(assume="either-order"),
+    "subsampled": lambda f: to.subsample(f, 0.1),
+    "mixture": lambda f: to.mixture({f: 0.5, to.Gaussian(5.5): 0.5}),
+    "inverse": lambda f: ~f,
+    "product": lambda f: f @ to.Laplace(0.1) ** 40,
+}
+
+
+@settings(max_examples=30, deadline=None)
+@given(curves, st.sampled_from(sorted(OPERATORS)))
+def test_beta_at_ends_reaches_any_tolerance(f: to.TradeOff, name: str) -> None:
+    """f(0) = 1 - Q(L = inf) and f(1) = 0, so that an array with 0 or 1 can have any tol."""
+    for curve in (f, OPERATORS[name](f)):
+        result = curve.bounds([0.0, 1.0], tol=1e-300)
+        assert result.lower[1] == result.upper[1] == 0
+        least, most = (1 - F(side) for side in reversed(tuple(curve.mass_at_infinity)))
+        assert result.lower[0] <= most
+        assert least <= result.upper[0]
+        assert result.upper[0] - result.lower[0] <= (1e-15 if curve.mass_at_plus_infinity else 0)
+
+
+@pytest.mark.parametrize("f", [to.Laplace(0.1) ** 40, to.approximate_dp(0.1, 1e-9) ** 40], ids=repr)
+def test_beta_between_ends_reaches_tolerance_next_to_ends(f: to.TradeOff) -> None:
+    alpha = np.array([0.0, 0.1, 1.0])
+    result = f.bounds(alpha, tol=1e-4)
+    assert np.all(result.lower <= f.bounds(alpha).upper)
+    assert result.upper[1] - result.lower[1] <= 1e-4 * result.upper[1]
+
+
+@pytest.mark.parametrize(
+    ("f", "truth"),
+    [
+        (to.PureDP(0.1) ** 3, 3 * mp.mpf(0.1)),
+        (to.Laplace(0.7) @ to.PureDP(1e-9), mp.mpf(0.7) + mp.mpf(1e-9)),
+        (to.subsample(to.PureDP(1.0), 0.1), mp.log(1 + mp.mpf(0.1) * mp.expm1(1))),
+        (~to.subsample(to.PureDP(1.0), 0.1), -mp.log(1 + mp.mpf(0.1) * mp.expm1(-1))),
+        (to.subsample(to.PureDP(650.0), 1e-3), 650 + mp.log(mp.mpf(1e-3))),
+        (to.PureDP(0.3).group(2) @ to.PureDP(0.1), 2 * mp.mpf(0.3) + mp.mpf(0.1)),
+        (to.PureDP(0.25), mp.mpf(0.25)),
+    ],
+    ids=repr,
+)
+def test_epsilon_at_zero_holds_largest_loss(f: to.TradeOff, truth: mp.mpf) -> None:
+    result = f.bounds.epsilon(0.0)
+    assert result.lower <= truth <= result.upper
+    assert result.width <= (1e-14 if truth < 600 else 0.02) * (1 + truth)
+
+
+def test_dir_lists_questions_without_hooks() -> None:
+    listed = set(dir(to.Gaussian(1) @ to.Laplace(1)))
+    assert {"epsilon", "delta", "bounds", "gdp", "symmetrise", "factors"} < listed
+    assert not {"delta_bounds", "loss_distribution", "mass_at_plus_infinity", "require_numbers"} & listed
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 1, 1.0, np.int64(1), 1 + 1e-9, 3.5])
+def test_hockey_stick_in_floats_is_at_least_the_truth(ratio: float) -> None:
+    """Next to f(0) = 1 floats hold the difference of a height from 1; the height itself would be 1."""
+    f = to.subsample(to.Gaussian(1), 1e-20).lower
+    truth = max(1 - y - F(float(ratio)) * x for x, y in f.vertices)
+    result = f.hockey_stick(ratio)
+    assert type(result) is float
+    assert truth <= F(result) <= truth * (1 + F(1, 2**52))
+    assert to.PiecewiseLinear([0, 0.3, 1], [1, 0.2, 0]).hockey_stick(1) >= 1 - F(0.3) - F(0.2)
+
+
+# Traces of engines.
+
+
+@pytest.mark.parametrize(
+    ("curve", "engine"),
+    [
+        (STEPS, "contour"),
+        (to.PureDP(1) @ to.PureDP(0.5) ** 3, "exact"),
+        (to.Laplace(0.3) ** 2 @ to.subsample(to.Gaussian(1), 0.1), "lattice"),
+        (to.Laplace(0.3) ** 2 @ to.Gaussian(1), "contour"),
+    ],
+    ids=["many", "atoms", "few", "few with a Gaussian"],
+)
+@pytest.mark.parametrize("argument", [{"epsilon": 1.0}, {"delta": 1e-5}, {"alpha": 0.1}], ids=str)
+def test_explain_returns_the_answer_and_its_engines(
+    curve: to.TradeOff, engine: str, argument: dict[str, float]
+) -> None:
+    explanation = curve.explain(**argument)
+    ((name, value),) = argument.items()
+    question = {"epsilon": curve.bounds.delta, "delta": curve.bounds.epsilon, "alpha": curve.bounds}[name]
+    assert explanation.bounds == question(value)
+    assert explanation.steps[0].engine == engine
+    assert all(step.why and step.seconds >= 0 for step in explanation.steps)
+    assert len(repr(explanation).splitlines()) == 2 + len(explanation.steps) + (not curve.symmetric)
+    assert ("one order" in repr(explanation)) == (not curve.symmetric)
+
+
+@pytest.mark.slow
+def test_contour_question_does_not_load_the_lattice() -> None:
+    code = "import sys, tradeoff as to; (to.subsample(to.Gaussian(1), 0.01) ** 9).epsilon(1e-5); "
+    code += "sys.exit(any('accounting.lattice.' in name or name == 'mpmath' for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_explain_envelope_has_a_step_for_each_order_that_counts() -> None:
+    """The other order counts where its Chernoff bound is not below the first."""
+    mild = to.subsample(to.Gaussian(0.5), 0.01) ** 1000
+    results = [f.symmetrise(assume="either-order").explain(delta=1e-5) for f in (STEPS, mild)]
+    assert [len(each.steps) for each in results] == [1, 2]
+
+
+def test_explain_forced_engine_gives_the_reason() -> None:
+    (step,) = STEPS.explain(delta=1e-5, method="lattice").steps
+    assert (step.engine, step.why) == ("lattice", "asked for")
+
+
+def test_explain_closed_form_has_no_steps() -> None:
+    assert to.Gaussian(1).explain(epsilon=1.0).steps == ()
+    assert "closed form" in repr(to.Gaussian(1).explain(epsilon=1.0))
+
+
+@pytest.mark.parametrize("arguments", [{}, {"epsilon": 1.0, "delta": 1e-5}])
+def test_explain_without_exactly_one_argument_is_refused(arguments: dict[str, float]) -> None:
+    with pytest.raises(DomainError, match=r"explain\(\) takes exactly one of epsilon, delta, alpha, got "):
+        STEPS.explain(**arguments)
+
+
+# Bayes risk.
+
+priors = st.one_of(
+    st.floats(0, 1),
+    log_uniform(1e-300, 1),
+    log_uniform(1e-16, 0.5).map(lambda p: 1 - p),
+    st.sampled_from([0.0, 5e-324, 0.5, 1 - 2.0**-53, 1.0]),
+)
+
+
+@given(exact_curves, priors)
+def test_bayes_risk_of_polygon_is_the_least_over_vertices(curve: to.PiecewiseLinear, prior: float) -> None:
+    p = F(prior)
+    truth = min(p * alpha + (1 - p) * beta for alpha, beta in [*curve.vertices, (F(1), F(0))])
+    low, high = curve.bounds.bayes_risk(prior)
+    assert F(low) <= truth <= F(high)
+    assert high - low <= 1e-14 * min(prior, 1 - prior) + 5e-324
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("prior", [1e-9, 0.1, 0.5, 0.9])
+def test_bayes_risk_of_gaussian_holds_the_truth(mu: float, prior: float) -> None:
+    """Reject where x > t: t = mu/2 + log(prior/(1 - prior))/mu."""
+    with mp.workdps(50):
+        p = mp.mpf(prior)
+        t = mp.mpf(mu) / 2 + mp.log(p / (1 - p)) / mu
+        truth = p * mp.ncdf(-t) + (1 - p) * mp.ncdf(t - mu)
+        low, high = to.Gaussian(mu).bounds.bayes_risk(prior)
+        assert low <= truth <= high <= truth * (1 + 1e-9)
+
+
+@given(curves, priors)
+def test_bayes_risk_of_inverse_exchanges_the_priors(curve: to.TradeOff, prior: float) -> None:
+    other = 1 - prior
+    if F(prior) + F(other) == 1:
+        here, there = curve.bounds.bayes_risk(prior), (~curve).bounds.bayes_risk(other)
+        assert here.lower <= there.upper
+        assert there.lower <= here.upper
+
+
+@given(curves, st.lists(priors, min_size=1, max_size=4))
+def test_bayes_risk_of_array_is_that_of_its_entries(curve: to.TradeOff, each: list[float]) -> None:
+    assert curve.bayes_risk(np.array(each)).tolist() == [curve.bayes_risk(prior) for prior in each]
+
+
+def test_bayes_risk_at_ends() -> None:
+    assert to.Identity().bayes_risk([0.0, 0.3, 0.5, 1.0]).tolist() == pytest.approx([0.0, 0.3, 0.5, 0.0])
+    assert to.TotalVariation(1.0).bayes_risk(0.5) == 0.0
+    assert to.Gaussian(math.inf).bayes_risk(0.5) == 0.0
+
+
+@pytest.mark.parametrize("prior", [-0.1, 1.1, math.nan, "1", None, True])
+def test_bayes_risk_of_wrong_prior_is_refused(prior: Any) -> None:
+    with pytest.raises(DomainError, match="prior"):
+        to.Gaussian(1).bayes_risk(prior)

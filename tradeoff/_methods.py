@@ -1,0 +1,234 @@
+"""Implementations of the methods that ``tradeoff.curves.attached`` declares.
+
+Importing ``tradeoff`` attaches them to every curve. Each imports its room when it is first called, so that
+``import tradeoff`` loads neither NumPy nor SymPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from tradeoff.curves.attached import BoundsMethods, CurveMethods
+
+if TYPE_CHECKING:
+    from tradeoff.curves.contract import Hypothesis, TradeOff
+    from tradeoff.curves.parameters import Number, Numbers
+    from tradeoff.curves.product import Factors
+    from tradeoff.curves.query import BoundsView
+    from tradeoff.design.sensitivities import Sensitivities
+    from tradeoff.gdp.reduction import Reduction
+    from tradeoff.intervals.bounds import Bounds
+    from tradeoff.operators.dual import Dual
+    from tradeoff.operators.law import Law
+    from tradeoff.operators.tabulate import Tabulated
+    from tradeoff.symbolic.formula import Symbolic
+else:
+    TradeOff = BoundsView = object
+
+
+class _CurveMethods(TradeOff):
+    def __pow__(self, n: int) -> TradeOff:
+        """n-fold tensor power, n an integer from 0, or a symbol; ``f ** 0`` is the identity."""
+        from tradeoff.operators.power import power
+
+        return power(self, n)
+
+    def __invert__(self) -> TradeOff:
+        """Inverse T(Q, P)."""
+        return self.inverse()
+
+    def inverse(self) -> TradeOff:
+        """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P) (Dong, Roth, Su 2022, Lemma A.2)."""
+        if self.symmetric:
+            return self
+        from tradeoff.curves.hooks import limited, pure
+        from tradeoff.operators.inverse import Inverse
+
+        return limited(Inverse(pure(self)), self.tightness)
+
+    def symmetrise(self, *, assume: Hypothesis) -> TradeOff:
+        """Guarantee for unordered neighbours, by hypothesis (Dong, Roth, Su 2022, Proposition 2.4).
+
+        ``"either-order"``: one order of the pair has curve f, the other f^-1: the hull of min{f, f^-1}.
+        ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.
+        ``"profile"``: delta(eps) known for eps >= 0 in both orders: Symm(f).
+        """
+        from tradeoff.operators.symmetrise import symmetrise
+
+        return symmetrise(self, assume=assume)
+
+    def group(self, k: int) -> TradeOff:
+        """Guarantee for groups of ``k`` >= 0 records: 1 - (1 - f)^(o k) (Dong, Roth, Su 2022, Theorem 2.14).
+
+        It covers k steps, each of which has at least f in the same order. If f holds for every ordered pair
+        of neighbours, these are any k changes, and ``f.symmetrise(assume="both-orders").group(k)`` is tighter
+        for asymmetric f. If f is one order of adding a record, these are k records added (``~f``: removed);
+        for additions and removals mixed take ``f.symmetrise(assume="either-order").group(k)``.
+
+        Parameters
+        ----------
+        k
+            Number of records in the group; 0 gives the identity.
+
+        Examples
+        --------
+        >>> from fractions import Fraction as F
+        >>> from tradeoff import from_masses
+        >>> from_masses([F(1, 2), F(1, 2)], [F(1, 5), F(4, 5)]).group(2)
+        PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order) (not exact)
+        """
+        from tradeoff.curves.hooks import limited
+        from tradeoff.operators.group import group
+
+        return limited(group(self, k), self.tightness)
+
+    def dual(self) -> Dual:
+        """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12)."""
+        from tradeoff.operators.dual import Dual
+
+        return Dual(self)
+
+    def __ge__(self, other: TradeOff) -> bool:
+        """Whether f is at least as private everywhere; ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10)."""
+        from tradeoff.curves.contract import operand
+        from tradeoff.operators.order import at_least
+
+        return at_least(self, operand(other))
+
+    def __le__(self, other: TradeOff) -> bool:
+        """Whether ``other`` is at least as private everywhere."""
+        from tradeoff.curves.contract import operand
+
+        return operand(other) >= self
+
+    def dominates(self, other: TradeOff, *, failure: float) -> bool:
+        """Whether f >= g (x) f_{0,failure}, ``failure`` in [0, 1], decided from certified bounds."""
+        from tradeoff.curves.contract import operand
+        from tradeoff.operators.order import dominates
+
+        return dominates(self, operand(other), failure=failure)
+
+    def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds[float]:
+        """Bound the uniform or Levy distance between two curves, a number in [0, 1], from both sides."""
+        from tradeoff.curves.contract import operand
+        from tradeoff.operators.distance import distance
+
+        return distance(self, operand(other), metric=metric)
+
+    def gdp(self, failure: float = 1e-10) -> Reduction:
+        """Least mu with f >= G_mu (x) f_{0,failure}, ``failure`` in [0, 1], and the cost of reporting it."""
+        from tradeoff.gdp.reduction import gdp
+
+        return gdp(self, failure=failure)
+
+    def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:
+        """Estimate the change of epsilon (nats), or delta, with each parameter and count."""
+        from tradeoff.design.sensitivities import sensitivities
+
+        return sensitivities(self, delta=delta, epsilon=epsilon)
+
+    def subs(self, values: Mapping[Any, Any]) -> TradeOff:
+        """Curve with symbols replaced, for example ``f.subs({mu: 1})``; keys are symbols or their names."""
+        from tradeoff.curves.hooks import limited
+        from tradeoff.symbolic.substitution import substitute
+
+        return limited(substitute(self, values), self.tightness)
+
+    def symbolic(self, alpha: Any = None) -> Symbolic:
+        """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms."""
+        from tradeoff.curves.hooks import limited
+        from tradeoff.symbolic.formula import symbolic
+
+        return limited(symbolic(self, alpha), self.tightness)
+
+    @property
+    def law(self) -> Law:
+        """Law of the privacy loss L = log dQ/dP, in nats, under P and under Q."""
+        self.require_numbers()
+        from tradeoff.operators.law import Law
+
+        return Law(self)
+
+    def tabulate(self, alphas: Numbers | None = None) -> Tabulated:
+        """Polygons with lower <= f <= upper at every alpha; ``alphas``: the nodes to use, in [0, 1]."""
+        if alphas is None:
+            return self._whole
+        from tradeoff.operators.tabulate import tabulate
+
+        return tabulate(self, alphas).described(self)
+
+    def _tabulated(self) -> Tabulated:
+        from tradeoff.operators.tabulate import tabulate
+
+        return tabulate(self)
+
+    def formula_at(self, name: str, at: Any) -> Any:
+        """Answer a question by a SymPy expression, ``name`` being that of its symbolic argument."""
+        from tradeoff.symbolic import forms
+
+        if name == "prior":
+            return forms.bayes_risk(self, at)
+        return forms.renyi(self, at) if name == "order" else forms.answer(self, name, at)
+
+    def _repr_html_(self) -> str | None:
+        from tradeoff.report.notebook import picture
+
+        return picture(self)
+
+    def _repr_latex_(self) -> str:
+        from tradeoff.report.notebook import equation
+
+        order = "" if self.symmetric else r"\quad\text{(one order)}"
+        return rf"$\displaystyle {equation(self)}{order}$"
+
+    def _latex(self, printer: Any) -> str:
+        """Return the LaTeX that SymPy prints for the curve inside a formula."""
+        from tradeoff.report.notebook import latex
+
+        return latex(self)
+
+    @staticmethod
+    def simplify_product(factors: Factors, new: Factors) -> Factors:
+        """Simplify a product by the table of identities, which imports the families."""
+        from tradeoff.families.closed_forms import simplified
+
+        return simplified(factors, new)
+
+
+class _BoundsMethods(BoundsView):
+    def renyi(self, order: Number) -> Bounds[float]:
+        """Bound the Renyi divergence D_a(P || Q), a in (0, inf], in nats (van Erven, Harremoes 2014)."""
+        from tradeoff.curves.parameters import MAX_ORDER, is_symbol, number
+        from tradeoff.errors import domain
+        from tradeoff.intervals.bounds import Bounds
+        from tradeoff.operators.divergence import renyi
+
+        if is_symbol(order) or self._curve.free_symbols:
+            formula = self._curve.formula_at("order", order)
+            return Bounds(formula, formula)
+        self._curve.require_numbers()
+        checked = number("order", order, 0, math.inf, open_low=True)
+        if MAX_ORDER < checked < math.inf:
+            raise domain("order", order, f"in (0, {MAX_ORDER:g}] or infinite")
+        return renyi(self._curve, checked)
+
+    def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
+        """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""
+        from tradeoff.operators.divergence import divergence
+
+        self._curve.require_numbers()
+        return divergence(self._curve, function)
+
+
+def _attach(source: type, target: type, owner: str) -> None:
+    for name, method in vars(source).items():
+        if callable(method):
+            getattr(method, "__func__", method).__qualname__ = f"{owner}.{name}"
+        if callable(method) or isinstance(method, property):
+            setattr(target, name, method)
+
+
+_attach(_CurveMethods, CurveMethods, "TradeOff")
+_attach(_BoundsMethods, BoundsMethods, "BoundsView")
