@@ -116,7 +116,7 @@ def test_quantiles_of_a_product_are_those_of_its_density(rest):
 
 @pytest.mark.slow
 def test_quantiles_that_no_number_tells_are_refused():
-    with pytest.raises(to.errors.DomainError, match="is below 1e-290"):
+    with pytest.raises(to.errors.DomainError, match="below 1e-290"):
         to.Gaussian(1).law.quantile(1e-300)
     with pytest.raises(to.errors.DomainError, match="beyond 690 nats"):
         (to.Gaussian(60) @ to.Laplace(1)).law.quantile(0.5, under="Q")
@@ -181,12 +181,12 @@ def test_questions_a_law_has_no_answer_to():
         with pytest.raises(to.errors.DomainError, match="rest must be"):
             law.left_above(rest)
     for odd in (None, 42):
-        with pytest.raises(to.errors.KindError, match="rng = "):
+        with pytest.raises(to.errors.KindError, match="rng must be"):
             law.sample(3, odd)
     with pytest.raises(to.errors.DomainError, match="size must be"):
         law.sample(10**30, rng)
     # a mass that no chord tells
-    with pytest.raises(to.errors.DomainError, match="known too little"):
+    with pytest.raises(to.errors.DomainError, match="too wide"):
         (to.Gaussian(30) @ to.Laplace(1)).law.left_above(1e-100)
 
 

@@ -15,7 +15,8 @@ from tradeoff.curves.vertices import interpolate
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, maximum, rational
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.order_exact import approximate, corners_of
+from tradeoff.operators.order import approximate
+from tradeoff.operators.order import vertices_of as corners_of
 
 Metric = Literal["uniform", "levy"]
 Point = tuple[Fraction, Fraction]
