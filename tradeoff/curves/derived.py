@@ -61,6 +61,31 @@ class Derived(TradeOff):
     def assumptions(self) -> tuple[str, ...]:
         return gathered(self.operands)
 
+    @property
+    def mass_at_infinity(self) -> Bounds[float]:
+        return Bounds(0.0, 0.0)
+
+    @property
+    def mass_at_plus_infinity(self) -> float:
+        return float(self.mass_at_infinity.upper)
+
+    @property
+    def mass_at_minus_infinity(self) -> float:
+        return (self if self.symmetric else self.inverse()).mass_at_plus_infinity
+
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        """Bound sup L over the finite losses, in nats."""
+        return Bounds(-np.inf, np.inf)
+
+    @property
+    def sup_loss(self) -> float:
+        return float(self.loss_bounds.upper)
+
+    @property
+    def sup_loss_lower(self) -> float:
+        return float(self.loss_bounds.lower)
+
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         """Return the operator on changed operands and parameters, built anew: it may be another curve."""
         raise SymbolError(f"{self!r} cannot substitute its symbols; substitute in the curves it is made of")

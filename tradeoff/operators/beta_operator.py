@@ -21,7 +21,8 @@ from tradeoff.errors import PrecisionError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import meet
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.tabulate import STEEPEST, LineNodes, Tabulated, largest
+from tradeoff.operators.profile_samples import Nodes
+from tradeoff.operators.tabulate import STEEPEST, Tabulated, flattest_above, largest, lines_above, lines_below
 
 # Where to ask first, in nats from the answer expected: about it, and as far as a chord may reach over.
 _OFFSETS = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))
@@ -128,7 +129,7 @@ class _About:
     """A node of polygons below and above the operands, fine where an answer is reached."""
 
     def __init__(self, node: BetaOperator, place: float) -> None:
-        self._node, self._lines = node, [CloseLines.near(f, place) for f in node.operands]
+        self._node, self._lines = node, [CloseLines(f, place) for f in node.operands]
         self._make()
 
     def _make(self) -> None:
@@ -149,40 +150,41 @@ class _About:
         return any(asked)
 
 
-class CloseLines(LineNodes):
-    """Lines of a curve, close where they were asked to be."""
+class CloseLines:
+    """Nodes of a curve whose lines are close to it about chosen type I errors."""
 
-    @classmethod
-    def near(cls, f: TradeOff, place: float) -> CloseLines:
-        """Begin with lines about a loss in nats, and far from it."""
-        return cls.about(f, np.clip(place + _OFFSETS, -STEEPEST, STEEPEST))
+    def __init__(self, f: TradeOff, place: float) -> None:
+        self.nodes = Nodes.of(f, np.unique(np.clip(place + _OFFSETS, -STEEPEST, STEEPEST)))
 
     def side(self, *, up: bool) -> PiecewiseLinear:
         """Return the polygon that the lines leave below the curve, or above it."""
-        return largest([*self.covering(), self.flattest()] if up else self.supporting(), up=up)
+        lines = [*lines_above(self.nodes), flattest_above(self.nodes)] if up else lines_below(self.nodes)
+        return largest(lines, up=up)
 
     def closer(self, alpha: float, tol: float) -> bool:
-        """Ask beside the line that is highest at ``alpha``; return whether more is known than was.
+        """Add nodes next to the line that is highest at ``alpha``; return whether bounds may have improved.
 
         Where neighbours lie farther from it than its own bounds are apart, cells are divided. Then the bounds
-        count, and are asked for again to ``tol``, or left as they are if that is 0.
+        count, and are asked for to ``tol``, or left as they are if that is 0.
         """
-        epsilon, sag, own = self._beside(alpha)
+        epsilon, sag, own = self._cells_at(alpha)
         if max(sag, own) <= tol or epsilon[2] - epsilon[0] < _CLOSEST:
             return False
         if sag > _BLUR * own:
-            self.ask(np.linspace(epsilon[:-1], epsilon[1:], _PARTS + 1)[1:-1].ravel())
+            self.nodes = self.nodes.more(np.linspace(epsilon[:-1], epsilon[1:], _PARTS + 1)[1:-1].ravel())
             return True
         if tol == 0:
             return False
         try:
-            self.ask(epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5), tol)
+            self.nodes = self.nodes.asked(
+                epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5), tol
+            )
         except PrecisionError:
             return False
         return True
 
     def turn(self) -> tuple[float, float]:
-        """Return a point beside the curve, about where its slope is -1: asked until bounds blur it."""
+        """Return a point next to the curve, about where its slope is -1, as closely as bounds resolve it."""
         for _ in range(_ROUNDS):
             alpha, beta, *_ = self.side(up=False).points
             k = int(np.argmin(alpha + beta))
@@ -190,15 +192,16 @@ class CloseLines(LineNodes):
                 break
         return float(alpha[k]), float(beta[k])
 
-    def _beside(self, alpha: float) -> tuple[Array, float, float]:
-        """Return the node whose line is highest at ``alpha``, between two others, and what it is unsure of.
+    def _cells_at(self, alpha: float) -> tuple[Array, float, float]:
+        """Return the node whose line is highest at ``alpha``, between two others, and its uncertainty.
 
         That is how far it lies below their chord, and how far its bounds are apart, both relative to delta.
         """
+        nodes = self.nodes
         with np.errstate(over="ignore"):
-            k = int(np.argmin(self.high + np.exp(self.epsilon) * alpha))
-        k = min(max(k, 1), len(self.epsilon) - 2)
-        epsilon, low, high = (x[k - 1 : k + 2] for x in (self.epsilon, self.low, self.high))
+            k = int(np.argmin(nodes.upper + np.exp(nodes.epsilon) * alpha))
+        k = min(max(k, 1), len(nodes.epsilon) - 2)
+        epsilon, low, high = (x[k - 1 : k + 2] for x in (nodes.epsilon, nodes.lower, nodes.upper))
         s, unit = np.exp(epsilon - epsilon[1]), max(high[1], _LEAST)
         chord = high[0] + (high[2] - high[0]) * (s[1] - s[0]) / (s[2] - s[0])
         return epsilon, (chord - high[1]) / unit, np.max(high - low) / unit

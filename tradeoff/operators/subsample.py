@@ -127,12 +127,6 @@ class Subsampled(Derived):
     def symmetric(self) -> bool:
         return False
 
-    @property
-    def depth(self) -> int:
-        """How many samples are nested."""
-        inner = self.operands[0]
-        return 1 + inner.depth if isinstance(inner, Subsampled) else 1
-
     @cached_property
     def rate(self) -> Bounds[float]:
         """The floats beside p, which are one unless p is a fraction that is none."""
@@ -191,27 +185,11 @@ class Subsampled(Derived):
         return low, high
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return 0.0 if self.flipped else self.rate.upper * self.operands[0].mass_at_plus_infinity
-
-    @property
     def mass_at_infinity(self) -> Bounds[float]:
         return Bounds(0.0, 0.0) if self.flipped else self.rate * self.operands[0].mass_at_infinity
 
-    @property
-    def mass_at_minus_infinity(self) -> float:
-        return self.rate.upper * self.operands[0].mass_at_plus_infinity if self.flipped else 0.0
-
-    @property
-    def sup_loss(self) -> float:
-        return float(self._sup_loss.upper)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return float(self._sup_loss.lower)
-
     @cached_property
-    def _sup_loss(self) -> Bounds:
+    def loss_bounds(self) -> Bounds[float]:
         base = self.operands[0]
         if not self.flipped:
             if base.sup_loss_lower == math.inf:

@@ -156,7 +156,7 @@ class ProfileSymmetrised(BetaOperator):
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
         turns = cache_for(("turn", self), CHOICES)
-        place, height = turns.of(query_options().choices, lambda: CloseLines.near(f, 0.0).turn())
+        place, height = turns.of(query_options().choices, lambda: CloseLines(f, 0.0).turn())
         h = _up_to(f, alpha, place, level, tol)
         turned = _up_to(f.inverse(), alpha, height, level, tol, beyond=True)
         low, high = maximum_of(h, turned)
@@ -165,20 +165,13 @@ class ProfileSymmetrised(BetaOperator):
     # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.operands[0].mass_at_plus_infinity
-
-    @property
     def mass_at_infinity(self) -> Bounds[float]:
         return self.operands[0].mass_at_infinity
 
     @property
-    def sup_loss(self) -> float:
-        return max(self.operands[0].sup_loss, 0.0)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return max(self.operands[0].sup_loss_lower, 0.0)
+    def loss_bounds(self) -> Bounds[float]:
+        f = self.operands[0]
+        return maximum_of(Bounds(f.sup_loss_lower, f.sup_loss), 0.0)
 
 
 def _up_to(
