@@ -291,9 +291,9 @@ def test_a_function_follows_the_order_of_curves(f):
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        ("kullback", "none of 'kl'"),
-        (3.0, "no function"),
-        (None, "no function"),
+        ("kullback", "one of 'kl'"),
+        (3.0, "or callable"),
+        (None, "or callable"),
         (lambda t: -t * t, "not convex"),
         (lambda _: math.nan, "nan"),
         (lambda _: None, "TypeError"),

@@ -1,8 +1,8 @@
-"""Nodes that know beta, and make polygons of polygons: delta and epsilon from polygons about the operands.
+"""Operators with a formula for beta alone: delta and epsilon from polygons about the operands.
 
-A line below a curve is one question for delta. Whole curves are polygons of a thousand such lines; where more
-is wanted than they know, polygons need to be fine only about the type I error at which the answer is reached,
-where a line errs by the square of its distance: a few dozen lines do.
+A line below a curve takes one evaluation of delta. Whole curves are polygons of a thousand such lines. Where
+a tolerance needs more, polygons are refined only about the type I error at which the answer is reached,
+where a line errs by the square of its distance: a few dozen lines suffice.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.operators.profile_samples import Nodes
 from tradeoff.operators.tabulate import STEEPEST, Tabulated, flattest_above, largest, lines_above, lines_below
 
-# Where to ask first, in nats from the answer expected: about it, and as far as a chord may reach over.
+# First nodes, in nats from the expected answer: about it, and as far as a chord may reach over.
 _OFFSETS = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))
 
 _ROUNDS = 12  # divisions of cells: from 1 to 1e-10 nats, where lines meet the curve to rounding
-_SHARE = 8  # how much closer a line is asked for than the answer, which adds two of them and the gap between
-_PARTS = 8  # parts of a cell whose line stands out: 64 times closer to the curve for seven questions more
-_BLUR = 2.0  # how far a line stands out, in widths of its own bounds, while closer lines say more
-_LEAST, _CLOSEST = 1e-300, 1e-12  # a unit for delta where it is 0; cells in nats that are not divided further
+_SHARE = 8  # width of an answer over that of a line: an answer adds two lines and the gap between
+_PARTS = 8  # parts of a divided cell: 64 times closer to the curve for seven nodes more
+_BLUR = 2.0  # distance of a line from its neighbours, in widths of its own bounds, above which cells divide
+_LEAST, _CLOSEST = 1e-300, 1e-12  # a unit for delta where it is 0; cells in nats that are not divided
 
 
 class BetaOperator(Derived):
-    """Node that knows beta: of composed operands one delta takes hundreds, so polygons answer."""
+    """Operator with a formula for beta: where operands are composed, polygons give delta and epsilon."""
 
     @property
     def direct(self) -> bool:
-        """Whether beta takes microseconds, so that one delta may take hundreds."""
+        """Whether beta takes microseconds, so that one delta may evaluate hundreds."""
         return not any(f.composed for f in self.operands)
 
     @abstractmethod
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
-        """Return what the operator makes of polygons, rounded to one side."""
+        """Apply the operator to polygons, rounded to one side."""
 
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
-        """Return the type I errors at which each operand, about as these, counts for f at (alpha, beta)."""
+        """Return type I errors at which the operands, about these curves, determine f at (alpha, beta)."""
         return [[at[0]] for _ in curves]
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -61,14 +61,14 @@ class BetaOperator(Derived):
         return super().epsilon_bounds(delta, None) if tol is None else self._closely(_EPSILON, delta, tol)
 
     def _closely(self, question: _Question, at: Array, tol: float) -> Pair:
-        """Answer each from a few lines; where they lead nowhere, from some about what whole curves know."""
+        """Bound each answer by a few lines; where they do not suffice, by some about that of whole curves."""
         result = []
         for x in at.tolist():
-            known = _searched(self, question, x, question.known, tol)
-            if not question.reached(known, tol):
-                known = meet(known, question.between(x, self.lower.bounds, self.upper.bounds))
-                known = _searched(self, question, x, known, tol)
-            result.append(known)
+            bounds = _search(self, question, x, question.first, tol)
+            if not question.is_reached(bounds, tol):
+                bounds = meet(bounds, question.between(x, self.lower.bounds, self.upper.bounds))
+                bounds = _search(self, question, x, bounds, tol)
+            result.append(bounds)
         low, high = zip(*result, strict=True)
         return np.array(low), np.array(high)
 
@@ -78,11 +78,11 @@ class BetaOperator(Derived):
 
 
 class _Question(NamedTuple):
-    """What to begin with, who answers, when bounds are close enough, and at which loss the answer is."""
+    """A question: its trivial bounds, its method, its stopping rule, and the loss of its answer."""
 
-    known: Bounds[float]
+    first: Bounds[float]
     answer: Callable[[BoundsView, float], Bounds[float]]
-    reached: Callable[[Bounds[float], float], bool]
+    is_reached: Callable[[Bounds[float], float], bool]
     place: Callable[[float, Bounds[float]], float]
 
     def between(self, at: float, lower: BoundsView, upper: BoundsView) -> Bounds[float]:
@@ -92,62 +92,48 @@ class _Question(NamedTuple):
 
 # delta(eps), to a relative width.
 _DELTA = _Question(
-    known=Bounds(0.0, 1.0),
-    answer=BoundsView.delta,
-    reached=lambda found, tol: bool(found.width <= tol * found.upper),
-    place=lambda epsilon, _: epsilon,
+    Bounds(0.0, 1.0),
+    BoundsView.delta,
+    lambda bounds, tol: bool(bounds.width <= tol * bounds.upper),
+    lambda epsilon, _: epsilon,
 )
 
-# epsilon(delta), to an absolute width; its place is as far as it is known.
+# epsilon(delta), to an absolute width.
 _EPSILON = _Question(
-    known=Bounds(-np.inf, np.inf),
-    answer=BoundsView.epsilon,
-    reached=lambda found, tol: bool(found.width <= tol),
-    place=lambda _, found: next((end for end in (found.upper, found.lower) if np.isfinite(end)), 0.0),
+    Bounds(-np.inf, np.inf),
+    BoundsView.epsilon,
+    lambda bounds, tol: bool(bounds.width <= tol),
+    lambda _, bounds: next((end for end in (bounds.upper, bounds.lower) if np.isfinite(end)), 0.0),
 )
 
 
-def _searched(
-    node: BetaOperator, question: _Question, at: float, known: Bounds[float], tol: float
+def _search(
+    node: BetaOperator, question: _Question, at: float, bounds: Bounds[float], tol: float
 ) -> Bounds[float]:
-    """Bound an answer, to the width ``tol`` where it can be had, by lines about the place where it is."""
-    if abs(place := question.place(at, known)) >= STEEPEST:
-        return known
-    about = _About(node, place)
+    """Bound an answer, to the width ``tol`` where it can be reached, by lines about its loss."""
+    if abs(place := question.place(at, bounds)) >= STEEPEST:
+        return bounds
+    lines = [CloseLines(f, place) for f in node.operands]
     for _ in range(_ROUNDS):
+        below = [each.side(up=False) for each in lines]
+        lower = node.of_polygons(below, up=False)
+        upper = node.of_polygons([each.side(up=True) for each in lines], up=True)
         try:
-            known = meet(known, question.between(at, about.lower, about.upper))
-        except PrecisionError:  # the lines say nothing there
+            bounds = meet(bounds, question.between(at, lower.bounds, upper.bounds))
+        except PrecisionError:  # the lines give no bounds there
             break
-        place = question.place(at, known)
-        if question.reached(known, tol) or not about.closer(place, tol):
+        if question.is_reached(bounds, tol):
             break
-    return known
-
-
-class _About:
-    """A node of polygons below and above the operands, fine where an answer is reached."""
-
-    def __init__(self, node: BetaOperator, place: float) -> None:
-        self._node, self._lines = node, [CloseLines(f, place) for f in node.operands]
-        self._make()
-
-    def _make(self) -> None:
-        self._below = [lines.side(up=False) for lines in self._lines]
-        self._lower = self._node.of_polygons(self._below, up=False)
-        self.lower = self._lower.bounds
-        self.upper = self._node.of_polygons([lines.side(up=True) for lines in self._lines], up=True).bounds
-
-    def closer(self, epsilon: float, tol: float) -> bool:
-        """Ask more where delta(eps) = sup 1 - f(alpha) - e^eps alpha is reached, if that may help."""
-        alpha, beta, _, power = self._lower.points
-        k = int(np.argmax(power - np.exp(epsilon) * alpha))
-        reached = self._node.reached((float(alpha[k]), float(beta[k])), self._below)
-        share = tol / _SHARE / max(map(len, reached))
-        sides = zip(self._lines, reached, strict=True)
-        asked = [lines.closer(at, share) for lines, places in sides for at in places]
-        self._make()
-        return any(asked)
+        # delta(eps) = sup 1 - f(alpha) - e^eps alpha is reached at one vertex.
+        alpha, beta, _, power = lower.points
+        k = int(np.argmax(power - np.exp(question.place(at, bounds)) * alpha))
+        places = node.reached((float(alpha[k]), float(beta[k])), below)
+        share = tol / _SHARE / max(map(len, places))
+        # All are refined, also after one that improved.
+        improved = [each.closer(x, share) for each, xs in zip(lines, places, strict=True) for x in xs]
+        if not any(improved):
+            break
+    return bounds
 
 
 class CloseLines:

@@ -15,8 +15,7 @@ from tradeoff.curves.vertices import interpolate
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, maximum, rational
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.order import approximate
-from tradeoff.operators.order import vertices_of as corners_of
+from tradeoff.operators.order import approximate, vertices_of
 
 Metric = Literal["uniform", "levy"]
 Point = tuple[Fraction, Fraction]
@@ -73,7 +72,7 @@ def _vertices(f: TradeOff) -> tuple[Sequence[Point], Sequence[Point]] | None:
     """Return the vertices of a polygon below and of one above a curve of finitely many lines."""
     if isinstance(f, PiecewiseLinear):
         return f.vertices, f.vertices
-    corners = corners_of(f) if approximate(f) else None
+    corners = vertices_of(f) if approximate(f) else None
     if corners is None:
         return None
     low, high = ([(c.alpha[side], c.beta[side]) for c in corners] for side in (0, 1))

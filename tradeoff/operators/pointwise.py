@@ -26,11 +26,11 @@ from tradeoff.operators.tabulate import largest, segments
 
 _STEEPEST = 690.0  # loss whose e^eps is still a float
 _STEP = 1e-3  # nats between which a slope is measured
-_USUAL = 1e-3  # width of epsilon up to which whole curves are not asked without a tolerance
+_USUAL = 1e-3  # width of epsilon that needs no whole curves without a tolerance
 
 
 class _Pooled(Derived):
-    """What both have in common: an end is the least of the operands' ends, or the largest."""
+    """Base of both: an end is the least of the operands' ends, or the largest."""
 
     _bound: ClassVar[Callable[..., Bounds]]
     _largest: ClassVar[bool]
@@ -65,10 +65,10 @@ class Maximum(_Pooled, BetaOperator):
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = super().delta_bounds(epsilon, tol)
-        return low, np.minimum(high, self._least_delta(epsilon))
+        return low, np.minimum(high, self._least_delta(epsilon))  # the maximum is mostly one of them
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Take the least of the operands, and ask whole curves where it is not that of the maximum."""
+        """Take the least of the operands, and whole curves where that differs from the maximum's."""
         high = np.minimum.reduce([f.bounds.epsilon(delta).upper for f in self.operands])
         low, near = np.full(len(delta), -np.inf), (delta > 0) & (np.abs(high) < _STEEPEST)
         if near.any():
@@ -79,7 +79,6 @@ class Maximum(_Pooled, BetaOperator):
         return low, high
 
     def _least_delta(self, epsilon: Array) -> Array:
-        """Bound delta from above by the operands: the maximum is mostly one of them."""
         return np.asarray(np.minimum.reduce([f.bounds.delta(epsilon).upper for f in self.operands]))
 
     def _epsilon_at(self, delta: Array, near: Array) -> Array:
