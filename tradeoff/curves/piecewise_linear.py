@@ -19,7 +19,7 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.differences import log_ratio, logarithm
 from tradeoff.intervals.functions import clip, exp, log_quotient, maximum, rational, where
-from tradeoff.intervals.polygon import ONE, Lines, floats, hull, lower_hull, whole
+from tradeoff.intervals.polygon import ONE, Lines, corners, floats, hull, whole
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
@@ -59,7 +59,7 @@ class PiecewiseLinear(TradeOff):
 
     assumptions: tuple[str, ...] = ()
     pairs: tuple[tuple[Fraction, Fraction], ...] = ()  # (epsilon, delta) guarantees that the curve is made of
-    is_rounded = False  # whether fractions come from floats, so that the order is not refuted by an ulp
+    is_rounded = False  # whether fractions come from floats, whose rounding must not refute an order
 
     def __init__(self, alpha: Iterable[Number], beta: Iterable[Number]) -> None:
         x, y, self.is_rational, rounded = read(alpha, beta)
@@ -74,20 +74,9 @@ class PiecewiseLinear(TradeOff):
 
     @classmethod
     def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
-        """Return max_k (intercept_k - slope_k alpha)_+; slopes positive, decreasing."""
-        # The upper envelope of lines is the lower hull of their dual points (s, -c).
-        s, c = np.append(slopes, 0.0), np.append(intercepts, 0.0)
-        order = np.argsort(s, kind="stable")
-        s, minus_c = lower_hull(s[order], -c[order])
-        s, c = s[::-1], -minus_c[::-1]
-        corner = (c[:-1] - c[1:]) / (s[:-1] - s[1:])
-        height = np.append((c[1:] - s[1:] * corner)[:-1], 0.0)
-        keep = (corner > 0) & (corner < 1)
-        top = np.max(c)
-        alphas, betas = np.append(0.0, corner[keep]), np.append(top, np.minimum(height, 1 - corner)[keep])
-        if betas[-1] > 0:
-            alphas, betas = np.append(alphas, 1.0), np.append(betas, 0.0)
-        return cls(alphas.tolist(), np.maximum(betas, 0.0).tolist())
+        """Return max_k (intercept_k - slope_k alpha)_+, rounded down; slopes are positive."""
+        lines = [(whole(s), ONE, whole(c)) for s, c in zip(slopes.tolist(), intercepts.tolist(), strict=True)]
+        return cls.of_wholes(*zip(*hull(corners(lines, up=False)), strict=True))
 
     @classmethod
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
@@ -108,8 +97,9 @@ class PiecewiseLinear(TradeOff):
         return curve
 
     def assuming(self, *assumptions: str) -> PiecewiseLinear:
-        """Return the same curve, said to rest on more assumptions."""
-        if (every := tuple(dict.fromkeys((*self.assumptions, *assumptions)))) == self.assumptions:
+        """Return the same curve with more assumptions."""
+        every = tuple(dict.fromkeys((*self.assumptions, *assumptions)))
+        if every == self.assumptions:
             return self
         curve = self.of_checked(self.alpha, self.beta, self.complements, is_rational=self.is_rational)
         curve.assumptions, curve.is_rounded, curve.pairs = every, self.is_rounded, self.pairs
@@ -125,7 +115,7 @@ class PiecewiseLinear(TradeOff):
     def hull(cls, alpha: Iterable[Number], beta: Iterable[Number]) -> PiecewiseLinear:
         """Lower convex hull of tests with errors (alpha, beta), such as a measured ROC, and 1 - alpha.
 
-        It is the greatest curve below them: a mechanism's is no higher, maybe lower.
+        It is the greatest curve below them; that of a mechanism may be lower.
 
         Parameters
         ----------
@@ -200,7 +190,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def complements(self) -> tuple[Any, Any]:
-        """Return 1 - alpha and 1 - beta: where one is below 1/2, it is what floats hold."""
+        """Return 1 - alpha and 1 - beta: of each pair the smaller number is exact."""
         return 1 - self.alpha, 1 - self.beta
 
     @cached_property
@@ -229,7 +219,7 @@ class PiecewiseLinear(TradeOff):
         slopes = zip(*(side.tolist() for side in exp(np.clip(epsilon, -_STEEPEST, _STEEPEST))), strict=True)
         gains = [self._gain(*map(Fraction, ends)) for ends in slopes]
         low, high = np.array([side.lower for side in gains]), np.array([side.upper for side in gains])
-        # Beyond, delta lies between Q(L = inf) and what it was; far below 0 it is 1 but for e^-690.
+        # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
         return np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, low), high
 
     def _gain(self, least: Fraction, most: Fraction) -> Bounds[float]:
@@ -277,11 +267,11 @@ class PiecewiseLinear(TradeOff):
 
     def inverse(self) -> PiecewiseLinear:
         rest, power = self.complements
-        turned = self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1])
-        return self.of_checked(*turned, is_rational=self.is_rational).made_of(self)
+        mirrored = self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1])
+        return self.of_checked(*mirrored, is_rational=self.is_rational).made_of(self)
 
     def floats(self) -> PiecewiseLinear:
-        """Return the same curve in floats: vertices rounded, and what is no longer convex put down."""
+        """Return the same curve in floats: vertices rounded, and lowered where that is not convex."""
         return self.hull(*self.points[:2]).made_of(self) if self.is_rational else self
 
     def atoms(self) -> tuple[Any, Any]:
@@ -369,11 +359,11 @@ def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Bounds[A
 
 
 def _settle(*coordinates: Any) -> None:
-    """Let nobody write into coordinates: inverses are views of them, and answers are remembered."""
+    """Make coordinates read-only: inverses are views of them, and answers are cached."""
     for each in coordinates:
         each.flags.writeable = False
 
 
 def _in_floats(alpha: Sequence[int], beta: Sequence[int]) -> tuple[Any, Any, tuple[Any, Any]]:
-    """Return multiples of 2^-1074 as floats, and 1 less each."""
+    """Return multiples of 2^-1074 as floats, and their complements to 1."""
     return floats(alpha), floats(beta), (floats([ONE - a for a in alpha]), floats([ONE - b for b in beta]))

@@ -151,7 +151,7 @@ class CloseLines:
         """Add nodes next to the line that is highest at ``alpha``; return whether bounds may have improved.
 
         Where neighbours lie farther from it than its own bounds are apart, cells are divided. Then the bounds
-        count, and are asked for to ``tol``, or left as they are if that is 0.
+        count, and are refined to ``tol``, or left as they are if that is 0.
         """
         epsilon, sag, own = self._cells_at(alpha)
         if max(sag, own) <= tol or epsilon[2] - epsilon[0] < _CLOSEST:
@@ -162,14 +162,14 @@ class CloseLines:
         if tol == 0:
             return False
         try:
-            self.nodes = self.nodes.asked(
+            self.nodes = self.nodes.refine(
                 epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5), tol
             )
         except PrecisionError:
             return False
         return True
 
-    def turn(self) -> tuple[float, float]:
+    def slope_one_point(self) -> tuple[float, float]:
         """Return a point next to the curve, about where its slope is -1, as closely as bounds resolve it."""
         for _ in range(_ROUNDS):
             alpha, beta, *_ = self.side(up=False).points

@@ -1,6 +1,6 @@
 """Divergences of a curve, from both sides; they respect the Blackwell order.
 
-Renyi's come from closed forms, laws, and what operators make of them; others from polygons below and above.
+Renyi's come from closed forms, laws, and rules for operators; others from polygons below and above.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def _of_sampled(curve: Subsampled, order: float) -> Bounds:
 def _moment(curve: Subsampled, n: int) -> Bounds:
     """Bound (n - 1) D_n = log E_P (1 - p + p r)^n, r = dQ/dP: a binomial sum of the moments of the base.
 
-    As the weights add to 1, and E_P r^j = 1 for j < 2, what is left of a sum with 1 taken off is positive
+    As the weights add to 1, and E_P r^j = 1 for j < 2, the sum minus 1 has positive terms
     (Mironov, Talwar, Zhang 2019, Section 3.3, for the Gaussian).
     """
     base, p = curve.operands[0].inverse(), curve.rate

@@ -30,7 +30,7 @@ class Inverse(Derived):
         return turned(self.operands[0].bounds, alpha)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        # 1 - e^eps (1 - delta_f(-eps)); beyond all floats delta_{f^-1} is known as it was there.
+        # 1 - e^eps (1 - delta_f(-eps)); beyond 700 delta_{f^-1} is at most its value there.
         within = np.minimum(epsilon, 700.0)
         result = exp(within) * self.operands[0].bounds.delta(-within) - expm1(within)
         low = np.where(epsilon > within, self.mass_at_infinity.lower, result.lower)

@@ -112,7 +112,7 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     True
     """
     if not isinstance(weights, Mapping):
-        raise KindError(f"weights = {shown(weights)} is no mapping; write {{curve: probability}}")
+        raise KindError(f"weights must be a mapping {{curve: probability}}, got {shown(weights)}")
     checked = {pure(operand(f)): _weight(w) for f, w in weights.items()}
     total = sum(checked.values(), Fraction(0))
     if abs(total - 1) > _MISSED:
@@ -124,6 +124,5 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
 
 def _weight(value: Any) -> Fraction:
     if is_symbol(value):
-        given = f"weight = {value!r} is symbolic"
-        raise SymbolError(f"{given}, and the law of a mixture asks for numbers; give them")
+        raise SymbolError(f"weight must be a number, got the symbol {value!r}; substitute it first")
     return exact_number("weight", value, 0, 1 + _MISSED)

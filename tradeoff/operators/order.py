@@ -164,7 +164,7 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         mine, theirs = mine.more(middles), theirs.more(middles)
     at = float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1])
     where = f"the curves are closer than their bounds near epsilon = {at:.6g}"
-    raise Undecided(f"{where}; ask dominates(g, failure=...)", at)
+    raise Undecided(f"{where}; use dominates(g, failure=...)", at)
 
 
 # Ends of a profile.
@@ -319,7 +319,7 @@ def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
     if not doubtful or (isinstance(g, PiecewiseLinear) and compare_polygons(f.lower, g)):
         return True
     at = -doubtful[0].least if doubtful[0].flipped else doubtful[0].least
-    message = f"the curves are closer than their bounds at epsilon = {at:.6g}; ask dominates(g, failure=...)"
+    message = f"the curves are closer than their bounds at epsilon = {at:.6g}; use dominates(g, failure=...)"
     raise Undecided(message, at)
 
 

@@ -40,7 +40,7 @@ class Nodes:
         """Bound e^step - 1 for each cell of a length in nats, as far as floats go."""
         return expm1(minimum(Bounds.of(self.epsilon[1:]) - self.epsilon[:-1], _WIDEST))
 
-    def asked(self, epsilon: Array, tol: float | None = None) -> Nodes:
+    def refine(self, epsilon: Array, tol: float | None = None) -> Nodes:
         """Return all nodes, with bounds at new or known ones to the relative width ``tol``."""
         low, high = self.curve.bounds.delta(epsilon, tol=tol)
         # No loss is above sup L.
@@ -60,14 +60,14 @@ class Nodes:
         if not len(fresh):
             return self
         try:
-            return self.asked(fresh, tol)
+            return self.refine(fresh, tol)
         except PrecisionError:
-            return self.asked(fresh)
+            return self.refine(fresh)
 
     def sharper(self, again: NDArray[np.intp], tol: float) -> Nodes:
         """Return some nodes to the relative width ``tol``, unless that cannot be reached."""
         try:
-            return self.asked(self.epsilon[again], tol)
+            return self.refine(self.epsilon[again], tol)
         except PrecisionError:
             return self
 
@@ -105,7 +105,7 @@ def under(nodes: Nodes) -> Floor:
     middle = np.clip(np.nan_to_num(meet), 0.0, width.lower)
     t = Bounds(*(np.stack([np.zeros_like(middle), middle, end]) for end in width))
     corner = minimum(low[:-1] + Bounds.of(middle) * left, low[1:] + (width - middle) * right).lower
-    # Of a cell that no float measures all that is known is that delta falls.
+    # Where the step has no exponential in floats, delta is only known to fall.
     value = np.stack([low[:-1], np.where(wide, low[1:], np.maximum(corner, 0.0)), low[1:]])
     value[0] = np.where(wide, low[1:], value[0])
     return t, value
@@ -117,7 +117,7 @@ def chords(nodes: Nodes, values: Array, t: Bounds[Array]) -> Array:
 
 
 def orders(*curves: TradeOff) -> list[tuple[TradeOff, ...]]:
-    """Return the orders to look at with eps >= 0: one if all curves are symmetric, else both.
+    """Return the orders to compare for eps >= 0: one if all curves are symmetric, else both.
 
     As delta_{f^-1}(eps) = 1 - e^eps + e^eps delta_f(-eps), f >= g at -eps is f^-1 >= g^-1 at eps.
     """
@@ -125,13 +125,13 @@ def orders(*curves: TradeOff) -> list[tuple[TradeOff, ...]]:
 
 
 def end(f: TradeOff, level: float) -> float:
-    """Return an eps >= 0 from which on delta_f <= level, or inf if none is known."""
+    """Return an eps >= 0 from which on delta_f <= level, or inf if there may be none."""
     top = f.sup_loss if f.mass_at_infinity.upper <= level else np.inf
     try:
         at = max(float(f.bounds.epsilon(level).upper), 0.0)
     except PrecisionError:
         return max(top, 0.0)
-    # The two questions are answered apart, and may differ in the last digits.
+    # Epsilon and delta are computed separately, and may differ in the last digits.
     tries = [at + slack * (at + slack) for slack in (0.0, 1e-12, 1e-9, 1e-6, 1e-3) if at < np.inf]
     first = next((each for each in tries if each < top and f.bounds.delta(each).upper <= level), top)
     return max(first, 0.0)

@@ -155,11 +155,11 @@ class ProfileSymmetrised(BetaOperator):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
-        turns = cache_for(("turn", self), CHOICES)
-        place, height = turns.of(query_options().choices, lambda: CloseLines(f, 0.0).turn())
+        cache = cache_for(("turn", self), CHOICES)
+        place, height = cache.of(query_options().choices, lambda: CloseLines(f, 0.0).slope_one_point())
         h = _up_to(f, alpha, place, level, tol)
-        turned = _up_to(f.inverse(), alpha, height, level, tol, beyond=True)
-        low, high = maximum_of(h, turned)
+        mirrored = _up_to(f.inverse(), alpha, height, level, tol, beyond=True)
+        low, high = maximum_of(h, mirrored)
         return low, high
 
     # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).

@@ -1,4 +1,4 @@
-"""Whole curves, piecewise-linear below and above f and valid at every alpha, and where to ask for delta."""
+"""Whole curves, piecewise-linear below and above f and valid at every alpha, and the choice of nodes."""
 
 from __future__ import annotations
 
@@ -52,12 +52,11 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
 
     ``alphas`` in [0, 1] are nodes. By default they are chosen so that lower and upper differ by about 1e-3 of
     min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20, wherever f's own bounds on delta are that
-    narrow (they resolve 1 - delta to 1e-16, so not where 1 - delta(0) is as small as that: no privacy to
-    speak of).
+    narrow (they resolve 1 - delta to 1e-16, so not where 1 - delta(0) is that small: hardly any privacy).
 
     The lines are Dong, Roth, Su 2022, Proposition 2.12; in terms of 1 - beta near alpha = 0, and of 1 - alpha
-    near alpha = 1, they keep their relative accuracy. Vertices hold 1 - alpha and 1 - beta beside alpha and
-    beta for the same reason.
+    near alpha = 1, they keep their relative accuracy. Vertices store 1 - alpha and 1 - beta with alpha
+    and beta for the same reason.
 
     >>> from tradeoff import Gaussian
     >>> f = Gaussian(1)
