@@ -8,15 +8,14 @@ where a line errs by the square of its distance: a few dozen lines suffice.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived, delta_from_beta
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.query import BoundsView
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import meet
@@ -32,6 +31,9 @@ _SHARE = 8  # width of an answer over that of a line: an answer adds two lines a
 _PARTS = 8  # parts of a divided cell: 64 times closer to the curve for seven nodes more
 _BLUR = 2.0  # distance of a line from its neighbours, in widths of its own bounds, above which cells divide
 _LEAST, _CLOSEST = 1e-300, 1e-12  # a unit for delta where it is 0; cells in nats that are not divided
+
+
+Question = Literal["delta", "epsilon"]
 
 
 class BetaOperator(Derived):
@@ -55,18 +57,19 @@ class BetaOperator(Derived):
             return delta_from_beta(self, epsilon, tol)
         if tol is None:
             return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
-        return self._closely(_DELTA, epsilon, tol)
+        return self._closely("delta", epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return super().epsilon_bounds(delta, None) if tol is None else self._closely(_EPSILON, delta, tol)
+        return super().epsilon_bounds(delta, None) if tol is None else self._closely("epsilon", delta, tol)
 
-    def _closely(self, question: _Question, at: Array, tol: float) -> Pair:
+    def _closely(self, question: Question, at: Array, tol: float) -> Pair:
         """Bound each answer by a few lines; where they do not suffice, by some about that of whole curves."""
         result = []
         for x in at.tolist():
-            bounds = _search(self, question, x, question.first, tol)
-            if not question.is_reached(bounds, tol):
-                bounds = meet(bounds, question.between(x, self.lower.bounds, self.upper.bounds))
+            bounds = Bounds(0.0, 1.0) if question == "delta" else Bounds(-np.inf, np.inf)
+            bounds = _search(self, question, x, bounds, tol)
+            if not _is_reached(question, bounds, tol):
+                bounds = meet(bounds, _between(question, x, self.lower, self.upper))
                 bounds = _search(self, question, x, bounds, tol)
             result.append(bounds)
         low, high = zip(*result, strict=True)
@@ -77,41 +80,28 @@ class BetaOperator(Derived):
         return Tabulated(self.of_polygons(below, up=False), self.of_polygons(above, up=True))
 
 
-class _Question(NamedTuple):
-    """A question: its trivial bounds, its method, its stopping rule, and the loss of its answer."""
-
-    first: Bounds[float]
-    answer: Callable[[BoundsView, float], Bounds[float]]
-    is_reached: Callable[[Bounds[float], float], bool]
-    place: Callable[[float, Bounds[float]], float]
-
-    def between(self, at: float, lower: BoundsView, upper: BoundsView) -> Bounds[float]:
-        """Bound the answer of a curve between two others."""
-        return Bounds(self.answer(upper, at).lower, self.answer(lower, at).upper)
+def _between(question: Question, at: float, lower: TradeOff, upper: TradeOff) -> Bounds[float]:
+    """Bound the answer of a curve between two others."""
+    least, most = (getattr(f.bounds, question)(at) for f in (upper, lower))
+    return Bounds(least.lower, most.upper)
 
 
-# delta(eps), to a relative width.
-_DELTA = _Question(
-    Bounds(0.0, 1.0),
-    BoundsView.delta,
-    lambda bounds, tol: bool(bounds.width <= tol * bounds.upper),
-    lambda epsilon, _: epsilon,
-)
+def _is_reached(question: Question, bounds: Bounds[float], tol: float) -> bool:
+    """Whether bounds have the width wanted: relative for delta, absolute for epsilon."""
+    return bool(bounds.width <= tol * (bounds.upper if question == "delta" else 1.0))
 
-# epsilon(delta), to an absolute width.
-_EPSILON = _Question(
-    Bounds(-np.inf, np.inf),
-    BoundsView.epsilon,
-    lambda bounds, tol: bool(bounds.width <= tol),
-    lambda _, bounds: next((end for end in (bounds.upper, bounds.lower) if np.isfinite(end)), 0.0),
-)
+
+def _loss(question: Question, at: float, bounds: Bounds[float]) -> float:
+    """Return the loss at which the answer is reached, as far as it is known."""
+    ends = [at] if question == "delta" else [bounds.upper, bounds.lower]
+    return next((end for end in ends if np.isfinite(end)), 0.0)
 
 
 def _search(
-    node: BetaOperator, question: _Question, at: float, bounds: Bounds[float], tol: float
+    node: BetaOperator, question: Question, at: float, bounds: Bounds[float], tol: float
 ) -> Bounds[float]:
     """Bound an answer, to the width ``tol`` where it can be reached, by lines about its loss."""
-    if abs(place := question.place(at, bounds)) >= STEEPEST:
+    if abs(place := _loss(question, at, bounds)) >= STEEPEST:
         return bounds
     lines = [CloseLines(f, place) for f in node.operands]
     for _ in range(_ROUNDS):
@@ -119,14 +109,14 @@ def _search(
         lower = node.of_polygons(below, up=False)
         upper = node.of_polygons([each.side(up=True) for each in lines], up=True)
         try:
-            bounds = meet(bounds, question.between(at, lower.bounds, upper.bounds))
+            bounds = meet(bounds, _between(question, at, lower, upper))
         except PrecisionError:  # the lines give no bounds there
             break
-        if question.is_reached(bounds, tol):
+        if _is_reached(question, bounds, tol):
             break
         # delta(eps) = sup 1 - f(alpha) - e^eps alpha is reached at one vertex.
         alpha, beta, _, power = lower.points
-        k = int(np.argmax(power - np.exp(question.place(at, bounds)) * alpha))
+        k = int(np.argmax(power - np.exp(_loss(question, at, bounds)) * alpha))
         places = node.reached((float(alpha[k]), float(beta[k])), below)
         share = tol / _SHARE / max(map(len, places))
         # All are refined, also after one that improved.
