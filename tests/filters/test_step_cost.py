@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff as to
-from tests.operators.test_divergences import binomial
+from tests.operators.test_divergence import binomial
 from tests.strategies import log_uniform
 from tradeoff.errors import BudgetExceeded, KindError
 from tradeoff.filters import GDPFilter

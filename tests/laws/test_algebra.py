@@ -213,7 +213,7 @@ class TestOrder:
 class TestInverse:
     @few
     @given(curves, epsilons, alphas)
-    def test_twice_is_nothing(self, f: to.TradeOff, epsilon: float, alpha: float) -> None:
+    def test_twice_is_the_curve(self, f: to.TradeOff, epsilon: float, alpha: float) -> None:
         same_curve(~~f, f, epsilon, alpha)
 
     @pytest.mark.slow
@@ -354,7 +354,7 @@ class TestSymmetrise:
         assert upper >= truth[0] - 1e-12
         assert upper - lower <= truth[1] - truth[0] + 1e-6
 
-    def test_the_known_trap(self) -> None:
+    def test_symm_differs_from_max_with_inverse(self) -> None:
         """Vertices (0, .8), (.4, .3), (1, 0): knowing the profile only does not give the maximum."""
         f = to.PiecewiseLinear([0, 0.4, 1], [0.8, 0.3, 0])
         profile, most = f.symmetrise(assume="profile"), f.symmetrise(assume="both-orders")
@@ -431,7 +431,7 @@ class TestSubsample:
         assert bounds.width < 1e-9
 
     @given(factors)
-    def test_its_ends(self, f: to.TradeOff) -> None:
+    def test_rates_zero_and_one_give_identity_and_curve(self, f: to.TradeOff) -> None:
         assert to.subsample(f, 0) == to.Identity()
         assert to.subsample(f, 1) == f @ to.Identity()
 
@@ -481,7 +481,7 @@ def slopes(f: to.PiecewiseLinear) -> list[Fraction]:
 
 class TestDistance:
     @given(exact_curves, exact_curves)
-    def test_that_of_polygons_is_exact(self, f: to.PiecewiseLinear, g: to.PiecewiseLinear) -> None:
+    def test_distance_of_polygons_is_exact(self, f: to.PiecewiseLinear, g: to.PiecewiseLinear) -> None:
         """The truth in fractions: |f - g| at vertices, and |delta_f - delta_g|/(1 + e^eps) at slopes."""
         uniform = max(abs(f.at(a) - g.at(a)) for a, _ in [*f.vertices, *g.vertices])
         ratios = [s for s in [*slopes(f), *slopes(g)] if s > 0]
@@ -492,7 +492,7 @@ class TestDistance:
             assert result.width <= 2.3e-16
 
     @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.3, 0.2), (5.0, 1e-6), (1e-9, 0.5)])
-    def test_that_of_pairs_is_known_to_rounding(self, epsilon: float, delta: float) -> None:
+    def test_distance_of_pairs_is_exact_to_rounding(self, epsilon: float, delta: float) -> None:
         """From the identity: 1 - 2 (1 - delta)/(1 + e^eps) at the kink, and half of it along the diagonal."""
         f = to.approximate_dp(epsilon, delta)
         with ctx.workprec(200):

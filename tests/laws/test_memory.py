@@ -91,21 +91,21 @@ Fresh = Callable[[str], dict[Question, Any]]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_after_a_barrage_in_either_order(name: str, fresh: Fresh) -> None:
+def test_answers_do_not_depend_on_earlier_questions(name: str, fresh: Fresh) -> None:
     curve = CURVES[name]()
     barrage(curve)
     assert {each: asked(curve, *each) for each in reversed(QUESTIONS)} == fresh(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_entry_of_an_array_is_a_scalar(name: str, fresh: Fresh) -> None:
+def test_array_entries_equal_scalar_answers(name: str, fresh: Fresh) -> None:
     for kind, every in AT.items():
         low, high = asked(CURVES[name](), kind, np.array(every))
         assert [fresh(name)[kind, at] for at in every] == list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pickled_copy_and_threads_say_the_same(name: str, fresh: Fresh) -> None:
+def test_pickled_copies_and_threads_give_equal_answers(name: str, fresh: Fresh) -> None:
     curve = CURVES[name]()
     asked(curve, "delta", 0.69)
     copy = pickle.loads(pickle.dumps(curve))
@@ -117,7 +117,7 @@ def test_a_pickled_copy_and_threads_say_the_same(name: str, fresh: Fresh) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["lattice", "contour"])
 @pytest.mark.parametrize("tol", [None, 1e-3])
-def test_every_engine_by_itself(method: str, tol: float | None) -> None:
+def test_each_engine_does_not_depend_on_earlier_questions(method: str, tol: float | None) -> None:
     def how(kind: str) -> dict[str, Any]:
         loose = 0.05 if kind == "beta" else tol
         return {"method": method, "tol": loose if tol else None}
@@ -131,7 +131,7 @@ def test_every_engine_by_itself(method: str, tol: float | None) -> None:
 
 
 @pytest.mark.slow
-def test_whole_curves_do_not_remember_how_they_were_first_asked() -> None:
+def test_whole_curves_do_not_depend_on_first_question() -> None:
     alone, after = CURVES["maximum"](), CURVES["maximum"]()
     asked(after, "delta", 0.7, method="contour")
     asked(after, "delta", 0.7, memory=2**20)
@@ -165,7 +165,7 @@ def test_the_order_of_factors_does_not_matter(factors: list[to.TradeOff]) -> Non
 
 
 @pytest.mark.slow
-def test_reports_in_another_order_print_the_same() -> None:
+def test_reductions_do_not_depend_on_their_order() -> None:
     failures = [1e-10, 1e-6, 1e-3]
     alone = [CURVES["few rounds"]().gdp(failure=each) for each in failures]  # some nodes are asked again
     curve = CURVES["few rounds"]()
@@ -175,7 +175,7 @@ def test_reports_in_another_order_print_the_same() -> None:
         assert (one.mu_minus, one.tight_at) == (other.mu_minus, other.tight_at)
 
 
-def test_slopes_conjugated_together_are_conjugated_alone() -> None:
+def test_conjugate_of_many_slopes_equals_one_at_a_time() -> None:
     slopes, points = np.geomspace(1e-6, 10, 9), np.linspace(0, 8, 9)
     low, high = conjugate(lambda x: (np.exp(-x), np.exp(-x)), slopes, points)
     for k, slope in enumerate(slopes):

@@ -1,4 +1,4 @@
-"""Quantiles, cumulants, atoms and samples of L, against closed forms."""
+"""Distribution functions, quantiles, cumulants, atoms and samples of L, against closed forms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import pytest
 from mpmath import mp, mpf
 
 import tradeoff as to
+from tradeoff.errors import DomainError
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.law import masses
+from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
 def normal_quantile(level: float) -> float:
@@ -22,7 +26,7 @@ def normal_quantile(level: float) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [1e-250, 1e-40, 1e-10, 0.3, 0.5])
-def test_quantiles_of_a_gaussian_reach_into_both_tails(level):
+def test_quantile_of_gaussian_holds_in_both_tails(level):
     """They ended twelve standard deviations from the mean, and at a level of 1 - 1e-12."""
     law, z = to.Gaussian(1).law, normal_quantile(level)
     assert law.quantile(level) == pytest.approx(z - 0.5, rel=1e-9, abs=1e-9)
@@ -34,7 +38,7 @@ def test_quantiles_of_a_gaussian_reach_into_both_tails(level):
 
 
 @pytest.mark.parametrize("tail", [1e-7, 1e-9, 1e-14])
-def test_quantiles_of_rare_steps_find_rare_losses(tail):
+def test_quantile_of_rare_sampling_finds_rare_losses(tail):
     """Of a sampled Gaussian, L = log(1 - p + p e^(mu z - mu^2/2)) rises with z: a hundred deviations away."""
     mu, p = 5.0, 1e-6
     law, rest = to.subsample(to.Gaussian(mu), p).law, 1 - (1 - tail)
@@ -43,14 +47,14 @@ def test_quantiles_of_rare_steps_find_rare_losses(tail):
     assert law.quantile(1 - tail) == pytest.approx(expected, rel=1e-6)
 
 
-def test_quantiles_at_infinite_losses_are_infinite():
+def test_quantile_at_infinite_loss_is_infinite():
     law = to.approximate_dp(1, 0.1).law
     assert law.quantile(0.05) == -math.inf
     assert law.quantile(0.95, under="Q") == math.inf
     assert law.mass_at_infinity == law.mass_at_minus_infinity == 0.1
 
 
-def test_atoms_are_listed_for_a_single_law_only():
+def test_atoms_of_product_are_refused():
     loss, p, q = to.PureDP(1).law.atoms
     assert loss == pytest.approx([-1, 1])
     assert p == pytest.approx(q[::-1])
@@ -60,7 +64,7 @@ def test_atoms_are_listed_for_a_single_law_only():
 
 
 @pytest.mark.parametrize("under", ["P", "Q"])
-def test_samples_have_the_mean_and_variance_of_the_law(under):
+def test_sample_has_mean_and_variance_of_law(under):
     curve = to.PureDP(0.5) ** 3 @ to.Gaussian(0.7)
     law = curve.law
     drawn = law.sample(40_000, np.random.default_rng(1), under=under)
@@ -73,7 +77,7 @@ def test_samples_have_the_mean_and_variance_of_the_law(under):
     assert np.var(drawn) == pytest.approx(variance, rel=0.05)
 
 
-def test_samples_hold_infinite_losses():
+def test_sample_contains_infinite_losses():
     law = to.approximate_dp(1, 0.25).law
     assert np.mean(np.isneginf(law.sample(10_000, np.random.default_rng(2)))) == pytest.approx(0.25, abs=0.03)
     assert np.mean(np.isposinf(law.sample(10_000, np.random.default_rng(3), under="Q"))) == pytest.approx(
@@ -83,7 +87,7 @@ def test_samples_hold_infinite_losses():
     assert np.all(np.isneginf(nothing.sample(3, np.random.default_rng(4))))
 
 
-def test_cumulants_of_many_atoms_are_taken_from_fewer():
+def test_mean_of_many_atoms_matches_integral():
     """A polygon of 5000 segments below f(a) = (1 - sqrt a)^2, the mean of whose loss under P is -1."""
     alpha = np.linspace(0, 1, 5001)[1:-1]
     law = to.PiecewiseLinear.hull(alpha, (1 - np.sqrt(alpha)) ** 2).law
@@ -93,7 +97,7 @@ def test_cumulants_of_many_atoms_are_taken_from_fewer():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rest", [1e-20, 1e-12, 1e-3])
-def test_quantiles_of_a_product_are_those_of_its_density(rest):
+def test_left_above_of_product_matches_density(rest):
     """P(L > t) of G_1 and Lap_1, integrated in 30 digits over the Laplace part."""
     law = (to.Gaussian(1) @ to.Laplace(1)).law
 
@@ -115,8 +119,8 @@ def test_quantiles_of_a_product_are_those_of_its_density(rest):
 
 
 @pytest.mark.slow
-def test_quantiles_that_no_number_tells_are_refused():
-    with pytest.raises(to.errors.DomainError, match="is below 1e-290"):
+def test_quantile_out_of_range_is_refused():
+    with pytest.raises(to.errors.DomainError, match="below 1e-290"):
         to.Gaussian(1).law.quantile(1e-300)
     with pytest.raises(to.errors.DomainError, match="beyond 690 nats"):
         (to.Gaussian(60) @ to.Laplace(1)).law.quantile(0.5, under="Q")
@@ -130,7 +134,7 @@ def shifted(t: float) -> mpf:
 
 
 @pytest.mark.parametrize("level", [0.1, 0.6, 0.9, 1e-10])
-def test_quantiles_of_a_product_among_losses_below_0(level):
+def test_quantile_and_cdf_of_product_below_zero_hold_truth(level):
     """There delta is near 1, and its slope says nothing: the other order tells it."""
     law = (to.Gaussian(9.0) @ to.PureDP(0.1)).law
     result = law.quantile(level)
@@ -146,7 +150,7 @@ def test_quantiles_of_a_product_among_losses_below_0(level):
 @pytest.mark.parametrize(
     ("mu", "t"), [(300.0, -45000), (40, -800), (20, -650), (10, -380), (5, -180), (1, -37), (3, -100)]
 )
-def test_mass_far_below_where_its_other_mass_is_no_float(mu, t):
+def test_cdf_with_underflowing_mass_under_q_stays_narrow(mu, t):
     """P(L <= t) has e^-t Q(L <= t) in it, of which floats hold one factor or none."""
     low, high = to.Gaussian(mu).law.cdf(float(t))
     with mp.workdps(60):
@@ -155,7 +159,7 @@ def test_mass_far_below_where_its_other_mass_is_no_float(mu, t):
 
 
 @pytest.mark.parametrize(("epsilon", "t"), [(1e4, -9999.99), (710.0, -709.99929), (1e4, -9000.0)])
-def test_mass_far_below_of_laplace_noise(epsilon, t):
+def test_cdf_of_laplace_far_below_zero_holds_truth(epsilon, t):
     """Half is an atom at -eps, and (1 - e^(-(t + eps)/2))/2 lies between."""
     low, high = to.Laplace(epsilon).law.cdf(t)
     with mp.workdps(60):
@@ -163,7 +167,7 @@ def test_mass_far_below_of_laplace_noise(epsilon, t):
     assert high - low <= 1e-3
 
 
-def test_samples_of_a_density_are_spread():
+def test_sample_of_density_is_spread():
     drawn = to.Gaussian(1).law.sample(100_000, np.random.default_rng(1))
     assert len(np.unique(drawn)) > 99_000
     for t, share in ((-0.5, 0.5), (-0.53, 0.488034), (-1.5, 0.158655)):
@@ -173,7 +177,7 @@ def test_samples_of_a_density_are_spread():
     assert np.mean(atoms == 1) == pytest.approx(math.exp(-1) / 2, abs=0.01)
 
 
-def test_questions_a_law_has_no_answer_to():
+def test_law_refuses_invalid_arguments():
     law, rng = to.Gaussian(1).law, np.random.default_rng(1)
     with pytest.raises(to.errors.DomainError, match="under must be one of 'P', 'Q', got 'R'"):
         law.quantile(0.5, under="R")
@@ -181,12 +185,12 @@ def test_questions_a_law_has_no_answer_to():
         with pytest.raises(to.errors.DomainError, match="rest must be"):
             law.left_above(rest)
     for odd in (None, 42):
-        with pytest.raises(to.errors.KindError, match="rng = "):
+        with pytest.raises(to.errors.KindError, match="rng must be"):
             law.sample(3, odd)
     with pytest.raises(to.errors.DomainError, match="size must be"):
         law.sample(10**30, rng)
     # a mass that no chord tells
-    with pytest.raises(to.errors.DomainError, match="known too little"):
+    with pytest.raises(to.errors.DomainError, match="too wide"):
         (to.Gaussian(30) @ to.Laplace(1)).law.left_above(1e-100)
 
 
@@ -194,7 +198,7 @@ def test_questions_a_law_has_no_answer_to():
     ("curve", "t"),
     [(to.subsample(to.Gaussian(1), 1e-4), -2e-4), (to.Gaussian(1e-6), -8e-4), (to.Laplace(1e-4), -1.1e-4)],
 )
-def test_next_to_no_mass_lies_below_a_narrow_law(curve, t):
+def test_cdf_below_narrow_law_is_negligible(curve, t):
     low, high = curve.law.cdf(t)
     assert low == 0
     assert high < 1e-280
@@ -202,7 +206,7 @@ def test_next_to_no_mass_lies_below_a_narrow_law(curve, t):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [1e-3, 1e-6, 0.1])
-def test_quantiles_of_a_narrow_law_lie_in_it(level):
+def test_quantile_of_narrow_law_matches_closed_form(level):
     """L = log(1 - p + p e^(mu z - mu^2/2)) of a sampled Gaussian, which ends at log(1 - p)."""
     result = to.subsample(to.Gaussian(1), 0.01).law.quantile(level)
     z = normal_quantile(level) if level < 0.5 else 0.0
@@ -213,7 +217,7 @@ def test_quantiles_of_a_narrow_law_lie_in_it(level):
     ("mu", "t", "under"),
     [(0.1, -3.835, "P"), (0.1, -3.835, "Q"), (0.1, -3.825, "Q"), (200, 12305.5, "Q")],
 )
-def test_masses_among_subnormals_are_held(mu, t, under):
+def test_cdf_among_subnormal_masses_holds_truth(mu, t, under):
     """There a float is off by an absolute amount, which no share of a mass holds."""
     low, high = to.Gaussian(mu).law.cdf(t, under=under)
     with mp.workdps(60):
@@ -239,7 +243,7 @@ def laplace_beyond(t: float) -> mpf:
 
 
 @pytest.mark.parametrize("t", [-1.0 + 1e-9, -0.5, 1e-9, -1e-9, 0.3, 1 - 1e-9, 1.0, 1.2])
-def test_cdf_of_a_product_steps_at_its_atoms(t):
+def test_cdf_of_product_steps_at_atoms(t):
     """The masses at -1, 0 and 1, of 0.25, 0.3 and 0.09, are summed; the rest is known to 3e-3."""
     low, high = (to.Laplace(0.5) ** 2).law.cdf(t)
     with mp.workdps(40):
@@ -258,7 +262,7 @@ def test_cdf_of_a_product_steps_at_its_atoms(t):
     ],
     ids=repr,
 )
-def test_quantiles_end_at_the_supremum(curve, supremum):
+def test_quantile_ends_at_supremum(curve, supremum):
     assert curve.law.quantile(0.999, under="Q") == supremum
     assert curve.law.quantile(0.001) == -supremum
     assert curve.law.cdf(supremum) == to.Bounds(1.0, 1.0)
@@ -266,7 +270,7 @@ def test_quantiles_end_at_the_supremum(curve, supremum):
 
 
 @pytest.mark.parametrize("k", [2, 5, 9])
-def test_cdf_of_a_product_of_atoms_is_a_sum(k):
+def test_cdf_of_product_of_atoms_is_sum(k):
     """P(L <= t) of k rounds of response, enumerated in 40 digits; quantiles are its losses."""
     law = (to.PureDP(0.5) ** k @ to.PureDP(0.25)).law
     with mp.workdps(40):
@@ -285,3 +289,134 @@ def test_cdf_of_a_product_of_atoms_is_a_sum(k):
                 assert low - mpf("1e-35") <= truth <= high + mpf("1e-35")
                 assert high - low <= 1e-11
             assert law.quantile(float(below + atoms[n][1] / 2)) == pytest.approx(loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("under", ["P", "Q"])
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.Gaussian(1.0),
+        to.approximate_dp(1.0, 0.1),
+        to.Laplace(0.5) ** 3,
+        to.TotalVariation(1.0),
+        to.PureDP(0.5).group(3),
+        to.Identity(),
+    ],
+    ids=repr,
+)
+def test_cdf_has_ordered_bounds_everywhere(curve: to.TradeOff, under: str) -> None:
+    law = curve.law
+    low, high = law.cdf([-np.inf, -1000.0, -0.3, 0.0, 0.3, 1000.0, np.inf], under=under)
+    assert np.all(low <= high)
+    assert low[-1] == high[-1] == 1
+    assert low[0] <= (curve.mass_at_minus_infinity if under == "P" else 0.0) <= high[0]
+    assert law.cdf(np.zeros((2, 3)), under=under).lower.shape == (2, 3)
+    assert law.cdf([], under=under).upper.shape == (0,)
+    with pytest.raises(DomainError, match="NaN"):
+        law.cdf([0.0, np.nan], under=under)
+
+
+@pytest.mark.slow
+def test_cdf_between_two_curves_holds_truth() -> None:
+    # 1 - f is steep up to the kink: three steps of it have losses 1.5, 0.5, -0.5 and -1.5.
+    law, kink = to.PureDP(0.5).group(3).law, 1 / (1 + np.exp(0.5))
+    low, high = law.cdf([-1.0, 0.0, 1.0])
+    truth = 1 - kink * np.exp([0.0, -0.5, -1.0])
+    assert np.all((low <= truth) & (truth <= high))
+    assert np.all(high - low < 0.02)
+
+
+@pytest.mark.parametrize("t", [-37.9, -38.2, -38.6, -42.0])
+def test_cdf_in_far_tails_holds_truth(t):
+    with mp.workdps(40):
+        low, high = to.Gaussian(1).law.cdf(t)
+        assert low <= mp.ncdf(mp.mpf(t) + mp.mpf(1) / 2) <= high <= 1e-299
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.7])
+def test_cdf_next_to_atoms_holds_truth(p):
+    law = to.subsample(to.PureDP(1), p).law
+    with mp.workdps(40):
+        atoms = [mp.log(1 - mp.mpf(p) + mp.mpf(p) * mp.exp(sign)) for sign in (-1, 1)]
+        least = mp.exp(1) / (1 + mp.exp(1))
+        for atom in atoms:
+            at = float(atom)
+            for t in (math.nextafter(at, -9), at, math.nextafter(at, 9), at - 1e-9, at + 1e-9):
+                low, high = law.cdf(t)
+                assert low <= (t >= atoms[0]) * least + (t >= atoms[1]) * (1 - least) <= high
+        assert law.cdf(0.0).width < 1e-10
+
+
+@pytest.mark.parametrize("mu", [1, 8, 12])
+@pytest.mark.parametrize("steps", [-1, 0, 1, 7, 10**6])
+def test_cdf_at_least_loss_holds_truth(mu, steps):
+    """P(L <= t) = Phi((l + mu^2/2)/mu) with l = log(2 e^t - 1), and no mass below log(1/2)."""
+    t = math.log(0.5) + steps * 2.0**-53
+    f = to.subsample(to.Gaussian(mu), 0.5)
+    with mp.workdps(60):
+        rest = 2 * mp.exp(mp.mpf(t)) - 1
+        truth = mp.ncdf((mp.log(rest) + mp.mpf(mu) ** 2 / 2) / mu) if rest > 0 else mp.mpf(0)
+        low, high = f.law.cdf(t)
+        assert low <= truth <= high
+        low, high = (~f).law.cdf(-t, under="Q")  # Q(-L <= ...) of the pair exchanged is P(L >= t)
+        assert low <= 1 - truth + mp.mpf("1e-300")
+        assert 1 - truth <= high
+
+
+@pytest.mark.parametrize("steps", [0, 1, 64, 10**4])
+def test_cdf_at_minimum_of_loss_holds_truth(steps):
+    """L = log cosh(x - 1) - 1/2, so that P(L <= t) = P(|x - 1| <= arcosh e^(t + 1/2))."""
+    t = -0.5 + steps * 2.0**-54
+    law = to.GaussianMixtures({1: 1}, {0: 0.5, 2: 0.5}, 1.0).law
+    with mp.workdps(60):
+        truth = mp.erf(mp.acosh(mp.exp(mp.mpf(t) + mp.mpf(1) / 2)) / mp.sqrt(2))
+        low, high = law.cdf(t)
+        assert low <= truth <= high
+
+
+UNITS = [-(10**9), -5000, -300, -64, -20, *range(-9, 1)]
+
+
+def below(t: mp.mpf, under: str) -> mp.mpf:
+    """Mass of L = 1/8 - log cosh(u/2) <= t, u = x - 1/2, of P = (N(0) + N(1))/2 against Q = N(1/2)."""
+    reach = 2 * mp.acosh(mp.exp(max(mp.mpf(1) / 8 - t, 0)))
+    ends = [reach] * 2 if under == "Q" else [reach + mp.mpf(1) / 2, reach - mp.mpf(1) / 2]
+    return sum(mp.erfc(end / mp.sqrt(2)) / 2 for end in ends)
+
+
+@pytest.fixture(autouse=True)
+def _digits():
+    with mp.workdps(60):
+        yield
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_cells_match_losses_moved_by_edge_error(units: int) -> None:
+    law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_distribution()
+    t = 0.125 + units * np.spacing(0.0625)
+    edges = np.array([-60.0, t, 60.0])
+    cells, moved = law.cells(edges), float(law.edge_error(edges)[1])
+    assert (moved > 1e-13) == (units > -20_000)
+    for under, result in zip("PQ", masses(cells, edges), strict=True):
+        least, most = (below(mp.mpf(t) + side * moved, under) for side in (-1, 1))
+        slack = 2 * float(np.max(cells.slack))
+        assert least * (1 - slack) <= result[0] <= most * (1 + slack)
+        assert (1 - most) * (1 - slack) <= result[1] <= (1 - least) * (1 + slack)
+
+
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("under", ["P", "Q"])
+def test_cdf_next_to_maximum_of_loss_holds_truth(units: int, under: str) -> None:
+    t = 0.125 + units * np.spacing(0.0625)
+    result = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).law.cdf(t, under=under)
+    assert result.lower <= below(mp.mpf(t), under) <= result.upper
+
+
+def test_edge_error_of_transformed_laws_is_kept() -> None:
+    law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_distribution()
+    turn = np.array([0.125])
+    assert law.edge_error(turn) > 1e-13
+    assert np.max(law.edge_error(np.array([-1.0, 0.1, 0.2]))) < 1e-13
+    assert ReversedPLD(law).edge_error(-turn) == law.edge_error(turn)
+    assert SubsampledPLD(law, 0.25).edge_error(np.log1p(0.25 * np.expm1(turn))) >= 0.25 * law.edge_error(turn)
+    assert MixturePLD([(0.5, law), (0.5, GaussianLaw(1.0))]).edge_error(turn) >= law.edge_error(turn)

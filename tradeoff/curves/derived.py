@@ -17,23 +17,23 @@ from tradeoff.curves.hooks import gathered
 from tradeoff.errors import SymbolError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.concave import conjugate
-from tradeoff.intervals.functions import clip
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.functions import clip, exp
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 
-_LOG_STEP = 4.0  # step in log s of the points to begin with; cells that matter are halved
+_LOG_STEP = 4.0  # step in log s of the first points; cells that matter are halved
 _FAR = 40.0  # log s up to which points are laid out: e^40 alpha is above 1 for all but the least alphas
 _CLOSEST = 1e-11  # share of s by which points differ at least
 _ABOUT = np.array([-0.06, -0.02, 0.02, 0.06])  # points about a supremum that is expected, in its spreads
-
-# Units of 2^-53 by which NumPy's log and exp may miss, 8, and what is made of them by two roundings more.
-_UNITS = 10
 
 _STEEPEST = 700.0  # loss whose e^eps is still a float
 
 
 class Derived(TradeOff):
-    """Node ``operator(operands)``: a subclass bounds beta or delta, and duality gives the other."""
+    """Node ``operator(operands)``: a subclass bounds beta or delta, and duality gives the other.
+
+    It may also bound ``mass_at_infinity``, 0 by default, and ``loss_bounds``.
+    """
 
     operands: tuple[TradeOff, ...]
     parameters: tuple[Any, ...] = ()
@@ -60,6 +60,31 @@ class Derived(TradeOff):
     @property
     def assumptions(self) -> tuple[str, ...]:
         return gathered(self.operands)
+
+    @property
+    def mass_at_infinity(self) -> Bounds[float]:
+        return Bounds(0.0, 0.0)
+
+    @property
+    def mass_at_plus_infinity(self) -> float:
+        return float(self.mass_at_infinity.upper)
+
+    @property
+    def mass_at_minus_infinity(self) -> float:
+        return (self if self.symmetric else self.inverse()).mass_at_plus_infinity
+
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        """Bound sup L over the finite losses, in nats."""
+        return Bounds(-np.inf, np.inf)
+
+    @property
+    def sup_loss(self) -> float:
+        return float(self.loss_bounds.upper)
+
+    @property
+    def sup_loss_lower(self) -> float:
+        return float(self.loss_bounds.lower)
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         """Return the operator on changed operands and parameters, built anew: it may be another curve."""
@@ -104,7 +129,7 @@ def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
 
 
 def _ratios_about(curve: TradeOff, alpha: float) -> Array:
-    """Return s to begin with: about where the supremum is expected, or from e^-4 up to 1/alpha.
+    """Return first points s: about where the supremum is expected, or from e^-4 up to 1/alpha.
 
     Between suprema expected on both sides of 1 there may be a corner of both orders' profiles.
     """
@@ -126,7 +151,7 @@ def _in_ratio(curve: TradeOff, s: Array) -> Pair:
     low, high = np.zeros(len(s)), np.zeros(len(s))
     for some, f in ((s >= 1, curve), ((s > 0) & (s < 1), curve.inverse())):
         if some.any():
-            # NumPy's logarithm may miss by 8 units: so this is known at another s.
+            # ``conjugate`` allows for the rounding of the logarithm.
             result = clip(Bounds(*f.delta_bounds(np.abs(np.log(s[some])), None)), 0.0, 1.0)
             low[some], high[some] = result * np.minimum(s[some], 1.0)
     return low, high
@@ -141,10 +166,10 @@ def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
 
     tiny = np.geomspace(1e-20, 0.5, 100)
     points = np.unique(np.concatenate([[0.0], tiny, 1 - tiny[tiny > 1e-14], [1.0]]))
-    slopes = np.exp(np.minimum(epsilon, _STEEPEST))
-    # The slope is rounded, relative to itself, and s alpha <= 1 where 1 - f(alpha) - s alpha >= 0 is largest.
-    result = Bounds(*conjugate(value, slopes, points, tol)) + Bounds(-_UNITS * UNIT, _UNITS * UNIT)
-    # A steeper line than was asked leaves less: beyond the last slope delta is known from above, and by what
-    # lies at infinity.
-    low = np.where(epsilon > _STEEPEST, 0.0, result.lower)
-    return np.maximum(low, curve.mass_at_infinity.lower), np.minimum(result.upper, 1.0)
+    slope = exp(np.minimum(epsilon, _STEEPEST))
+    low, high = conjugate(value, slope.lower, points, tol)
+    # The supremum falls with the slope s, by no more than its relative change: s alpha <= 1 where it is
+    # reached, as it is not below 0. Beyond the last slope it is bounded above, and by the mass at infinity.
+    change = (slope.upper - Bounds.of(slope.lower)) / slope.lower
+    low = np.where(epsilon > _STEEPEST, 0.0, (Bounds.of(low) - change).lower)
+    return np.maximum(low, curve.mass_at_infinity.lower), np.minimum(high, 1.0)

@@ -10,7 +10,6 @@ from numbers import Rational
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, gathered, limited
@@ -19,9 +18,9 @@ from tradeoff.curves.vertices import canonical, chained, checked, interpolate, l
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.differences import log_ratio, logarithm
-from tradeoff.intervals.functions import log_quotient, rational
-from tradeoff.intervals.polygon import ONE, Lines, floats, hull, lower_hull, whole
-from tradeoff.intervals.rounding import TINY, UNIT, Array, distance, down, up
+from tradeoff.intervals.functions import clip, exp, log_quotient, maximum, rational, where
+from tradeoff.intervals.polygon import ONE, Lines, corners, floats, hull, whole
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 
@@ -60,7 +59,7 @@ class PiecewiseLinear(TradeOff):
 
     assumptions: tuple[str, ...] = ()
     pairs: tuple[tuple[Fraction, Fraction], ...] = ()  # (epsilon, delta) guarantees that the curve is made of
-    is_rounded = False  # whether fractions come from floats, so that the order is not refuted by an ulp
+    is_rounded = False  # whether fractions come from floats, whose rounding must not refute an order
 
     def __init__(self, alpha: Iterable[Number], beta: Iterable[Number]) -> None:
         x, y, self.is_rational, rounded = read(alpha, beta)
@@ -75,20 +74,9 @@ class PiecewiseLinear(TradeOff):
 
     @classmethod
     def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
-        """Return max_k (intercept_k - slope_k alpha)_+; slopes positive, decreasing."""
-        # The upper envelope of lines is the lower hull of their dual points (s, -c).
-        s, c = np.append(slopes, 0.0), np.append(intercepts, 0.0)
-        order = np.argsort(s, kind="stable")
-        s, minus_c = lower_hull(s[order], -c[order])
-        s, c = s[::-1], -minus_c[::-1]
-        corner = (c[:-1] - c[1:]) / (s[:-1] - s[1:])
-        height = np.append((c[1:] - s[1:] * corner)[:-1], 0.0)
-        keep = (corner > 0) & (corner < 1)
-        top = np.max(c)
-        alphas, betas = np.append(0.0, corner[keep]), np.append(top, np.minimum(height, 1 - corner)[keep])
-        if betas[-1] > 0:
-            alphas, betas = np.append(alphas, 1.0), np.append(betas, 0.0)
-        return cls(alphas.tolist(), np.maximum(betas, 0.0).tolist())
+        """Return max_k (intercept_k - slope_k alpha)_+, rounded down; slopes are positive."""
+        lines = [(whole(s), ONE, whole(c)) for s, c in zip(slopes.tolist(), intercepts.tolist(), strict=True)]
+        return cls.of_wholes(*zip(*hull(corners(lines, up=False)), strict=True))
 
     @classmethod
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
@@ -109,8 +97,9 @@ class PiecewiseLinear(TradeOff):
         return curve
 
     def assuming(self, *assumptions: str) -> PiecewiseLinear:
-        """Return the same curve, said to rest on more assumptions."""
-        if (every := tuple(dict.fromkeys((*self.assumptions, *assumptions)))) == self.assumptions:
+        """Return the same curve with more assumptions."""
+        every = tuple(dict.fromkeys((*self.assumptions, *assumptions)))
+        if every == self.assumptions:
             return self
         curve = self.of_checked(self.alpha, self.beta, self.complements, is_rational=self.is_rational)
         curve.assumptions, curve.is_rounded, curve.pairs = every, self.is_rounded, self.pairs
@@ -126,7 +115,7 @@ class PiecewiseLinear(TradeOff):
     def hull(cls, alpha: Iterable[Number], beta: Iterable[Number]) -> PiecewiseLinear:
         """Lower convex hull of tests with errors (alpha, beta), such as a measured ROC, and 1 - alpha.
 
-        It is the greatest curve below them: a mechanism's is no higher, maybe lower.
+        It is the greatest curve below them; that of a mechanism may be lower.
 
         Parameters
         ----------
@@ -201,7 +190,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def complements(self) -> tuple[Any, Any]:
-        """Return 1 - alpha and 1 - beta: where one is below 1/2, it is what floats hold."""
+        """Return 1 - alpha and 1 - beta: of each pair the smaller number is exact."""
         return 1 - self.alpha, 1 - self.beta
 
     @cached_property
@@ -214,43 +203,48 @@ class PiecewiseLinear(TradeOff):
         if self.is_rational:
             return self._lines.at(alpha)
         x, y, rest, power = self.points
-        left = 1 - alpha
+        left = 1 - alpha  # exact where alpha > 1/2, and used only there
         near, far = np.searchsorted(x, alpha, side="right"), np.searchsorted(-rest, -left, side="right")
-        k = np.where(alpha < 0.5, near, far) - 1
-        k, after = np.clip(k, 0, len(x) - 1), np.clip(k + 1, 0, len(x) - 1)
-        # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex, of two roundings each: sums and
-        # products of what is positive, 9 roundings in all, for which 16 units are charged.
-        before, beyond = distance(x[k], rest[k], alpha, left), distance(alpha, left, x[after], rest[after])
-        share = beyond / np.where(before + beyond > 0, before + beyond, 1.0)
-        value = np.where(before > 0, y[after] + (y[k] - y[after]) * share, y[k])
-        bounds = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power))
-        corner = np.isin(alpha, x[bounds]) | (y[k] == 0)  # a vertex that floats hold loses nothing
-        low, high = np.maximum(down(value, 16), 0.0), up(value, 16)
-        return np.where(corner, value, low), np.where(corner, value, high)
+        k = np.clip(np.where(alpha < 0.5, near, far) - 1, 0, len(x) - 1)
+        after = np.minimum(k + 1, len(x) - 1)
+        before, beyond = _run(x[k], rest[k], alpha, left), _run(alpha, left, x[after], rest[after])
+        share = beyond / where(before.upper + beyond.upper > 0, before + beyond, 1.0)
+        height = where(y <= 0.5, y, 1 - Bounds.of(power))
+        first, last = (Bounds(height.lower[i], height.upper[i]) for i in (k, after))
+        fall = _run(y[after], power[after], y[k], power[k])
+        low, high = where(before.upper > 0, last + fall * clip(share, 0.0, 1.0), first)
+        return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        bounds = np.array([self._gain(e) for e in np.clip(epsilon, -_STEEPEST, _STEEPEST)]).T
-        # Beyond, delta lies between Q(L = inf) and what it was; far below 0 it is 1 but for e^-690.
-        low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, bounds[0])
-        return np.maximum(low, 0.0), np.maximum(bounds[1], 0.0)
+        slopes = zip(*(side.tolist() for side in exp(np.clip(epsilon, -_STEEPEST, _STEEPEST))), strict=True)
+        gains = [self._gain(*map(Fraction, ends)) for ends in slopes]
+        low, high = np.array([side.lower for side in gains]), np.array([side.upper for side in gains])
+        # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
+        return np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, low), high
+
+    def _gain(self, least: Fraction, most: Fraction) -> Bounds[float]:
+        """Bound the largest 1 - beta - s alpha over the vertices, s between two slopes.
+
+        It is reached after the last segment steeper than s, and any vertex bounds it from below.
+        """
+        k = int(np.searchsorted(self._slopes, -float(least)))  # a float chooses where to compare
+        while k < len(self._slopes) and self._is_steeper(k, least):
+            k += 1
+        while k > 0 and not self._is_steeper(k - 1, least):
+            k -= 1
+        a, b = self.vertices[k]
+        return Bounds(rational(1 - b - most * a).lower, rational(1 - b - least * a).upper)
+
+    def _is_steeper(self, k: int, slope: Fraction) -> bool:
+        (a, b), (c, d) = self.vertices[k : k + 2]
+        return b - d > slope * (c - a)
 
     @cached_property
-    def _converted(self) -> NDArray[np.bool_]:
-        """Whether 1 - beta of a vertex is another number than its float."""
-        pairs = zip(self.complements[1].tolist(), self.points[3].tolist(), strict=True)
-        return np.array([exact != written for exact, written in pairs])
-
-    def _gain(self, epsilon: float) -> tuple[float, float]:
-        """Bound the largest 1 - y - s x = 1 - s + s (1 - x) - y, s = e^eps: by the terms that are small."""
-        x, y, rest, power = self.points
-        s, fold, units = np.exp(epsilon), np.expm1(epsilon), 8 + 4 * abs(epsilon)
-        left = x <= 0.5
-        gain = np.where(left, power - s * x, s * rest - y - fold)
-        # NumPy's e^eps errs by at most 8 units and |eps| is exact; each product and sum adds one of its
-        # terms.
-        error = UNIT * np.where(left, 8 * power + units * s * x, units * s * rest + 8 * y + 8 * abs(fold))
-        error += TINY * ((x > 0) | self._converted)  # a product or a fraction below the normal floats
-        return float(np.max(gain - error)), float(np.max(gain + error))
+    def _slopes(self) -> Array:
+        """Slopes of the segments, rounded."""
+        p, q = (each.astype(float) for each in self.atoms())
+        with np.errstate(all="ignore"):
+            return np.asarray(-q / p)
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
         return Fraction(self.at(alpha)) if self.is_rational else None
@@ -273,11 +267,11 @@ class PiecewiseLinear(TradeOff):
 
     def inverse(self) -> PiecewiseLinear:
         rest, power = self.complements
-        turned = self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1])
-        return self.of_checked(*turned, is_rational=self.is_rational).made_of(self)
+        mirrored = self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1])
+        return self.of_checked(*mirrored, is_rational=self.is_rational).made_of(self)
 
     def floats(self) -> PiecewiseLinear:
-        """Return the same curve in floats: vertices rounded, and what is no longer convex put down."""
+        """Return the same curve in floats: vertices rounded, and lowered where that is not convex."""
         return self.hull(*self.points[:2]).made_of(self) if self.is_rational else self
 
     def atoms(self) -> tuple[Any, Any]:
@@ -357,12 +351,19 @@ def _nearer(value: float, rest: float) -> Fraction:
     return Fraction(value) if value <= 0.5 else 1 - Fraction(rest)
 
 
+def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Bounds[Array]:
+    """Bound high - low from the smaller number, which is exact, of each pair that adds to 1."""
+    across = (0.5 - Bounds.of(low)) + (0.5 - Bounds.of(high_rest))
+    right = where(low_rest < 0.5, Bounds.of(low_rest) - high_rest, across)
+    return maximum(where(high_rest >= 0.5, Bounds.of(high) - low, right), 0.0)
+
+
 def _settle(*coordinates: Any) -> None:
-    """Let nobody write into coordinates: inverses are views of them, and answers are remembered."""
+    """Make coordinates read-only: inverses are views of them, and answers are cached."""
     for each in coordinates:
         each.flags.writeable = False
 
 
 def _in_floats(alpha: Sequence[int], beta: Sequence[int]) -> tuple[Any, Any, tuple[Any, Any]]:
-    """Return multiples of 2^-1074 as floats, and 1 less each."""
+    """Return multiples of 2^-1074 as floats, and their complements to 1."""
     return floats(alpha), floats(beta), (floats([ONE - a for a in alpha]), floats([ONE - b for b in beta]))

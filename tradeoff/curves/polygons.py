@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.curves.vertices import interpolate
-from tradeoff.intervals.polygon import ONE, hull, lower_hull, whole
+from tradeoff.intervals.polygon import ONE, hull, lower_hull
 from tradeoff.intervals.rounding import Array
 
 
@@ -38,10 +38,16 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
     """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
-    if not (largest or f.is_rational or g.is_rational) and (result := _hull_of_floats(f, g)):
-        return result.made_of(f, g)
-    points = _maximum(f.rational(), g.rational()) if largest else _hull(f.rational(), g.rational())
-    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g).made_of(f, g)
+    if not (largest or f.is_rational or g.is_rational):  # far cheaper than fractions
+        points = [(int(a * ONE), int(b * ONE)) for a, b in (*f.vertices, *g.vertices)]
+        return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True)).made_of(f, g)
+    corners = _maximum(f.rational(), g.rational()) if largest else _hull(f.rational(), g.rational())
+    result = PiecewiseLinear(*(v.tolist() for v in corners))
+    given = {vertex for curve in (f, g) if not curve.is_rational for vertex in curve.vertices}
+    if given.issuperset(result.vertices):  # then floats hold it
+        columns = zip(*result.vertices, strict=True)
+        result = PiecewiseLinear.of_wholes(*([int(x * ONE) for x in column] for column in columns))
+    return result.made_of(f, g)
 
 
 def _hull(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
@@ -49,24 +55,6 @@ def _hull(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
     alpha, beta = (np.concatenate(each) for each in ((one.alpha, two.alpha), (one.beta, two.beta)))
     order = np.argsort(alpha, kind="stable")
     return lower_hull(alpha[order], beta[order])
-
-
-def _hull_of_floats(*sources: PiecewiseLinear) -> PiecewiseLinear | None:
-    """Return the same hull of curves in floats by whole multiples of 2^-1074, far cheaper than fractions."""
-    known = {
-        (_whole(x, p), _whole(y, q)): (x, y, p, q)
-        for f in sources
-        for x, y, p, q in zip(*map(np.ndarray.tolist, f.points), strict=True)
-    }
-    kept = hull(known)
-    if not known.keys() >= set(kept):  # a vertex above 1 - alpha by a rounding
-        return None
-    return _in_floats([known[at] for at in kept])
-
-
-def _whole(value: float, rest: float) -> int:
-    """Return which multiple of 2^-1074 a coordinate is: of a pair that adds to 1, floats hold the smaller."""
-    return whole(value) if value <= 0.5 else ONE - whole(rest)
 
 
 def _maximum(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
@@ -79,22 +67,3 @@ def _maximum(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
     alpha = np.unique(np.concatenate([alpha, crossing]))
     first, second = (interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two))
     return alpha, np.maximum(first, second)
-
-
-def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLinear:
-    """Return a curve in the floats of its sources if it has no vertex but theirs."""
-    known = {
-        at: place
-        for f in sources
-        if not f.is_rational
-        for at, place in zip(f.vertices, zip(*f.points, strict=True), strict=True)
-    }
-    if not set(result.vertices) <= set(known):
-        return result
-    return _in_floats([known[at] for at in result.vertices])
-
-
-def _in_floats(points: Sequence[tuple[float, float, float, float]]) -> PiecewiseLinear:
-    """Return the curve with these vertices, each with 1 less either coordinate."""
-    x, y, rest, power = (np.array(column) for column in zip(*points, strict=True))
-    return PiecewiseLinear.of_checked(x, y, (rest, power), is_rational=False)

@@ -1,4 +1,4 @@
-"""Vertices as they are given: read, checked, refused by the property that fails and its place."""
+"""Read and check vertices: an error names the property that fails and its place."""
 
 from __future__ import annotations
 
@@ -19,14 +19,10 @@ _FORGIVEN = 1e-12  # violation of convexity or of f <= 1 - alpha that rounding e
 
 
 def listed(name: str, values: Any) -> list[Any]:
-    """Return what was given as a list."""
+    """Return a list of values."""
     if is_masked(values) or not np.iterable(values):
         raise CurveError(f"{name} = {shown(values)} is not a list of vertices, one number each")
     return list(values)
-
-
-# Numbers that floats hold, or that are taken for floats: the others make a curve one of fractions.
-_PLAIN = float | int | np.integer | np.float32 | np.float16
 
 
 def entries(values: list[Any], name: str, *, exact: bool) -> Any:
@@ -47,7 +43,7 @@ def entries(values: list[Any], name: str, *, exact: bool) -> Any:
 def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
     """Return the coordinates as arrays, whether they are fractions, and whether floats are among them.
 
-    Beside fractions a float is the fraction it is.
+    With fractions among them, floats are converted to fractions exactly.
     """
     given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
     every = [v for values in given.values() for v in values]
@@ -67,41 +63,37 @@ def scattered(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:
     for name, values in (("alpha", x), ("beta", y)):
         wrong = np.flatnonzero((values < 0) | (values > 1))
         if len(wrong):
-            raise CurveError(f"{name}[{wrong[0]}] = {_told(values[wrong[0]])} is outside [0, 1]")
+            raise CurveError(f"{name}[{wrong[0]}] = {values[wrong[0]]} is outside [0, 1]")
     return x, y, exact
 
 
 def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
-    """Check every property of a trade-off function, up to rounding; say which fails and where."""
+    """Check every property of a trade-off function, up to rounding."""
 
     def at(k: int) -> str:
-        return f"({_told(alpha[k])}, {_told(beta[k])})"
+        return f"({alpha[k]}, {beta[k]})"
 
     if len(alpha) != len(beta) or len(alpha) == 0:
         raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
     slack: Any = _FORGIVEN if rounded else 0
-    _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {_told(alpha[k])} is outside [0, 1]")
-    _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {_told(beta[k])} is outside [0, 1]")
-    _refuse(
-        alpha[:1] != 0, lambda _: f"alpha[0] = {_told(alpha[0])} must be 0: give f(0) as the first vertex"
-    )
+    _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {alpha[k]} is outside [0, 1]")
+    _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {beta[k]} is outside [0, 1]")
+    _refuse(alpha[:1] != 0, lambda _: f"alpha[0] = {alpha[0]} must be 0: give f(0) as the first vertex")
     _refuse(
         beta[-1:] != 0,
         lambda _: f"the last vertex {at(-1)} must have beta = 0, as f(1) = 0 for every trade-off function",
     )
     _refuse(
         np.diff(alpha) < 0,
-        lambda k: (
-            f"alpha is not sorted: alpha[{k + 1}] = {_told(alpha[k + 1])} < alpha[{k}] = {_told(alpha[k])}"
-        ),
+        lambda k: f"alpha is not sorted: alpha[{k + 1}] = {alpha[k + 1]} < alpha[{k}] = {alpha[k]}",
     )
     _refuse(
         np.diff(beta) > slack,
-        lambda k: f"beta increases from vertex {k} to {k + 1}: {_told(beta[k])} to {_told(beta[k + 1])}",
+        lambda k: f"beta increases from vertex {k} to {k + 1}: {beta[k]} to {beta[k + 1]}",
     )
     _refuse(beta > 1 - alpha + slack, lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: {at(k)}")
     hull = lower_hull(alpha, np.minimum(beta, 1 - alpha))
-    # The upper end of a vertical start is no vertex of the curve; elsewhere a fall is not convex.
+    # The upper end of a vertical start is not a vertex of the curve; elsewhere a fall is not convex.
     repeated = (alpha == 0) & np.append(np.diff(alpha) == 0, False)
     above = (beta - interpolate(alpha, *hull) > slack) & ~repeated
     remedy = "PiecewiseLinear.hull(alpha, beta) is the greatest convex curve below the vertices"
@@ -110,14 +102,6 @@ def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
         lambda k: f"not convex at vertex {k}: {at(k)} lies above the chord of its neighbours; {remedy}",
     )
     return hull
-
-
-def _told(value: Any) -> str:
-    """Return a coordinate as it stands in an error; Python prints no integer of more than 4300 digits."""
-    try:
-        return str(value)
-    except ValueError:
-        return f"{float(value):.6g}"
 
 
 def _refuse(wrong: Any, message: Callable[[int], str]) -> None:
@@ -157,7 +141,7 @@ def lowest(alpha: Any, beta: Any) -> tuple[Any, Any]:
 
 
 def canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:
-    """Drop what follows the first zero."""
+    """Drop vertices after the first zero."""
     stop = int(np.argmax(beta == 0)) + 1
     return alpha[:stop], beta[:stop]
 

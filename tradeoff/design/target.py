@@ -20,7 +20,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.order_exact import lines_of
+from tradeoff.operators.order import lines_of
 from tradeoff.operators.profile_samples import orders
 
 

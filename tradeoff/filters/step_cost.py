@@ -19,7 +19,7 @@ from tradeoff.gdp.structure import cap
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
 from tradeoff.operators.assumed import Assumed, bare
-from tradeoff.operators.order_exact import both_orders
+from tradeoff.operators.order import both_orders
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.pld.discrete import MAX_ATOMS
 

@@ -19,7 +19,7 @@ from tradeoff.operators.assumed import Assumed
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
-from tradeoff.operators.order_exact import lost as leaked
+from tradeoff.operators.order import infinite_mass as leaked
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 

@@ -23,7 +23,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
 from tradeoff.mechanisms.base import Adjacency, Mechanism, factor_of, missing_attribute
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Selection
-from tradeoff.operators.order_exact import both_orders
+from tradeoff.operators.order import both_orders
 from tradeoff.operators.pointwise import maximum
 
 _LARGEST_RHO = 1e6  # largest rho that is converted: a larger one proves nothing

@@ -17,7 +17,7 @@ from tradeoff.intervals.functions import exp, expm1, log, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Adjacency, Mechanism, inner, within
-from tradeoff.operators.order_exact import both_orders
+from tradeoff.operators.order import both_orders
 
 # Orders of the divergences: a factor of 1.4 apart.
 _ORDERS = (*(1 + np.geomspace(0.02, 1e4, 40)).tolist(), math.inf)

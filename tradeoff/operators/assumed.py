@@ -1,4 +1,4 @@
-"""A curve that rests on what others were found with: the same numbers, said to be unproved."""
+"""A curve whose numbers rest on more assumptions than those of its operand."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import limited, pure
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
-
-
-def _of_operand(name: str) -> Any:
-    """Return what answers as the operand does: its number, or its method."""
-    return property(lambda self: getattr(self.operands[0], name))
 
 
 class Assumed(Derived):
@@ -30,18 +25,6 @@ class Assumed(Derived):
     def assumptions(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self._f.assumptions, *self.parameters[0])))
 
-    # All that is a number is the operand's.
-    beta_bounds = _of_operand("beta_bounds")
-    delta_bounds = _of_operand("delta_bounds")
-    epsilon_bounds = _of_operand("epsilon_bounds")
-    renyi_bounds = _of_operand("renyi_bounds")
-    mass_at_plus_infinity = _of_operand("mass_at_plus_infinity")
-    mass_at_minus_infinity = _of_operand("mass_at_minus_infinity")
-    mass_at_infinity = _of_operand("mass_at_infinity")
-    sup_loss = _of_operand("sup_loss")
-    sup_loss_lower = _of_operand("sup_loss_lower")
-    laws = _of_operand("laws")
-
     def inverse(self) -> TradeOff:
         return assumed(self._f.inverse(), self.parameters[0])
 
@@ -53,15 +36,26 @@ class Assumed(Derived):
         return self._f.notation
 
 
+def _of_operand(name: str) -> property:
+    return property(lambda self: getattr(self.operands[0], name))
+
+
+for _name in (  # every number is that of the operand
+    *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws", "mass_at_infinity"),
+    *("mass_at_plus_infinity", "mass_at_minus_infinity", "sup_loss", "sup_loss_lower"),
+):
+    setattr(Assumed, _name, _of_operand(_name))
+
+
 def bare(f: TradeOff) -> TradeOff:
-    """Return the curve as it is without what it was said to rest on."""
+    """Return the curve without added assumptions."""
     while isinstance(f, Assumed):
         f = f.operands[0]
     return f
 
 
 def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
-    """Return the curve, said to rest on these sentences too.
+    """Return the curve with more assumptions, in sentences.
 
     >>> from tradeoff import Gaussian
     >>> f = assumed(Gaussian(1), ["the sampler is fair."])
@@ -74,8 +68,8 @@ def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
 
 
 def _assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
-    if isinstance(f, Tensor):  # one factor says so
-        said = next((g for g in f.factors if g.leak is None), None)
-        if said is not None:
-            return tensor((assumed(g, sentences) if g is said else g, n) for g, n in f.factors.items())
+    if isinstance(f, Tensor):  # one factor holds the assumptions
+        holder = next((g for g in f.factors if g.leak is None), None)
+        if holder is not None:
+            return tensor((assumed(g, sentences) if g is holder else g, n) for g, n in f.factors.items())
     return f.assuming(*sentences) if isinstance(f, PiecewiseLinear) else Assumed(f, sentences)

@@ -15,15 +15,15 @@ from tradeoff.curves.vertices import interpolate
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, maximum, rational
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.order_exact import approximate, corners_of
+from tradeoff.operators.order import approximate, vertices_of
 
 Metric = Literal["uniform", "levy"]
 Point = tuple[Fraction, Fraction]
-_POINTS = 257  # points to begin with: cells are then halved where they are open
+_POINTS = 257  # first points: open cells are halved
 _ROUNDS = 10  # halvings, to a thousandth of a cell
-_MOST = 20_000  # points after which what is known is reported: a second for closed forms
+_MAX_POINTS = 20_000  # points after which the bounds so far are returned: a second for closed forms
 _CLOSE = 1e-7  # distance below which cells are not halved
-_MOST_VERTICES = 5000  # vertices of two polygons compared in fractions, in a second
+_MAX_VERTICES = 5000  # vertices of two polygons compared in fractions, in a second
 _FARTHEST = 40.0  # loss at which a distance of profiles ends, as e^-40 is below every answer
 
 
@@ -58,24 +58,31 @@ def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[
     if operand(f) == operand(g):
         return Bounds(0.0, 0.0)
     mine, theirs = _vertices(f), _vertices(g)
-    if mine and theirs and len(mine[0]) + len(theirs[0]) <= _MOST_VERTICES:
-        # Of f_{eps,delta} the vertices lie between rationals.
+    if mine and theirs and len(mine[0]) + len(theirs[0]) <= _MAX_VERTICES:
+        # The vertices of f_{eps,delta} lie between rationals.
         doubt = sum(_at_vertices(*both, metric) for both in (mine, theirs))
         result = _at_vertices(mine[0], theirs[0], metric)
         return Bounds(
             rational(max(result - doubt, Fraction(0))).lower, rational(min(result + doubt, Fraction(1))).upper
         )
-    return _uniform(f, g) if metric == "uniform" else _levy(f, g)
+    if metric == "uniform":
+        tails = np.geomspace(1e-9, 0.5, 64)
+        grid = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), tails, 1 - tails]))
+        return _largest_gap(f.bounds, g.bounds, grid, lambda alpha: Bounds.of(np.ones_like(alpha)))
+    # The weights 1/(1 + e^eps) of the profiles fall with eps as these do.
+    grid = np.linspace(-_FARTHEST, _FARTHEST, 4 * _POINTS)
+    inner = _largest_gap(f.bounds.delta, g.bounds.delta, grid, lambda epsilon: 1 / (1 + exp(epsilon)))
+    # Outside: to the right the weight is below e^-40, to the left both profiles are within e^-40 of 1.
+    return maximum(inner, Bounds(0.0, float(exp(-_FARTHEST).upper)))
 
 
 def _vertices(f: TradeOff) -> tuple[Sequence[Point], Sequence[Point]] | None:
     """Return the vertices of a polygon below and of one above a curve of finitely many lines."""
     if isinstance(f, PiecewiseLinear):
         return f.vertices, f.vertices
-    corners = corners_of(f) if approximate(f) else None
-    if corners is None:
+    if approximate(f) is None:
         return None
-    low, high = ([(c.alpha[side], c.beta[side]) for c in corners] for side in (0, 1))
+    low, high = ([(v.alpha[side], v.beta[side]) for v in vertices_of(f) or ()] for side in (0, 1))
     return low, high
 
 
@@ -96,21 +103,7 @@ def _at_vertices(one: Sequence[Point], two: Sequence[Point], metric: Metric) -> 
     return Fraction(max(abs(interpolate(at, *sides[0]) - interpolate(at, *sides[1]))))
 
 
-def _uniform(f: TradeOff, g: TradeOff) -> Bounds[float]:
-    tails = np.geomspace(1e-9, 0.5, 64)
-    grid = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), tails, 1 - tails]))
-    return _largest(f.bounds, g.bounds, grid, lambda alpha: Bounds.of(np.ones_like(alpha)))
-
-
-def _levy(f: TradeOff, g: TradeOff) -> Bounds[float]:
-    """Weigh the profiles by 1/(1 + e^eps), which falls with eps as they do."""
-    grid = np.linspace(-_FARTHEST, _FARTHEST, 4 * _POINTS)
-    result = _largest(f.bounds.delta, g.bounds.delta, grid, lambda epsilon: 1 / (1 + exp(epsilon)))
-    # Outside: to the right the weight is below e^-40, to the left both profiles are within e^-40 of 1.
-    return maximum(result, Bounds(0.0, float(exp(-_FARTHEST).upper)))
-
-
-def _largest(
+def _largest_gap(
     f: Callable[[Array], Bounds[Array]],
     g: Callable[[Array], Bounds[Array]],
     grid: Array,
@@ -132,6 +125,6 @@ def _largest(
         cell = (maximum(over, under, 0.0) * weigh(grid[:-1])).upper
         open_ = np.flatnonzero(cell > low + _CLOSE + 1e-3 * low)
         fresh = np.setdiff1d((grid[open_] + grid[open_ + 1]) / 2, grid)
-        if len(fresh) == 0 or len(grid) > _MOST:
+        if len(fresh) == 0 or len(grid) > _MAX_POINTS:
             break
     return Bounds(low, min(1.0, float(np.max(cell))))

@@ -1,6 +1,6 @@
 """Divergences of a curve, from both sides; they respect the Blackwell order.
 
-Renyi's come from closed forms, laws, and what operators make of them; others from polygons below and above.
+Renyi's come from closed forms, laws, and rules for operators; others from polygons below and above.
 """
 
 from __future__ import annotations
@@ -13,28 +13,26 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, law_pair
 from tradeoff.errors import DomainError, NoClosedForm, called, shown
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.intervals.bounds import Bounds, make_bounds
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, meet, total, whole
 from tradeoff.intervals.remainder import log_expm1, log_one_plus, summed
-from tradeoff.intervals.rounding import UNIT, around
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.renyi import NOTHING_KNOWN
 from tradeoff.pld.renyi import divergence as of_law
 
-NAMES = ("kl", "chi2", "hellinger", "total-variation")  # divergences with a name
-_UNITS = 16  # units of 2^-53 by which a callable may miss: what a few operations on floats cost
+_ERROR = 2.0**-49  # error of a callable, relative to 1 + |F|: a few operations on floats
 _LARGE = 1e50  # where the last slope of a callable is taken, and at its square
-_NARROW = 1e-9  # relative width with which the first way of asking is content
-_BESIDE = 2.0**-36  # distance from order 1 of the order that bounds its divergence from above
+_NARROW = 1e-9  # relative width at which no second method is tried
+_STEP = 2.0**-36  # distance from order 1 of the order that bounds its divergence from above
 
-# Whole orders whose binomial sum is added up: of a base with a closed form, and of another.
-_MOST_TERMS, _MOST_ASKED = 2048, 64
+# Largest orders with a binomial sum: of a base with a closed form, and of another.
+_MAX_ORDER, _MAX_COMPOSED_ORDER = 2048, 64
 
 Function = Callable[[float], float]
 
@@ -42,8 +40,8 @@ Function = Callable[[float], float]
 def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
     """Bound D_F(P || Q) = int F(dP/dQ) dQ of a curve T(P, Q), F convex; mass of P alone weighs F'(inf).
 
-    A callable is finite above 0, its values are good to 16 units of 2^-53 of 1 + |F(t)|, and a slope that has
-    come to rest between 1e50 and 1e100 is taken for its last. Named ones are as narrow as Renyi divergences
+    A callable is finite above 0, its values are good to 16 units of 2^-53 of 1 + |F(t)|, and a slope that is
+    constant between 1e50 and 1e100 is taken for its last. Named ones are as narrow as Renyi divergences
     and delta(0); of a callable the sums over the atoms of ``curve.lower`` and ``curve.upper``, some 1e-3
     apart where the curve is not one of finitely many ratios, and infinite where P has mass beyond the last of
     them and F is not linear.
@@ -54,38 +52,32 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
     Raises
     ------
     DomainError
-        If the name is none of ``NAMES``, or the function is no convex one.
+        If the name is unknown, or the function is not convex.
     """
-    if isinstance(function, str) and function in NAMES:
-        return _named(curve, function)
+    if isinstance(function, str) and function in _NAMED:
+        return _NAMED[function](curve)
     if not callable(function):
-        raise DomainError(
-            f"function = {shown(function)} is none of {', '.join(map(repr, NAMES))}, and no function"
-        )
+        names = ", ".join(map(repr, _NAMED))
+        raise DomainError(f"function must be one of {names}, or callable, got {shown(function)}")
     convex = _checked(function)
-    return Bounds(
-        _sum(curve.upper.loss_distribution(), convex).lower,
-        _sum(curve.lower.loss_distribution(), convex).upper,
-    )
+    return Bounds(_sum(curve.upper, convex).lower, _sum(curve.lower, convex).upper)
 
 
-def _named(curve: TradeOff, name: str) -> Bounds[float]:
-    match name:
-        case "kl":
-            return renyi(curve, 1.0)
-        case "chi2":
-            return expm1(renyi(curve, 2.0))
-        case "hellinger":
-            return clip(-expm1(-renyi(curve, 0.5) / 2), 0.0, 1.0)
-    return curve.bounds.delta(0.0)
+_NAMED: dict[str, Callable[[TradeOff], Bounds[float]]] = {
+    "kl": lambda f: renyi(f, 1.0),
+    "chi2": lambda f: expm1(renyi(f, 2.0)),
+    "hellinger": lambda f: clip(-expm1(-renyi(f, 0.5) / 2), 0.0, 1.0),
+    "total-variation": lambda f: f.bounds.delta(0.0),
+}
 
 
-def _sum(law: PrivacyLossDistribution, function: Function) -> Bounds:
-    """Bound sum q F(p/q) over the atoms of a law, and what lies at infinity.
+def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
+    """Bound sum q F(p/q) over the atoms of a polygon, and the terms of masses at infinity.
 
     A ratio lies between two floats l <= u, where a convex function is below the larger of its values, and
     F(r) >= F(u) - g (u - r), g its slope beyond u.
     """
+    law = polygon.loss_distribution()
     loss, log_p, slack = law.atoms
     at = loss + Bounds(-law.loss_error, law.loss_error)
     mass = exp(at + log_p) * (1 + Bounds(-slack, slack))
@@ -93,12 +85,9 @@ def _sum(law: PrivacyLossDistribution, function: Function) -> Bounds:
     first, last, beyond = (_stacked([_value(function, t) for t in x.tolist()]) for x in (low, high, 2 * high))
     least = last - maximum((beyond - last) / high, 0.0) * (high - Bounds.of(low))
     inner = summed(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
-    q, p = (
-        clip(make_bounds(*around(mass, 16)), 0.0, 1.0)
-        for mass in (law.mass_at_plus_infinity, law.mass_at_minus_infinity)
-    )
-    outer = [q * _value(function, 0.0)] if law.mass_at_plus_infinity else []
-    return total([inner, *outer, *([p * _last_slope(function)] if law.mass_at_minus_infinity else [])])
+    terms, q, p = [inner], polygon.mass_at_infinity, polygon.inverse().mass_at_infinity
+    terms += [q * _value(function, 0.0)] if q.upper > 0 else []
+    return total([*terms, p * _last_slope(function)] if p.upper > 0 else terms)
 
 
 def _value(function: Function, ratio: float) -> Bounds:
@@ -113,18 +102,18 @@ def _value(function: Function, ratio: float) -> Bounds:
         raise
     if math.isnan(result) or (math.isinf(result) and (ratio > 0 or result < 0)):
         raise DomainError(f"function({ratio!r}) = {result!r}; a convex function of a ratio is finite above 0")
-    off = _UNITS * UNIT * (1 + abs(result)) if math.isfinite(result) else 0.0
+    off = _ERROR * (1 + abs(result)) if math.isfinite(result) else 0.0
     return Bounds.of(result) + Bounds(-off, off)
 
 
 def _last_slope(function: Function) -> Bounds:
-    """Bound lim F(t)/t from below by the slope at 1e50, and from above where that has come to rest there."""
+    """Bound lim F(t)/t from below by the slope at 1e50, and from above where it is constant from there on."""
     near, far = ((_value(function, 2 * at) - _value(function, at)) / at for at in (_LARGE, _LARGE * _LARGE))
     return Bounds(near.lower, far.upper if far.lower <= near.upper else math.inf)
 
 
 def _checked(function: Function) -> Function:
-    """Refuse what is seen not to be convex: at a point between two others it lies above their chord."""
+    """Return a function that lies below its chords at sample points; else raise ``DomainError``."""
     places = [0.0, *np.geomspace(2.0**-20, 2.0**20, 41).tolist()]
     for low, high in zip(places, places[2:], strict=False):
         middle = (low + high) / 2
@@ -157,7 +146,7 @@ def _largest(curve: TradeOff) -> Bounds[float]:
 def _of_curve(curve: TradeOff, order: float) -> Bounds:
     """Bound D_a by laws or operands.
 
-    They take a mass below all floats for none, or its ratio for infinite: the curve's own mass decides.
+    They round a mass below all floats to 0, or its ratio to infinity: the curve's own mass decides.
     """
     result = _known(curve, order)
     if order < 1:
@@ -178,7 +167,7 @@ def _known(curve: TradeOff, order: float) -> Bounds:
         return total(whole(n) * renyi(factor, order) for factor, n in curve.factors.items())
     ways = [_of_laws, _of_operator]
     if isinstance(curve, Derived) and any(operand.composed for operand in curve.operands):
-        ways.reverse()  # whole curves of composed operands are dear
+        ways.reverse()  # whole curves of composed operands are slow
     result = ways[0](curve, order)
     return (
         result if result.width <= _NARROW * result.upper < math.inf else meet(result, ways[1](curve, order))
@@ -197,14 +186,14 @@ def _of_laws(curve: TradeOff, order: float) -> Bounds:
 def _of_operator(curve: TradeOff, order: float) -> Bounds:
     """Bound it by those of the operands, a > 1, through the divergence e^((a-1) D_a) - 1, of r^a - 1."""
     if order == 1:
-        return Bounds(0.0, _of_operator(curve, 1 + _BESIDE).upper)
+        return Bounds(0.0, _of_operator(curve, 1 + _STEP).upper)
     k = Bounds.of(order) - 1
     match curve:
         case Maximum(operands=operands):
             return Bounds(0.0, min(renyi(f, order).upper for f in operands))
         case Mixture() if order > 1:  # its profile, and so every such divergence, is the mean
-            shares = [log(make_bounds(*around(w, 2))) for w in curve.weights]
-            return _joined([w + t for w, t in zip(shares, _logs(curve.operands, order), strict=True)]) / k
+            logs = zip(curve.weight_bounds, _logs(curve.operands, order), strict=True)
+            return _joined([log(w) + t for w, t in logs]) / k
         case HullOfMinimum(operands=operands) if order > 1:  # its profile is the largest, at most the sum
             most = _joined(_logs(operands, order)) / k
             return Bounds(max(renyi(f, order).lower for f in operands), most.upper)
@@ -243,11 +232,11 @@ def _of_sampled(curve: Subsampled, order: float) -> Bounds:
 def _moment(curve: Subsampled, n: int) -> Bounds:
     """Bound (n - 1) D_n = log E_P (1 - p + p r)^n, r = dQ/dP: a binomial sum of the moments of the base.
 
-    As the weights add to 1, and E_P r^j = 1 for j < 2, what is left of a sum with 1 taken off is positive
+    As the weights add to 1, and E_P r^j = 1 for j < 2, the sum minus 1 has positive terms
     (Mironov, Talwar, Zhang 2019, Section 3.3, for the Gaussian).
     """
     base, p = curve.operands[0].inverse(), curve.rate
-    if n > (_MOST_ASKED if base.composed else _MOST_TERMS):
+    if n > (_MAX_COMPOSED_ORDER if base.composed else _MAX_ORDER):
         return NOTHING_KNOWN
     orders = range(2, n + 1)
     moments = _stacked([(j - 1) * _of_curve(base, float(j)) for j in orders])

@@ -56,7 +56,7 @@ class Dual:
             raise DomainError(f"y = {shown(y)} holds NaN; give real slopes")
         flat = at.ravel()
         value, below = np.maximum(flat, 0.0), flat < 0  # f >= 0 with f(1) = 0: the supremum sits at x = 1
-        # delta(log s) - 1 rounded up: asked a little before log s, as delta decreases.
+        # delta(log s) - 1 rounded up, at a float below log s, as delta decreases.
         delta = self.curve.bounds.delta(log(-flat[below]).lower).upper
         value[below] = (Bounds.of(delta) - 1).upper
         return value.reshape(at.shape) if at.ndim else float(value[0])

@@ -15,7 +15,7 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, whole
+from tradeoff.intervals.functions import clip
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.beta_operator import BetaOperator
@@ -73,10 +73,6 @@ class Group(BetaOperator):
         return super().free_symbols | symbols_of(self.k)
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return float(self.mass_at_infinity.upper)
-
-    @property
     def mass_at_infinity(self) -> Bounds[float]:
         if self.operands[0].mass_at_infinity.upper == 0:
             return Bounds(0.0, 0.0)
@@ -84,18 +80,12 @@ class Group(BetaOperator):
         return clip(Bounds(float(low[0]), float(high[0])), 0.0, 1.0)
 
     @property
-    def mass_at_minus_infinity(self) -> float:
-        return self.inverse().mass_at_plus_infinity
-
-    @property
-    def sup_loss(self) -> float:
-        return float((whole(self.k) * self.operands[0].sup_loss).upper)
-
-    @property
-    def sup_loss_lower(self) -> float:
+    def loss_bounds(self) -> Bounds[float]:
         # The slope at 0 is that of f to the k-th power where f starts at 1; else it is taken elsewhere.
-        least = self.operands[0].sup_loss_lower if self.operands[0].mass_at_infinity.upper == 0 else -np.inf
-        return float((whole(self.k) * least).lower)
+        f = self.operands[0]
+        least = f.sup_loss_lower if f.mass_at_infinity.upper == 0 else -np.inf
+        result: Bounds[float] = self.k * Bounds(least, f.sup_loss)
+        return result
 
 
 def _chained(g: PiecewiseLinear, f: PiecewiseLinear) -> Iterator[Line]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.intervals.bounds import Pair
+from tradeoff.curves.hooks import CurveHooks
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
@@ -29,11 +30,13 @@ class Inverse(Derived):
         return turned(self.operands[0].bounds, alpha)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        # 1 - e^eps (1 - delta_f(-eps)); beyond all floats delta_{f^-1} is known as it was there.
+        # 1 - e^eps (1 - delta_f(-eps)); beyond 700 delta_{f^-1} is at most its value there.
         within = np.minimum(epsilon, 700.0)
         result = exp(within) * self.operands[0].bounds.delta(-within) - expm1(within)
         low = np.where(epsilon > within, self.mass_at_infinity.lower, result.lower)
         return low, np.asarray(result.upper)
+
+    mass_at_infinity = CurveHooks.mass_at_infinity
 
     @property
     def mass_at_plus_infinity(self) -> float:
@@ -44,19 +47,15 @@ class Inverse(Derived):
         return self.operands[0].mass_at_plus_infinity
 
     @property
-    def sup_loss(self) -> float:
-        return -self.operands[0].inf_loss.lower
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return -self.operands[0].inf_loss.upper
+    def loss_bounds(self) -> Bounds[float]:
+        return -self.operands[0].inf_loss
 
     def inverse(self) -> TradeOff:
         return self.operands[0]
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        turned: TradeOff = change(self.operands[0]).inverse()
-        return turned
+        base: TradeOff = change(self.operands[0])
+        return base.inverse()
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         low, high = self.operands[0].laws()

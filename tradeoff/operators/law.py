@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, get_args, overload
+from typing import Literal, get_args, overload
 
 import numpy as np
 
@@ -19,29 +18,26 @@ from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational
+from tradeoff.intervals.remainder import summed
 from tradeoff.intervals.roots import largest
-from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.operators.order_exact import top
+from tradeoff.intervals.rounding import Array
+from tradeoff.operators.order import largest_loss
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw
-from tradeoff.pld.law import PrivacyLossDistribution, masses
+from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
 
 Under = Literal["P", "Q"]
-_STEP = 1e-3  # step of difference quotients: a thousandth of a nat, so that last digits cost a trillionth
-
-# Share of 1 + |t| beside t at which mass is looked up: a loss and the place where L has it are known to some
-# units, but for places within some units of an end, or of a turn, of L.
-_ASIDE = 2.0**-40
-
-_ROUNDED = 1e-12  # share of a mass that sums, exponentials and masses at infinity may round away, generously
-_BEYOND = 1e-300  # mass of tails that no cell holds, of what is no float, and of what these round by, at most
-_FARTHEST = 690.0  # loss whose e^t is still a float
-_MOST = 1e300  # loss, in nats, beyond which no quantile is looked for
-_LEAST = 1e-290  # mass below which none is told from 0
-_MOST_ATOMS = 2**16  # atoms of a product summed apart, at each loss
-_MOST_DRAWN = 10**9  # samples drawn at once: 8 GB
 _OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
+_STEP = 1e-3  # nats between which slopes are measured: last digits of delta then cost a trillionth
+_NEIGHBOUR = 2.0**-40  # share of 1 + |t| from t to an edge that is certainly on one side of t
+_ERROR = 1e-12  # relative error granted to sums, exponentials and masses at infinity
+_NEGLIGIBLE = 1e-300  # bounds the mass of tails outside all cells, and its roundings
+_MIN_MASS = 1e-290  # mass below which floats have too few digits to compare
+_FARTHEST = 690.0  # loss whose e^t is still a float
+_MAX_QUANTILE = 1e300  # loss, in nats, up to which quantiles are searched
+_MAX_ATOMS = 2**16  # atoms of a product that are summed at each loss
+_MAX_SAMPLES = 10**9  # samples drawn at once: 8 GB
 
 
 @dataclass(frozen=True)
@@ -66,8 +62,7 @@ class Law:
 
     @cached_property
     def _pairs(self) -> list[tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]]:
-        factors = self.curve.factors
-        return [law_pair(f, n) for f, n in factors.items()]
+        return [law_pair(f, n) for f, n in self.curve.factors.items()]
 
     @property
     def _factors(self) -> list[tuple[PrivacyLossDistribution, int]]:
@@ -77,6 +72,10 @@ class Law:
         choice("under", under, get_args(Under))
         return [(ReversedPLD(law), n) for law, n in self._factors] if under == "Q" else self._factors
 
+    @cached_property
+    def _inverse(self) -> Law:
+        return Law(self.curve.inverse())
+
     @property
     def mass_at_infinity(self) -> float:
         """Return Q(L = +inf), rounded up."""
@@ -85,67 +84,27 @@ class Law:
     @property
     def mass_at_minus_infinity(self) -> float:
         """Return P(L = -inf), rounded up."""
-        return float(self.curve.inverse().mass_at_infinity.upper)
-
-    @property
-    def atoms(self) -> tuple[Array, Array, Array]:
-        """Return losses, P- and Q-masses of the point masses; of a product, only if they are all there is."""
-        alone = len(self._factors) == 1 and self._factors[0][1] == 1
-        law = self._factors[0][0] if alone else self._single
-        if law is None:
-            raise DomainError("the atoms of a product are not listed; ask those of its factors")
-        loss, log_p, _ = law.atoms
-        return loss, np.exp(log_p), np.exp(log_p + loss)
-
-    @overload
-    def cdf(self, loss: Number, *, under: Under = "P") -> Bounds[float]: ...
-    @overload
-    def cdf(self, loss: Numbers, *, under: Under = "P") -> Bounds[Array]: ...
-    def cdf(self, loss: Number | Numbers, *, under: Under = "P") -> Bounds:
-        """Return P(L <= loss) or Q(L <= loss), bounded from both sides.
-
-        The slope of the convex profile in s = e^eps is -P(L > eps): between those of chords on both sides.
-        Known atoms of a product, those at its ends among them, are summed apart.
-        """
-        choice("under", under, get_args(Under))
-        at = reals("loss", loss)
-        if np.isnan(at).any():
-            raise DomainError(f"loss = {shown(loss)} holds NaN; give losses in nats")
-        low, high = np.zeros(at.shape), np.ones(at.shape)
-        low[at == np.inf] = 1.0
-        finite = np.isfinite(at)
-        low[finite], high[finite] = self._cdf(at[finite], under)
-        # No finite loss is above the supremum, or below that of the other order.
-        above, below = finite & (at >= self.supremum), at < -self._turned.supremum
-        low[above], high[above] = 1 - self.curve.mass_at_infinity if under == "Q" else (1.0, 1.0)
-        below |= at == -np.inf
-        low[below], high[below] = self._turned.curve.mass_at_infinity if under == "P" else (0.0, 0.0)
-        return Bounds(low, high) if at.ndim else Bounds(float(low), float(high))
-
-    def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
-        if (single := self._single) is not None:
-            return _single_cdf(single, at, under)
-        # Where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t.
-        low = np.where((at >= _FARTHEST) & (under == "P"), 1 - UNIT, 0.0)  # the float below 1
-        high = np.where((at <= -_FARTHEST) & (under == "Q"), 1e-290, 1.0)
-        right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
-        low[right], high[right] = 1 - self.mass_beyond(at[right], under)
-        low[left], high[left] = self._turned.mass_beyond(-at[left], _OTHER[under])
-        return low, high
+        return self._inverse.mass_at_infinity
 
     @cached_property
     def supremum(self) -> float:
-        """An upper bound on the finite losses, the least float that is known to be one."""
-        most = top(self.curve)[1]
+        """Return the least float that is known to bound the finite losses."""
+        most = largest_loss(self.curve)[1]
         return float(rational(most).upper) if isinstance(most, Fraction) else most
 
-    @cached_property
-    def _turned(self) -> Law:
-        return Law(self.curve.inverse())
+    @property
+    def atoms(self) -> tuple[Array, Array, Array]:
+        """Return losses, P- and Q-masses of the point masses; of a product, only if it has nothing else."""
+        alone = len(self._factors) == 1 and self._factors[0][1] == 1
+        law = self._factors[0][0] if alone else self._single
+        if law is None:
+            raise DomainError("the atoms of a product are not listed; use those of its factors")
+        loss, log_p, _ = law.atoms
+        return loss, np.exp(log_p), np.exp(log_p + loss)
 
     @cached_property
     def _single(self) -> PrivacyLossDistribution | None:
-        """The law of a single round, or of a product of few atoms, that is known as such."""
+        """The exact law of a single round, or of a product of few atoms."""
         if any(low is not high for low, high, _ in self._pairs):
             return None
         if len(self._factors) == 1 and self._factors[0][1] == 1:
@@ -157,38 +116,79 @@ class Law:
         """The atoms of a product, or those at its ends where all are too many."""
         if any(low is not high or len(low.atoms.loss) == 0 for low, high, _ in self._pairs):
             return None
-        counts = [n for _, n in self._factors]
         for some in (slice(None), [0, -1], [-1]):
-            laws = [_atomic(law, some) for law, _ in self._factors]
-            if (result := exact.product(laws, counts)) is not None and len(result.loss) <= _MOST_ATOMS:
+            laws = []
+            for law, _ in self._factors:
+                index = np.unique(np.arange(len(law.atoms.loss))[some])
+                loss, log_p, slack = (each[index] for each in law.atoms)
+                position = float(np.max(law.loss_error[index]))
+                laws.append(AtomicLaw(loss, log_p, slack=slack, position=position))
+            result = exact.product(laws, [n for _, n in self._factors])
+            if result is not None and len(result.loss) <= _MAX_ATOMS:
                 return result
         return None
 
-    def mass_beyond(self, at: Array, under: Under) -> Bounds[Array]:
+    @overload
+    def cdf(self, loss: Number, *, under: Under = "P") -> Bounds[float]: ...
+    @overload
+    def cdf(self, loss: Numbers, *, under: Under = "P") -> Bounds[Array]: ...
+    def cdf(self, loss: Number | Numbers, *, under: Under = "P") -> Bounds:
+        """Return P(L <= loss) or Q(L <= loss), bounded on both sides.
+
+        The slope of the convex profile in s = e^eps is -P(L > eps), which lies between those of chords on
+        both sides. Known atoms of a product, or those at its ends, are summed separately.
+        """
+        choice("under", under, get_args(Under))
+        at = reals("loss", loss)
+        if np.isnan(at).any():
+            raise DomainError(f"loss must be a number of nats, got {shown(loss)}, which holds NaN")
+        low, high = np.zeros(at.shape), np.ones(at.shape)
+        low[at == np.inf] = 1.0
+        finite = np.isfinite(at)
+        low[finite], high[finite] = self._cdf(at[finite], under)
+        # No finite loss is above the supremum, or below that of the other order.
+        above, below = finite & (at >= self.supremum), at < -self._inverse.supremum
+        low[above], high[above] = 1 - self.curve.mass_at_infinity if under == "Q" else (1.0, 1.0)
+        below |= at == -np.inf
+        low[below], high[below] = self._inverse.curve.mass_at_infinity if under == "P" else (0.0, 0.0)
+        return Bounds(low, high) if at.ndim else Bounds(float(low), float(high))
+
+    def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
+        if (single := self._single) is not None:
+            return _single_cdf(single, at, under)
+        # Where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t.
+        low = np.where((at >= _FARTHEST) & (under == "P"), (1 - exp(-_FARTHEST)).lower, 0.0)
+        high = np.where((at <= -_FARTHEST) & (under == "Q"), exp(-_FARTHEST).upper, 1.0)
+        right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
+        low[right], high[right] = 1 - self.tail(at[right], under)
+        low[left], high[left] = self._inverse.tail(-at[left], _OTHER[under])
+        return low, high
+
+    def tail(self, at: Array, under: Under) -> Bounds[Array]:
         """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is no difference from 1.
 
-        They are slopes of delta in s = e^eps, between those of chords a step to either side. Known atoms are
-        not smeared by chords: their part of delta, sum_j p_j (e^l_j - s)^+, is subtracted first.
+        They are slopes of delta in s = e^eps, between those of chords a step to either side. Chords smear
+        atoms, so the part of known ones in delta, sum_j p_j (e^l_j - s)^+, is subtracted first.
         """
         places = at - _STEP, at, at + _STEP
         profile = [self.curve.bounds.delta(x) for x in places]
-        more = clip(_slope(at, profile), 0.0, 1.0)
+        tail = clip(_slope(at, profile), 0.0, 1.0)
         if (atoms := self._atoms) is not None:
-            known = [_of_atoms(atoms, x) for x in places]
+            known = [_atoms_above(atoms, x) for x in places]
             rest = [delta - part for delta, (part, _) in zip(profile, known, strict=True)]
-            more = meet(more, clip(_slope(at, rest) + known[1][1], 0.0, 1.0))
+            tail = meet(tail, clip(_slope(at, rest) + known[1][1], 0.0, 1.0))
         # Q(L > t) = delta(t) + e^t P(L > t)
-        return more if under == "P" else clip(profile[1] + exp(at) * more, 0.0, 1.0)
+        return tail if under == "P" else clip(profile[1] + exp(at) * tail, 0.0, 1.0)
 
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
         """Return mean and variance of the finite part of L, in nats: sums over the factors."""
         if self.curve.mass_at_minus_infinity >= 1 or self.curve.mass_at_plus_infinity >= 1:
             raise DomainError(f"{self.curve!r} has no finite loss, and so no mean")
-        known = [n * f.mu * f.mu for f, n in self.curve.factors.items() if isinstance(f, Gaussian)]
+        known = sum(n * f.mu * f.mu for f, n in self.curve.factors.items() if isinstance(f, Gaussian))
         parts = zip(self.curve.factors, self._parts(under), strict=True)
         others = [(law.sketch(), n) for f, (law, n) in parts if not isinstance(f, Gaussian)]
         _, mean, variance = Cumulant(others)(0.0) if others else (0.0, 0.0, 0.0)
-        mean, variance = mean - sum(known) / 2, variance + sum(known)
+        mean, variance = mean - known / 2, variance + known
         if not (math.isfinite(mean) and math.isfinite(variance)):
             raise DomainError(f"the losses of {self.curve!r} have no mean and variance that floats hold")
         return (-mean if under == "Q" else mean), variance
@@ -211,7 +211,7 @@ class Law:
             return np.inf
         if level > 0.5:
             return self.left_above(1 - level, under=under)
-        return -self._turned.left_above(level, under=_OTHER[under])
+        return -self._inverse.left_above(level, under=_OTHER[under])
 
     def left_above(self, rest: float, *, under: Under = "P") -> float:
         """Return about the loss, in nats, above which the mass ``rest`` lies; small ones keep their digits.
@@ -222,47 +222,39 @@ class Law:
         Raises
         ------
         DomainError
-            If ``rest`` is not in (0, 1), below 1e-290 or told from no other mass, or the loss of a product is
-            beyond 690 nats.
+            If ``rest`` is below 1e-290, its bounds are too wide, or the loss of a product is beyond 690 nats.
         """
         choice("under", under, get_args(Under))
         rest = number("rest", rest, 0, 1, open_low=True, open_high=True)
-        end = _FARTHEST if self._single is None else _MOST
+        end = _FARTHEST if self._single is None else _MAX_QUANTILE
 
-        def more(t: float) -> bool:
-            low, high = self._above(t, under)
+        def exceeds(t: float) -> bool:
+            low, high = self._mass_above(t, under)
             return t <= -end or (t < end and low + high > 2 * rest)
 
         mean, variance = self.cumulants(under=under)
         reach = math.sqrt(variance) + 1e-9 * (1 + abs(mean))
         low, high = mean - reach, mean + reach
         # Rare losses lie any number of standard deviations away.
-        while not more(low):
+        while not exceeds(low):
             low, high = low - 2 * (high - low), low
-        while more(high):
+        while exceeds(high):
             low, high = high, high + 2 * (high - low)
-        result = largest(more, low, high)
-        if rest < _LEAST or abs(result) + 2 * _STEP >= end or not self._told(result, rest, under):
-            where = f"a mass of {rest!r} is below {_LEAST:g}, ends beyond {end:g} nats or is known too little"
-            raise DomainError(f"{where}, and no quantile is told; ask a level nearer to 1/2")
-        return self._snapped(result)
-
-    def _snapped(self, found: float) -> float:
-        """Return a known atom that is no farther than its error, and nothing above the supremum."""
+        result = largest(exceeds, low, high)
+        resolved = rest >= _MIN_MASS and abs(result) + 2 * _STEP < end
+        if resolved and self._single is None:  # the mass must end within two steps
+            before, after = (self._mass_above(result + side * _STEP, under) for side in (-2, 2))
+            resolved = before[0] >= rest * (1 - _STEP) and after[1] <= rest * (1 + _STEP)
+        if not resolved:
+            reasons = f"it is below {_MIN_MASS:g}, beyond {end:g} nats, or its bounds are too wide"
+            raise DomainError(f"no quantile of a mass of {rest!r}: {reasons}; choose a level nearer to 1/2")
         if (atoms := self._atoms) is not None:
-            k = int(np.argmin(np.abs(atoms.loss - found)))
-            if abs(atoms.loss[k] - found) <= 2 * atoms.loss_error[k]:
-                found = float(atoms.loss[k])
-        return min(found, self.supremum)
+            k = int(np.argmin(np.abs(atoms.loss - result)))
+            if abs(atoms.loss[k] - result) <= 2 * atoms.loss_error[k]:
+                result = float(atoms.loss[k])
+        return min(result, self.supremum)
 
-    def _told(self, found: float, rest: float, under: Under) -> bool:
-        """Whether about the mass ``rest`` of a product is proved to end two steps around a loss."""
-        if self._single is not None:
-            return True
-        before, after = (self._above(found + side * _STEP, under) for side in (-2, 2))
-        return before[0] >= rest * (1 - _STEP) and after[1] <= rest * (1 + _STEP)
-
-    def _above(self, t: float, under: Under) -> tuple[float, float]:
+    def _mass_above(self, t: float, under: Under) -> tuple[float, float]:
         """Bound the mass above a loss, small masses to their last digits where the loss is positive."""
         at = np.array([t])
         if t >= self.supremum:
@@ -270,16 +262,18 @@ class Law:
         elif (single := self._single) is not None:
             low, high = _single_cdf(ReversedPLD(single), -at, _OTHER[under])
         elif 0 <= t < _FARTHEST:
-            low, high = self.mass_beyond(at, under)
+            low, high = self.tail(at, under)
         else:
             low, high = 1 - Bounds(*self._cdf(at, under))
         return float(low[0]), float(high[0])
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw ``size`` losses, in nats, infinite ones included. Cost: size times the number of rounds."""
-        size = count("size", size, 0, _MOST_DRAWN)
+        size = count("size", size, 0, _MAX_SAMPLES)
         if not isinstance(rng, np.random.Generator):
-            raise KindError(f"rng = {shown(rng)} draws nothing; give numpy.random.default_rng()")
+            raise KindError(
+                f"rng must be a generator of NumPy, got {shown(rng)}; give numpy.random.default_rng()"
+            )
         total = np.zeros(size)
         sign = -1.0 if under == "Q" else 1.0
         for law, n in self._parts(under):
@@ -289,23 +283,18 @@ class Law:
             if finite <= 0:
                 return np.full(size, -sign * np.inf)
             cumulative = np.cumsum(weight) / np.sum(weight)
-            start, end = _spread(sketch.loss, law.atoms.loss)
+            # Cells around points reach half-way to the next ones; atoms have none.
+            middle, atom = (sketch.loss[:-1] + sketch.loss[1:]) / 2, np.isin(sketch.loss, law.atoms.loss)
+            start = np.where(atom, sketch.loss, np.append(sketch.loss[:1], middle))
+            width = np.where(atom, 0.0, np.append(middle, sketch.loss[-1:]) - start)
             for _ in range(n):
                 drawn = np.searchsorted(cumulative, rng.random(size)).clip(0, len(weight) - 1)
-                loss = start[drawn] + (end - start)[drawn] * rng.random(size)
+                loss = start[drawn] + width[drawn] * rng.random(size)
                 total += sign * np.where(rng.random(size) < finite, loss, -np.inf)
         return total
 
 
-def _spread(loss: Array, atoms: Array) -> tuple[Array, Array]:
-    """Return where cells around points start and end: half-way to the next ones, but for atoms."""
-    middle = (loss[:-1] + loss[1:]) / 2
-    start, end = np.append(loss[:1], middle), np.append(middle, loss[-1:])
-    atom = np.isin(loss, atoms)
-    return np.where(atom, loss, start), np.where(atom, loss, end)
-
-
-def _slope(at: Array, profile: Sequence[Bounds[Array]]) -> Bounds[Array]:
+def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
     """Bound -d delta/d e^eps from below by the chord after a loss, from above by that before it."""
     before, here, after = profile
     t = Bounds.of(at)
@@ -314,86 +303,59 @@ def _slope(at: Array, profile: Sequence[Bounds[Array]]) -> Bounds[Array]:
     return Bounds(fall.lower, rise.upper) / exp(at)
 
 
-def _atomic(law: PrivacyLossDistribution, some: Any) -> AtomicLaw:
-    """Return some atoms of a law as a law of their own."""
-    index = np.unique(np.arange(len(law.atoms.loss))[some])
-    loss, log_p, slack = (each[index] for each in law.atoms)
-    return AtomicLaw(loss, log_p, slack=slack, position=float(np.max(law.loss_error[index])))
-
-
-def _of_atoms(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]]:
+def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]]:
     """Bound sum_j p_j (e^l_j - e^t)^+ and the P-mass above t, at each loss t."""
     loss = Bounds(atoms.loss - atoms.loss_error, atoms.loss + atoms.loss_error)
     slack = atoms.atoms.slack
     weights = exp(atoms.log_p) * (1 + Bounds(-slack, slack))
-    rounded = (len(slack) + 8) * UNIT  # of a sum of positive numbers, and one product
-
-    def added(each: Bounds[Array]) -> Bounds[float]:
-        return Bounds(float(np.sum(each.lower)) * (1 - rounded), float(np.sum(each.upper)) * (1 + rounded))
-
-    rows = [
-        [
-            *(exp(t) * added(weights * expm1(maximum(loss - t, 0.0)))),
-            *added(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t))),
-        ]
-        for t in at.tolist()
-    ]
+    rows = []
+    for t in at.tolist():
+        mass = summed(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t)))
+        rows.append([*(exp(t) * summed(weights * expm1(maximum(loss - t, 0.0)))), *maximum(mass, 0.0)])
     low, high, least, most = np.array(rows).reshape(-1, 4).T
     return Bounds(low, high), Bounds(least, most)
 
 
 def _single_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[Array, Array]:
-    """Bound the mass up to each loss: from below what lies there for certain, from above what may."""
+    """Bound the mass up to each loss: from below that certainly there, from above that possibly there."""
+    loss, log_p, slack = law.atoms
+    weight = np.exp(log_p + (loss if under == "Q" else 0.0))
+    lowest = law.mass_at_minus_infinity if under == "P" else 0.0
     sides = []
     for sign in (-1.0, 1.0):
-        loss, log_p, atom_slack = law.atoms
-        weight = np.exp(log_p + (loss if under == "Q" else 0.0)) * (1 + sign * (atom_slack + _ROUNDED))
         earliest = loss - sign * law.loss_error  # the truth of an atom lies between both
-        atoms = np.array([np.sum(weight[earliest <= t]) for t in at])
-        rest = np.array([_continuous(law, _beside(law, t, sign), sign, under) for t in at.tolist()])
-        lowest = law.mass_at_minus_infinity * (1 + sign * _ROUNDED) if under == "P" else 0.0
-        sides.append((lowest + atoms + rest) * (1 + sign * _ROUNDED))
-    return np.maximum(sides[0] - _BEYOND, 0.0), np.minimum(sides[1] + law.lost + _BEYOND, 1.0)
+        atoms = [lowest + np.sum((weight * (1 + sign * slack))[earliest <= t]) for t in at]
+        rest = [_continuous(law, t, sign, under)[sign > 0] for t in at.tolist()]
+        sides.append((np.array(atoms) * (1 + sign * _ERROR) + np.array(rest)) * (1 + sign * _ERROR))
+    return np.maximum(sides[0] - _NEGLIGIBLE, 0.0), np.minimum(sides[1] + law.lost + _NEGLIGIBLE, 1.0)
 
 
-def _beside(law: PrivacyLossDistribution, t: float, sign: float) -> float:
-    """Return a loss beside t whose cut is beyond t for certain."""
-    step = _ASIDE * (1 + abs(t))
-    while law.continuous and float(law.edge_error(np.array([t + sign * step]))[0]) > step:
-        step *= 2
-    return t + sign * step
-
-
-def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> float:
-    """Bound the mass up to t of a law's part without atoms, on one side."""
+def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> tuple[float, float]:
+    """Bound the mass of the part without atoms up to a loss next to t that is certainly on its side."""
     if not law.continuous:
-        return 0.0
-    edges = np.array([-np.inf, t, np.inf])
-    cells = law.cells(edges)
-    p, q = masses(cells, edges)
-    result = float((q if under == "Q" else p)[0] * (1 + sign * cells.slack[0]))
-    if under == "Q" or t >= 0 or cells.excess[0] >= _LEAST:
-        return result
-    if sign > 0 and t > -_FARTHEST:  # what floats do not hold is little: there may be no mass at all
-        return min(_far_below(law, t, sign), result + float((2 * _LEAST * exp(-t)).upper))
-    return _far_below(law, t, sign)
+        return 0.0, 0.0
+    excess, deficit, at = _cell_below(law, t, sign)
+    if under == "Q":
+        return excess.lower, excess.upper
+    # P(L <= t) = deficit + e^-t Q(L <= t). Where floats do not hold Q(L <= t) it is -d deficit/d e^-t: the
+    # deficit, E_P (1 - e^(L - t))^+, is convex in e^-t, and its slope lies between those of chords.
+    if t >= 0 or excess.lower >= _MIN_MASS:
+        mass = deficit + excess * exp(-at)
+    else:
+        step = max(_STEP, 4 * _NEIGHBOUR * (1 + abs(t)))
+        (_, before, earlier), (_, after, later) = (_cell_below(law, t + x, sign) for x in (-step, step))
+        fall, rise = (deficit - before) / expm1(at - earlier), (deficit - after) / expm1(at - later)
+        rest = Bounds(max(fall.lower, 0.0), max(rise.upper, 0.0))
+        mass = deficit + meet(rest, Bounds(0.0, (maximum(excess, _MIN_MASS) * exp(-at)).upper))
+    return mass.lower, mass.upper
 
 
-def _far_below(law: PrivacyLossDistribution, t: float, sign: float) -> float:
-    """Bound P(L <= t) on one side where no float holds Q(L <= t), a term of it times e^-t.
-
-    D(t) = E_P (1 - e^(L - t))^+ = P(L <= t) - e^-t Q(L <= t) is convex in u = e^-t, with slope -Q(L <= t):
-    between those of chords a step to either side.
-    """
-    step, here = max(_STEP, _ASIDE * abs(t)), _deficit(law, t, -1.0)
-    if sign < 0:
-        fall = (here - Bounds.of(_deficit(law, t - step, 1.0))) / expm1(Bounds.of(t) - (t - step))
-        return max(float((fall + here).lower), here)
-    rise = (_deficit(law, t + step, 1.0) - Bounds.of(here)) / -expm1(t - Bounds.of(t + step))
-    return float((rise + _deficit(law, t, 1.0)).upper)
-
-
-def _deficit(law: PrivacyLossDistribution, t: float, sign: float) -> float:
-    """Bound E_P (1 - e^(L - t))^+ of the part without atoms on one side: the cell up to beside t."""
-    cells = law.cells(np.array([-np.inf, _beside(law, t, sign), np.inf]))
-    return float(cells.deficit[0] * (1 + sign * (cells.slack[0] + 4 * UNIT)))
+def _cell_below(law: PrivacyLossDistribution, t: float, sign: float) -> tuple[Bounds, Bounds, Bounds]:
+    """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ of the part without atoms; return b, next to t, too."""
+    step = _NEIGHBOUR * (1 + abs(t))
+    while float(law.edge_error(np.array([t + sign * step]))[0]) > step:
+        step *= 2
+    edge = t + sign * step
+    excess, deficit, slack = (float(each[0]) for each in law.cells(np.array([-np.inf, edge, np.inf])))
+    spread = 1 + Bounds(-slack, slack)
+    return excess * spread, deficit * spread, Bounds.of(edge)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property, reduce
-from operator import add
+from operator import add, mul
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
@@ -14,9 +13,9 @@ from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import joint, limited, pure
 from tradeoff.curves.parameters import Number, exact_number, is_symbol
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
-from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
-from tradeoff.intervals.functions import clip
-from tradeoff.intervals.rounding import TINY, Array, around
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import clip, maximum, rational
+from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.pld.discrete import to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import MixturePLD
@@ -54,33 +53,21 @@ class Mixture(Derived):
         return TradeOff.epsilon_bounds(self, delta, tol)
 
     def _average(self, values: Iterable[Bounds]) -> Bounds:
-        """Bound the sum of w_i x_i; weights are rounded once, or stand for less than any float."""
-        terms = [make_bounds(*around(w, 3)) * value for w, value in zip(self.weights, values, strict=True)]
-        return reduce(add, terms)
+        """Bound the sum of w_i x_i."""
+        return reduce(add, map(mul, self.weight_bounds, values))
 
-    @property
-    def mass_at_plus_infinity(self) -> float:
-        return math.fsum(
-            w * f.mass_at_plus_infinity for w, f in zip(self.weights, self.operands, strict=True)
-        )
+    @cached_property
+    def weight_bounds(self) -> list[Bounds[float]]:
+        """Weights as the floats next to them."""
+        return [rational(share) for share in self.shares]
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
         return clip(self._average(f.mass_at_infinity for f in self.operands), 0.0, 1.0)
 
     @property
-    def mass_at_minus_infinity(self) -> float:
-        return math.fsum(
-            w * f.mass_at_minus_infinity for w, f in zip(self.weights, self.operands, strict=True)
-        )
-
-    @property
-    def sup_loss(self) -> float:
-        return max(f.sup_loss for f in self.operands)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return max(f.sup_loss_lower for f in self.operands)
+    def loss_bounds(self) -> Bounds[float]:
+        return maximum(*(Bounds(f.sup_loss_lower, f.sup_loss) for f in self.operands))
 
     def inverse(self) -> TradeOff:
         if self.symmetric:
@@ -91,13 +78,13 @@ class Mixture(Derived):
         return mixture(added(zip(map(change, self.operands), self.shares, strict=True)))
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        pairs = [f.laws() for f in self.operands]
-        below = MixturePLD([(w, to_atomic(low)) for w, (low, _) in zip(self.weights, pairs, strict=True)])
-        if all(low is high for low, high in pairs):
-            return below, below
-        return below, MixturePLD(
-            [(w, to_atomic(high)) for w, (_, high) in zip(self.weights, pairs, strict=True)]
+        sides = zip(*(f.laws() for f in self.operands), strict=True)
+        below, above = (
+            [(w, to_atomic(law)) for w, law in zip(self.weights, side, strict=True)] for side in sides
         )
+        exact = all(low is high for (_, low), (_, high) in zip(below, above, strict=True))
+        lower = MixturePLD(below)
+        return lower, lower if exact else MixturePLD(above)
 
     @property
     def notation(self) -> str:
@@ -125,7 +112,7 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     True
     """
     if not isinstance(weights, Mapping):
-        raise KindError(f"weights = {shown(weights)} is no mapping; write {{curve: probability}}")
+        raise KindError(f"weights must be a mapping {{curve: probability}}, got {shown(weights)}")
     checked = {pure(operand(f)): _weight(w) for f, w in weights.items()}
     total = sum(checked.values(), Fraction(0))
     if abs(total - 1) > _MISSED:
@@ -137,6 +124,5 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
 
 def _weight(value: Any) -> Fraction:
     if is_symbol(value):
-        given = f"weight = {value!r} is symbolic"
-        raise SymbolError(f"{given}, and the law of a mixture asks for numbers; give them")
+        raise SymbolError(f"weight must be a number, got the symbol {value!r}; substitute it first")
     return exact_number("weight", value, 0, 1 + _MISSED)

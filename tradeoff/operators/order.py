@@ -1,37 +1,71 @@
-"""The Blackwell order: theory first, then corners and ends, then bounds; undecided rather than guessed."""
+"""The Blackwell order: structure first, then ends and vertices, then bounds; undecided rather than guessed.
+
+f >= g says that the pair of g can be made into that of f (Dong, Roth, Su 2022, Theorem 2.10), and holds iff
+delta_f <= delta_g at every real epsilon (Proposition 2.12). A polygon is the largest of its lines, so f >=
+polygon iff delta_f(log s) <= delta_polygon(log s) at the slopes -s of its segments: for f_{eps,delta} the
+definition of (eps, delta)-DP in both orders. A convex g lies below a segment iff it does at the ends, so
+polygon >= g iff that holds at the polygon's vertices.
+
+Ends, sup L and Q(L = inf), are rationals on both sides, exact where parameters give them. Sums of parameters
+are sums of the floats as given: 0.1 + 0.1 + 0.1 is a little more than 0.3.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number
+from tradeoff.curves.parameters import is_symbol, number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.product import Factors, Tensor, tensor
 from tradeoff.errors import Undecided
+from tradeoff.families.discrete import DiscreteLaplaceCurve
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.families.laplace import Laplace
+from tradeoff.families.location_shift import LogConcaveShift
+from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.operators.order_exact import both_orders, by_corners, lost, top
-from tradeoff.operators.order_rules import known
+from tradeoff.intervals.functions import exp, log_quotient, rational
+from tradeoff.operators.group import Group
+from tradeoff.operators.inverse import Inverse
+from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.profile_samples import Nodes, chords, end, orders, under
-from tradeoff.operators.symmetrise import Envelope
+from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 
-_ROUNDS = 24  # halvings of open cells, to 1e-8 of the reach: where curves end together, more only cost more
-_MOST_NODES = 4000  # nodes after which a verdict is given up: a second or so for closed forms
-_FIRST = 17  # nodes a scale to begin with: a composed curve takes milliseconds each; open cells are halved
-_PATIENCE = 96  # nodes after which what cannot be proved is looked at no longer for a refutation
-_SHARP = 1e-8  # relative width to which delta is asked again where the usual one decides nothing
-_FARTHEST = 1e6  # largest epsilon looked at where delta_f is known to end beyond it
-_LOOK = 60.0  # and where no end is known, for a refutation: e^-60 is below any delta of practice
+Verdict = bool | None
+Point = tuple[Fraction, Fraction]
+Real = Fraction | float  # a rational, or an infinity
+Span = tuple[Real, Real]  # numbers at or below and at or above the truth
+
+_MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; beyond, whole curves are compared
+_MAX_PARTS = 24  # factors or shares matched with each other: every pair is compared
+_INPUT_ERROR = Fraction(2, 10**15)  # relative error of masses given in floats: less than it refutes nothing
+
+# Of the cells in which two profiles are compared.
+_HALVINGS = 24  # to 1e-8 of the range: where curves end together, more cost time and decide nothing
+_FIRST_NODES, _MAX_NODES = 17, 4000  # nodes per scale at the start, and in all: a second for closed forms
+_FEW_NODES = 96  # nodes after which a refutation is no longer sought where a proof is impossible
+_SHARP = 1e-8  # relative width of delta at nodes where the default width decides nothing
+_FARTHEST = 1e6  # largest epsilon compared where delta_f is known to end beyond it
+_DEFAULT_REACH = 60.0  # and where no end is known, for a refutation: e^-60 is below any delta of practice
 
 
 def at_least(f: TradeOff, g: TradeOff) -> bool:
-    """Whether f >= g: f is at least as private at every alpha, or (Blackwell) g is f with more revealed.
+    """Decide f >= g: f is at least as private at every alpha, or (Blackwell) g is f with more revealed.
 
-    Decided by theory where it can be, by finitely many questions against f_{eps,delta} and other polygons,
+    Decided by structure where it can be, by finitely many questions against f_{eps,delta} and other polygons,
     and elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
     ``Undecided`` if the curves are closer than their bounds somewhere, ``at`` an epsilon; ``SymbolError`` if
-    a parameter is still a symbol, and theory alone does not decide.
+    a parameter is still a symbol, and structure alone does not decide.
 
     >>> from tradeoff import Gaussian, PureDP, approximate_dp
     >>> Gaussian(1) >= approximate_dp(1, 0.2), Gaussian(1) >= approximate_dp(1, 0.1)
@@ -39,21 +73,36 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
     >>> PureDP(0.5) ** 4 >= PureDP(2)
     True
     """
-    for decide in (known, _with_numbers, by_corners, _by_parts, _by_ends):
+    for decide in (known, _require_numbers, by_vertices, _by_parts, _by_ends):
         verdict = decide(f, g)
         if verdict is not None:
             return verdict
     return _every(_one_order, orders(f, g))
 
 
-def _with_numbers(f: TradeOff, g: TradeOff) -> None:
-    """Let curves whose parameters are still symbols say so: only theory compares formulas."""
+def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
+    """Decide f >= g (x) f_{0,failure}: f is as private as g but for an event of probability ``failure``.
+
+    Decidable where f >= g is not, because delta may differ by ``failure`` everywhere; ``Undecided`` if the
+    truth lies within the width of the bounds.
+    """
+    _require_numbers(f, g)
+    if number("failure", failure, 0, 1) == 0 or known(f, g):
+        return at_least(f, g)
+    goal = g @ TotalVariation(failure)
+    if any(infinite_mass(one)[0] > infinite_mass(goal)[1] for one in both_orders(f)):
+        return False
+    return at_least(f, goal)
+
+
+def _require_numbers(f: TradeOff, g: TradeOff) -> None:
+    """Raise ``SymbolError`` for symbols: only structure compares formulas."""
     f.require_numbers()
     g.require_numbers()
 
 
-def _by_parts(f: TradeOff, g: TradeOff) -> bool | None:
-    """Take the least or greatest of curves apart; an envelope is above a symmetric curve iff its base is."""
+def _by_parts(f: TradeOff, g: TradeOff) -> Verdict:
+    """Compare the operands; an envelope is above a symmetric curve iff its base is."""
     if isinstance(f, HullOfMinimum):
         parts = f.operands[:1] if isinstance(f, Envelope) and g.symmetric else f.operands
         return _every(at_least, [(part, g) for part in parts])
@@ -61,7 +110,7 @@ def _by_parts(f: TradeOff, g: TradeOff) -> bool | None:
 
 
 def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[TradeOff, ...]]) -> bool:
-    """Decide whether all pairs are in order; one refuted pair is enough, whatever is undecided before it."""
+    """Decide whether all pairs are in order; one refuted pair suffices, also after an undecided one."""
     doubt = None
     for f, g in pairs:
         try:
@@ -74,44 +123,29 @@ def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[T
     return True
 
 
-def _by_ends(f: TradeOff, g: TradeOff) -> bool | None:
-    """Refute: f >= g needs Q(L = inf) and sup L of f at most those of g, and the same under the inverse."""
+def _by_ends(f: TradeOff, g: TradeOff) -> Verdict:
+    """Refute: f >= g needs Q(L = inf) and sup L of f at most those of g, and the same of the inverse."""
     for one, two in orders(f, g):
-        mine, theirs = lost(one), lost(two)
-        if mine[0] > theirs[1] or (mine[0] >= theirs[1] and top(one)[0] > top(two)[1]):
+        mine, theirs = infinite_mass(one), infinite_mass(two)
+        if mine[0] > theirs[1] or (mine[0] >= theirs[1] and largest_loss(one)[0] > largest_loss(two)[1]):
             return False
     return None
-
-
-def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
-    """Whether f >= g (x) f_{0,failure}: f is as private as g but for an event of probability ``failure``.
-
-    Decidable where f >= g is not, because delta may differ by ``failure`` everywhere; ``Undecided`` if the
-    truth lies within the width of the bounds.
-    """
-    _with_numbers(f, g)
-    if number("failure", failure, 0, 1) == 0 or known(f, g):
-        return at_least(f, g)
-    goal = g @ TotalVariation(failure)
-    if any(lost(one)[0] > lost(goal)[1] for one in both_orders(f)):
-        return False
-    return at_least(f, goal)
 
 
 def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     """Decide delta_f <= delta_goal for eps >= 0, cell by cell: chords above f, a polygon below goal."""
     level = max(goal.mass_at_infinity.lower, 0.0)
     tail = end(f, level)
-    # Where no eps is known from which on delta_f is small enough, nothing is proved; a look may refute.
-    reach = min(tail, _FARTHEST) if tail < np.inf else _LOOK
-    scales = np.linspace(0.0, 1.0, _FIRST), np.geomspace(1.0, 1e-5, _FIRST)
+    # Where no eps is known from which on delta_f is small enough, nothing is proved, but much refuted.
+    reach = min(tail, _FARTHEST) if tail < np.inf else _DEFAULT_REACH
+    scales = np.linspace(0.0, 1.0, _FIRST_NODES), np.geomspace(1.0, 1e-5, _FIRST_NODES)
     grid = np.unique(reach * np.concatenate(scales))
-    # At sup L an engine refines a delta of 0 for its second in vain; the rest often refutes at once.
-    look = grid[grid < min(f.sup_loss, goal.sup_loss)]
-    if len(look) and (f.bounds.delta(look).lower > goal.bounds.delta(look).upper).any():
+    # At sup L an engine refines a delta of 0 for its second in vain; the other nodes often refute at once.
+    inner = grid[grid < min(f.sup_loss, goal.sup_loss)]
+    if len(inner) and (f.bounds.delta(inner).lower > goal.bounds.delta(inner).upper).any():
         return False
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
-    for _ in range(_ROUNDS):
+    for _ in range(_HALVINGS):
         stuck = np.flatnonzero((mine.upper > theirs.lower) & (mine.lower <= theirs.upper))
         mine = mine.sharper(stuck, _SHARP) if len(stuck) else mine
         if (mine.lower > theirs.upper).any():
@@ -119,15 +153,448 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         t, value = under(theirs)
         above = chords(mine, mine.upper, t) > value if len(mine.epsilon) > 1 else np.empty((1, 0), dtype=bool)
         open_ = np.flatnonzero(np.any(above, axis=0))
-        # From ``tail`` on delta_f <= level is proved; asked among other nodes, it may be a little wider.
+        # From ``tail`` on delta_f <= level is proved; among other nodes its bounds may be a little wider.
         if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= level):
             return True
         stuck = np.flatnonzero(mine.upper > theirs.lower)
-        most = _PATIENCE if len(stuck) or tail == np.inf else _MOST_NODES
+        most = _FEW_NODES if len(stuck) or tail == np.inf else _MAX_NODES
         if len(open_) == 0 or len(mine.epsilon) > most:
             break
         middles = mine.middle(open_)
         mine, theirs = mine.more(middles), theirs.more(middles)
     at = float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1])
     where = f"the curves are closer than their bounds near epsilon = {at:.6g}"
-    raise Undecided(f"{where}; ask dominates(g, failure=...)", at)
+    raise Undecided(f"{where}; use dominates(g, failure=...)", at)
+
+
+# Ends of a profile.
+
+
+def largest_loss(f: TradeOff) -> Span:
+    """Bound sup L over the finite losses of one order, in nats: sums of parameters are fractions."""
+    if isinstance(f, Tensor):
+        spans = [(largest_loss(factor), n) for factor, n in f.factors.items()]
+        low, high = (sum((n * span[side] for span, n in spans), Fraction(0)) for side in (0, 1))
+        return low, high
+    kept = f.mass_at_infinity.upper == 0
+    if isinstance(f, Group) and kept:
+        low, high = largest_loss(f.operands[0])
+        return f.k * low, f.k * high
+    if isinstance(f, Mixture) or (isinstance(f, HullOfMinimum) and kept):
+        lower, upper = zip(*map(largest_loss, f.operands), strict=True)
+        return max(lower), max(upper)
+    low, high = (Fraction(x) if math.isfinite(x) else x for x in (f.sup_loss_lower, f.sup_loss))
+    return low, high
+
+
+def infinite_mass(f: TradeOff) -> Span:
+    """Bound Q(L = inf) = 1 - f(0): the delta that no epsilon removes."""
+    if isinstance(f, PiecewiseLinear):
+        return (1 - f.vertices[0][1],) * 2
+    low, high = f.mass_at_infinity
+    return Fraction(low), Fraction(high)
+
+
+def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
+    """Return the curve, and its inverse if that is another one."""
+    return (f,) if f.symmetric else (f, f.inverse())
+
+
+def every(verdicts: Iterable[Verdict]) -> Verdict:
+    """Decide whether all hold: False if one is refuted, else None if one is open."""
+    result = list(verdicts)
+    return False if False in result else True if all(result) else None
+
+
+def _by_end(mass: Span, losses: Span, epsilon: Span, delta: Span) -> Verdict:
+    """Decide delta_f(epsilon) <= delta by Q(L = inf) and sup L of f."""
+    if mass[1] <= delta[0] and losses[1] <= epsilon[0]:
+        return True
+    return False if mass[0] > delta[1] or (mass[0] == delta[1] and losses[0] > epsilon[1]) else None
+
+
+# Polygons: finitely many questions.
+
+
+def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
+    """Return (eps, delta), exactly as given, if the curve is written as f_{eps,delta}."""
+    factors = f.factors
+    epsilons = [factor.epsilon_0 for factor in factors if isinstance(factor, PureDP)] or [0.0]
+    masses = [infinite_mass(factor) for factor in factors if isinstance(factor, TotalVariation)] or [(0, 0)]
+    kinds = PureDP | TotalVariation | Identity
+    if any(n > 1 or not isinstance(factor, kinds) for factor, n in factors.items()):
+        return None
+    if f.free_symbols or len(epsilons) > 1 or len(masses) > 1 or masses[0][0] < masses[0][1]:
+        return None
+    return epsilons[0], Fraction(masses[0][0])
+
+
+def _relative_error(*curves: TradeOff) -> Fraction:
+    """Return the relative error of vertices that were made of numbers in floats."""
+    rounded = (isinstance(f, PiecewiseLinear) and f.is_rounded for f in curves)
+    return _INPUT_ERROR if any(rounded) else Fraction(0)
+
+
+def _too_many(f: PiecewiseLinear, g: PiecewiseLinear) -> bool:
+    return len(f.alpha) + len(g.alpha) > _MAX_VERTICES
+
+
+def _crossings(f: PiecewiseLinear, g: PiecewiseLinear) -> list[Point]:
+    """Return the vertices of f below g."""
+    lower = g.rational()
+    return [(a, b) for a, b in f.vertices if lower.at(a) > b]
+
+
+def compare_polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
+    """Compare two polygons at the vertices of the upper one; an error of floats refutes nothing."""
+    if f == g:
+        return True
+    if _too_many(f, g):
+        return None
+    lower, crossed = g.rational(), _crossings(f, g)
+    grown = 1 + (_relative_error(f, g) if f.is_rational and g.is_rational else _INPUT_ERROR)
+    refuted = any(lower.at(grown * a) > grown * b for a, b in crossed)
+    return True if not crossed else False if refuted else None
+
+
+def by_vertices(f: TradeOff, g: TradeOff) -> Verdict:
+    """Decide f >= g if one is a polygon; None if neither is, or the bounds at some vertex do not decide.
+
+    ``Undecided`` if g is a polygon and delta_f at one of its slopes lies within the bounds.
+    """
+    if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and not _too_many(f, g):
+        a, b = _crossings(f, g)[0]
+        message = f"the vertices are closer than their rounding at alpha = {float(a):.6g}; give fractions"
+        # The epsilon of the chord from (0, 1).
+        raise Undecided(message, math.log(1 - b) - math.log(a) if a else math.inf)
+    lines = lines_of(g)
+    if lines is not None:
+        return _above_lines(f, g, lines)
+    vertices = vertices_of(f)
+    verdict = None if vertices is None else _above_vertices(vertices, g)
+    # A polygon may be the one that was made of g's bounds.
+    return (
+        True
+        if verdict is None and isinstance(f, PiecewiseLinear) and compare_polygons(f, g.upper)
+        else verdict
+    )
+
+
+class Line(NamedTuple):
+    """Supporting line of a polygon: delta_f(eps) <= delta, eps >= 0, for f or for its inverse."""
+
+    least: float
+    most: float
+    delta: Fraction
+    flipped: bool = False
+
+
+def lines_of(g: TradeOff) -> list[Line] | None:
+    """Return the supporting lines of a polygon, those of slope > -1 as lines of its inverse."""
+    goal = approximate(g)
+    if goal is not None:
+        return [Line(goal[0], goal[0], goal[1], flipped) for flipped in (False, True)]
+    if not isinstance(g, PiecewiseLinear) or len(g.alpha) > _MAX_VERTICES:
+        return None
+    lines = []
+    for (a, b), (c, d) in pairwise(g.vertices):  # s alpha + beta = 1 - delta
+        flipped = b - d < c - a
+        run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
+        low, high = log_quotient(rise, run)
+        lines.append(Line(max(low, 0.0), high, 1 - y - rise / run * x, flipped))
+    return lines
+
+
+def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
+    """Decide whether f lies above every line of g: the profiles of both orders at finitely many epsilon."""
+    if f.symmetric:
+        lines = list(dict.fromkeys(line._replace(flipped=False) for line in lines))
+    doubtful: list[Line] = []
+    for one, flipped in ((f, False), (f.inverse(), True)):
+        mine = [line for line in lines if line.flipped == flipped]
+        verdicts = _below_lines(one, mine, _relative_error(f, g))
+        if False in verdicts:
+            return False
+        doubtful += [line for line, verdict in zip(mine, verdicts, strict=True) if verdict is None]
+    if not doubtful or (isinstance(g, PiecewiseLinear) and compare_polygons(f.lower, g)):
+        return True
+    at = -doubtful[0].least if doubtful[0].flipped else doubtful[0].least
+    message = f"the curves are closer than their bounds at epsilon = {at:.6g}; use dominates(g, failure=...)"
+    raise Undecided(message, at)
+
+
+def _below_lines(f: TradeOff, lines: Sequence[Line], error: Fraction) -> list[Verdict]:
+    """Decide delta_f <= delta at each line, by the ends of the profile, else by its bounds; delta falls.
+
+    Masses that are off by ``error``, relative, move delta by at most that in all, and so a loss.
+    """
+    ends = infinite_mass(f), largest_loss(f)
+    verdicts = []
+    for line in lines:
+        epsilon = Fraction(line.least), Fraction(line.most) + error * (1 + Fraction(line.most))
+        verdicts.append(_by_end(*ends, epsilon, (line.delta, line.delta + error * line.delta)))
+    left = [k for k, verdict in enumerate(verdicts) if verdict is None]
+    if left and False not in verdicts:
+        most = f.bounds.delta([lines[k].least for k in left]).upper
+        least = f.bounds.delta([lines[k].most for k in left]).lower
+        for k, high, low in zip(left, most.tolist(), least.tolist(), strict=True):
+            verdicts[k] = True if high <= lines[k].delta else False if low > lines[k].delta + error else None
+    return verdicts
+
+
+class Vertex(NamedTuple):
+    """Vertex of a polygon: exact, or between rationals."""
+
+    alpha: tuple[Fraction, Fraction]
+    beta: tuple[Fraction, Fraction]
+
+
+def vertices_of(f: TradeOff) -> list[Vertex] | None:
+    """Return the vertices; of f_{eps,d} (0, 1 - d), (k, k) and (1 - d, 0) with k = (1 - d)/(1 + e^eps)."""
+    goal = approximate(f)
+    if goal is not None:
+        epsilon, kept = goal[0], 1 - goal[1]
+        share = exp(-epsilon) / (1 + exp(-epsilon))
+        inner = kept * Fraction(share.lower), kept * Fraction(share.upper)
+        zero, start = (Fraction(0), Fraction(0)), (kept, kept)
+        return [Vertex(zero, start), *([Vertex(inner, inner)] if epsilon else []), Vertex(start, zero)]
+    if isinstance(f, PiecewiseLinear) and len(f.alpha) <= _MAX_VERTICES:
+        grown = 1 + _relative_error(f)
+        return [Vertex((a, a * grown), (b, b * grown)) for a, b in f.vertices]
+    return None
+
+
+def _above_vertices(vertices: Sequence[Vertex], g: TradeOff) -> Verdict:
+    """Decide whether g lies below every vertex: its masses at infinity at the ends, its bounds between."""
+    verdicts: list[Verdict] = []
+    back = g.inverse()
+    for curve, height in ((g, vertices[0].beta), (back, vertices[-1].alpha)):
+        low, high = infinite_mass(curve)
+        verdicts.append(True if 1 - low <= height[0] else False if 1 - high > height[1] else None)
+    if False in verdicts:
+        return False
+    # g(a) <= b iff g^-1(b) <= a: the smaller coordinate is the argument, as floats resolve it best.
+    inner = [(v.beta[0] < v.alpha[0], v) for v in vertices[1:-1]]
+    for curve, mirrored in ((g, False), (back, True)):
+        mine = [v[::-1] if mirrored else v for flat, v in inner if flat == mirrored]
+        if mine:
+            most = curve.bounds([rational(alpha[0]).lower for alpha, _ in mine]).upper.tolist()
+            least = curve.bounds([rational(alpha[1]).upper for alpha, _ in mine]).lower.tolist()
+            for (_, beta), high, low in zip(mine, most, least, strict=True):
+                verdicts.append(True if high <= beta[0] else False if low > beta[1] else None)
+    return every(verdicts)
+
+
+# Structure: a table of rules, each of which may decline. Operators preserve the order.
+
+
+def known(f: TradeOff, g: TradeOff) -> Verdict:
+    """Decide f >= g where structure does."""
+    return next((verdict for rule in RULES if (verdict := rule(f, g)) is not None), None)
+
+
+def _proved(*verdicts: Verdict) -> Verdict:
+    """Return True if all hold, else nothing: for rules that are sufficient, not necessary."""
+    return True if all(verdicts) else None
+
+
+def _has_symbols(*curves: TradeOff) -> bool:
+    return any(f.free_symbols for f in curves)
+
+
+def _extremes(f: TradeOff, g: TradeOff) -> Verdict:
+    """Reflexivity and the ends of the order: f >= f, Id >= g and f >= 0."""
+    return _proved(f == g or isinstance(f, Identity) or g == TotalVariation(1))
+
+
+def _family(f: TradeOff, g: TradeOff) -> Verdict:
+    """In a family of one parameter privacy falls as the parameter grows."""
+    if type(f) is not type(g):
+        return None
+    if _has_symbols(f, g):
+        name = getattr(type(f), "parameter", "")
+        try:
+            return bool(getattr(f, name) <= getattr(g, name)) if name else None
+        except TypeError:  # it depends on the symbols
+            return None
+    if isinstance(f, Gaussian) and isinstance(g, Gaussian):
+        return g.mu == math.inf or (f.mu < math.inf and f.weight <= g.weight)
+    if isinstance(f, PureDP | Laplace | TotalVariation):
+        bound = infinite_mass if isinstance(f, TotalVariation) else largest_loss
+        (least, most), (low, high) = bound(f), bound(g)
+        return True if most <= low else False if least > high else None
+    return None
+
+
+def _shifts(f: TradeOff, g: TradeOff) -> Verdict:
+    """Shifts of one log-concave law, continuous or discrete: privacy falls as the shift grows."""
+    if isinstance(f, LogConcaveShift) and isinstance(g, LogConcaveShift):
+        same = (f.name, f.arguments, f.shift > 0) == (g.name, g.arguments, g.shift > 0)
+        return abs(f.shift) <= abs(g.shift) if same else None
+    if isinstance(f, DiscreteLaplaceCurve) and isinstance(g, DiscreteLaplaceCurve) and f.scale == g.scale:
+        return f.shift <= g.shift
+    return None
+
+
+def _pair(f: TradeOff, g: TradeOff) -> Verdict:
+    """(eps, delta)-DP if in both orders sup L <= eps and Q(L = inf) <= delta; for delta = 0 also only if."""
+    goal = approximate(g)
+    if goal is None or _has_symbols(f):
+        return None
+    epsilon, delta = Fraction(goal[0]), goal[1]
+    if isinstance(f, PiecewiseLinear) and any(e <= epsilon and d <= delta for e, d in f.pairs):
+        return True
+    error = _relative_error(f)
+    ends = (epsilon, epsilon + error * (1 + epsilon)), (delta, delta + error * delta)
+    return every(_by_end(infinite_mass(one), largest_loss(one), *ends) for one in both_orders(f))
+
+
+def _polygons(f: TradeOff, g: TradeOff) -> Verdict:
+    """Compare two polygons at the vertices of the upper one."""
+    both = isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear)
+    return compare_polygons(f, g) if both else None  # type: ignore[arg-type]  # checked above
+
+
+def _extrema(f: TradeOff, g: TradeOff) -> Verdict:
+    """F >= max{g_j} iff f is above all, and hull min{f_i} >= g iff all are; one is enough the other way."""
+    if isinstance(g, Maximum):
+        return every(known(f, part) for part in g.operands)
+    if isinstance(f, HullOfMinimum):
+        return every(known(part, g) for part in f.operands)
+    if isinstance(f, Maximum) and any(known(part, g) for part in f.operands):
+        return True
+    return _proved(isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands))
+
+
+def _mixtures(f: TradeOff, g: TradeOff) -> Verdict:
+    """Mixtures average profiles: each share of f is above one of g, or all parts compare with one curve."""
+    if isinstance(f, Mixture) and isinstance(g, Mixture):
+        shares = [dict(zip(curve.operands, curve.shares, strict=True)) for curve in (f, g)]
+        if _matched(*shares):
+            return True
+    if isinstance(f, Mixture) and all(known(part, g) for part in f.operands):
+        return True
+    return _proved(isinstance(g, Mixture) and all(known(f, part) for part in g.operands))
+
+
+def _subsampled(f: TradeOff, g: TradeOff) -> Verdict:
+    """P f + (1-p) Id is above f, and falls as p grows; f_p >= g_p iff f >= g; the same of inverses."""
+    if not isinstance(f, Subsampled):
+        return None
+    base = f.operands[0]
+    if isinstance(g, Subsampled) and f.flipped == g.flipped:
+        other = g.operands[0]
+        if f.p == g.p:
+            return known(base, other)
+        if is_symbol(f.p) or is_symbol(g.p):
+            return None
+        if f.p < g.p and known(base, other):
+            return True
+        if f.p > g.p and base == other and (infinite_mass(base)[0] > 0 or largest_loss(base)[0] > 0):
+            return False
+    return _proved(known(base.inverse() if f.flipped else base, g))
+
+
+def _groups(f: TradeOff, g: TradeOff) -> Verdict:
+    """1 - (1 - f)^(o k) falls as k grows and rises with f; k = 1 is f, and Lap_{k eps} is that of Lap_eps."""
+    if not isinstance(g, Group) or is_symbol(g.k):
+        return None
+    base = g.operands[0]
+    if isinstance(f, Laplace) and isinstance(base, PureDP):  # Lap_eps >= f_{eps,0}
+        return _proved(not _has_symbols(f, base) and f.theta <= g.k * Fraction(base.epsilon_0))
+    one, k = (f.operands[0], f.k) if isinstance(f, Group) else (f, 1)
+    return None if is_symbol(k) else _proved(k <= g.k, known(one, base))
+
+
+def _inverses(f: TradeOff, g: TradeOff) -> Verdict:
+    """Inversion keeps the order: f >= g iff f^-1 >= g^-1."""
+    curves = (f, g)
+    simpler = all(isinstance(curve, Inverse) or curve.symmetric for curve in curves)
+    turn = simpler and any(isinstance(curve, Inverse) for curve in curves)
+    return known(f.inverse(), g.inverse()) if turn else None
+
+
+def _profiles(f: TradeOff, g: TradeOff) -> Verdict:
+    """Symm rises with f, and lies between hull min{f, f^-1} and max{f, f^-1}."""
+    one, two = (curve.operands[0] if isinstance(curve, ProfileSymmetrised) else None for curve in (f, g))
+    if one is not None and (
+        (two is not None and known(one, two)) or (known(one, g) and known(one.inverse(), g))
+    ):
+        return True
+    return _proved(two is not None and known(f, two) and known(f, two.inverse()))
+
+
+def _products(f: TradeOff, g: TradeOff) -> Verdict:
+    """Cancel: f (x) h >= g (x) h if f >= g; not if g >= f strictly, as the Hellinger affinity multiplies."""
+    mine, theirs = f.factors, g.factors
+    common = {factor: min(n, theirs[factor]) for factor, n in mine.items() if factor in theirs}
+    if common:
+        rest_f, rest_g = _without(common, mine), _without(common, theirs)
+        above = known(rest_f, rest_g)
+        if above is not False:
+            return above
+        if known(rest_g, rest_f) and all(_keeps(h) for h in common):
+            return False
+    # Each factor of f is above a factor of g of its own, and further factors of g only take privacy away.
+    return _proved(isinstance(g, Tensor) and _matched(mine, theirs))
+
+
+def _without(common: Factors, side: Mapping[TradeOff, int]) -> TradeOff:
+    return tensor((factor, n - common.get(factor, 0)) for factor, n in side.items())
+
+
+def _keeps(h: TradeOff) -> bool:
+    """Whether h is certainly not 0, whose product with every curve is 0."""
+    return isinstance(h, PureDP | Laplace) or (not _has_symbols(h) and h.bounds.delta(0.0).upper < 1)
+
+
+def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
+    """Decide whether each of ``mine`` fits above parts of ``theirs``; greedily, least choice first."""
+    if len(mine) > _MAX_PARTS or len(theirs) > _MAX_PARTS:
+        return False
+    room, below = dict(theirs), {a: [b for b in theirs if known(a, b)] for a in mine}
+    for a in sorted(mine, key=lambda a: len(below[a])):
+        left = mine[a]
+        for b in sorted(below[a], key=lambda b: sum(b in others for others in below.values())):
+            taken = min(left, room[b])
+            room[b], left = room[b] - taken, left - taken
+        if left:
+            return False
+    return True
+
+
+def _powers(f: TradeOff, g: TradeOff) -> Verdict:
+    """f_{a,0}^n >= f_{b,0}^m if the n copies fit into m groups of total loss at most b each."""
+    (one, n), *more = f.factors.items()
+    (two, m), *others = g.factors.items()
+    alone = not (more or others or _has_symbols(f, g))
+    if not (alone and isinstance(one, PureDP) and isinstance(two, PureDP)):
+        return None
+    return _proved(-(-n // m) * Fraction(one.epsilon_0) <= Fraction(two.epsilon_0))
+
+
+def _lossless(f: TradeOff, g: TradeOff) -> Verdict:
+    """No loss above 0 in either order is the identity, Q <= P <= Q; all mass at infinity is 0."""
+    if _has_symbols(f, g):
+        return None
+    identity = all(infinite_mass(one)[1] == 0 and largest_loss(one)[1] <= 0 for one in both_orders(f))
+    return _proved(identity or infinite_mass(g)[0] == 1)
+
+
+RULES = (
+    *(
+        _extremes,
+        _family,
+        _shifts,
+        _pair,
+        _polygons,
+        _extrema,
+        _mixtures,
+        _subsampled,
+        _groups,
+        _inverses,
+        _profiles,
+    ),
+    *(_products, _powers, _lossless),
+)
+"""The first rule that does not decline decides."""

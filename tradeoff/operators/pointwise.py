@@ -26,13 +26,12 @@ from tradeoff.operators.tabulate import largest, segments
 
 _STEEPEST = 690.0  # loss whose e^eps is still a float
 _STEP = 1e-3  # nats between which a slope is measured
-_USUAL = 1e-3  # width of epsilon up to which whole curves are not asked without a tolerance
+_USUAL = 1e-3  # width of epsilon that needs no whole curves without a tolerance
 
 
 class _Pooled(Derived):
-    """What both have in common: an end is the least of the operands' ends, or the largest."""
+    """Base of both: an end is the least of the operands' ends, or the largest."""
 
-    _choose: ClassVar[Callable[..., float]]
     _bound: ClassVar[Callable[..., Bounds]]
     _largest: ClassVar[bool]
 
@@ -44,16 +43,8 @@ class _Pooled(Derived):
         return all(f.inverse() in self.operands for f in self.operands)
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return self._choose(f.mass_at_plus_infinity for f in self.operands)
-
-    @property
     def mass_at_infinity(self) -> Bounds[float]:
         return self._bound(*(f.mass_at_infinity for f in self.operands))
-
-    @property
-    def mass_at_minus_infinity(self) -> float:
-        return self._choose(f.mass_at_minus_infinity for f in self.operands)
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         return _pooled(tuple(map(change, self.operands)), largest=self._largest)
@@ -66,7 +57,7 @@ class Maximum(_Pooled, BetaOperator):
     """max{f, g}: both guarantees hold, so the better one does at each alpha."""
 
     name = "maximum"
-    _choose, _bound, _largest = staticmethod(min), staticmethod(minimum_of), True
+    _bound, _largest = staticmethod(minimum_of), True
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds(alpha, tol=tol) for f in self.operands), strict=True)
@@ -74,10 +65,10 @@ class Maximum(_Pooled, BetaOperator):
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = super().delta_bounds(epsilon, tol)
-        return low, np.minimum(high, self._least_delta(epsilon))
+        return low, np.minimum(high, self._least_delta(epsilon))  # the maximum is mostly one of them
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Take the least of the operands, and ask whole curves where it is not that of the maximum."""
+        """Take the least of the operands, and whole curves where that differs from the maximum's."""
         high = np.minimum.reduce([f.bounds.epsilon(delta).upper for f in self.operands])
         low, near = np.full(len(delta), -np.inf), (delta > 0) & (np.abs(high) < _STEEPEST)
         if near.any():
@@ -88,7 +79,6 @@ class Maximum(_Pooled, BetaOperator):
         return low, high
 
     def _least_delta(self, epsilon: Array) -> Array:
-        """Bound delta from above by the operands: the maximum is mostly one of them."""
         return np.asarray(np.minimum.reduce([f.bounds.delta(epsilon).upper for f in self.operands]))
 
     def _epsilon_at(self, delta: Array, near: Array) -> Array:
@@ -104,28 +94,20 @@ class Maximum(_Pooled, BetaOperator):
         return largest([line for f in curves for line in segments(f)], up=up)
 
     @property
-    def sup_loss(self) -> float:
+    def loss_bounds(self) -> Bounds[float]:
         # Near alpha = 0 the curve with the larger f(0) is the maximum, then the flatter one.
-        first = self._first
-        known = all(f.mass_at_infinity.width == 0 for f in first)
-        return min(f.sup_loss for f in first) if known else max(f.sup_loss for f in first)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return min(f.sup_loss_lower for f in self._first)
-
-    @property
-    def _first(self) -> list[TradeOff]:
-        """Return the curves of which f(0) may be the largest."""
         least = self.mass_at_infinity.upper
-        return [f for f in self.operands if f.mass_at_infinity.lower <= least]
+        first = [f for f in self.operands if f.mass_at_infinity.lower <= least]
+        known = all(f.mass_at_infinity.width == 0 for f in first)
+        top = (min if known else max)(f.sup_loss for f in first)
+        return Bounds(min(f.sup_loss_lower for f in first), top)
 
 
 class HullOfMinimum(_Pooled):
     """Greatest trade-off function below all operands: its profile is the largest of theirs."""
 
     name = "minimum"
-    _choose, _bound, _largest = staticmethod(max), staticmethod(maximum_of), False
+    _bound, _largest = staticmethod(maximum_of), False
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self._largest_answer("delta", epsilon, tol, lambda f, high: f.ceiling(epsilon, high) > high)
@@ -172,14 +154,10 @@ class HullOfMinimum(_Pooled):
         return low, high
 
     @property
-    def sup_loss(self) -> float:
-        return max(f.sup_loss for f in self.operands)
-
-    @property
-    def sup_loss_lower(self) -> float:
+    def loss_bounds(self) -> Bounds[float]:
         # From a lower start a chord may reach over to a steep curve, flatter than that is.
-        kept = all(f.mass_at_infinity.upper == 0 for f in self.operands)
-        return max(f.sup_loss_lower for f in self.operands) if kept else -np.inf
+        result = maximum_of(*(Bounds(f.sup_loss_lower, f.sup_loss) for f in self.operands))
+        return result if self.mass_at_infinity.upper == 0 else Bounds(-np.inf, result.upper)
 
 
 def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:

@@ -39,7 +39,7 @@ from tradeoff.symbolic.forms import Form, form, thinned
 
 Scheme = Literal["poisson", "without-replacement"]
 
-_FARTHEST = 1.5e3  # nats of loss up to which cells tell more than whole curves: of a Gaussian of mu = 28
+_FARTHEST = 1.5e3  # nats of loss up to which cells are narrower than whole curves: of a Gaussian of mu = 28
 
 
 def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:
@@ -97,21 +97,14 @@ def _one_order(f: TradeOff, rate: Any) -> TradeOff:
     if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
         return Identity()
     if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(rate, Fraction):
-        return _exactly(f, rate)
+        points = f.vertices if f.alpha[-1] == 1 else [*f.vertices, (Fraction(1), Fraction(0))]
+        beta = [rate * b + (1 - rate) * (1 - a) for a, b in points]
+        return PiecewiseLinear([a for a, _ in points], beta).made_of(f)
     if rate == 1:
         return f @ Identity()
     if isinstance(f, Subsampled) and not f.flipped and not symbols_of(rate, f.p):
         return Subsampled(f.operands[0], Fraction(f.p) * Fraction(rate))
     return Subsampled(f, rate)
-
-
-def _exactly(f: PiecewiseLinear, p: Any) -> PiecewiseLinear:
-    """Return f_p in the arithmetic of fractions."""
-    alpha, beta = f.alpha.tolist(), f.beta.tolist()
-    if alpha[-1] < 1:
-        alpha, beta = [*alpha, 1], [*beta, 0]
-    thinned = [p * b + (1 - p) * (1 - a) for a, b in zip(alpha, beta, strict=True)]
-    return PiecewiseLinear(alpha, thinned).made_of(f)
 
 
 class Subsampled(Derived):
@@ -127,15 +120,9 @@ class Subsampled(Derived):
     def symmetric(self) -> bool:
         return False
 
-    @property
-    def depth(self) -> int:
-        """How many samples are nested."""
-        inner = self.operands[0]
-        return 1 + inner.depth if isinstance(inner, Subsampled) else 1
-
     @cached_property
     def rate(self) -> Bounds[float]:
-        """The floats beside p, which are one unless p is a fraction that is none."""
+        """The floats next to p, which are equal unless p is a fraction."""
         self.require_numbers()
         return rational(Fraction(self.p))
 
@@ -148,12 +135,12 @@ class Subsampled(Derived):
         result = one_order(base, p if p is self.p else _rate(base, p))
         return result.inverse() if self.flipped else result
 
-    # What the base is off by counts p times, beside an answer that is p of the base's or more: asked to the
-    # same width it is enough, and where it cannot reach that the answer may.
+    # The answer is at least p times that of the base, and so is its width: the same ``tol`` suffices, and may
+    # be reached where the base does not reach it.
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.flipped and type(self.operands[0]).beta_bounds is Derived.beta_bounds:
-            # Of a base that knows delta alone a root takes a hundred conjugations: one of this delta does.
+            # A root of conjugated values takes a hundred conjugations; conjugating this delta takes one.
             return super().beta_bounds(alpha, tol)
         if self.flipped:
             other = Subsampled(self.operands[0], self.p)
@@ -191,27 +178,11 @@ class Subsampled(Derived):
         return low, high
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return 0.0 if self.flipped else self.rate.upper * self.operands[0].mass_at_plus_infinity
-
-    @property
     def mass_at_infinity(self) -> Bounds[float]:
         return Bounds(0.0, 0.0) if self.flipped else self.rate * self.operands[0].mass_at_infinity
 
-    @property
-    def mass_at_minus_infinity(self) -> float:
-        return self.rate.upper * self.operands[0].mass_at_plus_infinity if self.flipped else 0.0
-
-    @property
-    def sup_loss(self) -> float:
-        return float(self._sup_loss.upper)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return float(self._sup_loss.lower)
-
     @cached_property
-    def _sup_loss(self) -> Bounds:
+    def loss_bounds(self) -> Bounds[float]:
         base = self.operands[0]
         if not self.flipped:
             if base.sup_loss_lower == math.inf:
@@ -231,9 +202,9 @@ class Subsampled(Derived):
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         low, high = self.operands[0].laws()
         least, most = self.rate
-        # Below that rate engines take the law of this one below the curve, and no loss at all above it: cells
-        # divide p by p + (1 - p) e^-L, and floats below 1e-308 lose their digits.
-        if least < MIN_PROBABILITY:  # f_p falls with p
+        # Products of rates may lie below the working range, where cells divide by floats without digits: the
+        # law of its least rate is below the curve, and that without losses above it, as f_p falls with p.
+        if least < MIN_PROBABILITY:
             return self._thin(low, max(most, MIN_PROBABILITY)), Identity().loss_distribution()
         below = self._thin(low, most)
         return below, below if high is low and least == most else self._thin(high, least)
@@ -246,7 +217,7 @@ class Subsampled(Derived):
     def folded_laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
         """Return laws of the hull of both orders, None unless the base is symmetric with one law.
 
-        None also where losses are so large that whole curves tell more, in less time.
+        None also where losses are so large that whole curves are narrower and faster.
         """
         base = self.operands[0]
         if not base.symmetric:
@@ -276,7 +247,7 @@ def _(curve: Subsampled) -> Form:
 
 
 def _falling(answer: Callable[..., Pair], curve: TradeOff, at: Bounds, tol: float | None) -> Bounds:
-    """Bound answers that fall as questions rise, of which bounds are known; all ends are asked at once."""
+    """Bound answers that fall as arguments rise, at arguments known by bounds, in one call."""
     one, n = np.array_equal(at.lower, at.upper), len(at.upper)
     low, high = answer(curve, at.upper if one else np.concatenate([at.upper, at.lower]), tol, refuse=False)
     return Bounds(low[:n], high[-n:])

@@ -1,4 +1,4 @@
-"""One guarantee for unordered neighbours: three operators, told apart by what is assumed."""
+"""One guarantee for unordered neighbours: three operators, one for each assumption."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ def _symmetrised(f: TradeOff, assume: Hypothesis) -> TradeOff:
         return _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
     if isinstance(f, PiecewiseLinear):
         return pointwise(f, f.inverse(), largest=assume == "both-orders")
-    # An inverse of formulas is solved for only where it is asked.
-    turned = Inverse(f) if f.free_symbols else f.inverse()
-    return Envelope(f, turned) if assume == "either-order" else maximum(f, turned)
+    # The inverse of a formula is solved only where a question needs it.
+    inverse = Inverse(f) if f.free_symbols else f.inverse()
+    return Envelope(f, inverse) if assume == "either-order" else maximum(f, inverse)
 
 
 class Envelope(HullOfMinimum):
     """Hull of min{f, f^-1}: its profile is the larger of the two orders' (either order of add/remove).
 
-    Where f is one order of a sampled symmetric curve, the hull has a law of its own (``loss.folded``).
+    Where f is one order of a sampled symmetric curve, the hull has a law of its own (``pld.symmetrised``).
     """
 
     name = "either-order"
 
-    def __init__(self, f: TradeOff, turned: TradeOff | None = None) -> None:
-        super().__init__(f, f.inverse() if turned is None else turned)
+    def __init__(self, f: TradeOff, inverse: TradeOff | None = None) -> None:
+        super().__init__(f, f.inverse() if inverse is None else inverse)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Ask f_p of a symmetric f alone where losses are not negative: there C_p(f) has its profile."""
+        """Take f_p of a symmetric f where losses are not negative: there C_p(f) has its profile."""
         f = self.operands[0]
         if not isinstance(f, Subsampled) or f.flipped or not f.operands[0].symmetric:
             return super().epsilon_bounds(delta, tol)
@@ -111,11 +111,11 @@ def _(curve: Envelope) -> Form:
         return sympy.Piecewise((of(size), epsilon >= 0), (mirrored, True))
 
     def inverse(of: Formula, delta: Any) -> Any:
-        """Return epsilon(delta) where that is not negative; elsewhere none is known."""
+        """Return epsilon(delta) where that is not negative, else NaN."""
         return sympy.Piecewise((of(delta), of(delta) >= 0), (sympy.nan, True))
 
     def value(alpha: Any) -> Any:
-        """Return the largest of the lines that the corners of the profile of f_{e,delta} leave."""
+        """Return the largest of the lines of the corners of the profile of f_{e,delta}."""
         lost, steep = p * delta, 1 - p + p * sympy.exp(top)
         flat = 1 - alpha - p * (delta + (1 - delta) * sympy.tanh(top / 2))
         return sympy.Max(0, 1 - lost - steep * alpha, (1 - lost - alpha) / steep, flat)
@@ -155,30 +155,23 @@ class ProfileSymmetrised(BetaOperator):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
-        turns = cache_for(("turn", self), CHOICES)
-        place, height = turns.of(query_options().choices, lambda: CloseLines.near(f, 0.0).turn())
+        cache = cache_for(("turn", self), CHOICES)
+        place, height = cache.of(query_options().choices, lambda: CloseLines(f, 0.0).slope_one_point())
         h = _up_to(f, alpha, place, level, tol)
-        turned = _up_to(f.inverse(), alpha, height, level, tol, beyond=True)
-        low, high = maximum_of(h, turned)
+        mirrored = _up_to(f.inverse(), alpha, height, level, tol, beyond=True)
+        low, high = maximum_of(h, mirrored)
         return low, high
 
     # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).
-
-    @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.operands[0].mass_at_plus_infinity
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         return self.operands[0].mass_at_infinity
 
     @property
-    def sup_loss(self) -> float:
-        return max(self.operands[0].sup_loss, 0.0)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return max(self.operands[0].sup_loss_lower, 0.0)
+    def loss_bounds(self) -> Bounds[float]:
+        f = self.operands[0]
+        return maximum_of(Bounds(f.sup_loss_lower, f.sup_loss), 0.0)
 
 
 def _up_to(

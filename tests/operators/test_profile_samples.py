@@ -25,7 +25,7 @@ def laplace(epsilon):
     ids=["normal", "near", "laplace"],
 )
 @pytest.mark.parametrize("step", [1e-12, 1e-6, 0.1, 2.0])
-def test_cells_are_held_from_both_sides(curve, truth, step):
+def test_under_and_chords_enclose_profile(curve, truth, step):
     grid = np.unique(np.concatenate([[0.0], step * np.random.default_rng(1).random(12)]))
     nodes = Nodes.of(curve, grid)
     t, low = under(nodes)
@@ -42,7 +42,7 @@ def test_cells_are_held_from_both_sides(curve, truth, step):
 
 
 @pytest.mark.slow
-def test_polygons_stay_below_where_chords_meet_next_to_a_corner():
+def test_under_at_corner_stays_below_profile():
     """A profile of two lines, known to the last bit, whose kink is where the chords of a cell meet."""
     rng = np.random.default_rng(2)
     for _ in range(400):
@@ -69,17 +69,6 @@ def test_polygons_stay_below_where_chords_meet_next_to_a_corner():
             assert below <= d[1] + first * (meet - at[1])
 
 
-def test_the_largest_argument_at_which_something_holds():
+def test_largest_finds_threshold():
     assert largest(lambda x: x * x <= 2, 0.0, 2.0) == pytest.approx(2**0.5, abs=1e-14)
     assert largest(lambda x: x * x <= 2, 0.0, 2.0) ** 2 <= 2
-
-
-def test_masses_next_to_no_float_make_no_overflow() -> None:
-    """P has 4e-7 where Q has the least float: slopes and corners of its lines are past all floats."""
-    pair = to.from_masses([3.982125085889034e-07, 0.9999996017874914], [5e-324, 1.0])
-    f = to.mixture({to.PureDP(0.005): 5e-91, pair: 1.0})
-    bounds = f.bounds.epsilon(2.9373796804731507e-07)
-    with mp.workdps(50):
-        p = [mp.mpf(3.982125085889034e-07), mp.mpf(0.9999996017874914)]  # divided by their sum
-        at = mp.log((1 - mp.mpf(2.9373796804731507e-07)) * sum(p) / p[1])
-        assert bounds.lower <= at <= bounds.upper

@@ -13,7 +13,7 @@ PLACES = [(10, 1.0), (30, 0.5), (60, 1.0), (60, 1.5)]
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 50.0, 300.0, 740.0, 1500.0, 4000.0])
 @pytest.mark.parametrize(("power", "theta"), PLACES)
-def test_generalised_normal_laws_of_large_power(power: int, theta: float, epsilon: float) -> None:
+def test_delta_of_generalised_normal_shift_holds_truth(power: int, theta: float, epsilon: float) -> None:
     b = LocationShift(st.gennorm(power), theta).bounds.delta(epsilon)
     with mpmath.workdps(60):
         at = _where(power, mpmath.mpf(theta), mpmath.mpf(epsilon))

@@ -1,4 +1,4 @@
-"""C_p(f) and its products against balls, fractions and 60 digits of mpmath, and engine against engine."""
+"""One order against formulas in 180 digits; C_p(f) and its products against balls and fractions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
-import mpmath as mp
 import numpy as np
 import pytest
+import sympy
 from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp
 from scipy import stats
 
 import tradeoff as to
@@ -25,7 +26,166 @@ from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.symmetrised import PositivePart
 from tradeoff.pld.transformed import ReversedPLD
 
+DIGITS = 180
+
+
+EXACT = mp.mpf(10) ** -40
+
+
+def laplace_profile(theta: float, loss: mp.mpf) -> mp.mpf:
+    """Profile of Laplace noise by its formula: 1 - e^((eps - theta)/2) between -theta and theta."""
+    if loss >= theta:
+        return mp.mpf(0)
+    return 1 - mp.exp(loss) if loss <= -theta else 1 - mp.exp((loss - theta) / 2)
+
+
+def thinned_profile(theta: float, p: float, loss: mp.mpf) -> mp.mpf:
+    """Profile of p f + (1 - p) Id for Laplace noise."""
+    rate = mp.mpf(p)
+    ratio = (mp.exp(loss) - 1 + rate) / rate
+    return rate * laplace_profile(theta, mp.log(ratio)) if ratio > 0 else 1 - mp.exp(loss)
+
+
+def other_order(theta: float, p: float, loss: mp.mpf) -> mp.mpf:
+    """Profile of the inverse."""
+    return 1 - mp.exp(loss) * (1 - thinned_profile(theta, p, -loss))
+
+
+SAMPLED_RATES = st.one_of(
+    st.floats(-300, -0.1).map(lambda x: 10**x), st.floats(-15, -0.5).map(lambda x: 1 - 10**x)
+)
+
+
+SHIFTS = st.floats(0.05, 45)
+
+
+@given(theta=SHIFTS, p=SAMPLED_RATES, at=st.floats(-1, 1))
+def test_delta_holds_truth_at_any_rate(theta: float, p: float, at: float) -> None:
+    f = to.subsample(to.Laplace(theta), p)
+    losses = [at * theta, at * p, at * abs(float(np.log1p(-p)))]
+    with mp.workdps(DIGITS):
+        for curve, truth in ((f, thinned_profile), (~f, other_order)):
+            low, high = curve.bounds.delta(losses)
+            for loss, a, b in zip(losses, low, high, strict=True):
+                exact = truth(theta, p, mp.mpf(loss))
+                assert (
+                    mp.mpf(a) * (1 - EXACT) - mp.mpf(10) ** -100
+                    <= exact
+                    <= mp.mpf(b) * (1 + EXACT) + mp.mpf(10) ** -100
+                )
+
+
+@given(theta=SHIFTS, p=SAMPLED_RATES)
+def test_epsilon_at_zero_holds_largest_loss(theta: float, p: float) -> None:
+    f = to.subsample(to.Laplace(theta), p)
+    with mp.workdps(DIGITS):
+        for curve, truth in ((f, thinned_profile), (~f, other_order)):
+            assert truth(theta, p, mp.mpf(curve.epsilon(0.0))) < mp.mpf(10) ** -100
+
+
+@pytest.mark.slow
+@given(
+    theta=SHIFTS,
+    p=SAMPLED_RATES,
+    delta=st.one_of(st.floats(1e-12, 0.9), st.floats(-14, -1).map(lambda x: 1 - 10**x)),
+)
+def test_epsilon_holds_truth_at_any_rate(theta: float, p: float, delta: float) -> None:
+    f = to.subsample(to.Laplace(theta), p)
+    with mp.workdps(DIGITS):
+        for curve, truth in ((f, thinned_profile), (~f, other_order)):
+            assert truth(theta, p, mp.mpf(curve.epsilon(delta))) <= mp.mpf(delta) * (1 + EXACT)
+
+
+def test_epsilon_of_inverse_near_rate_one_keeps_digits() -> None:
+    # 1 - p + p e^-theta was once formed as 1 + p (e^-theta - 1): 24.842067 where 24.842173 is true.
+    p, theta = 0.9999999999999983, 24.842173007081975
+    with mp.workdps(40):
+        truth = -mp.log(1 - mp.mpf(p) + mp.mpf(p) * mp.exp(-mp.mpf(theta)))
+    assert (~to.subsample(to.Laplace(theta), p)).epsilon(0.0) == pytest.approx(float(truth), rel=1e-12)
+
+
+def test_subsample_accepts_numpy_and_symbolic_rates() -> None:
+    exact = to.PiecewiseLinear([0, 1], [1, 0])
+    assert to.subsample(to.Gaussian(1.0), np.float32(0.25)) == to.subsample(to.Gaussian(1.0), 0.25)
+    assert to.subsample(exact, np.float32(0.25))(0.5) == pytest.approx(0.5)
+    assert to.subsample(to.Gaussian(1.0), sympy.Symbol("p", positive=True)).free_symbols
+
+
+def test_subsampled_product_composes() -> None:
+    """By whole curves, which hold a product that has a closed form; exactly where the product only leaks."""
+    known, by_curves = (
+        to.subsample(base, 0.1) ** 20
+        for base in (
+            to.Gaussian(1.0),
+            to.Gaussian(0.6) @ (to.Gaussian(0.4) @ to.Gaussian(0.48**0.5) @ to.Laplace(1e-9)),
+        )
+    )
+    for question, at in (("delta", 0.5), ("epsilon", 1e-3), ("__call__", 0.1)):
+        narrow, wide = getattr(known.bounds, question)(at), getattr(by_curves.bounds, question)(at)
+        assert wide.lower <= narrow.upper
+        assert narrow.lower <= wide.upper + 1e-8  # the Laplace factor loses that much
+        assert wide.width < 1e-2
+    leaking = to.subsample(to.approximate_dp(0.1, 1e-3), 0.1) ** 5
+    lost = 1 - (1 - 1e-4) ** 5
+    assert leaking.mass_at_plus_infinity == pytest.approx(lost)
+    assert leaking.bounds.delta(0.06).width < 1e-12
+    assert leaking.delta(1.0) == pytest.approx(lost)
+
+
+RATES = st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=30)
+
+
+@given(RATES)
+def test_nested_subsample_keeps_exact_rate(rates: list[float]) -> None:
+    curve, rate = to.TotalVariation(0.5), Fraction(1)
+    for p in rates:
+        curve, rate = to.subsample(curve, p), rate * Fraction(p)
+    for low, high in (curve.bounds.delta(1.0), curve.mass_at_infinity):
+        assert Fraction(low) <= rate / 2 <= Fraction(high)
+    assert curve.bounds(0.0).lower <= 1 - rate / 2 <= curve.bounds(0.0).upper
+
+
+def test_nested_subsample_ignores_order_of_rates() -> None:
+    def nested(*rates: float) -> to.TradeOff:
+        curve: to.TradeOff = to.PureDP(1.0)
+        for p in rates:
+            curve = to.subsample(curve, p)
+        return curve
+
+    first, second = nested(0.9, 0.8, 0.7, 0.12, 0.81, 0.47), nested(0.9, 0.8, 0.7, 0.47, 0.81, 0.12)
+    assert first >= second
+    assert second >= first
+    apart, other = first.bounds.epsilon(1e-5), nested(0.9, 0.8, 0.7, 0.12 * 0.81 * 0.47).bounds.epsilon(1e-5)
+    assert apart.lower <= other.upper
+    assert other.lower <= apart.upper
+    many = (first**20).bounds.delta(0.5)
+    assert (nested(0.023) ** 20).bounds.delta(0.5).lower < many.upper < (nested(0.02303) ** 20).delta(0.5)
+
+
+def test_alternating_inverses_stay_narrow() -> None:
+    curve: to.TradeOff = to.PureDP(1.0)
+    for _ in range(14):
+        curve = ~to.subsample(curve, 0.9)
+    result = curve.bounds.delta(0.1)
+    assert 0 < result.lower <= result.upper <= result.lower * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("turn", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_beta_of_sampled_product_reaches_tolerance(turn):
+    """It was refused at 4e-5, where the product itself answers to 1e-9."""
+    f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
+    g = ~f if turn else f
+    close = g.bounds(0.05, tol=1e-9)
+    result = g.bounds([0.05, 0.5], tol=1e-6)
+    assert result.lower[0] <= close.lower <= close.upper <= result.upper[0]
+    assert tuple(g.bounds(0.05, tol=1e-6)) == (result.lower[0], result.upper[0])
+    back = (~g).bounds(close.upper, tol=1e-6)
+    assert back.lower <= 0.05
+
+
 BITS = 220
+
+
 PANELS, RULE = 44, 26
 """Gauss-Legendre panels of width 1/2 in balls: two sets of them, moved against each other, must agree."""
 
@@ -86,7 +246,7 @@ CONTOURS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("f", "law", "p", "n", "x", "c", "step"), CONTOURS)
-def test_products_hold_the_contour_in_balls(
+def test_delta_of_power_holds_contour_in_balls(
     f: Any, law: Any, p: float, n: int, x: float, c: float, step: float
 ) -> None:
     parameter = f.mu if law is gaussian else f.epsilon_0
@@ -99,7 +259,7 @@ def test_products_hold_the_contour_in_balls(
     assert bounds.width < 1e-9 * bounds.upper
 
 
-def test_dp_sgd_with_samples_of_fixed_size() -> None:
+def test_epsilon_of_fixed_size_dp_sgd_is_narrow() -> None:
     F = fixed_size(to.Gaussian(1), 0.01) ** 1000
     bounds = F.bounds.epsilon(1e-5)
     assert bounds.width < 1e-9
@@ -112,6 +272,8 @@ def overlap(one: to.Bounds, other: to.Bounds) -> bool:
 
 
 G, L = to.Gaussian(1.0), to.Laplace(1.0)
+
+
 COMPOSED = {
     "gaussian": fixed_size(G, 0.05) ** 60,
     "gaussian, half taken": fixed_size(to.Gaussian(0.3), 0.5) ** 8,
@@ -129,7 +291,7 @@ COMPOSED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPOSED)
-def test_contour_and_lattice_agree(name: str) -> None:
+def test_contour_and_lattice_engines_agree(name: str) -> None:
     F, x = COMPOSED[name], np.array([-0.5, 0.0, 0.4, 1.5])
     contour, lattice = (F.bounds.delta(x, method=method) for method in ("contour", "lattice"))
     assert overlap(contour, lattice)
@@ -137,7 +299,7 @@ def test_contour_and_lattice_agree(name: str) -> None:
     assert overlap(F.bounds.delta(x), contour)
 
 
-def test_sampling_twice_is_sampling_once() -> None:
+def test_sampling_twice_equals_sampling_once() -> None:
     twice, once = COMPOSED["twice"].bounds.delta(0.3), (fixed_size(G, 0.05) ** 60).bounds.delta(0.3)
     assert overlap(twice, once)
     assert max(twice.width, once.width) < 1e-9 * once.upper
@@ -148,7 +310,7 @@ def test_sampling_twice_is_sampling_once() -> None:
     f=exact_curves.map(lambda f: f.symmetrise(assume="either-order")),
     rate=st.integers(1, 7).map(lambda k: Fraction(k, 8)),
 )
-def test_atoms_against_polygons_in_fractions(f: to.PiecewiseLinear, rate: Fraction) -> None:
+def test_laws_match_polygons_in_fractions(f: to.PiecewiseLinear, rate: Fraction) -> None:
     # A float rate takes the way of laws, a fraction that of vertices.
     by_law, by_vertices = fixed_size(f, float(rate)) ** 2, fixed_size(f, rate) ** 2
     x, alpha = np.array([-1.0, -0.2, 0.0, 0.3, 1.0]), np.array([0.01, 0.3, 0.9])
@@ -161,7 +323,7 @@ def test_atoms_against_polygons_in_fractions(f: to.PiecewiseLinear, rate: Fracti
     f=st.one_of(*(log_uniform(1e-2, 8.0).map(kind) for kind in (to.Gaussian, to.Laplace, to.PureDP))),
     p=edge_rates,
 )
-def test_a_single_round_is_the_closed_form(f: to.TradeOff, p: float) -> None:
+def test_single_round_matches_closed_form(f: to.TradeOff, p: float) -> None:
     curve, x = fixed_size(f, p), np.array([-0.8, -0.1, 0.0, 0.1, 0.8]) * min(f.sup_loss, 2.0)
     if p == 1:
         return
@@ -174,7 +336,7 @@ def test_a_single_round_is_the_closed_form(f: to.TradeOff, p: float) -> None:
     assert overlap(result, curve.bounds.delta(x))
 
 
-def test_shifts_without_densities_in_closed_form_have_the_law_too() -> None:
+def test_location_shift_has_folded_law() -> None:
     F = fixed_size(to.LocationShift(stats.logistic(), 1.0), 0.1) ** 3
     low, high = next(iter(F.factors)).laws()
     assert low is high
@@ -183,7 +345,7 @@ def test_shifts_without_densities_in_closed_form_have_the_law_too() -> None:
 
 
 @pytest.mark.slow
-def test_products_inside_go_by_whole_curves() -> None:
+def test_sampled_product_uses_whole_curves() -> None:
     curve = fixed_size(G @ to.PureDP(0.5), 0.1)
     low, high = curve.laws()
     assert low is not high
@@ -192,7 +354,7 @@ def test_products_inside_go_by_whole_curves() -> None:
 
 @pytest.mark.parametrize("mu", [1e-3, 1.0, 6.0])
 @pytest.mark.parametrize("p", [1e-300, 1e-3, 0.5, 1 - 2.0**-53])
-def test_the_atom_at_0_in_60_digits(mu: float, p: float) -> None:
+def test_atom_at_zero_matches_60_digits(mu: float, p: float) -> None:
     low, _ = fixed_size(to.Gaussian(mu), p).laws()
     loss, log_p, slack = low.atoms
     with mp.workdps(60):
@@ -215,7 +377,7 @@ CORNERS = [
 
 
 @pytest.mark.parametrize(("mu", "p", "c", "y"), CORNERS)
-def test_integrands_stay_below_their_bounds_on_ellipses(mu: float, p: float, c: float, y: float) -> None:
+def test_integrand_stays_below_bound_on_ellipses(mu: float, p: float, c: float, y: float) -> None:
     for part in fixed_size(to.Gaussian(mu), p).laws()[0].components():
         base = part.base
         assert isinstance(base, HalfNormalBase)
@@ -235,7 +397,7 @@ def log_integrand(mu: float, p: float, t: Any, z: complex) -> Any:
     return -((t + mu / 2) ** 2) / 2 + z * np.log1p(p * np.expm1(mu * t))
 
 
-def test_dualities_and_order() -> None:
+def test_fixed_size_power_satisfies_dualities() -> None:
     F = fixed_size(G, 0.01) ** 1000
     assert F.symmetric
     assert ~F is F
@@ -251,14 +413,14 @@ def test_dualities_and_order() -> None:
 
 
 @pytest.mark.slow
-def test_whole_curves_of_products_are_narrow() -> None:
+def test_tabulate_of_fixed_size_power_is_narrow() -> None:
     lower, upper = (fixed_size(G, 0.01) ** 1000).tabulate()
     assert lower.distance(upper).upper < 1e-3
 
 
 @pytest.mark.parametrize("p", [0, 1e-300, 1 - 2.0**-53, 1])
 @pytest.mark.parametrize("f", [to.Gaussian(0), to.Gaussian(1e-300), G, L, to.TotalVariation(0.5)], ids=repr)
-def test_extremes_are_ordinary(f: to.TradeOff, p: float) -> None:
+def test_fixed_size_at_extremes_has_ordered_bounds(f: to.TradeOff, p: float) -> None:
     F, base = fixed_size(f, p) ** 7, f**7
     delta, least = F.bounds.delta(0.5), base.bounds.delta(0.5)
     assert 0 <= delta.lower <= delta.upper <= 1
@@ -268,7 +430,7 @@ def test_extremes_are_ordinary(f: to.TradeOff, p: float) -> None:
     assert F.mass_at_infinity.lower <= base.mass_at_infinity.upper
 
 
-def test_what_leaks_leaks_at_both_ends() -> None:
+def test_fixed_size_leaks_at_both_ends() -> None:
     curve = fixed_size(to.TotalVariation(0.5), 0.25)
     law, _ = curve.laws()
     assert law.mass_at_plus_infinity == law.mass_at_minus_infinity == 0.125
@@ -276,19 +438,19 @@ def test_what_leaks_leaks_at_both_ends() -> None:
 
 
 @pytest.mark.parametrize("mu", [1e3, np.inf])
-def test_a_huge_mu_leaks_the_sample(mu: float) -> None:
+def test_large_mu_leaks_the_sampling_rate(mu: float) -> None:
     curve = fixed_size(to.Gaussian(mu), 0.25)
     assert curve.bounds.delta(1.0).upper == pytest.approx(0.25, rel=1e-12)
     assert (curve**3).bounds.delta(1.0).upper == pytest.approx(1 - 0.75**3, rel=1e-3)
 
 
-def test_a_certificate_is_refused_in_a_sentence() -> None:
+def test_certify_fixed_size_is_refused() -> None:
     with pytest.raises(to.errors.NoClosedForm, match=r"certify curve\.lower or curve\.upper instead"):
         to.certify(fixed_size(G, 0.01) ** 1000, "epsilon", 1e-5)
 
 
 @pytest.mark.parametrize("law", [GaussianLaw(1.3), LaplaceLaw(0.8)], ids=repr)
-def test_the_upper_half_of_a_reversed_pair_is_that_of_the_pair(law: PrivacyLossDistribution) -> None:
+def test_positive_part_of_reversed_law_is_the_same(law: PrivacyLossDistribution) -> None:
     second = []
     for upper in (PositivePart(law), PositivePart(ReversedPLD(law))):
         (part,) = upper.components() or []

@@ -1,0 +1,77 @@
+"""Products with curves whose losses are close to 0 lose no mass."""
+
+import math
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tradeoff.errors import PrecisionError
+
+TINY = [
+    to.Gaussian(5e-324),
+    to.Laplace(5e-324),
+    to.subsample(to.Gaussian(1e-300), 1e-100),
+    to.subsample(to.Gaussian(1e-300), 1e-100, scheme="without-replacement"),
+    to.subsample(to.mixture({to.Gaussian(5e-324): 0.5, to.Gaussian(1e-310): 0.5}), 0.1),
+]
+
+
+BESIDE = to.mixture({to.Gaussian(1e-200): 0.5, to.TotalVariation(0.5): 0.5})
+
+
+def two_responses(epsilon):
+    """delta of two rounds of (1/2, 0)-DP."""
+    p = 1 / (1 + mp.exp(mp.mpf(1) / 2))
+    masses = [(1 - p) ** 2, 2 * p * (1 - p), p**2]
+    pairs = zip(masses, masses[::-1], strict=True)
+    return mp.fsum(max(q - mp.exp(epsilon) * other, mp.mpf(0)) for q, other in pairs)
+
+
+@pytest.mark.parametrize("f", TINY, ids=repr)
+@pytest.mark.parametrize("n", [1, 3])
+def test_product_with_small_losses_keeps_mass(f, n):
+    epsilon = [-1.0, -0.2, 0.0, 0.3, 0.9]
+    lower, upper = (f**n @ to.PureDP(0.5) ** 2).bounds.delta(epsilon)
+    with mp.workdps(40):
+        for e, low, high in zip(epsilon, lower, upper, strict=True):
+            truth = two_responses(mp.mpf(e))
+            assert low * (1 - mp.mpf("1e-250")) <= truth * (1 + mp.mpf("1e-250"))
+            assert truth * (1 - mp.mpf("1e-250")) <= high
+    assert np.all(upper[1:] - lower[1:] < 1e-3)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        to.subsample(BESIDE, 1e-130),
+        ~to.subsample(BESIDE, 1e-130),
+        to.subsample(to.subsample(BESIDE, 1e-65), 1e-65),
+        to.mixture({to.subsample(BESIDE, 1e-130): 0.5, to.PureDP(1e-320): 0.5}),
+    ],
+    ids=repr,
+)
+def test_product_with_rare_atoms_keeps_mass(f):
+    epsilon = [-1.0, 0.0, 0.9]
+    lower, upper = (f @ to.PureDP(0.5) ** 2).bounds.delta(epsilon)
+    with mp.workdps(40):
+        truth = [two_responses(mp.mpf(e)) for e in epsilon]  # but for losses of 1e-130
+        for low, exact, high in zip(lower, truth, upper, strict=True):
+            assert low * (1 - mp.mpf("1e-100")) <= exact <= high * (1 + mp.mpf("1e-100"))
+    assert np.all(upper - lower < 1e-3)
+    assert f.law.cdf(1e-9).upper == pytest.approx(1.0)
+
+
+def test_moments_with_negligible_finite_mass_are_refused():
+    """Q has all but e^-50 where P has nothing, and KL(P || Q) = 50; or P has 1e-330 where Q has nothing."""
+    leak = to.PiecewiseLinear([0, 1], [math.exp(-50), 0])
+    for question in (to.limits.kl, to.limits.kappa2, to.limits.kappa3, to.limits.clt):
+        with pytest.raises(PrecisionError, match="no mass in floats"):
+            question(leak)
+    assert to.limits.kl(~leak).lower == math.inf
+    apart = to.PiecewiseLinear([0, 1 - Fraction(1, 10**330)], [Fraction(1, 2), 0])
+    result = to.limits.kl(apart)
+    assert result.lower <= math.log(2) + 1e-12
+    assert result.upper == math.inf

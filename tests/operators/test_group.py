@@ -1,0 +1,42 @@
+"""Groups: limits, exact vertices, compositions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import vertices
+from tradeoff.errors import DomainError
+
+
+def test_group_of_group_above_limit_is_refused() -> None:
+    with pytest.raises(DomainError, match="100000000"):
+        to.maximum(to.PureDP(0.01), to.Gaussian(0.01)).group(10_000).group(10_000)
+
+
+@given(vertices(most=3), st.integers(1, 4), st.floats(0.0, 1.0))
+def test_group_of_float_polygon_holds_exact_one(
+    points: tuple[list[Fraction], list[Fraction]], k: int, alpha: float
+) -> None:
+    exact = to.maximum(f := to.PiecewiseLinear(*points), f.inverse())
+    near = exact.floats()  # of other vertices than the exact one, where floats do not hold them
+    result = near.group(k).bounds(alpha)
+    assert result.lower <= near.rational().group(k).at(Fraction(alpha)) <= result.upper
+
+
+def test_group_of_many_vertices_is_bounded_by_lines(monkeypatch):
+    """It called itself until Python gave up."""
+    f = to.Gaussian(0.2).tabulate(np.linspace(0.02, 0.98, 30)).lower.symmetrise(assume="both-orders")
+    monkeypatch.setattr("tradeoff.operators.group._VERTICES", len(f.alpha))
+    g = f.group(3)
+    lower, upper = g.tabulate()
+    for alpha in (1e-6, 0.05, 0.5):
+        known = g.bounds(alpha)
+        assert lower(alpha) <= known.upper
+        assert known.lower <= upper.bounds(alpha).upper <= (1 + 1e-3) * lower(alpha)
+        assert lower(alpha) <= to.Gaussian(0.6).bounds(alpha).upper
