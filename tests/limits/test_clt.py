@@ -146,7 +146,7 @@ def test_extremes_are_answers():
 @pytest.mark.parametrize("method", [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen, to.limits.kl])
 def test_only_curves_have_limits(method):
     for other in (to.mechanisms.Laplace(scale=10), ESTIMATE, "curve"):
-        with pytest.raises(KindError, match=r"\.guarantee\(\)|ask the exact curve"):
+        with pytest.raises(KindError, match=r"\.guarantee\(\)|use the exact curve"):
             method(other)
 
 
@@ -189,7 +189,7 @@ def test_rare_and_great_losses_have_moments(method, mu):
     ],
 )
 def test_an_estimate_enters_nothing_and_says_what_to_do(use):
-    with pytest.raises(KindError, match=r"ask the exact curve .* or take \.trusted\(\)"):
+    with pytest.raises(KindError, match=r"use the exact curve .* or take \.trusted\(\)"):
         use(ESTIMATE)
 
 
