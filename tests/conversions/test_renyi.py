@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import log_uniform, subsampled, symmetric_families
 from tradeoff.conversions import from_renyi, from_zcdp
-from tradeoff.errors import DomainError, Undecided
+from tradeoff.errors import DomainError
 
 ALPHAS = np.concatenate([[0.0], np.geomspace(1e-30, 0.5, 40), 1 - np.geomspace(0.45, 1e-12, 30), [1.0]])
 
@@ -122,9 +122,12 @@ def test_ends():
     assert 0 < leaky(0.0) < 1
 
 
-@pytest.mark.xfail(raises=Undecided, reason="delta(1) is enclosed in [0, 3e-15], not 0", strict=True)
-def test_a_bound_at_order_infinity_is_pure_dp():
-    assert from_renyi({math.inf: 1.0}) <= to.PureDP(1.0)
+def test_from_renyi_bound_at_order_infinity_is_pure_dp():
+    f = from_renyi({math.inf: 1.0})
+    assert f == to.PureDP(1.0)
+    assert f <= to.PureDP(1.0)
+    assert (f.sup_loss, f.delta(1.0), f.exact) == (1.0, 0.0, False)
+    assert from_renyi({math.inf: 1e5}) == to.TotalVariation(1.0)
 
 
 @pytest.mark.slow

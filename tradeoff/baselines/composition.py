@@ -106,7 +106,7 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     epsilon, delta
         Loss in nats and probability of one mechanism.
     n
-        How many, a whole number from 0.
+        How many, an integer from 0.
     at_delta
         Probability at which the result is asked, in (0, 1) and at least 1 - (1 - delta)^n. In floats that
         formula may round to just below its value, where epsilon is infinite; give slightly more.
