@@ -163,7 +163,7 @@ def test_what_is_refused(parts, target, error):
 
 @pytest.mark.parametrize("cost", [2.0, "cheap", [1, 2]])
 def test_a_cost_is_a_function(cost):
-    with pytest.raises(KindError, match="is no function of the scales"):
+    with pytest.raises(KindError, match="cost must be a function of the scales"):
         to.allocate([Gaussian], TARGET, cost)
 
 
@@ -202,7 +202,7 @@ def test_a_cost_is_asked_once_and_answers():
 def test_losses_that_round_to_0_are_none():
     least = Fraction(1, 10**400)
     for target in ({"epsilon": least, "delta": 0}, {"epsilon": least, "delta": 1e-5}, {"mu": least}):
-        with pytest.raises(DomainError, match="of a loss above 0"):
+        with pytest.raises(DomainError, match="with a loss above 0"):
             to.allocate([Gaussian], target)
 
 

@@ -67,7 +67,7 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
     Returns
     -------
     TradeOff
-        A symmetric lower bound, the greatest known. Add rho and xi of several mechanisms first, and convert once.
+        A symmetric lower bound. Add rho and xi of several mechanisms first, and convert once.
 
     Notes
     -----
