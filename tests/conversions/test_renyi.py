@@ -46,7 +46,7 @@ def allowed(alpha: float, bounds: dict[float, float], *, both: bool = True) -> m
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rho", "xi"), [(0.5, 0.0), (0.01, 0.0), (5.0, 0.0), (0.1, 0.3)])
-def test_the_optimal_conversion_of_zcdp(rho, xi):
+def test_from_zcdp_is_optimal(rho, xi):
     orders = [1.0, *(1 + np.geomspace(0.01, 100, 30))]
     bounds = {t: xi + rho * t for t in orders}
     f = from_zcdp(rho, xi)
@@ -56,7 +56,7 @@ def test_the_optimal_conversion_of_zcdp(rho, xi):
         assert truth * (1 - 2e-3) <= result <= truth * (1 + 1e-2)
 
 
-def test_half_a_rho():
+def test_from_zcdp_half_equals_paper():
     """Riess et al. 2026: 0.516 at alpha = 0.1, where the conversion of each order alone gives 0.481."""
     f = from_zcdp(0.5)
     assert 0.5162 < f(0.1) < 0.5163
@@ -66,7 +66,7 @@ def test_half_a_rho():
 
 
 @pytest.mark.parametrize("assume", [pytest.param("both-orders", marks=pytest.mark.slow), "one-order"])
-def test_orders_that_are_given(assume):
+def test_from_renyi_is_optimal(assume):
     bounds = {1.0: 0.3, 1.5: 0.4, 4.0: 1.0, 32.0: 6.0}
     f = from_renyi(bounds, assume=assume)
     for alpha in (1e-4, 0.05, 0.3, 0.9):
@@ -75,7 +75,7 @@ def test_orders_that_are_given(assume):
         assert truth * (1 - 3e-3) - 1e-12 <= f(alpha)
 
 
-def test_little_of_one_order_is_kept_at_the_least_type_i_errors():
+def test_from_renyi_one_order_at_tiny_alpha():
     bounds = {a: 2e-4 * a for a in (2.0, 8.0, 64.0)}
     f = from_renyi(bounds, assume="one-order")
     for alpha in (1e-9, 1e-6, 1e-4):
@@ -90,7 +90,7 @@ def test_little_of_one_order_is_kept_at_the_least_type_i_errors():
     st.lists(log_uniform(1.0, 200.0), min_size=1, max_size=4),
     st.booleans(),
 )
-def test_the_curve_lies_below_what_it_is_of(f, orders, both):
+def test_from_renyi_is_below_curve(f, orders, both):
     each = [f, ~f] if both else [f]
     g = from_renyi(
         {a: max(h.renyi(a) for h in each) for a in orders}, assume="both-orders" if both else "one-order"
@@ -102,13 +102,13 @@ def test_the_curve_lies_below_what_it_is_of(f, orders, both):
 @pytest.mark.slow
 @settings(max_examples=8)
 @given(log_uniform(1e-12, 100.0))
-def test_zcdp_holds_of_gaussians(rho):
+def test_from_zcdp_is_below_gaussian(rho):
     mu = math.sqrt(2 * rho) * (1 - 1e-15)
     assert np.all(from_zcdp(rho)(ALPHAS) <= to.Gaussian(mu).bounds(ALPHAS).upper)
 
 
 @pytest.mark.slow
-def test_ends():
+def test_conversions_at_ends():
     assert from_zcdp(0) == to.Identity()
     assert from_renyi({2: 0.0}) == to.Identity()
     assert from_renyi({2: math.inf}) == to.TotalVariation(1.0)
@@ -131,7 +131,7 @@ def test_from_renyi_bound_at_order_infinity_is_pure_dp():
 
 
 @pytest.mark.slow
-def test_functions_of_the_order():
+def test_from_renyi_function_of_order():
     step = to.subsample(to.Gaussian(1.0), 0.1) ** 20
     f = from_renyi(lambda a: max(step.renyi(a), (~step).renyi(a)) if a < 200 else math.inf)
     assert np.all(f(ALPHAS[10:-10:6]) <= step.bounds(ALPHAS[10:-10:6]).upper)
@@ -154,13 +154,13 @@ def test_functions_of_the_order():
         lambda: from_renyi(lambda a: a / 0),
     ],
 )
-def test_bad_parameters_are_one_sentence(ask):
+def test_conversions_wrong_parameters_raise(ask):
     with pytest.raises(DomainError) as error:
         ask()
     assert "\n" not in str(error.value)
 
 
-def test_the_curve_of_zcdp_is_close_to_the_best():
+def test_from_zcdp_is_close_to_supremum():
     """Supremum over orders of the least beta, found by direct search: .5162717 and .875411."""
     f = to.conversions.from_zcdp(0.5)
     assert 0.51626 < f(0.1) < 0.516272
