@@ -55,8 +55,8 @@ class Calibration:
     hypotheses: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        asked = f"({exactly(self.epsilon)}, {exactly(self.delta)})-DP"
-        return f"scale {rounded(self.scale, 'upper', 5)} for {asked} by {self.name}"
+        target = f"({exactly(self.epsilon)}, {exactly(self.delta)})-DP"
+        return f"scale {rounded(self.scale, 'upper', 5)} for {target} by {self.name}"
 
 
 def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:

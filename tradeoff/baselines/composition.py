@@ -98,7 +98,7 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     n
         How many, an integer from 0.
     at_delta
-        Probability at which the result is asked, in (0, 1) and at least 1 - (1 - delta)^n. In floats that
+        Probability of the result, in (0, 1) and at least 1 - (1 - delta)^n. In floats that
         formula may round to just below its value, where epsilon is infinite; give slightly more.
 
     Notes

@@ -39,7 +39,7 @@ _PLACES = np.concatenate(
     ]
 )
 
-# Orders by which a function is asked, and, with 1, from which the best of rho-zCDP is looked for.
+# Orders at which a function is evaluated, and, with 1, from which the best of rho-zCDP is chosen.
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 49)
 
 # Orders tried around the best one so far, in shares of the distance to its neighbours, twice over.
@@ -97,7 +97,7 @@ def _from_zcdp(rho: float, xi: float) -> TradeOff:
     for closeness in (1.0, 0.25):
         near = 1 + (best[0] - 1) * np.exp(closeness * apart * _CLOSER)[:, None]
         best = _tightest(near, bound(near))
-    one = ZeroConcentrated(rho or 0, xi or 0)  # an integer is no parameter that sensitivities move
+    one = ZeroConcentrated(rho or 0, xi or 0)  # sensitivities do not move integers
     return limited(maximum(_curve(best, assume="both-orders"), one, ~one), BOUND)
 
 
@@ -110,11 +110,11 @@ def from_renyi(
     ----------
     divergences
         Upper bounds in nats by order, from 1 (Kullback-Leibler) to inf (the largest loss), such as
-        ``{2: 0.1, 8: 0.5}``; or a function of the order, which is asked at 49 orders from 1.001 to 100001.
+        ``{2: 0.1, 8: 0.5}``; or a function of the order, evaluated at 49 orders from 1.001 to 100001.
         An infinite bound is ignored.
     assume
         ``"both-orders"``: they bound D_a(P || Q) and D_a(Q || P), for every pair of neighbours.
-        ``"one-order"``: D_a(P || Q) alone, which is what ``f.renyi(a)`` of a curve f = T(P, Q) bounds.
+        ``"one-order"``: D_a(P || Q) alone, as ``f.renyi(a)`` bounds it for a curve f = T(P, Q).
 
     Returns
     -------

@@ -40,7 +40,7 @@ Release = TradeOff | Mechanism | Plan  # made from a scale
 
 # Prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there.
 _POWER = 4.0
-_ACCURACY = 1e-3  # what a Gaussian added to a product of atoms may move delta by: only prices are asked of it
+_ACCURACY = 1e-3  # change of delta by a Gaussian added to a product of atoms, for prices only
 _APART = 1e-3  # step in log-scales of differences of certified answers, and of a cost
 _AFAR = 10.0  # step in log-scales without which a cost that is flat here may rise yet: a factor of 22,000
 _SOLVED = 1e-6  # residual at which prices are equal: the cost is flat there, and off by its square
@@ -81,12 +81,10 @@ class Part:
         object.__setattr__(self, "count", count("count", self.count, 1))
         object.__setattr__(self, "weight", number("weight", self.weight, 0, open_low=True, open_high=True))
         if isinstance(self.build, TradeOff) or not callable(self.build):
-            raise KindError(
-                f"{shown(self.build)} has no scale to choose; give a function that builds it from one"
-            )
+            raise KindError(f"build must be a function of a scale or a mechanism, got {shown(self.build)}")
 
     def curve(self, scale: float, adjacencies: set[str]) -> TradeOff:
-        """Return its curve in one order of the pair; note for which neighbours it is stated."""
+        """Return its curve in one order of the pair, and add its adjacency to ``adjacencies``."""
         if isinstance(self.build, Mechanism):
             made: Any = _rescaled(self.build, scale)
         else:
@@ -122,7 +120,7 @@ def _rescaled(mechanism: Mechanism, scale: float) -> Mechanism:
     for name in _SCALES:
         if isinstance(given.get(name), float | Fraction):
             return type(mechanism)(**{**given, name: scale})
-    raise KindError(f"{mechanism!r} has no one number among {', '.join(_SCALES)}; give a function of a scale")
+    raise KindError(f"{mechanism!r} must have a number {', '.join(_SCALES)}; give a function of a scale")
 
 
 def _key(build: Any) -> Any:
@@ -173,7 +171,7 @@ class Allocation(Displayed):
 
 
 class _Problem:
-    """Parts, of which alike ones are one variable x = log scale, with their cost and guarantee."""
+    """Parts, with one variable x = log scale for equal ones, their cost and their guarantee."""
 
     def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
         self.target, self.own, self.evaluations, self.slope = read_target(given), cost, 0, -1.0
@@ -189,7 +187,7 @@ class _Problem:
         distinct = list(rounds)
         self.which = np.array([distinct.index(kind) for kind in kinds])
         self.parts = [parts[kinds.index(kind)] for kind in distinct]
-        self.rounds = [count("the count of alike parts", n, 1, MAX_COUNT) for n in rounds.values()]
+        self.rounds = [count("the count of equal parts", n, 1, MAX_COUNT) for n in rounds.values()]
         self.counts = np.array(self.rounds, dtype=float)
         self.log_weights = np.log([part.weight for part in self.parts])
 
@@ -233,13 +231,13 @@ class _Problem:
     def bound_answer(self, x: Array) -> Bounds[float]:
         self.evaluations += 1
         try:
-            return self.target.ask(self.guarantee(x), None)
+            return self.target.answer(self.guarantee(x), None)
         except PrecisionError:
             return Bounds(-math.inf, math.inf)
 
-    def _above(self, found: float) -> float:
-        """Return by how much an answer is above the target, as a logarithm."""
-        return math.log(max(found, TINY)) - math.log(self.target.wanted)
+    def _above(self, answer: float) -> float:
+        """Return the logarithm of an answer over the target."""
+        return math.log(max(answer, TINY)) - math.log(self.target.wanted)
 
     def rho(self) -> Array:
         """Return rho of every part at scale 1 where it goes as scale^-2, else NaN."""
@@ -260,9 +258,9 @@ class _Problem:
             answer = answer or self.bound_answer(x)
             return each, self._above(answer.upper)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
-        at, turned = result
-        turn = [(~low, ~high) if turned else (low, high) for low, high in pairs]
-        gains = [n * at.between(*pair) for n, pair in zip(self.counts, turn, strict=True)]
+        at, inverted = result
+        moves = [(~low, ~high) if inverted else (low, high) for low, high in pairs]
+        gains = [n * at.between(*move) for n, move in zip(self.counts, moves, strict=True)]
         each = np.array([-at.gain(gain, of="epsilon") for gain in gains])
         return each, self._above(answer.upper if answer else at.loss)
 
@@ -285,11 +283,11 @@ class _Problem:
         other = result if order.symmetric else integral(~order, accuracy=_ACCURACY, **where)
         if result is None or other is None:
             return None
-        turned = (other.loss, other.delta) > (result.loss, result.delta)
-        return (other if turned else result), turned
+        inverted = (other.loss, other.delta) > (result.loss, result.delta)
+        return (other if inverted else result), inverted
 
     def unequal(self, x: Array) -> tuple[Array, float]:
-        """Return the logarithms of prices over savings, shares of their sums, and what ``prices`` does."""
+        """Return the logarithms of prices over savings, shares of their sums, and the shortfall."""
         prices, short = self.prices(x)
         savings = self.log_savings(x)
         # A cost may be flat here, and steep farther out: that part is to have more noise.
@@ -379,8 +377,8 @@ def allocate(
     Examples
     --------
     >>> from tradeoff.mechanisms import Gaussian
-    >>> found = allocate([(Gaussian, 1, 16.0), (Gaussian, 1, 1.0)], {"epsilon": 1, "delta": 1e-6})
-    >>> round(found.scales[1] / found.scales[0], 6), found.achieved.upper <= 1
+    >>> result = allocate([(Gaussian, 1, 16.0), (Gaussian, 1, 1.0)], {"epsilon": 1, "delta": 1e-6})
+    >>> round(result.scales[1] / result.scales[0], 6), result.achieved.upper <= 1
     (2.0, True)
     """
     given = listed(parts)

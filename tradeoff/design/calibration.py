@@ -120,7 +120,7 @@ def calibrate(
         Whether the number is a count: ``bounds`` then holds two neighbours, or more where rounding leaves
         some undecided, and ``value`` is the largest, or smallest, proved to meet the target.
     tol
-        Width of ``bounds`` relative to their upper end, in (0, 1); more where the answers are known worse,
+        Width of ``bounds`` relative to their upper end, in (0, 1); more where the answers are wider,
         or floats lie farther apart.
 
     Raises
@@ -152,10 +152,10 @@ def calibrate(
     def bound_answer(x: float) -> Bounds[float]:
         """Bound the answer at a number as usual, and more narrowly where that decides nothing."""
         curve = _guarantee(build, int(x) if integer else x)
-        result = goal.ask(curve, None)
+        result = goal.answer(curve, None)
         if goal.takes_width and goal.is_met(result) is None:
             try:
-                return goal.ask(curve, width[0])
+                return goal.answer(curve, width[0])
             except PrecisionError:
                 width[0] *= 8  # the next number is farther from the crossing
         return result

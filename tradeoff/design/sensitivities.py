@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 STEP = 2.0**-16
 
 _COARSE, _COARSEST = 1e-4, 1e-2  # of certified answers: the square is an error, and so is their width over it
-_CLOSE = 1e-7  # relative width of answers to be differenced that need not be asked again
+_CLOSE = 1e-7  # relative width of answers that are narrow enough to be differenced
 _KNOWN = 1e-2  # share of a difference that its bounds may leave open: beyond, it is no estimate
 _DECAYED = 25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
 _DIGITS = 27.0  # quadratures err by e^-27, over all rounds: 1e-7 after a division by STEP, at worst
@@ -109,16 +109,16 @@ class Integral:
         return -change if self.middle else change
 
     def counted(self, i: int) -> float:
-        """Return what one round more of a factor adds, in proportion."""
+        """Return the change by one round more of a factor, in proportion."""
         return self._sum(self.logs[i]) - self._lost(
             log_finite_mass([self.laws[i].mass_at_plus_infinity], [1])
         )
 
     def between(self, below: TradeOff, above: TradeOff) -> float:
-        """Return what one curve adds in place of another next to it."""
+        """Return the change from one curve to another next to it."""
         (low, low_kept), (high, high_kept) = self._log_transform(below), self._log_transform(above)
         change = high - low
-        # Logarithms are known up to turns, and neighbouring ones are no turn apart.
+        # Logarithms are determined up to multiples of 2 pi i, and neighbours differ by less.
         change.imag = np.remainder(change.imag + np.pi, 2 * np.pi) - np.pi
         return self._sum(change) + self._lost(low_kept - high_kept)
 
@@ -190,7 +190,7 @@ def _transform(law: PrivacyLossDistribution, c: float, digits: float) -> Transfo
 
 
 def _log_moment(transform: Transform, y: Array) -> Complex:
-    """Return log M(c + iy), up to turns."""
+    """Return log M(c + iy), up to multiples of 2 pi i."""
     log = transform.ratio(y).log
     result: Complex = np.maximum(transform.log_m + log.real, -_FAR) + 1j * (transform.mean * y + log.imag)
     return result
@@ -221,9 +221,9 @@ def _nodes(
         )
         live = product.real > product[0].real - _DECAYED
         if (tau * block[-1]) ** 2 >= 2 * _DECAYED * (tau > 0) and not live[-(size // 4) :].any():
-            # Only about their mean are phases known to turn slowly from node to node.
-            turns = [t.mean * z.imag for t in transforms]
-            logs = [m * 1j + (k.real + 1j * np.unwrap(k.imag - m)) for k, m in zip(logs, turns, strict=True)]
+            # Only relative to their mean do phases change slowly from node to node.
+            phases = [t.mean * z.imag for t in transforms]
+            logs = [m * 1j + (k.real + 1j * np.unwrap(k.imag - m)) for k, m in zip(logs, phases, strict=True)]
             return z[live], [log[live] for log in logs], product[live]
         size *= 2
     raise SizeError("the product does not decay within the memory allowed")
@@ -244,7 +244,7 @@ def sensitivities(
     curve
         Any curve; of an envelope of both orders the one that loses more is differentiated.
     delta, epsilon
-        The one that is given is asked: d epsilon at a delta, in nats, or d delta at a loss.
+        Give one: slopes of epsilon at a delta, in nats, or of delta at a loss.
 
     Raises
     ------
@@ -289,10 +289,10 @@ def sensitivities(
 Slopes = Iterator[tuple[TradeOff, str, float, float]]  # factor, parameter, value, slope
 
 
-def _step(factor: TradeOff, found: Integral) -> float:
+def _step(factor: TradeOff, at: Integral) -> float:
     """Return the step of a factor's parameters by which phases of M, y times losses, move by one."""
-    turns = float(np.max(found.z.imag)) * max(factor.sup_loss, factor.inverse().sup_loss)
-    step = min(STEP, 1 / turns) if 0 < turns < math.inf else STEP
+    phase = float(np.max(at.z.imag)) * max(factor.sup_loss, factor.inverse().sup_loss)
+    step = min(STEP, 1 / phase) if 0 < phase < math.inf else STEP
     if step < _SHORTEST:
         raise DomainError(
             f"losses of {factor!r} are too large for the smoothing here; try another epsilon or delta"
@@ -300,13 +300,13 @@ def _step(factor: TradeOff, found: Integral) -> float:
     return step
 
 
-def _tilted(order: TradeOff, found: Integral, of: str) -> Slopes:
+def _tilted(order: TradeOff, at: Integral, of: str) -> Slopes:
     for i, (factor, n) in enumerate(order.factors.items()):
         for parameter in parameters(factor):
-            below, above, apart = parameter.pair(_step(factor, found))
-            slope = found.gain(n * found.between(below, above) / apart, of=of)
+            below, above, apart = parameter.pair(_step(factor, at))
+            slope = at.gain(n * at.between(below, above) / apart, of=of)
             yield factor, parameter.name, parameter.value, slope
-        yield factor, "count", n, found.gain(found.counted(i), of=of)
+        yield factor, "count", n, at.gain(at.counted(i), of=of)
 
 
 def _differences(order: TradeOff, name: str, value: float) -> Slopes:
@@ -320,7 +320,7 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
             lost = f"nothing bounds the loss at {name} = {value!r} with a little more"
             raise DomainError(f"{lost} of a factor, as Q(L = inf) is above it then; give a larger delta")
         gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
-        # A gain of nothing is known where the answer changes by less than 1e-4 of what the parameter does.
+        # A gain of 0 is certain enough where the answer changes by less than 1e-4 of the parameter's change.
         if not unknown <= max(_KNOWN * abs(gain), _KNOWN**2 * share * abs(here.upper)):
             problem = (
                 f"certified answers at {name} = {value!r} differ by {gain:.3g} and are {unknown:.3g} wide"
@@ -338,14 +338,14 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
 
 
 def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
-    """Ask again, more closely, where whole curves answered."""
-    ask = curve.bounds.epsilon if name == "delta" else curve.bounds.delta
-    result = ask(value)
+    """Return the answer, narrowed where whole curves gave it."""
+    query = curve.bounds.epsilon if name == "delta" else curve.bounds.delta
+    result = query(value)
     if result.width <= _CLOSE * abs(result.upper):
         return result
     closer = _CLOSE * (min(abs(result.upper), 1.0) if name == "delta" else 1.0)
     try:
-        return ask(value, tol=max(closer, TINY))
+        return query(value, tol=max(closer, TINY))
     except PrecisionError:
         return result
 

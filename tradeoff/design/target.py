@@ -28,14 +28,14 @@ from tradeoff.operators.profile_samples import orders
 class Target:
     """A question and the most its answer may be, or the least: ``wanted``.
 
-    ``ask`` bounds the answer of a curve, to a width relative to it if ``takes_width``, or the usual one;
+    ``answer`` bounds the answer of a curve, to a width relative to it if ``takes_width``, or the usual one;
     ``size`` is a positive number that increases with the loss: only which number to try next depends on it.
     Of a ``verdict`` answers are proved to be from 1 on, or below, and nothing else of them.
     """
 
     question: str
     wanted: float
-    ask: Callable[[TradeOff, float | None], Bounds[float]]
+    answer: Callable[[TradeOff, float | None], Bounds[float]]
     size: Callable[[float], float]
     least: bool = False
     verdict: bool = False
@@ -75,22 +75,22 @@ def _epsilon(epsilon: Any, delta: Any) -> Target:
     d = number("delta", delta, 0, 1, open_high=True)
     if e == 0:  # epsilon(delta) <= 0 iff delta(0) <= delta, and that has a logarithm
         return Target("delta at epsilon = 0", d, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
-    asked = f"epsilon at delta = {exactly(d)}"
-    return Target(asked, e, lambda f, tol: f.bounds.epsilon(d, tol=tol and tol * e), float)
+    question = f"epsilon at delta = {exactly(d)}"
+    return Target(question, e, lambda f, tol: f.bounds.epsilon(d, tol=tol and tol * e), float)
 
 
 def _mu(mu: Any, failure: Any = 0.0) -> Target:
     m = number("mu", mu, 0, math.inf, open_high=True)
     q = number("failure", failure, 0, 1, open_high=True)
-    if m == 0:  # f >= f_{0,q}, which is to say that its total variation is at most q
+    if m == 0:  # f >= f_{0,q}: the total variation is at most q
         return Target("delta at epsilon = 0", q, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
 
-    def ask(f: TradeOff, _: float | None) -> Bounds[float]:
+    def answer(f: TradeOff, _: float | None) -> Bounds[float]:
         """Return 0 at once where f >= f_{0,q}."""
         f.require_numbers()
         return Bounds(0.0, 0.0) if q > 0 and f.bounds.delta(0.0).upper <= q else least(f, q).mu
 
-    return Target(f"mu at failure = {exactly(q)}", m, ask, float, takes_width=False)
+    return Target(f"mu at failure = {exactly(q)}", m, answer, float, takes_width=False)
 
 
 def _beta(beta: Any, alpha: Any) -> Target:
@@ -98,8 +98,8 @@ def _beta(beta: Any, alpha: Any) -> Target:
     b = number("beta", beta, 0, 1)
     if b > (1 - Bounds.of(a)).upper:
         raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {exactly(a)}")
-    start, asked = float(ndtri(a)), f"beta at alpha = {exactly(a)}"
-    return Target(asked, b, lambda f, tol: f.bounds(a, tol=tol), lambda x: -start - float(ndtri(x)), True)
+    start, question = float(ndtri(a)), f"beta at alpha = {exactly(a)}"
+    return Target(question, b, lambda f, tol: f.bounds(a, tol=tol), lambda x: -start - float(ndtri(x)), True)
 
 
 def _advantage(advantage: Any) -> Target:
@@ -142,8 +142,8 @@ def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
     def size(risk: float) -> float:
         return _mu_of_distance(1 - risk / blind)
 
-    asked = f"Bayes risk at prior = {exactly(p)}"
-    return Target(asked, r, lambda f, tol: f.bounds.bayes_risk(prior, tol=tol), size, least=True)
+    question = f"Bayes risk at prior = {exactly(p)}"
+    return Target(question, r, lambda f, tol: f.bounds.bayes_risk(prior, tol=tol), size, least=True)
 
 
 def _mu_of_distance(v: float) -> float:
@@ -213,19 +213,19 @@ def _least_ratios(f: TradeOff, profile: _Profile) -> list[float]:
     return [*result, least]
 
 
-def _middle(ask: Callable[..., Bounds[Array]], at: Array, tol: float | None = None) -> Array:
-    """Return about the answers, to a width where it can be reached; infinite where there is none."""
+def _middle(query: Callable[..., Bounds[Array]], at: Array, tol: float | None = None) -> Array:
+    """Return the midpoints of answers, to a width where it can be reached; infinite where there is none."""
     for width in (tol, None):
         with suppress(PrecisionError):
-            lower, upper = ask(at, tol=width)
+            lower, upper = query(at, tol=width)
             return (lower + upper) / 2
     return np.full_like(at, np.inf)
 
 
-def _ratio(goal: Array, found: Array) -> Array:
-    """Return goal/found; infinite where nothing is lost."""
+def _ratio(goal: Array, value: Array) -> Array:
+    """Return goal/value; infinite where nothing is lost."""
     with np.errstate(all="ignore"):
-        return np.nan_to_num(np.where(found > 0, goal / found, np.inf), nan=np.inf, posinf=np.inf)
+        return np.nan_to_num(np.where(value > 0, goal / value, np.inf), nan=np.inf, posinf=np.inf)
 
 
 _KINDS: dict[tuple[str, ...], Callable[..., Target]] = {

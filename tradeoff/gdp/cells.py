@@ -53,9 +53,9 @@ class _Tuning:
     nearest: float = 1e-2  # ... as near to it, in shares of the open part: the excess grows as the square ...
     farthest: float = 1.1  # ... and as far, just past the ends of the open part
     narrow_rounds: int = 8
-    just: float = 1e-3  # share by which nodes mostly ask for less than cells
+    just: float = 1e-3  # share by which nodes mostly need less than cells
     max_mu: float = 64.0  # beyond, delta_{G_mu} is 1 to the last digit up to eps = 1500
-    near: float = 1e-14  # distance from the least mu at which its root counts as found
+    near: float = 1e-14  # distance from the least mu at which the root is close enough
     test_rounds: int = 10  # of halving cells of tests, a tenth of a deviation wide at first
     test_width: float = 1e-3  # of mu by tests
     halving_rounds: int = 8  # of cells of the regret and the best case
@@ -339,14 +339,14 @@ def _add_inside(nodes: Nodes, at: Array, tol: float | None) -> Nodes:
     return nodes.more(at[~either]).more(at[either], tol)
 
 
-def search_by_tests(orders: Sequence[TradeOff], failure: float, known: Bounds) -> Bounds:
+def search_by_tests(orders: Sequence[TradeOff], failure: float, mu: Bounds) -> Bounds:
     """Improve bounds on the least mu with f >= G_mu (x) f_{0,failure} by beta at finitely many alphas.
 
     Both curves fall: between neighbours a < b, f >= f(b) and g <= g(a). Below the first alpha f >= 1 -
     failure >= g. From the alpha on where f <= alpha, the other order decides.
     """
-    least, most = zip(*(_one_order(f, failure, known.lower) for f in orders), strict=True)
-    return Bounds(min(max(known.lower, *least), known.upper), min(known.upper, max(most)))
+    least, most = zip(*(_one_order(f, failure, mu.lower) for f in orders), strict=True)
+    return Bounds(min(max(mu.lower, *least), mu.upper), min(mu.upper, max(most)))
 
 
 def _one_order(f: TradeOff, failure: float, least: float) -> tuple[float, float]:
@@ -414,7 +414,7 @@ def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float,
 
 
 def bound_best_mu(nodes: Nodes, failure: float, most: float) -> float:
-    """Return a mu, large, with delta_{G_mu} <= failure + (1 - failure) delta_f on every cell and beyond."""
+    """Return a large mu with delta_{G_mu} <= failure + (1 - failure) delta_f for every eps >= 0."""
     # Without failure the tail of f must be heavier than any Gaussian's, which no node can prove.
     if max(failure, nodes.curve.mass_at_infinity.lower) <= 0:
         return 0.0
@@ -425,8 +425,8 @@ def bound_best_mu(nodes: Nodes, failure: float, most: float) -> float:
         open_ = ~_is_below(nodes, floor, failure, close)
         if not open_.any() or len(nodes.epsilon) > limit:
             break
-        beyond = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
-        nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), beyond))
+        last = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
+        nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), last))
     low, floor = 0.0 if open_.any() else close, under(nodes)
     halvings = _TUNING.best_halvings[0 if low else 1]
     return largest(lambda mu: bool(_is_below(nodes, floor, failure, mu).all()), low, high, halvings)

@@ -1,4 +1,4 @@
-"""The least mu with f >= G_mu (x) f_{0,failure}, and what is given up by reporting it."""
+"""The least mu with f >= G_mu (x) f_{0,failure}, and the cost of reporting it."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Reduction(Displayed):
     Examples
     --------
     >>> from tradeoff import PureDP
-    >>> found = PureDP(1.0).gdp(failure=0)
-    >>> round(found.mu, 6), round(found.tight_at, 6)
+    >>> result = PureDP(1.0).gdp(failure=0)
+    >>> round(result.mu, 6), round(result.tight_at, 6)
     (1.232035, 0.268941)
     """
 
@@ -214,7 +214,7 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     """Return the orders to check from eps = 0 to where delta is at most ``failure``, if that is not at once.
 
     As g = G_mu (x) f_{0,failure} is convex, the hull of a minimum is above g iff each operand is. (The
-    profile of an envelope is known as soon as those of its two orders, so that is one.)
+    profile of an envelope follows from those of its two orders, so an envelope is one part.)
     """
     result: dict[TradeOff, Side] = {}
     for part in operands_of(h, HullOfMinimum):
@@ -225,15 +225,15 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     return list(result.values())
 
 
-def _complete(f: TradeOff, failure: float, found: Least) -> Reduction:
+def _complete(f: TradeOff, failure: float, result: Least) -> Reduction:
     """Add the regret and the best case, from the nodes so far, or at the places of those of parts of f."""
-    mu, tight, reason, known = found
+    mu, tight, reason, searched = result
     level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
     both = [(order, _far(order, level)) for (order,) in orders(f)]
-    own = {nodes.curve: nodes for nodes in known}
-    asked = np.concatenate([nodes.epsilon for nodes in known] or [np.empty(0)])
+    own = {nodes.curve: nodes for nodes in searched}
+    places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
     sides = [
-        extend_nodes(own[order], far) if order in own else start_nodes(order, far).more(asked)
+        extend_nodes(own[order], far) if order in own else start_nodes(order, far).more(places)
         for order, far in both
     ]
     lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
@@ -246,14 +246,14 @@ def _complete(f: TradeOff, failure: float, found: Least) -> Reduction:
     return Reduction(f, failure, mu, lost_at_most, max(best, best_case(f)), tight, reason)
 
 
-def _above(f: TradeOff, level: float, known: Sequence[Nodes]) -> Sequence[Nodes]:
+def _above(f: TradeOff, level: float, nodes: Sequence[Nodes]) -> Sequence[Nodes]:
     """Return nodes of the curves that a best case has to be above: of a maximum each operand.
 
     (f (x) f_{0,failure})(alpha) = (1 - failure) f(alpha/(1 - failure)), which is largest where f is.
     """
     parts = operands_of(f, Maximum)
     if len(parts) == 1:
-        return known
+        return nodes
     return [start_nodes(order, _far(order, level)) for part in parts for (order,) in orders(part)]
 
 

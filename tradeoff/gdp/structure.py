@@ -121,7 +121,7 @@ def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeO
     """Return (h, d) with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, where f = h (x) f_{0,q}.
 
     Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure. ``d`` goes up
-    to that of the ``most`` that is said for ``failure``, which asks for no more mu.
+    to that of ``most``, the rounded ``failure``, which needs no more mu.
     """
     factors = f.factors
     leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}

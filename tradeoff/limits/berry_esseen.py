@@ -166,8 +166,8 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     ----------
     curve
         A product of curves, symmetric or not, or the either-order envelope of one. Masses at infinity are
-        split off and attached again; a factor whose law is known between two others gives its lower bound by
-        the one and its upper by the other.
+        split off and attached again; a factor whose law is enclosed by two others contributes one to each
+        side.
     constants
         ``"theorem"``: 0.56 for all, as in Dong, Roth, Su 2022, Theorem 3.4 (the constant of Shevtsova 2010
         for independent summands). ``"sharp"``: for identical factors min{0.4690 rho, 0.3322 (rho + 0.429),

@@ -58,8 +58,8 @@ def clt(curve: TradeOff) -> ApproximateCurve:
 
     Notes
     -----
-    Dong, Roth, Su 2022, Theorem 3.5. Where the curve's law is known only between two others, the lower one's
-    is taken.
+    Dong, Roth, Su 2022, Theorem 3.5. Where a curve's law is only enclosed by two others, the lower one is
+    used.
 
     Examples
     --------

@@ -80,9 +80,9 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
     # Where only one rounds to 1, the finite losses still differ.
     if min(factor.mass_at_plus_infinity, factor.mass_at_minus_infinity) >= 1:
         return CONSTANT, CONSTANT
-    known = closed_form(factor)
-    if known is not None:
-        return known, known
+    exact = closed_form(factor)
+    if exact is not None:
+        return exact, exact
     low, high = factor.laws()
     if reverse and low is high and len({*map(id, factor.inverse().laws())}) == 1:
         return moments(factor.inverse())  # cached for the other order
