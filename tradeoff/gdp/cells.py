@@ -44,10 +44,7 @@ class _Tuning:
     max_nodes: int = 1000  # after which the bounds so far are reported: a second for closed forms
     rounds: int = 12  # of new nodes inside cells: each leaves a quarter of a smooth cell's excess, or less
     close: float = 1e-9  # width of mu
-    widths: tuple[float, ...] = (
-        1e-8,
-        1e-7,
-    )  # of delta where wider bounds decide, in turn
+    widths: tuple[float, ...] = (1e-8, 1e-7)  # of delta where wider bounds decide, in turn
     within: float = 0.03  # excess of a cell, in widths of its nodes, that narrower cells would not show
     narrow_nodes: int = 24  # at once about the worst line ...
     nearest: float = 1e-2  # ... as near to it, in shares of the open part: the excess grows as the square ...

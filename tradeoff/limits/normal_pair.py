@@ -17,6 +17,7 @@ from tradeoff.balls import (
     log1p,
     lower_float,
     maximum,
+    minimum,
     normal_isf,
     normal_sf,
     precision,
@@ -69,9 +70,8 @@ class NormalPair:
 
     @cached_property
     def is_trivial(self) -> bool:
-        """Whether all of P or of Q may be at infinity, or an error bound is no less than 1."""
-        masses = max(self.mass_at_minus_infinity.upper, self.mass_at_plus_infinity.upper)
-        return bool(max(masses, self.gamma_p, self.gamma_q) >= 1)
+        """Whether all of P or of Q may be at infinity."""
+        return bool(max(self.mass_at_minus_infinity.upper, self.mass_at_plus_infinity.upper) >= 1)
 
     def bounds(self, alpha: Array) -> Pair:
         """Bound f(alpha): Phi(r z - d) up to gamma_q, where Phi(-z) = alpha up to gamma_p."""
@@ -82,7 +82,8 @@ class NormalPair:
             inner = to_balls(alpha) / (1 - union(*self.mass_at_minus_infinity))
             finite = 1 - union(*self.mass_at_plus_infinity)
             low, _ = to_floats(finite * (self._beta(inner + self.gamma_p) - self.gamma_q))
-            _, high = to_floats(finite * (self._beta(inner - self.gamma_p) + self.gamma_q))
+            most_finite = minimum(self._beta(inner - self.gamma_p) + self.gamma_q, 1 - inner)
+            _, high = to_floats(finite * most_finite)
         high = np.where(alpha >= (1 - self.mass_at_minus_infinity).upper, 0.0, high)
         return np.maximum(low, 0.0), np.minimum(high, most)
 
