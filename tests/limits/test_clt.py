@@ -154,9 +154,10 @@ METHODS = [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_limits_underflowing_losses_raise(method):
+@pytest.mark.parametrize("epsilon", [1e-150, 1e-300])
+def test_limits_underflowing_losses_raise(method, epsilon):
     with pytest.raises(PrecisionError, match="too small"):
-        method(to.PureDP(1e-300) ** 10)
+        method(to.PureDP(epsilon) ** 10)
 
 
 @pytest.mark.parametrize("method", METHODS)

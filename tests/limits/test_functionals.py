@@ -99,10 +99,6 @@ def test_of_law_encloses_closed_forms(curve):
     assert result.cumulant4 == pytest.approx(known.cumulant4, rel=1e-5, abs=1e-5 * scale**2)
 
 
-def test_kl_of_pure_dp():
-    assert to.limits.kl(to.PureDP(1.0)).upper == pytest.approx(math.tanh(0.5), rel=1e-14)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("p", "mu"), [(0.005, 1.25), (0.3, 0.5), (0.01, 5.0), (0.3, 8.0)])
 @pytest.mark.parametrize("flipped", [False, True])
