@@ -14,8 +14,8 @@ from .audits.empirical import empirical as empirical
 from .curves.contract import TradeOff as TradeOff
 from .curves.piecewise_linear import PiecewiseLinear as PiecewiseLinear
 from .curves.product import Tensor as Tensor
+from .design.allocate import Part as Part
 from .design.allocate import allocate as allocate
-from .design.budget_part import Part as Part
 from .design.calibration import calibrate as calibrate
 from .families.approximate_dp import approximate_dp as approximate_dp
 from .families.densities import from_densities as from_densities

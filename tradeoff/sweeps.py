@@ -1,4 +1,4 @@
-"""Sweeps: one function at every point of a grid, in parallel where wanted, with a table as the answer."""
+"""Sweeps: a table of one function at every point of a grid, optionally in parallel."""
 
 from __future__ import annotations
 
@@ -31,11 +31,8 @@ _SAFE: dict[str, Literal["lower", "upper"]] = {
     **dict.fromkeys(("upper", "epsilon", "delta", "mu", "advantage"), "upper"),
 }
 
-# Products whose lines and tables are kept for the points that follow: a few MB each, 180 MiB at worst.
-_KEPT = 8
-
-# Batches for each job at least, as points differ in cost, of at most 64 points, which answer within seconds.
-_BATCHES, _MOST = 8, 64
+_CACHED_PRODUCTS = 8  # shared between neighbouring points: a few MB each, 180 MiB at worst
+_BATCHES_PER_JOB, _LARGEST_BATCH = 8, 64  # points differ in cost
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,7 +128,7 @@ def _write(text: str, path: Path) -> None:
 
 
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:
-    """Table of a function at every point of a grid, the product of its axes.
+    """Tabulate a function at every point of a grid, the product of its axes.
 
     Parameters
     ----------
@@ -141,29 +138,28 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
         delta, mu, advantage, beta or bayes_risk, are printed with six digits, rounded to their safe side; all
         others with every digit.
     grid
-        ``{argument: values}``; the last axis turns fastest. Points in a row share what they have in common:
-        where the questions (delta, alpha) are the last axis, each product is composed once.
+        ``{argument: values}``; the last axis varies fastest. Neighbouring points share intermediate results:
+        if the questions (delta, alpha) are the last axis, each product is composed once.
     n_jobs
-        1: here and now. More, or -1 for every core: through joblib, in processes unless
-        ``joblib.parallel_config`` says otherwise (threads, Dask, Ray). None: as many as joblib is configured
-        for.
+        1: in this process. More, or -1 for every core: through joblib, in processes unless
+        ``joblib.parallel_config`` sets another backend (threads, Dask, Ray). None: joblib's own number.
 
     Returns
     -------
     Table
-        One row a point, in the order of the grid whatever the number of jobs; each answer is that of the
-        function called alone, to the last bit. Processes of joblib give NumPy's linear algebra fewer threads,
-        which may round another way: for the same bits set ``OPENBLAS_NUM_THREADS=1`` for all.
+        One row a point, in the order of the grid for any number of jobs; each answer equals that of the
+        function called alone, to the last bit. joblib's processes give NumPy's linear algebra fewer threads,
+        which may round differently: for the same bits set ``OPENBLAS_NUM_THREADS=1`` for all.
 
     Raises
     ------
     DomainError
-        If the grid is no mapping of argument names to non-empty sequences, or answers differ in their
-        columns or name one by anything but a str.
+        If the grid is not a mapping of argument names to non-empty sequences, or answers differ in their
+        columns, or a column name is not a str.
     SweepError
-        If the function raises; the message and ``point`` say where, the cause says why.
+        If the function raises; ``point`` holds the arguments, and the cause is the function's exception.
     MissingExtraError
-        If more than one job is asked and joblib is not installed.
+        If more than one job is requested and joblib is not installed.
 
     Examples
     --------
@@ -182,10 +178,10 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
 def stream(
     function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1
 ) -> Iterator[dict[str, Any]]:
-    """Rows of ``sweep``, in the order of the grid, each as soon as it and those before it are known.
+    """Yield the rows of ``sweep`` in the order of the grid, each as soon as all before it are known.
 
-    Parameters, columns and errors are those of ``sweep``; what was yielded before an error stands.
-    Jobs that still run when the rows are left are killed.
+    Parameters, columns and errors are those of ``sweep``; rows before an error are still yielded. Closing the
+    iterator ends all jobs.
 
     Examples
     --------
@@ -194,35 +190,35 @@ def stream(
     >>> next(rows)
     {'mu': 0.5, 'value': 0.8738651018065696}
     """
-    axes = _axes(grid)
+    axes = _check_axes(grid)
     if not callable(function):
-        raise DomainError(f"function = {function!r} is not callable: give a function of {', '.join(axes)}")
+        raise DomainError(f"function must be callable with {', '.join(axes)}, got {function!r}")
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     answers = _answers(function, points, [len(values) for values in axes.values()], n_jobs)
     return _rows(points, answers)
 
 
 def _rows(points: list[dict[str, Any]], answers: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    names: tuple[str, ...] | None = None
+    names: list[str] | None = None
     for point, answer in zip(points, answers, strict=True):
-        names = tuple(answer) if names is None else names
-        if tuple(answer) != names:
-            theirs = f"{_named(points[0])} with {list(names)}"
-            raise DomainError(f"{_named(point)} answers with the columns {list(answer)}, and {theirs}")
+        names = list(answer) if names is None else names
+        if list(answer) != names:
+            first = f"those at {_format_point(points[0])} are {names}"
+            raise DomainError(f"the columns at {_format_point(point)} are {list(answer)}, and {first}")
         if both := sorted(point.keys() & answer.keys()):
-            raise DomainError(f"the answers have columns named as arguments: {both}")
+            raise DomainError(f"columns must not have the names of arguments, got {both}")
         yield point | answer
 
 
-def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
+def _check_axes(grid: Any) -> dict[str, tuple[Any, ...]]:
     if not isinstance(grid, Mapping) or not grid:
-        raise DomainError(f"grid = {grid!r} is not a non-empty mapping {{argument: values}}")
+        raise DomainError(f"grid must be a non-empty mapping {{argument: values}}, got {grid!r}")
     for name, values in grid.items():
         if not isinstance(name, str):
-            raise DomainError(f"{name!r} is not the name of an argument")
+            raise DomainError(f"an argument of grid must be a str, got {name!r}")
         single = isinstance(values, str | bytes | Mapping) or getattr(values, "shape", None) == ()
         if single or not hasattr(values, "__len__") or len(values) == 0:
-            raise DomainError(f"grid[{name!r}] = {values!r} is not a non-empty sequence of values")
+            raise DomainError(f"grid[{name!r}] must be a non-empty sequence of values, got {values!r}")
     return {name: tuple(values) for name, values in grid.items()}
 
 
@@ -231,29 +227,30 @@ def _answers(
 ) -> Iterable[dict[str, Any]]:
     n_jobs = workers("n_jobs", n_jobs)
     if n_jobs == 1:
-        memory: Cache[Any] = Cache(_KEPT)
-        return (_answer(function, point, memory) for point in points)
+        cache: Cache[Any] = Cache(_CACHED_PRODUCTS)
+        return (_answer(function, point, cache) for point in points)
     joblib = needed("joblib", 'more than one job needs joblib: pip install "tradeoff[parallel]"')
     try:
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-    except ValueError:  # some backends, that of Ray among them, hand over everything at the end
+    except ValueError:  # some backends, such as Ray's, return everything at the end
         parallel = joblib.Parallel(n_jobs=n_jobs)
-    size = _together(lengths, joblib.effective_n_jobs(n_jobs))
+    size = _batch_size(lengths, joblib.effective_n_jobs(n_jobs))
     starts = range(0, len(points), size)
-    batches = (joblib.delayed(_batch)(function, points[start : start + size]) for start in starts)
-    return _until_left(parallel, batches)
+    return _run(parallel, (joblib.delayed(_batch)(function, points[at : at + size]) for at in starts))
 
 
-def _until_left(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
-    """Yield what batches hold; joblib's warning that a sweep was left before its end tells nobody more."""
+def _run(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
+    """Yield the answers of all batches, and end them without joblib's warning if closed early."""
     batches = None
     try:
-        batches = parallel(work)  # the first ones are handed over at once
+        batches = parallel(work)
         yield from chain.from_iterable(batches)
     except (PicklingError, TypeError, AttributeError) as error:
-        given = str(error.__cause__ or error).strip('\n"').splitlines()  # loky's own holds a traceback
-        why = given[-1] if given else type(error).__name__
-        raise SweepError(f"no other process can be handed this: {why}; take n_jobs = 1", {}) from error
+        lines = str(error.__cause__ or error).strip('\n"').splitlines()  # loky's own has a traceback
+        reason = lines[-1] if lines else type(error).__name__
+        raise SweepError(
+            f"the function or an answer cannot be pickled: {reason}; use n_jobs=1", {}
+        ) from error
     finally:
         if isinstance(batches, Generator):
             with warnings.catch_warnings():
@@ -261,35 +258,35 @@ def _until_left(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str,
                 batches.close()
 
 
-def _together(lengths: Sequence[int], jobs: int) -> int:
-    """Return how many points go to a worker at once: whole turns of as many last axes as fit."""
-    size = max(1, min(_MOST, math.prod(lengths) // (_BATCHES * jobs)))
-    turn = max(turn for turn in accumulate(reversed(lengths), mul, initial=1) if turn <= size)
-    return size // turn * turn
+def _batch_size(lengths: Sequence[int], jobs: int) -> int:
+    """Return the number of points of a batch: whole cycles of as many last axes as fit."""
+    size = max(1, min(_LARGEST_BATCH, math.prod(lengths) // (_BATCHES_PER_JOB * jobs)))
+    cycle = max(cycle for cycle in accumulate(reversed(lengths), mul, initial=1) if cycle <= size)
+    return size // cycle * cycle
 
 
 def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    memory: Cache[Any] = Cache(_KEPT)
-    return [_answer(function, point, memory) for point in points]
+    cache: Cache[Any] = Cache(_CACHED_PRODUCTS)
+    return [_answer(function, point, cache) for point in points]
 
 
-def _answer(function: Callable[..., Any], point: dict[str, Any], memory: Cache[Any]) -> dict[str, Any]:
+def _answer(function: Callable[..., Any], point: dict[str, Any], cache: Cache[Any]) -> dict[str, Any]:
     """Return the columns of one answer."""
     try:
-        with shared_cache(memory):
+        with shared_cache(cache):
             value = function(**point)
     except Exception as error:
-        given = " ".join(str(error).split())
-        raise SweepError(f"{_named(point)}: {type(error).__name__}: {given}", point) from error
+        message = " ".join(str(error).split())
+        raise SweepError(f"{_format_point(point)}: {type(error).__name__}: {message}", point) from error
     if isinstance(value, Bounds):
         return {"lower": value.lower, "upper": value.upper}
     if not isinstance(value, Mapping):
         return {"value": value}
     for name in value:
         if not isinstance(name, str):
-            raise DomainError(f"{_named(point)} answers with {name!r} as a column; give names of type str")
+            raise DomainError(f"a column at {_format_point(point)} must be named by a str, got {name!r}")
     return dict(value)
 
 
-def _named(point: dict[str, Any]) -> str:
+def _format_point(point: dict[str, Any]) -> str:
     return f"the point {', '.join(f'{name} = {value!r}' for name, value in point.items())}"

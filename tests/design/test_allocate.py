@@ -28,7 +28,7 @@ def gaussian_mu(epsilon, delta):
     ],
     ids=str,
 )
-def test_two_gaussians(target, mu):
+def test_allocate_two_gaussians_equals_optimum(target, mu):
     """As sum n_i/s_i^2 = mu^2, s_i goes as w_i^(-1/4), and the cost is (sum n_i w_i^(1/2))^2/mu^2."""
     result = to.allocate([(Gaussian, 1, 81.0), to.Part(Gaussian, 3)], target)
     assert result.scales[1] / result.scales[0] == pytest.approx(3.0, rel=1e-6)
@@ -38,7 +38,7 @@ def test_two_gaussians(target, mu):
 
 
 @pytest.mark.slow
-def test_two_laplace_mechanisms_by_brute_force():
+def test_allocate_two_laplace_beats_grid():
     result = to.allocate([to.Part(Laplace, 20, 10.0), to.Part(Laplace, 20, 1.0)], TARGET)
     best = result.scales[1] / result.scales[0]
     for ratio in (
@@ -55,7 +55,7 @@ def test_two_laplace_mechanisms_by_brute_force():
 
 
 @pytest.mark.slow
-def test_the_target_is_met_and_no_comparison_is_cheaper():
+def test_allocate_meets_target_and_is_cheapest():
     sgd = {"sample_rate": 0.01}
     parts = [
         to.Part(Laplace(scale=1.0, sensitivity=2.0), 20, 10.0),
@@ -78,7 +78,7 @@ def test_the_target_is_met_and_no_comparison_is_cheaper():
     assert max(result.table["epsilon"]) <= 1.0
 
 
-def test_alike_parts_share_one_scale_and_the_zcdp_optimum_of_gaussians_is_exact():
+def test_allocate_equal_parts_share_a_scale():
     result = to.allocate([Gaussian(2.0)] * 3 + [(Gaussian(2.0), 1, 16.0)], TARGET)
     assert len(set(result.scales)) == 2
     assert result.scales[0] / result.scales[3] == pytest.approx(2.0, rel=1e-6)
@@ -86,7 +86,7 @@ def test_alike_parts_share_one_scale_and_the_zcdp_optimum_of_gaussians_is_exact(
     assert result.table["over the least"][2] == pytest.approx(1.0, abs=1e-6)
 
 
-def test_rounds_are_counted_one_by_one():
+def test_allocate_counts_rounds_exactly():
     def pure(scale):
         return to.PureDP(1 / scale)
 
@@ -102,7 +102,7 @@ def test_rounds_are_counted_one_by_one():
             to.allocate(parts, target)
 
 
-def test_builds_without_a_hash_are_told_apart_by_identity():
+def test_allocate_unhashable_builds_differ_by_identity():
     @dataclass
     class Noise:
         sensitivity: float = 1.0
@@ -117,14 +117,14 @@ def test_builds_without_a_hash_are_told_apart_by_identity():
     assert result.scales[3] == pytest.approx(result.scales[0], rel=1e-4)
 
 
-def test_functions_that_raise_are_named_with_their_number():
+def test_allocate_raising_function_is_named():
     with pytest.raises(DomainError, match=r"build\(1.0\) raised ZeroDivisionError: .* by zero"):
         to.allocate([lambda s: s / 0], TARGET)
     with pytest.raises(DomainError, match=r"cost\(.*\) raised ZeroDivisionError: .* by zero"):
         to.allocate([Gaussian], TARGET, lambda scales: scales[0] / 0)
 
 
-def test_a_cost_of_ones_own():
+def test_allocate_own_cost():
     parts = [to.Part(Gaussian), to.Part(Gaussian)]
     result = to.allocate(parts, TARGET, lambda s: s[0] + 8 * s[1])  # 1/s^3 is to 1/t^3 as 1 to 8
     assert result.scales[0] / result.scales[1] == pytest.approx(2.0, rel=1e-5)
@@ -155,20 +155,20 @@ def test_a_cost_of_ones_own():
         ),
     ],
 )
-def test_what_is_refused(parts, target, error):
+def test_allocate_wrong_arguments_raise(parts, target, error):
     with pytest.raises(error) as caught:
         to.allocate(parts, target)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("cost", [2.0, "cheap", [1, 2]])
-def test_a_cost_is_a_function(cost):
-    with pytest.raises(KindError, match="is no function of the scales"):
+def test_allocate_cost_not_a_function_raises(cost):
+    with pytest.raises(KindError, match="cost must be a function of the scales"):
         to.allocate([Gaussian], TARGET, cost)
 
 
 @pytest.mark.parametrize("weights", [(16.0, 1.0), (1e-320, 1.0), (1e300, 1e-300)])
-def test_weights_of_any_size(weights):
+def test_allocate_weights_of_any_size(weights):
     """The scales go as weight^-1/4, and the cost as (sqrt w_1 + sqrt w_2)^2."""
     result = to.allocate([(Gaussian, 1, weight) for weight in weights], TARGET)
     least, equal, *_ = result.table["cost"]
@@ -177,7 +177,7 @@ def test_weights_of_any_size(weights):
 
 
 @pytest.mark.parametrize("weights", [(1e308, 1.0), (1.7e308, 1.6e308)])
-def test_a_cost_beyond_floats_is_refused(weights):
+def test_allocate_overflowing_cost_raises(weights):
     with pytest.raises(DomainError, match=r"the cost must be in \(0, inf\), got inf"):
         to.allocate([(Gaussian, 1, weight) for weight in weights], TARGET)
     with pytest.raises(DomainError, match=r"the cost must be in \(0, inf\), got inf"):
@@ -192,34 +192,34 @@ class Falsy:
         return sum(scale**2 for scale in scales)
 
 
-def test_a_cost_is_asked_once_and_answers():
+def test_allocate_cost_returning_none_raises():
     with pytest.raises(DomainError, match="the cost must be one real number, got None"):
         to.allocate([Gaussian, Laplace], TARGET, lambda _: None)
     least = to.allocate([Gaussian], TARGET).cost
     assert to.allocate([Gaussian], TARGET, Falsy()).cost == pytest.approx(least, rel=1e-12)
 
 
-def test_losses_that_round_to_0_are_none():
+def test_allocate_loss_rounding_to_0_raises():
     least = Fraction(1, 10**400)
     for target in ({"epsilon": least, "delta": 0}, {"epsilon": least, "delta": 1e-5}, {"mu": least}):
-        with pytest.raises(DomainError, match="of a loss above 0"):
+        with pytest.raises(DomainError, match="with a loss above 0"):
             to.allocate([Gaussian], target)
 
 
-def test_targets_and_builds_at_their_ends():
+def test_allocate_ends_of_range():
     assert to.allocate([Gaussian], {"epsilon": 1e4, "delta": 0.9}).achieved.upper <= 1e4
     with pytest.raises(to.errors.SymbolError, match="free symbols"):
         to.allocate([lambda s: to.Gaussian(sympy.Symbol("x") / s)], {"mu": 1})
 
 
-def test_scales_kept_as_fractions_are_scales():
+def test_allocate_fraction_scale():
     part = to.mechanisms.BoundedLaplace(Fraction(1, 3), width=2.0)
     result = to.allocate([part, to.mechanisms.Laplace(1.0)], {"epsilon": 1, "delta": 0.0})
     assert result.achieved.upper <= 1
 
 
 @pytest.mark.parametrize("times", [2.0, 10.0])
-def test_a_cost_that_is_flat_at_equal_scales_is_followed(times):
+def test_allocate_cost_flat_at_equal_scales(times):
     """Most of the cost is for the second part, so that the first has more noise for nothing."""
     result = to.allocate([Gaussian, (Gaussian, 4)], TARGET, cost=lambda s: max(s[0], times * s[1]))
     assert result.scales[0] > result.scales[1]

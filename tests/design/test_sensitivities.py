@@ -25,7 +25,7 @@ def between(make, value, delta=DELTA, share=1e-4):
 
 
 @pytest.mark.parametrize("delta", [0.9, 1e-3, 1e-15])
-def test_products_of_gaussians(delta):
+def test_sensitivities_gaussian_product_equals_derivatives(delta):
     with mp.workdps(50):
         mu = mp.sqrt(4 * mp.mpf(0.3) ** 2 + 9 * mp.mpf(0.4) ** 2)
         start = to.Gaussian(float(mu)).epsilon(delta)
@@ -41,7 +41,7 @@ def test_products_of_gaussians(delta):
             assert result[f"G_{{{m}}}", "count"] == pytest.approx(float(truth * m * m / (2 * mu)), rel=1e-8)
 
 
-def test_a_loss_that_is_bounded_has_no_contour():
+def test_sensitivities_pure_dp_equals_derivative():
     result = column(to.PureDP(1.0).sensitivities(delta=DELTA), "d epsilon")
     with mp.workdps(30):  # epsilon = e + log(1 - delta (1 + e^-e))
         truth = mp.diff(lambda e: e + mp.log(1 - mp.mpf(DELTA) * (1 + mp.exp(-e))), mp.mpf(1))
@@ -66,13 +66,13 @@ def mix(mu=0.5, epsilon=0.1, p=0.01):
         (lambda v: ~mix(p=v) @ to.TotalVariation(1e-7), "p", 0.01),
     ],
 )
-def test_parameters_against_certified_answers(make, name, value):
+def test_sensitivities_equal_differences_of_bounds(make, name, value):
     table = make(value).sensitivities(delta=DELTA)
     (result,) = [row[3] for row in table.rows if row[1:3] == (name, value)]
     assert result == pytest.approx(between(make, value), rel=1e-6)
 
 
-def test_counts_and_failures():
+def test_sensitivities_counts_and_delta():
     f = mix() @ to.TotalVariation(1e-7)
     result = column(f.sensitivities(delta=DELTA), "d epsilon")
     step = column((f @ to.Laplace(0.1)).sensitivities(delta=DELTA), "d epsilon")
@@ -82,14 +82,14 @@ def test_counts_and_failures():
     assert result["f_{0,1e-07}", "delta"] == pytest.approx(lost, rel=1e-5)
 
 
-def test_an_envelope_follows_the_order_that_loses_more():
+def test_sensitivities_envelope_uses_worse_order():
     both = step().symmetrise(assume="either-order").sensitivities(delta=DELTA)
     one = step().sensitivities(delta=DELTA)
     assert [(f"{factor} (one order)", *numbers) for factor, *numbers in both.rows] == list(one.rows)
     assert both.columns == one.columns
 
 
-def test_bars():
+def test_plot_draws_sorted_bars():
     table = mix().sensitivities(delta=DELTA)
     axes = table.plot(ax=Figure().subplots())
     assert [bar.get_width() for bar in axes.patches] == sorted(table["per 1%"], key=abs)
@@ -97,13 +97,13 @@ def test_bars():
 
 
 @pytest.mark.parametrize("asked", [{}, {"delta": 1e-5, "epsilon": 1.0}, {"delta": 0.0}, {"delta": 1e-8}])
-def test_questions_that_are_refused(asked):
+def test_sensitivities_wrong_question_raises(asked):
     with pytest.raises(DomainError):
         (mix() @ to.TotalVariation(1e-7)).sensitivities(**asked)
 
 
 @pytest.mark.parametrize("asked", [{"delta": 0.1}, {"epsilon": 0.1}], ids=str)
-def test_parameters_of_0_cannot_move_and_say_so(asked):
+def test_sensitivities_zero_parameter_raises(asked):
     for curve, name in (
         (to.Gaussian(0), "mu"),
         (to.PureDP(0), "epsilon"),
@@ -116,7 +116,7 @@ def test_parameters_of_0_cannot_move_and_say_so(asked):
 
 
 @pytest.mark.parametrize("p", [1 - 1e-5, 1 - 1e-6, 1 - 1e-8])
-def test_steps_end_before_a_range_does(p):
+def test_sensitivities_near_end_of_range(p):
     (result,) = [row[3] for row in step(p=p, mu=1.0, n=1).sensitivities(delta=0.1).rows if row[1] == "p"]
     one = [to.subsample(to.Gaussian(1.0), at).bounds.epsilon(0.1, tol=1e-12) for at in (0.999, p)]
     assert result == pytest.approx((sum(one[1]) - sum(one[0])) / (2 * (p - 0.999)), rel=2e-3)
@@ -125,13 +125,13 @@ def test_steps_end_before_a_range_does(p):
     assert result == pytest.approx(1 - to.Gaussian(1.0).delta(0.1), rel=2e-3)
 
 
-def test_a_parameter_at_the_end_of_its_range_is_named_as_it_was_given():
+def test_sensitivities_parameter_at_end_raises():
     with pytest.raises(DomainError, match=r"^delta = 1.0 cannot move"):
         to.TotalVariation(1).sensitivities(epsilon=0.1)
 
 
 @pytest.mark.slow
-def test_operators_that_know_beta_are_differenced_too():
+def test_sensitivities_maximum_equals_difference():
     """Whole curves, 1e-3 wide, told nothing of a hundredth of a parameter: they were refused."""
 
     def epsilon(mu: float) -> float:
@@ -148,7 +148,7 @@ def test_operators_that_know_beta_are_differenced_too():
 
 
 @pytest.mark.slow
-def test_a_parameter_that_does_not_count_has_the_slope_0():
+def test_sensitivities_irrelevant_parameter_is_0():
     rows = to.mixture({to.Gaussian(1) @ to.Laplace(0.5): 0.5, to.PureDP(0.3): 0.5}).sensitivities(delta=1e-3)
     slopes = {row["value"]: row["d epsilon"] for row in rows if row["parameter"] != "count"}
     assert slopes[0.3] == 0
@@ -158,29 +158,29 @@ def test_a_parameter_that_does_not_count_has_the_slope_0():
 @pytest.mark.parametrize(
     ("epsilon", "n", "delta"), [(0.3, 5, 1e-5), (0.6, 6, 1e-5), (0.05, 5, 1e-5), (0.3, 10, 1e-7)]
 )
-def test_slopes_next_to_the_largest_loss(epsilon, n, delta):
+def test_sensitivities_near_largest_loss(epsilon, n, delta):
     """There delta = 2^-n (1 - e^(eps - n e)) but for little, so that eps gains n; phases turn far there."""
     table = (to.Laplace(epsilon) ** n).sensitivities(delta=delta)
     assert table["d epsilon"][0] == pytest.approx(n, rel=1e-4)
 
 
 @pytest.mark.slow
-def test_losses_far_out_ask_for_no_width_that_floats_have_not():
-    with pytest.raises(to.errors.PrecisionError, match="ask elsewhere"):
+def test_sensitivities_far_epsilon_raises():
+    with pytest.raises(to.errors.PrecisionError, match="try another epsilon"):
         to.Gaussian(1).sensitivities(epsilon=1e300)
 
 
 @pytest.mark.slow
-def test_losses_whose_phases_cannot_be_followed_are_refused():
-    with pytest.raises(DomainError, match="too large beside what smooths them"):
+def test_sensitivities_large_phases_raise():
+    with pytest.raises(DomainError, match="too large for the smoothing"):
         (to.Gaussian(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0)
 
 
 @pytest.mark.parametrize("curve", [to.Gaussian(1.0), to.PureDP(1.0)], ids=repr)
-def test_deltas_next_to_none_have_slopes(curve):
+def test_sensitivities_tiny_delta_are_finite(curve):
     assert all(0 < row[3] < 100 for row in curve.sensitivities(delta=1e-200).rows)
 
 
-def test_a_count_that_leaves_no_finite_loss_is_a_sentence():
-    with pytest.raises(DomainError, match=r"ask a larger delta$"):
+def test_sensitivities_no_finite_loss_raises():
+    with pytest.raises(DomainError, match=r"give a larger delta$"):
         to.PiecewiseLinear([0.0, 0.3, 1.0], [0.9, 0.3, 0.0]).sensitivities(delta=0.15)

@@ -15,7 +15,7 @@ from flint import arb, ctx
 import tradeoff as to
 from tradeoff.errors import CurveError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.limits.closed_forms import closed_form
+from tradeoff.limits.moments import closed_form
 
 
 def holds(bounds: Bounds, truth: arb | F) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import alphas, curves, exact_curves, log_uniform, vertices
 from tradeoff.errors import DomainError, NoClosedForm
-from tradeoff.gdp.profile import needed
+from tradeoff.gdp.cells import least_mu
 
 mp.mp.dps = 40
 
@@ -47,7 +47,7 @@ def holds(found, truth, width):
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0])
-def test_pure_dp_without_failure_is_the_closed_form(epsilon):
+def test_gdp_pure_dp_equals_closed_form(epsilon):
     truth = -2 * quantile(1 / (1 + mp.exp(epsilon)))
     result = to.PureDP(epsilon).gdp(failure=0)
     holds(result, truth, 1e-9)
@@ -56,14 +56,14 @@ def test_pure_dp_without_failure_is_the_closed_form(epsilon):
 
 @pytest.mark.parametrize("d", [0, 1e-10, 1e-3])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
-def test_laplace_against_a_supremum(epsilon, d):
+def test_gdp_laplace_encloses_supremum(epsilon, d):
     e, d = mp.mpf(epsilon), mp.mpf(d)
     truth = largest(lambda a: need(a, mp.exp(-e) / (4 * a), d), mp.exp(-e) / 2, mp.mpf(1) / 2)
     holds(to.Laplace(epsilon).gdp(float(d)), truth, 1e-9)
 
 
 @pytest.mark.parametrize("d", [1e-10, 1e-4])
-def test_randomised_response_composed_against_all_its_vertices(d):
+def test_gdp_composed_pure_dp_encloses_vertices(d):
     epsilon, n = mp.mpf("0.3"), 40
     q = mp.exp(epsilon) / (1 + mp.exp(epsilon))
     p = [
@@ -84,7 +84,7 @@ def test_randomised_response_composed_against_all_its_vertices(d):
     ids=["straight", "flipped"],
 )
 @pytest.mark.parametrize("d", [1e-12, 1e-6])
-def test_a_subsampled_step_against_a_supremum(order, d):
+def test_gdp_subsampled_gaussian_encloses_supremum(order, d):
     mu, p, d = mp.mpf(2), mp.mpf("0.05"), mp.mpf(d)
 
     def at(t):
@@ -108,7 +108,7 @@ def test_a_subsampled_step_against_a_supremum(order, d):
     ],
     ids=repr,
 )
-def test_without_failure_the_tails_decide(f, truth):
+def test_gdp_without_failure_equals_tail(f, truth):
     """However rarely all Gaussians are seen at once, small alphas need their whole mu."""
     result = f.gdp(failure=0)
     assert result.bounds.lower <= truth <= result.mu
@@ -117,14 +117,14 @@ def test_without_failure_the_tails_decide(f, truth):
 
 
 @pytest.mark.slow
-def test_tails_of_both_orders_do_not_add():
+def test_gdp_both_orders_tails_do_not_add():
     """Each order alone needs 1; together they need no less than either, and nothing certifies more."""
     step = to.subsample(to.Gaussian(1.0), 0.25)
     result = (step @ ~step).gdp(failure=0)
     assert 1 - 1e-12 <= result.bounds.lower <= result.mu <= 2**0.5 * (1 + 1e-12)
 
 
-def test_the_best_case_of_gaussian_factors_needs_no_failure():
+def test_mu_minus_gaussian_factors_without_failure():
     assert to.Gaussian(2.0).gdp(failure=0).mu_minus == pytest.approx(2, rel=1e-14)
     assert (to.Gaussian(3.0) @ to.Gaussian(4.0) @ to.PureDP(0.1)).gdp(failure=0).mu_minus == pytest.approx(
         5, rel=1e-14
@@ -133,7 +133,7 @@ def test_the_best_case_of_gaussian_factors_needs_no_failure():
 
 
 @pytest.mark.parametrize("f", [to.Laplace(1.0), to.subsample(to.Gaussian(1.0), 0.05)], ids=repr)
-def test_the_best_case_is_near_its_infimum(f):
+def test_mu_minus_is_near_infimum(f):
     """mu_minus is certified; at some alpha f (x) f_{0,d} comes within 1e-3 of G_{mu_minus}."""
     d = 1e-3
     mu = f.gdp(failure=d).mu_minus
@@ -143,7 +143,7 @@ def test_the_best_case_is_near_its_infimum(f):
     assert np.any(to.Gaussian(mu * 1.001).bounds.delta(epsilon).upper > most)
 
 
-def test_mass_at_infinity_is_charged_to_failure():
+def test_gdp_charges_mass_at_infinity_to_failure():
     inner = to.PureDP(1.0).gdp(failure=0.9e-5 / (1 - 1e-6))
     whole = to.approximate_dp(1.0, 1e-6).gdp(failure=1e-5)
     assert whole.mu == pytest.approx(inner.mu, rel=1e-9)
@@ -155,7 +155,7 @@ def test_mass_at_infinity_is_charged_to_failure():
 @pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(vertices())
-def test_exact_vertices_without_failure(points):
+def test_gdp_polygon_encloses_vertices(points):
     curve = to.PiecewiseLinear(*points)
     result = curve.gdp(failure=0)
     if curve.beta[0] < 1 or curve.mass_at_minus_infinity > 0:
@@ -175,7 +175,7 @@ def test_exact_vertices_without_failure(points):
 @pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(curves, log_uniform(1e-12, 0.1), st.lists(alphas, min_size=1, max_size=20))
-def test_the_reported_curve_is_below_everywhere(f, failure, at):
+def test_gdp_curve_is_below_everywhere(f, failure, at):
     result = f.gdp(failure)
     at = np.array([*at, 0.0, 1.0])
     assert np.all(result.curve(at) <= f.bounds(at).upper)
@@ -188,7 +188,7 @@ def test_the_reported_curve_is_below_everywhere(f, failure, at):
 @pytest.mark.slow
 @settings(max_examples=5, deadline=None)  # three reductions an example
 @given(curves, log_uniform(1e-10, 0.1))
-def test_an_order_its_inverse_and_their_envelope_need_the_same(f, failure):
+def test_gdp_inverse_and_envelope_agree(f, failure):
     one, two, both = (g.gdp(failure).bounds for g in (f, ~f, f.symmetrise(assume="either-order")))
     for other in (two, both):
         assert max(one.lower, other.lower) <= min(one.upper, other.upper)
@@ -205,7 +205,7 @@ def test_an_order_its_inverse_and_their_envelope_need_the_same(f, failure):
     ],
     ids=repr,
 )
-def test_the_order_proves_the_report_and_refutes_a_smaller_one(f, failure):
+def test_gdp_order_proves_mu_and_refutes_smaller(f, failure):
     result = f.gdp(failure)
     assert f.dominates(to.Gaussian(result.mu), failure=failure)
     assert not f.dominates(to.Gaussian(result.bounds.lower * 0.999), failure=failure)
@@ -213,7 +213,7 @@ def test_the_order_proves_the_report_and_refutes_a_smaller_one(f, failure):
 
 @pytest.mark.parametrize("failure", [1e-8, 0.05])
 @pytest.mark.parametrize("f", [to.PureDP(1), to.Laplace(1), to.subsample(to.Gaussian(1), 0.1)], ids=repr)
-def test_regret_against_its_definition(f, failure):
+def test_regret_encloses_definition(f, failure):
     """The least kappa with f(alpha + kappa) - kappa <= g(alpha), on a grid: at most the certified bound."""
     result = f.gdp(failure)
     alpha = np.linspace(0, 1, 4001)
@@ -231,7 +231,7 @@ def test_regret_against_its_definition(f, failure):
 
 
 @pytest.mark.parametrize("mu", [1e-6, 0.5, 3.0, 20.0, 60.0])
-def test_a_gaussian_is_itself(mu):
+def test_gdp_gaussian_is_itself(mu):
     result = to.Gaussian(mu).gdp(failure=0)
     assert result.mu == mu
     assert result.bounds.lower == pytest.approx(mu, rel=1e-9)
@@ -240,7 +240,7 @@ def test_a_gaussian_is_itself(mu):
 
 
 @pytest.mark.parametrize("f", [to.Gaussian(1.0), to.Gaussian(1.0) ** 2, to.Gaussian(1 / 3)], ids=repr)
-def test_regret_of_gaussian_is_at_most_half_the_failure(f):
+def test_regret_gaussian_is_at_most_half_failure(f):
     """The gap failure (1 - delta_f) over 1 + e^eps is less, and at eps = 0 it is the lower bound."""
     result = f.gdp()
     assert 1e-11 * (1 - f.delta(0)) < result.regret <= result.failure / 2 * (1 + 1e-5)
@@ -250,20 +250,20 @@ def test_regret_of_gaussian_is_at_most_half_the_failure(f):
 @pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(exact_curves, log_uniform(1e-9, 0.5), st.floats(1.5, 100))
-def test_more_failure_needs_less(f, failure, factor):
+def test_gdp_more_failure_needs_no_more(f, failure, factor):
     more = min(failure * factor, 1.0)
     assert f.gdp(more).bounds.lower <= f.gdp(failure).mu
 
 
 @pytest.mark.parametrize("near", [1e-6, 0.5, 0.7, 0.7001, 5.0, 1e9])
-def test_where_a_least_mu_is_looked_for_first_does_not_matter(near):
+def test_least_mu_any_start_returns_the_same(near):
     epsilon = np.linspace(0.0, 3.0, 20)
     delta = to.Gaussian(0.7).bounds.delta(epsilon).lower
-    assert needed(epsilon, delta, 0.0, near) == pytest.approx(0.7, rel=1e-11)
-    assert needed(epsilon, delta, 0.0, near) <= 0.7
+    assert least_mu(epsilon, delta, 0.0, near) == pytest.approx(0.7, rel=1e-11)
+    assert least_mu(epsilon, delta, 0.0, near) <= 0.7
 
 
-def test_no_privacy_and_perfect_privacy():
+def test_gdp_no_privacy_and_perfect_privacy():
     assert to.Identity().gdp(failure=0).mu == 0
     assert to.TotalVariation(0.25).gdp(failure=0.25).mu == 0
     none = to.TotalVariation(1).gdp()
@@ -271,26 +271,26 @@ def test_no_privacy_and_perfect_privacy():
     assert to.TotalVariation(1).gdp(failure=1).mu == 0
 
 
-def test_infinite_mu_says_why():
+def test_gdp_infinite_mu_has_reason():
     result = to.approximate_dp(1.0, 1e-5).gdp()
     assert result.mu == result.bounds.lower == np.inf
     assert "f(0) = 1 - 1e-05" in result.reason
 
 
 @pytest.mark.slow
-def test_losses_of_thousands_of_nats():
+def test_gdp_losses_of_thousands_of_nats():
     result = (to.PureDP(1.0) ** 5000).gdp()
     assert result.bounds.lower > 60
     assert result.mu < 90
 
 
 @pytest.mark.parametrize("failure", [-1e-9, 1.5, float("nan"), "small", None])
-def test_failure_is_a_probability(failure):
+def test_gdp_failure_outside_range_raises(failure):
     with pytest.raises(DomainError, match="failure"):
         to.Gaussian(1).gdp(failure)
 
 
-def test_symbols_without_a_closed_form_are_refused():
+def test_gdp_symbol_without_closed_form_raises():
     import sympy
 
     with pytest.raises(NoClosedForm, match="mu"):
@@ -313,7 +313,7 @@ FEW = to.Gaussian(0.3), to.Laplace(0.4) ** 2  # as many kinds, in a tenth of the
         (FEW[0], (to.Identity(), FEW[1])),
     ],
 )
-def test_a_minimum_needs_what_its_operands_need(failure, first, others):
+def test_gdp_minimum_needs_most_of_operands(failure, first, others):
     least = [f.gdp(failure).bounds for f in (first, *others)]
     result = to.minimum(to.minimum(*others), first).gdp(failure)
     truth = to.Bounds(max(mu.lower for mu in least), max(mu.upper for mu in least))
@@ -327,7 +327,7 @@ def test_a_minimum_needs_what_its_operands_need(failure, first, others):
     [((STEPS, LAPLACES), 1e-10), ((STEPS, LAPLACES), 1e-2), (FEW, 1e-10)],
     ids=["many 1e-10", "many 1e-2", "few"],
 )
-def test_a_maximum_is_bounded_by_its_operands(parts, failure):
+def test_gdp_maximum_is_bounded_by_operands(parts, failure):
     result, single = to.maximum(*parts).gdp(failure), [f.gdp(failure) for f in parts]
     assert result.bounds.lower <= min(one.bounds.upper for one in single)
     assert result.mu <= min(one.mu for one in single) * (1 + 1e-3)
@@ -337,7 +337,7 @@ def test_a_maximum_is_bounded_by_its_operands(parts, failure):
 
 
 @pytest.mark.slow
-def test_a_maximum_without_failure_needs_no_more_than_an_operand():
+def test_gdp_maximum_without_failure_needs_least_operand():
     assert to.maximum(to.Gaussian(0.5), to.PureDP(1) @ to.Gaussian(1)).gdp(0).mu == 0.5
 
 
@@ -350,7 +350,7 @@ def test_a_maximum_without_failure_needs_no_more_than_an_operand():
         to.maximum(*FEW),
     ],
 )
-def test_no_closer_lines_are_asked_where_polygons_answer(f, monkeypatch):
+def test_gdp_polygon_curves_request_no_tolerance(f, monkeypatch):
     def refused(*_):
         raise AssertionError("a tolerance was asked")
 
@@ -360,7 +360,7 @@ def test_no_closer_lines_are_asked_where_polygons_answer(f, monkeypatch):
 
 
 @pytest.mark.slow
-def test_no_whole_curve_is_made_for_kinks(monkeypatch):
+def test_gdp_envelope_makes_no_polygon(monkeypatch):
     f = to.subsample(to.Gaussian(1), 1e-2) ** 100
     both = f.symmetrise(assume="either-order")
     assert not both.has_law
@@ -384,7 +384,7 @@ def test_no_whole_curve_is_made_for_kinks(monkeypatch):
         (to.PureDP(1.0) @ to.TotalVariation(0.01), True),
     ],
 )
-def test_laws_are_known_where_they_need_no_whole_curve(f, known, monkeypatch):
+def test_has_law_without_polygon(f, known, monkeypatch):
     assert f.has_law == known
     with monkeypatch.context() as patch:
         patch.setattr(type(f), "_tabulated", None)
@@ -402,13 +402,13 @@ def test_laws_are_known_where_they_need_no_whole_curve(f, known, monkeypatch):
         (lambda s: to.subsample(~s, 0.5), 0.4),  # delta at most .604 of that of G_.4
     ],
 )
-def test_samples_of_both_orders_need_no_more_than_they_do(make, enough):
+def test_gdp_sampled_both_orders_is_not_too_large(make, enough):
     f = make(to.subsample(to.Gaussian(1.0), 0.5))
     assert f.gdp(failure=0).bounds.lower <= enough
 
 
 @pytest.mark.slow
-def test_no_mu_below_holds_of_the_failure_that_is_said():
+def test_gdp_fraction_failure_bounds_hold_for_float():
     f = to.subsample(to.Gaussian(10.0), 1e-20) @ to.TotalVariation(0.1)
     result = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))
     assert result.bounds.lower <= f.gdp(failure=result.failure).mu
@@ -424,7 +424,7 @@ def stick(mu, epsilon):
 @pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(log_uniform(0.05, 4.0), log_uniform(0.05, 4.0))
-def test_without_failure_the_densities_decide_far_out(nu, b):
+def test_gdp_gaussian_and_pure_dp_without_failure(nu, b):
     """Delta of G_nu (x) f_{b,0} is the mean of delta_{G_nu} at eps - b and eps + b, under Q."""
     result = (to.Gaussian(nu) @ to.PureDP(b)).gdp(failure=0)
     assert nu < result.bounds.lower <= result.mu <= np.hypot(nu, to.PureDP(b).gdp(failure=0).mu) * (1 + 1e-9)
@@ -436,7 +436,7 @@ def test_without_failure_the_densities_decide_far_out(nu, b):
 
 
 @pytest.mark.slow
-def test_a_gaussian_beside_bounded_losses_has_a_mu_without_failure():
+def test_gdp_gaussian_and_bounded_losses_is_tight():
     for f in (to.Gaussian(1.0) @ to.Laplace(1.0), to.Gaussian(0.5) @ to.Laplace(1.0) ** 10):
         result, with_failure = f.gdp(failure=0).bounds, f.gdp(failure=1e-10).bounds
         assert result.width <= 1e-8 * result.upper
@@ -448,13 +448,13 @@ def test_a_gaussian_beside_bounded_losses_has_a_mu_without_failure():
 @pytest.mark.parametrize(
     ("nu", "p", "q", "needed_there"), [(10.0, 1e-12, 1e-4, 10.4832), (6.0, 1e-12, 1e-4, 6.776)]
 )
-def test_what_is_not_looked_at_is_not_reported(nu, p, q, needed_there):
+def test_gdp_far_losses_are_covered(nu, p, q, needed_there):
     """Densities decide beyond losses of 700; some alpha needs so much, by its two atoms, in 60 digits."""
     f = to.Gaussian(nu) @ to.PiecewiseLinear([0, p, 1], [1, 1 - q, 0])
     assert f.gdp(failure=0).mu >= needed_there
 
 
-def test_a_reduction_with_a_symbol_is_printed():
+def test_reduction_with_symbol_prints():
     mu = sympy.Symbol("mu", positive=True)
     exact, leaking = to.Gaussian(mu).gdp(failure=0), (to.Gaussian(mu) ** 4).gdp()
     assert repr(exact).splitlines()[:3] == [
@@ -464,3 +464,42 @@ def test_a_reduction_with_a_symbol_is_printed():
     ]
     assert repr(leaking).splitlines()[1:3] == ["mu                   2*mu", "no mu below          0"]
     assert "2*mu" in leaking._repr_html_()
+
+
+LEAST = [5e-324, 1e-323, 2e-323, 1e-320, 1e-300, 1e-17, 1e-13, 1e-8]
+
+
+@pytest.mark.parametrize("failure", [0.0, 1e-320, 1e-18, 1e-14, 1e-3])
+@pytest.mark.parametrize("epsilon", LEAST)
+def test_gdp_tiny_pure_dp_is_at_least_corner(epsilon, failure):
+    """(1 - d) G_mu(a/(1 - d)) = a = 1/(1 + e^eps); mu < 1e-5 is sqrt(2 pi) (1 - 2 a/(1 - d)) to 1e-11."""
+    with mp.workdps(400):
+        level = 1 / (1 + mp.exp(epsilon)) / (1 - mp.mpf(failure))
+        true = max(mp.sqrt(2 * mp.pi) * (1 - 2 * level), mp.mpf(0))
+        b = to.PureDP(epsilon).gdp(failure=failure).bounds
+        assert b.lower <= true * (1 + mp.mpf("1e-11"))
+        assert b.upper >= true
+    assert b.upper <= float(true) + 1e-14
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rounds"), [(1e-16, 5), (1e-17, 1000), (1e-15, 2), (1e-320, 7), (1e-13, 3)]
+)
+def test_gdp_tiny_powers_are_at_least_total_variation(epsilon, rounds):
+    """delta_{G_mu}(0) = 2 Phi(mu/2) - 1 <= mu/sqrt(2 pi) must reach that of two binomial laws."""
+    with mp.workdps(400):
+        p = 1 / (1 + mp.exp(-mp.mpf(epsilon)))
+        masses = [
+            mp.binomial(rounds, k) * (p**k * (1 - p) ** (rounds - k) - (1 - p) ** k * p ** (rounds - k))
+            for k in range(rounds + 1)
+        ]
+        least = mp.sqrt(2 * mp.pi) * sum(mass for mass in masses if mass > 0)
+        assert (to.PureDP(epsilon) ** rounds).gdp(failure=0.0).bounds.upper >= least
+
+
+@pytest.mark.parametrize("failure", [0.0, pytest.param(1e-300, marks=pytest.mark.slow), 1e-10, 0.5])
+def test_gdp_least_float_rate(failure):
+    result = to.subsample(to.PureDP(1.0), 5e-324).gdp(failure=failure)
+    assert result.bounds.lower == 0
+    assert result.bounds.upper < 1e-14
+    assert (result.bounds.upper > 0) == (failure == 0)

@@ -25,7 +25,7 @@ def worst(curve):
     return tuple(map(np.max, errors(curve)))
 
 
-def test_a_hundred_times_nearer_than_the_clt_on_laplace():
+def test_edgeworth_laplace_error():
     curve = to.Laplace(0.1) ** 400
     edgeworth, clt, doubt = errors(curve, tol=1e-6)
     assert np.max(doubt) < 1e-6
@@ -35,7 +35,7 @@ def test_a_hundred_times_nearer_than_the_clt_on_laplace():
 
 
 @pytest.mark.slow
-def test_several_times_nearer_on_a_subsampled_gaussian():
+def test_edgeworth_subsampled_gaussian_error():
     for curve in (STEP**1000, ~(STEP**1000)):
         edgeworth, clt, _ = worst(curve)
         assert clt == pytest.approx(5e-3, abs=1.2e-3)
@@ -43,7 +43,7 @@ def test_several_times_nearer_on_a_subsampled_gaussian():
 
 
 @pytest.mark.parametrize(("n", "gain"), [(10, 15), (100, 150), (1000, 1500), (10_000, 15_000)])
-def test_on_a_lattice_the_corrected_form_has_error_one_over_n_squared(n, gain):
+def test_edgeworth_lattice_error_is_order_n_squared(n, gain):
     curve = to.PureDP(1 / math.sqrt(n)) ** n
     estimate = to.limits.edgeworth(curve)
     assert estimate.name == "Edgeworth (lattice)"
@@ -62,7 +62,7 @@ def test_on_a_lattice_the_corrected_form_has_error_one_over_n_squared(n, gain):
     ],
     ids=repr,
 )
-def test_lattices_are_found_and_all_improve_on_the_clt(curve, name):
+def test_edgeworth_detects_lattice_and_improves_on_clt(curve, name):
     assert to.limits.edgeworth(curve).name == name
     edgeworth, clt, doubt = worst(curve)
     assert clt > 5 * edgeworth - doubt
@@ -92,7 +92,7 @@ RARE = to.mixture({to.PureDP(0.1): 0.999, to.PureDP(20.0): 0.001}) ** 10
     ],
     ids=repr,
 )
-def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
+def test_edgeworth_is_always_a_trade_off_function(curve):
     estimate = to.limits.edgeworth(curve)
     alpha = np.linspace(0, 1, 1001)
     beta = estimate(alpha)
@@ -114,13 +114,13 @@ def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
     ],
     ids=repr,
 )
-def test_losses_whose_moments_floats_do_not_hold_are_refused(curve):
+def test_edgeworth_overflowing_moments_raise(curve):
     with pytest.raises(PrecisionError, match=r"too small for floats|cannot be bounded"):
         to.limits.edgeworth(curve)
 
 
 @pytest.mark.slow
-def test_envelope_and_constant_losses():
+def test_edgeworth_envelope_and_constant_losses():
     envelope = (STEP**100).symmetrise(assume="either-order")
     estimate = to.limits.edgeworth(envelope)
     assert estimate.of is envelope

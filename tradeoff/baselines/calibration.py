@@ -6,20 +6,24 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tradeoff.baselines.result import number, probability, rounds
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import MAX_LOSS
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, sqrt, whole
-from tradeoff.intervals.roots import largest
+from tradeoff.intervals.roots import bracket_root
+from tradeoff.intervals.rounding import Array
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Noise that a formula asks for: ``scale`` is a standard deviation, or Laplace's scale, rounded up.
+    """Noise by a formula: ``scale`` is a standard deviation, or Laplace's scale, rounded up.
 
     Parameters
     ----------
@@ -28,7 +32,7 @@ class Calibration:
     epsilon, delta
         The guarantee it is for: a loss in nats, and a probability.
     name, source, hypotheses
-        Of the formula, where it stands, and what it asks.
+        Name of the formula, its paper, and its conditions.
     guarantee
         Exact curve of the mechanism with this noise.
 
@@ -51,12 +55,12 @@ class Calibration:
     hypotheses: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        asked = f"({exactly(self.epsilon)}, {exactly(self.delta)})-DP"
-        return f"scale {rounded(self.scale, 'upper', 5)} for {asked} by {self.name}"
+        target = f"({exactly(self.epsilon)}, {exactly(self.delta)})-DP"
+        return f"scale {rounded(self.scale, 'upper', 5)} for {target} by {self.name}"
 
 
 def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
-    """Classical Gaussian mechanism: sigma = sqrt(2 log(1.25/delta)) sensitivity/eps, for eps < 1 only.
+    """Apply the classical formula sigma = sqrt(2 log(1.25/delta)) sensitivity/eps, for eps < 1 only.
 
     Parameters
     ----------
@@ -84,13 +88,13 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
             f"epsilon = {e:g} is outside (0, 1), where sqrt(2 log(1.25/delta)) sensitivity/eps is proved; "
             "use exact_gaussian"
         )
-    sigma = (sqrt(2 * (log(1.25) - log(d))) * size / e).upper  # 1.25/d may be no float
+    sigma = (sqrt(2 * (log(1.25) - log(d))) * size / e).upper
     name, source = "classical Gaussian calibration", "Dwork, Roth 2014, Theorem A.1"
     return Calibration(sigma, e, d, name, source, Gaussian(_over(size, sigma)), ("epsilon < 1",))
 
 
 def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
-    """Exact Gaussian calibration: the least sigma with delta_{G_mu}(eps) <= delta, mu = sensitivity/sigma.
+    """Find the least sigma with delta_{G_mu}(eps) <= delta, mu = sensitivity/sigma.
 
     Parameters
     ----------
@@ -101,7 +105,7 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
 
     Notes
     -----
-    Balle, Wang 2018, Theorem 8, solved by bisection, from the safe side, of the upper bound on delta.
+    Balle, Wang 2018, Theorem 8, solved from the safe side for the upper bound on delta.
 
     Examples
     --------
@@ -117,21 +121,17 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
 
 
 def _largest_mu(epsilon: float, delta: float) -> float:
-    """Return the largest mu, but for bisection, with the upper bound on delta(eps) at most ``delta``."""
+    """Return the largest mu found whose upper bound on delta(epsilon) is at most ``delta``."""
 
-    def enough(mu: float) -> bool:
-        return bool(Gaussian(mu).delta(epsilon) <= delta)
+    def delta_at(sigma: Array) -> Array:
+        return np.array([Gaussian(1 / max(each, 1 / MAX_LOSS)).delta(epsilon) for each in sigma])
 
-    low = high = 1.0
-    while enough(high):
-        low, high = high, 2 * high
-    while not enough(low):
-        low, high = low / 2, low
-    return largest(enough, low, high, halvings=60)  # to a float, as both are within a factor of 2
+    _, sigma = bracket_root(delta_at, np.array([delta]), farthest=1e300)
+    return 1 / float(sigma[0])
 
 
 def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
-    """Laplace noise for n queries under basic composition: scale n sensitivity/eps, and delta = 0.
+    """Apply basic composition to Laplace noise for n queries: scale n sensitivity/eps, and delta = 0.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
 
 
 def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
-    """Laplace noise for n queries under advanced composition: scale sensitivity sqrt(n/(2 rho)).
+    """Apply advanced composition to Laplace noise for n queries: scale sensitivity sqrt(n/(2 rho)).
 
     Parameters
     ----------

@@ -12,7 +12,6 @@ from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import expm1, log, sqrt, total, whole
-from tradeoff.intervals.rounding import Array
 
 Form = Literal["heterogeneous", "k-fold"]
 
@@ -74,28 +73,19 @@ def advanced_composition(
     times, paid = whole(rounds(n)), probability("slack", slack)
     choice("form", form, get_args(Form))
     failure = min((paid + times * total(d)).upper, 1.0)
-    norm = sqrt(times) * _norm(e)
-    root = sqrt(-2 * log(paid)) * norm
+    squares = times * total(map(Bounds, *(Bounds.of(e) ** 2)))
+    root = sqrt(-2 * log(paid) * squares)
     if form == "heterogeneous":
         source = "Bun, Steinke 2016, with the sub-Gaussian tail of the loss"
-        loss = (norm * norm / 2 + root).upper
+        loss = (squares / 2 + root).upper
         return Baseline(loss, failure, "advanced composition", source, (_ADAPTIVE,))
     if len(e) and (e[0] != e).any():
         raise DomainError(
-            f"epsilon = {epsilon!r}: the k-fold form takes equal losses; use form='heterogeneous'"
+            f"epsilon must be one number for the k-fold form, got {epsilon!r}; use form='heterogeneous'"
         )
     drift = times * len(e) * (e[0] * expm1(e[0]) if len(e) else 0.0)
     name, source = "advanced composition, k-fold", "Dwork, Roth 2014, Theorem 3.20"
     return Baseline((root + drift).upper, failure, name, source, (_ADAPTIVE, "equal epsilon"))
-
-
-def _norm(losses: Array) -> Bounds:
-    """Bound the root of the sum of squares, in parts of the largest loss: no square is 0 or infinite."""
-    most = float(losses.max(initial=0.0))
-    if most == 0:
-        return Bounds.of(0.0)
-    squares = (Bounds.of(losses) / most) ** 2
-    return most * sqrt(total(map(Bounds, squares.lower, squares.upper)))
 
 
 def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any) -> Baseline:
@@ -106,9 +96,9 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     epsilon, delta
         Loss in nats and probability of one mechanism.
     n
-        How many, a whole number from 0.
+        How many, an integer from 0.
     at_delta
-        Probability at which the result is asked, in (0, 1) and at least 1 - (1 - delta)^n. In floats that
+        Probability of the result, in (0, 1) and at least 1 - (1 - delta)^n. In floats that
         formula may round to just below its value, where epsilon is infinite; give slightly more.
 
     Notes

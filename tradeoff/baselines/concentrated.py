@@ -76,8 +76,8 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     curve
         A curve or product of either order, or the either-order envelope, whose larger divergence is taken.
         Divergences are upper bounds by quadrature of the loss, for subsampled factors too (the moments
-        accountant without its lemma). What is bounded is delta of T(P, Q): of a curve that is not symmetric
-        ``guarantee`` speaks for that order alone.
+        accountant without its lemma). The bound is on delta of T(P, Q): for a curve that is not symmetric
+        ``guarantee`` holds in that order alone.
     delta
         Probability in (0, 1).
     orders
@@ -101,8 +101,8 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     if not checked:
         raise DomainError("orders is empty; give at least one order above 1")
     result = min(converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
-    asked = ("divergences of fixed mechanisms add",)
-    return Baseline(max(result, 0.0), target, "Renyi route", _CKS, asked, one_order=not curve.symmetric)
+    hypotheses = ("divergences of fixed mechanisms add",)
+    return Baseline(max(result, 0.0), target, "Renyi route", _CKS, hypotheses, one_order=not curve.symmetric)
 
 
 def converted(divergence: Any, k: Any, delta: float) -> Any:

@@ -1,4 +1,4 @@
-"""What a textbook theorem answers."""
+"""The result of a textbook theorem, and checks of its arguments."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tradeoff.balls import exact_fraction, exp, precision, to_ball
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import MOST, count, is_symbol, real
+from tradeoff.curves.parameters import MAX_LOSS, MOST, count, is_symbol, real
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import rounded
 from tradeoff.errors import SymbolError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp
-from tradeoff.intervals.rounding import up
-
-# Losses from which e^-eps is taken as a power of two below it, and from which it is taken as 0.
-_FLOATS, _LONGEST = 700.0, 1e4
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,7 @@ class Baseline:
     epsilon, delta
         The guarantee: a loss in nats, and a probability.
     name, source, hypotheses
-        Of the theorem, where it stands, and what it asks.
+        Name of the theorem, its paper, and its conditions.
     one_order
         Whether delta(epsilon) is bounded in one order of the pair only.
 
@@ -53,18 +49,15 @@ class Baseline:
     @property
     def guarantee(self) -> TradeOff:
         """Return f_{epsilon,delta}, a certified curve; of one order 1 - delta - e^eps alpha alone."""
-        if math.isinf(self.epsilon):
+        if self.epsilon > MAX_LOSS:
             return TotalVariation(1.0)  # no privacy
         both = limited(approximate_dp(self.epsilon, self.delta), BOUND)
         if not self.one_order or self.delta >= 1:
             return both
         height = (1 - Bounds.of(self.delta)).lower
-        if _FLOATS < self.epsilon < _LONGEST:  # e^-eps is no float with all its digits
-            steep = Fraction(1, 2 ** math.ceil(1.4427 * self.epsilon))  # 1/log 2 is below
-            line = PiecewiseLinear([Fraction(0), Fraction(height) * steep], [Fraction(height), Fraction(0)])
-        else:
-            line = PiecewiseLinear([0.0, (height * exp(-self.epsilon)).lower], [height, 0.0])
-        return limited(line, BOUND)
+        with precision(53):  # a fraction: e^-eps may be too small for a float
+            foot = exact_fraction((exp(-to_ball(self.epsilon)) * height).lower()) or 0
+        return limited(PiecewiseLinear([0, foot], [Fraction(height), 0]), BOUND)
 
     def __repr__(self) -> str:
         short = (float(f"{x:.6g}") for x in (self.epsilon, self.delta))
@@ -75,9 +68,9 @@ class Baseline:
         return f"({epsilon}, {delta})-DP by {self.name}"
 
 
-def raised(value: float, ulps: float = 64) -> float:
-    """Round up past the error of a few operations on positive numbers, below the normal floats too."""
-    return float(up(value, ulps)) if 0 < value < math.inf else value
+def raised(value: float) -> float:
+    """Round up past the error of a few operations on positive numbers."""
+    return (Bounds.of(value) * (1 + 1e-14)).upper if 0 < value < math.inf else value
 
 
 def number(

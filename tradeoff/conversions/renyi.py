@@ -1,4 +1,4 @@
-"""The optimal conversion of Renyi divergences into a curve: every test is a pair of Bernoulli laws."""
+"""Optimal conversion of Renyi divergences into a curve: every test is a pair of Bernoulli laws."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
+from scipy.optimize.elementwise import find_root
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import Number, choice, number
+from tradeoff.curves.parameters import MAX_LOSS, Number, choice, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, called, shown
 from tradeoff.families.identity import Identity
+from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.bounds import Bounds
@@ -37,7 +39,7 @@ _PLACES = np.concatenate(
     ]
 )
 
-# Orders by which a function is asked, and, with 1, from which the best of rho-zCDP is looked for.
+# Orders at which a function is evaluated, and, with 1, from which the best of rho-zCDP is chosen.
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 49)
 
 # Orders tried around the best one so far, in shares of the distance to its neighbours, twice over.
@@ -47,12 +49,13 @@ _CLOSER = np.linspace(-1.0, 1.0, 9)
 _LEAST, _MOST = math.log(1e-150), math.log(1400.0)
 
 _STEEPEST = 700.0  # loss whose e^eps is still a float; a larger one bounds nothing that floats hold
-_HALVINGS, _ROUGH = 45, 24  # halvings of them: to 1e-11 for where a line touches, to 2e-5 for its order
+_FINE, _ROUGH = 1e-11, 2e-5  # accuracy of them: for where a line touches, and for its order
+_LARGE = 1e6  # ratio of a divergence to its bound from which on only its sign counts
 _LARGEST = 1.001e6  # largest rho and xi: 1e6, and the hair by which a filter may exceed its limit
 
 
 def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
-    """Greatest curve known below every mechanism with D_a <= xi + rho a for all a > 1, in both orders.
+    """Bound from below every mechanism with D_a <= xi + rho a for all a > 1, in both orders.
 
     Parameters
     ----------
@@ -64,12 +67,7 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
     Returns
     -------
     TradeOff
-        A symmetric curve, a lower bound. Add rho and xi of several mechanisms first, and convert once.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
+        A symmetric lower bound. Add rho and xi of several mechanisms first, and convert once.
 
     Notes
     -----
@@ -99,29 +97,30 @@ def _from_zcdp(rho: float, xi: float) -> TradeOff:
     for closeness in (1.0, 0.25):
         near = 1 + (best[0] - 1) * np.exp(closeness * apart * _CLOSER)[:, None]
         best = _tightest(near, bound(near))
-    one = ZeroConcentrated(rho or 0, xi or 0)  # an integer is no parameter that sensitivities move
+    one = ZeroConcentrated(rho or 0, xi or 0)  # sensitivities do not move integers
     return limited(maximum(_curve(best, assume="both-orders"), one, ~one), BOUND)
 
 
 def from_renyi(
     divergences: Mapping[float, float] | Callable[[float], float], *, assume: Assumption = "both-orders"
 ) -> TradeOff:
-    """Greatest curve known below every one with these Renyi divergences.
+    """Bound from below every curve with these Renyi divergences.
 
     Parameters
     ----------
     divergences
         Upper bounds in nats by order, from 1 (Kullback-Leibler) to inf (the largest loss), such as
-        ``{2: 0.1, 8: 0.5}``; or a function of the order, which is asked at 49 orders from 1.001 to 100001.
-        An infinite bound says nothing.
+        ``{2: 0.1, 8: 0.5}``; or a function of the order, evaluated at 49 orders from 1.001 to 100001.
+        An infinite bound is ignored.
     assume
         ``"both-orders"``: they bound D_a(P || Q) and D_a(Q || P), for every pair of neighbours.
-        ``"one-order"``: D_a(P || Q) alone, which is what ``f.renyi(a)`` of a curve f = T(P, Q) bounds.
+        ``"one-order"``: D_a(P || Q) alone, as ``f.renyi(a)`` bounds it for a curve f = T(P, Q).
 
     Returns
     -------
     TradeOff
-        A lower bound, piecewise linear; symmetric if both orders are bounded.
+        A lower bound, symmetric if both orders are bounded: a polygon, or ``PureDP`` if only the largest loss
+        is given.
 
     Raises
     ------
@@ -152,6 +151,8 @@ def from_renyi(
     if 0 in given.values():  # then P = Q
         return Identity()
     pure, finite = given.pop(math.inf, math.inf), sorted(given.items())
+    if not finite and assume == "both-orders":  # the largest loss
+        return limited(PureDP(pure), BOUND) if pure <= MAX_LOSS else TotalVariation(1.0)
     if not finite:
         return _curve(None, assume=assume, pure=pure)
     orders, bounds = (np.array(side)[:, None] for side in zip(*finite, strict=True))
@@ -164,7 +165,7 @@ def _checked(divergences: object) -> dict[float, float]:
         divergences = {a: called("divergences", divergences, a) for a in _ORDERS.tolist()}
     if not isinstance(divergences, Mapping) or not divergences:
         raise DomainError(
-            f"divergences = {shown(divergences)} is no mapping of orders to bounds; write {{2: 0.1}}"
+            f"divergences = {shown(divergences)} must be a mapping of orders to bounds, such as {{2: 0.1}}"
         )
     pairs = [  # D_a rises with the order a
         (number("order", a, 1), number("divergence", d, 0)) for a, d in divergences.items()
@@ -172,40 +173,41 @@ def _checked(divergences: object) -> dict[float, float]:
     return {a: d for a, d in sorted(pairs, reverse=True) if d < math.inf}
 
 
-def _tightest(orders: Array, bounds: Array, halvings: int = _HALVINGS) -> tuple[Array, Array]:
+def _tightest(orders: Array, bounds: Array, accuracy: float = _FINE) -> tuple[Array, Array]:
     """Return the order whose region ends first, for each place, and its bound."""
-    ends = _ends(orders, bounds, halvings)
+    ends = _ends(orders, bounds, accuracy)
     first = np.argmin(ends, axis=0)[None]
     order, bound = (np.take_along_axis(np.broadcast_to(x, ends.shape), first, 0)[0] for x in (orders, bounds))
     return order, bound
 
 
-def _ends(orders: Array, bounds: Array, halvings: int) -> Array:
+def _ends(orders: Array, bounds: Array, accuracy: float) -> Array:
     """Return the logarithm of the log-odds ratio w of x to y at which a Bernoulli divergence meets its bound.
 
-    It is only chosen by, so that floats do.
+    Lines are only chosen by it, so that floats do.
     """
-    low = np.full(np.broadcast_shapes(orders.shape, _PLACES.shape), _LEAST)
-    high = np.full(low.shape, _MOST)
-    for _ in range(halvings):
-        middle = (low + high) / 2
-        inside = _bernoulli(orders - 1, np.exp(middle)) <= bounds
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return low
+
+    def gap(w: Array, order: Array, bound: Array, place: Array) -> Array:
+        return np.minimum(_bernoulli(order - 1, np.exp(w), place) / bound, _LARGE) - 1
+
+    arguments = tuple(np.broadcast_arrays(orders, bounds, _PLACES))
+    low, high = (np.full(arguments[0].shape, end) for end in (_LEAST, _MOST))
+    root = find_root(gap, (low, high), args=arguments, tolerances={"xatol": accuracy})
+    return np.where(root.success, root.bracket[0], np.where(gap(high, *arguments) <= 0, high, low))
 
 
-def _ratios(w: Array) -> tuple[Array, Array]:
+def _ratios(w: Array, place: Array) -> tuple[Array, Array]:
     """Return u = log(x/y) and v = log((1-y)/(1-x)) of the log-odds ratio w: v = log(1 - y + y e^w)."""
-    log_y, log_rest = -np.logaddexp(0.0, -_PLACES), -np.logaddexp(0.0, _PLACES)
+    log_y, log_rest = -np.logaddexp(0.0, -place), -np.logaddexp(0.0, place)
     near = np.log1p(np.expm1(np.minimum(w, 1.0)) * np.exp(log_y))
     v = np.where(w < 1, near, np.logaddexp(log_rest, log_y + w))
     return np.maximum(w - v, 0.0), np.maximum(v, 0.0)
 
 
-def _bernoulli(k: Array, w: Array) -> Array:
+def _bernoulli(k: Array, w: Array, place: Array) -> Array:
     """Return D_(k+1) of the Bernoulli laws x and y."""
-    u, v = _ratios(w)
-    log_x, log_rest = u - np.logaddexp(0.0, -_PLACES), -v - np.logaddexp(0.0, _PLACES)
+    u, v = _ratios(w, place)
+    log_x, log_rest = u - np.logaddexp(0.0, -place), -v - np.logaddexp(0.0, place)
     x, rest = np.exp(log_x), np.exp(log_rest)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         small = np.log1p(np.maximum(x * np.expm1(k * u) + rest * np.expm1(-k * v), -0.5))
@@ -219,7 +221,7 @@ def _curve(
 ) -> PiecewiseLinear:
     lines = _lines(*best) if best else []
     if pure < _STEEPEST:
-        lines += _written(exp(np.array([pure])), Bounds.of(np.zeros(1)))
+        lines += _to_lines(exp(np.array([pure])), Bounds.of(np.zeros(1)))
     # Lines of D_a(Q || P) are steep where alpha is small; those of D_a(P || Q) are their mirror images.
     mirrored = [(b, a, c) for a, b, c in lines]
     every = mirrored if assume == "one-order" else lines + mirrored
@@ -235,19 +237,19 @@ def _lines(orders: Array, bounds: Array) -> list[Line]:
     v).
     Where both terms of the difference are near 1, 1 is taken off both.
     """
-    u, v = _ratios(np.exp(_ends(orders[None], bounds[None], _HALVINGS)[0]))
+    u, v = _ratios(np.exp(_ends(orders[None], bounds[None], _FINE)[0]), _PLACES)
     k, both = Bounds.of(orders) - 1, Bounds.of(u) + v
     e, g = expm1(-k * both), expm1(-v)
     near = expm1(k * (bounds - Bounds.of(u))) - e + k * g * (1 + e)
     delta = meet(near, exp(k * (bounds - Bounds.of(u))) - exp(-k * both) * (1 - k * g)) / (-(k + 1) * e)
     slope = k * exp(u) * expm1(-(k + 1) * both) / ((k + 1) * e)
     first = orders == 1
-    return _written(
+    return _to_lines(
         where(first, (exp(u) - exp(-v)) / both, slope), where(first, (bounds + v + g) / both, delta)
     )
 
 
-def _written(slope: Bounds, delta: Bounds) -> list[Line]:
-    """Return lines slope alpha + beta = 1 - delta that say something."""
+def _to_lines(slope: Bounds, delta: Bounds) -> list[Line]:
+    """Return lines slope alpha + beta = 1 - delta that bound something."""
     pairs = zip(np.asarray(slope.upper).tolist(), np.asarray(delta.upper).tolist(), strict=True)
     return [(whole(s), ONE, ONE - whole(d)) for s, d in pairs if s < math.inf and d < 1]

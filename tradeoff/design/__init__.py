@@ -1,1 +1,1 @@
-"""Choosing parameters: which just meets a target, what a guarantee gains with each, how to share it out."""
+"""Choice of parameters: calibration to a target, sensitivities, and allocation of one guarantee."""

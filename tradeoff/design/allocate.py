@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +23,6 @@ from scipy.special import logsumexp, ndtri
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_COUNT, count, number
 from tradeoff.curves.product import tensor
-from tradeoff.design.budget_part import Part, Release, listed
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.design.target import read_target
 from tradeoff.display import Displayed, TextTable
@@ -32,24 +32,99 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.plan import Plan
 from tradeoff.sweeps import Table
 
 Cost = Callable[[Sequence[float]], float]
+Release = TradeOff | Mechanism | Plan  # made from a scale
 
 # Prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there.
 _POWER = 4.0
-_ACCURACY = 1e-3  # what a Gaussian added to a product of atoms may move delta by: only prices are asked of it
+_ACCURACY = 1e-3  # change of delta by a Gaussian added to a product of atoms, for prices only
 _APART = 1e-3  # step in log-scales of differences of certified answers, and of a cost
 _AFAR = 10.0  # step in log-scales without which a cost that is flat here may rise yet: a factor of 22,000
 _SOLVED = 1e-6  # residual at which prices are equal: the cost is flat there, and off by its square
 _MARGIN = 1e-6  # share of the target that the certified answer may stay below it: more questions gain less
 _NEAR = 0.5  # longest step in log-scales from which the steps to come are extrapolated
 _SHOWN = 8  # scales that are printed
+_SCALES = ("noise_multiplier", "sigma", "scale")  # names of the one number that is a mechanism's noise
 _ROUNDS, _FARTHEST = 40, 60.0  # most questions in a row; most that a logarithm of a scale moves
 
 
-def _told(build: Any) -> Any:
-    """Return what tells a build from others: itself, or its identity where it has no hash."""
+@dataclass(frozen=True)
+class Part:
+    """Releases whose noise scale is to be chosen.
+
+    Parameters
+    ----------
+    build
+        From a scale to a curve, a mechanism or a plan, more private as the scale grows; or a mechanism whose
+        one ``noise_multiplier``, ``sigma`` or ``scale`` is replaced. All curves of one order are
+        taken in the same order of the pair, as tied mechanisms are; make others their envelope first.
+    count
+        How often it runs, an integer from 1; equal parts together at most 10^12 times.
+    weight
+        Cost of a unit of squared scale relative to other parts, in (0, inf).
+
+    Examples
+    --------
+    >>> from tradeoff.mechanisms import Laplace
+    >>> Part(Laplace, count=20, weight=10.0).count
+    20
+    """
+
+    build: Callable[[float], Release] | Mechanism
+    count: int = 1
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", count("count", self.count, 1))
+        object.__setattr__(self, "weight", number("weight", self.weight, 0, open_low=True, open_high=True))
+        if isinstance(self.build, TradeOff) or not callable(self.build):
+            raise KindError(f"build must be a function of a scale or a mechanism, got {shown(self.build)}")
+
+    def curve(self, scale: float, adjacencies: set[str]) -> TradeOff:
+        """Return its curve in one order of the pair, and add its adjacency to ``adjacencies``."""
+        if isinstance(self.build, Mechanism):
+            made: Any = _rescaled(self.build, scale)
+        else:
+            made = called("build", self.build, scale)
+        if isinstance(made, TradeOff):
+            made.require_numbers()
+            return made
+        if isinstance(made, Mechanism):
+            adjacencies.update({made.adjacency} if made.adjacency else ())
+            return Plan({made: 1}, made.adjacency or "add-remove").curve()
+        if not isinstance(made, Plan):
+            raise KindError(f"build must return a curve, a mechanism or a plan, got {shown(made)}")
+        adjacencies.add(made.adjacency)
+        return made.curve()
+
+
+def listed(parts: Iterable[Any]) -> list[Part]:
+    """Return parts from parts, their arguments, or functions that build them."""
+    try:
+        given = list(parts)
+    except TypeError as error:
+        raise KindError(
+            f"parts must be a list of functions, mechanisms or to.Part, got {shown(parts)}"
+        ) from error
+    if not given:
+        raise DomainError("parts must have at least one entry, got none")
+    made = [Part(*p) if isinstance(p, tuple) and 0 < len(p) <= len(fields(Part)) else p for p in given]
+    return [p if isinstance(p, Part) else Part(p) for p in made]
+
+
+def _rescaled(mechanism: Mechanism, scale: float) -> Mechanism:
+    given = mechanism.parameters()
+    for name in _SCALES:
+        if isinstance(given.get(name), float | Fraction):
+            return type(mechanism)(**{**given, name: scale})
+    raise KindError(f"{mechanism!r} must have a number {', '.join(_SCALES)}; give a function of a scale")
+
+
+def _key(build: Any) -> Any:
+    """Return a key of a build: itself, or its identity where it has no hash."""
     try:
         hash(build)
     except TypeError:
@@ -96,23 +171,23 @@ class Allocation(Displayed):
 
 
 class _Problem:
-    """Parts, of which alike ones are one variable x = log scale, with their cost and guarantee."""
+    """Parts, with one variable x = log scale for equal ones, their cost and their guarantee."""
 
     def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
-        self.target, self.own, self.asked, self.slope = read_target(given), cost, 0, -1.0
+        self.target, self.own, self.evaluations, self.slope = read_target(given), cost, 0, -1.0
         self.name = next((name for name in ("epsilon", "mu") if name in given), "")
         if not self.name or not number(self.name, given[self.name]) > 0:
-            allowed = "{'epsilon': ..., 'delta': ...} nor {'mu': ..., 'failure': ...}"
-            raise DomainError(f"target = {shown(given)} is neither {allowed}, of a loss above 0")
+            allowed = "{'epsilon': ..., 'delta': ...} or {'mu': ..., 'failure': ...}"
+            raise DomainError(f"target must be {allowed} with a loss above 0, got {shown(given)}")
         self.delta, self.failure = (number(at, given.get(at, 0)) for at in ("delta", "failure"))
-        kinds: list[Any] = [(_told(p.build), p.weight) if cost is None else i for i, p in enumerate(parts)]
+        kinds: list[Any] = [(_key(p.build), p.weight) if cost is None else i for i, p in enumerate(parts)]
         rounds: dict[Any, int] = {}
-        for kind, part in zip(kinds, parts, strict=True):  # in whole numbers: floats would lose rounds
+        for kind, part in zip(kinds, parts, strict=True):  # in integers: floats would lose rounds
             rounds[kind] = rounds.get(kind, 0) + part.count
         distinct = list(rounds)
         self.which = np.array([distinct.index(kind) for kind in kinds])
         self.parts = [parts[kinds.index(kind)] for kind in distinct]
-        self.rounds = [count("the count of alike parts", n, 1, MAX_COUNT) for n in rounds.values()]
+        self.rounds = [count("the count of equal parts", n, 1, MAX_COUNT) for n in rounds.values()]
         self.counts = np.array(self.rounds, dtype=float)
         self.log_weights = np.log([part.weight for part in self.parts])
 
@@ -153,16 +228,16 @@ class _Problem:
     def guarantee(self, x: Array) -> TradeOff:
         return self.order(x).symmetrise(assume="either-order")
 
-    def ask(self, x: Array) -> Bounds[float]:
-        self.asked += 1
+    def bound_answer(self, x: Array) -> Bounds[float]:
+        self.evaluations += 1
         try:
-            return self.target.ask(self.guarantee(x), None)
-        except PrecisionError:  # nothing is known, so that nothing is met
+            return self.target.answer(self.guarantee(x), None)
+        except PrecisionError:
             return Bounds(-math.inf, math.inf)
 
-    def _above(self, found: float) -> float:
-        """Return by how much an answer is above the target, as a logarithm."""
-        return math.log(max(found, TINY)) - math.log(self.target.wanted)
+    def _above(self, answer: float) -> float:
+        """Return the logarithm of an answer over the target."""
+        return math.log(max(answer, TINY)) - math.log(self.target.wanted)
 
     def rho(self) -> Array:
         """Return rho of every part at scale 1 where it goes as scale^-2, else NaN."""
@@ -176,20 +251,22 @@ class _Problem:
             answer, where = self._touch(x)
         result = self._integral(x, where) if where else None
         if result is None:
-            ends = [(self.ask(x - step), self.ask(x + step)) for step in _APART * np.eye(len(x))]
+            ends = [
+                (self.bound_answer(x - step), self.bound_answer(x + step)) for step in _APART * np.eye(len(x))
+            ]
             each = np.array([low.upper - high.upper for low, high in ends])
-            answer = answer or self.ask(x)
+            answer = answer or self.bound_answer(x)
             return each, self._above(answer.upper)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
-        at, turned = result
-        turn = [(~low, ~high) if turned else (low, high) for low, high in pairs]
-        gains = [n * at.between(*pair) for n, pair in zip(self.counts, turn, strict=True)]
+        at, inverted = result
+        moves = [(~low, ~high) if inverted else (low, high) for low, high in pairs]
+        gains = [n * at.between(*move) for n, move in zip(self.counts, moves, strict=True)]
         each = np.array([-at.gain(gain, of="epsilon") for gain in gains])
         return each, self._above(answer.upper if answer else at.loss)
 
     def _touch(self, x: Array) -> tuple[Bounds[float], dict[str, float] | None]:
         """Return certified bounds on mu, and the loss that decides them."""
-        self.asked += 1
+        self.evaluations += 1
         try:
             result = self.guarantee(x).gdp(failure=self.failure)
         except PrecisionError:
@@ -200,17 +277,17 @@ class _Problem:
 
     def _integral(self, x: Array, where: Mapping[str, float]) -> tuple[Integral, bool] | None:
         """Return the integral of the order that loses more, and whether it is the other one."""
-        self.asked += 1
+        self.evaluations += 1
         order = self.order(x)
         result = integral(order, accuracy=_ACCURACY, **where)
         other = result if order.symmetric else integral(~order, accuracy=_ACCURACY, **where)
         if result is None or other is None:
             return None
-        turned = (other.loss, other.delta) > (result.loss, result.delta)
-        return (other if turned else result), turned
+        inverted = (other.loss, other.delta) > (result.loss, result.delta)
+        return (other if inverted else result), inverted
 
     def unequal(self, x: Array) -> tuple[Array, float]:
-        """Return the logarithms of prices over savings, shares of their sums, and what ``prices`` does."""
+        """Return the logarithms of prices over savings, shares of their sums, and the shortfall."""
         prices, short = self.prices(x)
         savings = self.log_savings(x)
         # A cost may be flat here, and steep farther out: that part is to have more noise.
@@ -251,9 +328,9 @@ class _Problem:
         low, high, best = -math.inf, math.inf, None
         moved, last = 0.0, (0.0, math.inf)
         for _ in range(_ROUNDS):
-            bounds = self.ask(x + moved)
+            bounds = self.bound_answer(x + moved)
             excess = self._above(bounds.upper)
-            met = self.target.met(bounds) is True
+            met = self.target.is_met(bounds) is True
             low, high, best = (low, moved, bounds) if met else (moved, high, best)
             if (met and excess >= -_MARGIN) or abs(moved) > _FARTHEST:
                 break
@@ -271,7 +348,7 @@ def allocate(
     target: Mapping[str, float],
     cost: Cost | None = None,
 ) -> Allocation:
-    """Share one guarantee out: noise scales that meet it, certified, at the least cost.
+    """Split one guarantee among parts: noise scales that meet it, certified, at the least cost.
 
     They are the cheapest of three: the optimum (a local one, where there are several), equal scales, and the
     zCDP optimum.
@@ -279,18 +356,18 @@ def allocate(
     Parameters
     ----------
     parts
-        What is released: a ``Part``, its arguments ``(build, count, weight)``, or a ``build`` alone. Parts
-        with one ``build`` and weight have one scale.
+        The releases: each a ``Part``, its arguments ``(build, count, weight)``, or a ``build`` alone. Parts
+        with the same ``build`` and weight have one scale.
     target
         ``{"epsilon": ..., "delta": ...}`` or ``{"mu": ..., "failure": ...}``, for both orders of the pair.
     cost
-        From the scales, part by part, to a positive number that grows with each, smoothly: at a kink the best
-        that was seen is reported. Default: the sum of weight * count * scale^2.
+        From the scales, one a part, to a positive number that grows smoothly with each; at a kink the best
+        scales tried are reported. Default: the sum of weight * count * scale^2.
 
     Raises
     ------
     DomainError
-        If the target is none of the above or out of reach, a scale changes neither guarantee nor cost, or a
+        If the target is malformed or out of reach, a scale changes neither guarantee nor cost, or a
         function raises.
     KindError
         If a part builds no release.
@@ -300,13 +377,13 @@ def allocate(
     Examples
     --------
     >>> from tradeoff.mechanisms import Gaussian
-    >>> found = allocate([(Gaussian, 1, 16.0), (Gaussian, 1, 1.0)], {"epsilon": 1, "delta": 1e-6})
-    >>> round(found.scales[1] / found.scales[0], 6), found.achieved.upper <= 1
+    >>> result = allocate([(Gaussian, 1, 16.0), (Gaussian, 1, 1.0)], {"epsilon": 1, "delta": 1e-6})
+    >>> round(result.scales[1] / result.scales[0], 6), result.achieved.upper <= 1
     (2.0, True)
     """
     given = listed(parts)
     if not (cost is None or callable(cost)):
-        raise KindError(f"cost = {shown(cost)} is no function of the scales; leave it out for squares")
+        raise KindError(f"cost must be a function of the scales, got {shown(cost)}; leave it out for squares")
     problem = _Problem(given, target, cost)
     n = len(problem.parts)
     met = {"equal scales": problem.meet(np.zeros(n))}
@@ -326,4 +403,4 @@ def allocate(
     rows = tuple((name, c, c / least, met[name][1].upper) for name, c in costs.items())
     table = Table(("scales", "cost", "over the least", problem.name), rows, estimated=True)
     scales, curve = problem.scales(x), problem.guarantee(x)
-    return Allocation(scales, least, achieved, curve, residual, problem.asked, table)
+    return Allocation(scales, least, achieved, curve, residual, problem.evaluations, table)

@@ -10,11 +10,15 @@ count n_i, and -(z - 1) for eps. Where delta stays, d eps = -(d delta/d theta)/(
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -22,10 +26,10 @@ from scipy.optimize import brentq
 from tradeoff.accounting.contour.place import Placement, place_line
 from tradeoff.accounting.planner import Composition
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import number
-from tradeoff.curves.product import tensor
-from tradeoff.design.parameters import SHORTEST, parameters
-from tradeoff.errors import DomainError, PrecisionError, SizeError
+from tradeoff.curves.product import Tensor, tensor
+from tradeoff.errors import DomainError, PrecisionError, SizeError, SymbolError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import TINY, Array, Complex
 from tradeoff.operators.symmetrise import Envelope
@@ -40,18 +44,20 @@ if TYPE_CHECKING:
 STEP = 2.0**-16
 
 _COARSE, _COARSEST = 1e-4, 1e-2  # of certified answers: the square is an error, and so is their width over it
-_CLOSE = 1e-7  # relative width of answers to be differenced that need not be asked again
+_CLOSE = 1e-7  # relative width of answers that are narrow enough to be differenced
 _KNOWN = 1e-2  # share of a difference that its bounds may leave open: beyond, it is no estimate
-_SILENT = 25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
+_DECAYED = 25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
 _DIGITS = 27.0  # quadratures err by e^-27, over all rounds: 1e-7 after a division by STEP, at worst
 _ROOM, _BLOCK = 2**22, 64  # most nodes times factors, 64 MiB; nodes of the first block, which then double
 _BARS = 20  # a figure holds that many names
 _FAR = 1e100  # frequency beyond which only atoms are left
+_WITHIN = 1 / 16  # of a step that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3
+_SHORTEST = 2.0**-28  # that fits: transforms are known to 1e-14, a difference to 1e-14 * 2^32 = 4e-5
 
 
 @dataclass(frozen=True, repr=False)
 class Sensitivities(Table):
-    """What one answer gains with every parameter and count: estimates, a row for each.
+    """Estimated slopes of one answer, a row for every parameter and count.
 
     ``per 1%`` is the gain where the parameter, or the count, grows by one per cent.
     """
@@ -103,16 +109,16 @@ class Integral:
         return -change if self.middle else change
 
     def counted(self, i: int) -> float:
-        """Return what one round more of a factor adds, in proportion."""
+        """Return the change by one round more of a factor, in proportion."""
         return self._sum(self.logs[i]) - self._lost(
             log_finite_mass([self.laws[i].mass_at_plus_infinity], [1])
         )
 
     def between(self, below: TradeOff, above: TradeOff) -> float:
-        """Return what one curve adds in place of another next to it."""
+        """Return the change from one curve to another next to it."""
         (low, low_kept), (high, high_kept) = self._log_transform(below), self._log_transform(above)
         change = high - low
-        # Logarithms are known up to turns, and neighbouring ones are no turn apart.
+        # Logarithms are determined up to multiples of 2 pi i, and neighbours differ by less.
         change.imag = np.remainder(change.imag + np.pi, 2 * np.pi) - np.pi
         return self._sum(change) + self._lost(low_kept - high_kept)
 
@@ -184,7 +190,7 @@ def _transform(law: PrivacyLossDistribution, c: float, digits: float) -> Transfo
 
 
 def _log_moment(transform: Transform, y: Array) -> Complex:
-    """Return log M(c + iy), up to turns."""
+    """Return log M(c + iy), up to multiples of 2 pi i."""
     log = transform.ratio(y).log
     result: Complex = np.maximum(transform.log_m + log.real, -_FAR) + 1j * (transform.mean * y + log.imag)
     return result
@@ -197,36 +203,36 @@ def _nodes(
     accuracy: float,
     digits: float,
 ) -> tuple[Complex, list[Complex], Complex]:
-    """Return the nodes at which the product is not silent, all K_i there, and K.
+    """Return the nodes at which the product is not negligible, all K_i there, and K.
 
-    SizeError where they are too many, and at ``accuracy`` 0 where the product never falls silent.
+    SizeError where they are too many, and at ``accuracy`` 0 where the product never decays.
     """
     c, step, size = place.c, place.step, _BLOCK
     transforms = [_transform(law, c, digits) for law in laws]
-    lasting = -sum(n * t.far(_FAR) for t, n in zip(transforms, counts, strict=True))
-    tau = 0.0 if lasting > _SILENT else math.sqrt(2 * accuracy / abs(c * (c - 1)))
+    remaining = -sum(n * t.far(_FAR) for t, n in zip(transforms, counts, strict=True))
+    tau = 0.0 if remaining > _DECAYED else math.sqrt(2 * accuracy / abs(c * (c - 1)))
     logs = [np.zeros(0, complex)] * len(laws)
-    while size * len(laws) <= _ROOM and (tau or lasting > _SILENT):
+    while size * len(laws) <= _ROOM and (tau or remaining > _DECAYED):
         block: Array = step * np.arange(len(logs[0]), size, dtype=float)
         logs = [np.append(log, _log_moment(t, block)) for log, t in zip(logs, transforms, strict=True)]
         z: Complex = (c + 1j * step * np.arange(size)).astype(complex)
         product: Complex = (
             sum(n * log for n, log in zip(counts, logs, strict=True)) + tau**2 * z * (z - 1) / 2
         )
-        live = product.real > product[0].real - _SILENT
-        if (tau * block[-1]) ** 2 >= 2 * _SILENT * (tau > 0) and not live[-(size // 4) :].any():
-            # Only about their mean are phases known to turn slowly from node to node.
-            turns = [t.mean * z.imag for t in transforms]
-            logs = [m * 1j + (k.real + 1j * np.unwrap(k.imag - m)) for k, m in zip(logs, turns, strict=True)]
+        live = product.real > product[0].real - _DECAYED
+        if (tau * block[-1]) ** 2 >= 2 * _DECAYED * (tau > 0) and not live[-(size // 4) :].any():
+            # Only relative to their mean do phases change slowly from node to node.
+            phases = [t.mean * z.imag for t in transforms]
+            logs = [m * 1j + (k.real + 1j * np.unwrap(k.imag - m)) for k, m in zip(logs, phases, strict=True)]
             return z[live], [log[live] for log in logs], product[live]
         size *= 2
-    raise SizeError("the product does not fall silent within the room there is")
+    raise SizeError("the product does not decay within the memory allowed")
 
 
 def sensitivities(
     curve: TradeOff, *, delta: float | None = None, epsilon: float | None = None
 ) -> Sensitivities:
-    """Estimate what epsilon, or delta, gains with every parameter and count of a composition.
+    """Estimate the slopes of epsilon, or delta, in every parameter and count of a composition.
 
     Each has a row: estimates, usually to 1e-6 of themselves, from the integral over a saddle-point line (Zhu,
     Dong, Wang 2022) differentiated under its sign; where none closes, from differences of certified answers,
@@ -238,7 +244,7 @@ def sensitivities(
     curve
         Any curve; of an envelope of both orders the one that loses more is differentiated.
     delta, epsilon
-        The one that is given is asked: d epsilon at a delta, in nats, or d delta at a loss.
+        Give one: slopes of epsilon at a delta, in nats, or of delta at a loss.
 
     Raises
     ------
@@ -258,7 +264,7 @@ def sensitivities(
     Lap_{0.1}      count    100  0.0227148   0.0227148
     """
     if (delta is None) == (epsilon is None):
-        raise DomainError("sensitivities takes one question; give one of delta, epsilon")
+        raise DomainError("sensitivities() takes exactly one of delta, epsilon")
     name = "epsilon" if delta is None else "delta"
     low, high = (-math.inf, math.inf) if delta is None else (0.0, 1.0)
     value = number(name, epsilon if delta is None else delta, low, high, open_low=True, open_high=True)
@@ -266,9 +272,8 @@ def sensitivities(
     orders = curve.operands if isinstance(curve, Envelope) else (curve,)
     order = max(orders, key=lambda f: _answer(f, name, value).upper) if len(orders) > 1 else curve
     if name == "delta" and value <= order.mass_at_infinity.upper:
-        raise DomainError(
-            f"delta = {value!r} is not above Q(L = inf) = {order.mass_at_plus_infinity:.6g}; ask a larger one"
-        )
+        least = f"Q(L = inf) = {order.mass_at_plus_infinity:.6g}"
+        raise DomainError(f"delta must be above {least}, got {value!r}; give a larger delta")
     for parameter in chain.from_iterable(map(parameters, order.factors)):
         if parameter.value == 0:  # of which no share is a step
             raise parameter.stuck()
@@ -284,22 +289,24 @@ def sensitivities(
 Slopes = Iterator[tuple[TradeOff, str, float, float]]  # factor, parameter, value, slope
 
 
-def _step(factor: TradeOff, found: Integral) -> float:
+def _step(factor: TradeOff, at: Integral) -> float:
     """Return the step of a factor's parameters by which phases of M, y times losses, move by one."""
-    turns = float(np.max(found.z.imag)) * max(factor.sup_loss, factor.inverse().sup_loss)
-    step = min(STEP, 1 / turns) if 0 < turns < math.inf else STEP
-    if step < SHORTEST:
-        raise DomainError(f"losses of {factor!r} are too large beside what smooths them; ask elsewhere")
+    phase = float(np.max(at.z.imag)) * max(factor.sup_loss, factor.inverse().sup_loss)
+    step = min(STEP, 1 / phase) if 0 < phase < math.inf else STEP
+    if step < _SHORTEST:
+        raise DomainError(
+            f"losses of {factor!r} are too large for the smoothing here; try another epsilon or delta"
+        )
     return step
 
 
-def _tilted(order: TradeOff, found: Integral, of: str) -> Slopes:
+def _tilted(order: TradeOff, at: Integral, of: str) -> Slopes:
     for i, (factor, n) in enumerate(order.factors.items()):
         for parameter in parameters(factor):
-            below, above, apart = parameter.pair(_step(factor, found))
-            slope = found.gain(n * found.between(below, above) / apart, of=of)
+            below, above, apart = parameter.pair(_step(factor, at))
+            slope = at.gain(n * at.between(below, above) / apart, of=of)
             yield factor, parameter.name, parameter.value, slope
-        yield factor, "count", n, found.gain(found.counted(i), of=of)
+        yield factor, "count", n, at.gain(at.counted(i), of=of)
 
 
 def _differences(order: TradeOff, name: str, value: float) -> Slopes:
@@ -311,12 +318,14 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
         low, high = _answer(below, name, value), _answer(above, name, value)
         if math.isinf(low.upper) or math.isinf(high.upper):
             lost = f"nothing bounds the loss at {name} = {value!r} with a little more"
-            raise DomainError(f"{lost} of a factor, as Q(L = inf) is above it then; ask a larger delta")
+            raise DomainError(f"{lost} of a factor, as Q(L = inf) is above it then; give a larger delta")
         gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
-        # A gain of nothing is known where the answer changes by less than 1e-4 of what the parameter does.
+        # A gain of 0 is certain enough where the answer changes by less than 1e-4 of the parameter's change.
         if not unknown <= max(_KNOWN * abs(gain), _KNOWN**2 * share * abs(here.upper)):
-            known = f"certified answers at {name} = {value!r} differ by {gain:.3g} and are {unknown:.3g} wide"
-            raise PrecisionError(f"{known}; ask elsewhere", unknown)
+            problem = (
+                f"certified answers at {name} = {value!r} differ by {gain:.3g} and are {unknown:.3g} wide"
+            )
+            raise PrecisionError(f"{problem}; try another epsilon or delta", unknown)
         return gain
 
     for factor, n in order.factors.items():
@@ -329,13 +338,98 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
 
 
 def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
-    """Ask again, more closely, where whole curves answered."""
-    ask = curve.bounds.epsilon if name == "delta" else curve.bounds.delta
-    result = ask(value)
+    """Return the answer, narrowed where whole curves gave it."""
+    query = curve.bounds.epsilon if name == "delta" else curve.bounds.delta
+    result = query(value)
     if result.width <= _CLOSE * abs(result.upper):
         return result
     closer = _CLOSE * (min(abs(result.upper), 1.0) if name == "delta" else 1.0)
     try:
-        return ask(value, tol=max(closer, TINY))
+        return query(value, tol=max(closer, TINY))
     except PrecisionError:
         return result
+
+
+class Parameter(NamedTuple):
+    """A number in a curve, and the curve with another one in its place."""
+
+    name: str
+    value: float
+    moved: Callable[[float], TradeOff]
+
+    def pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
+        """Return the curves a step below and above, and the distance: near an end of a range a short one."""
+        step = share
+        while step >= _SHORTEST:
+            with suppress(DomainError):
+                ends = self._apart(step)
+                return ends if step == share else self._apart(step * _WITHIN)
+            step /= 2
+        raise self.stuck()
+
+    def _apart(self, share: float) -> tuple[TradeOff, TradeOff, float]:
+        below, above = self.value * (1 - share), self.value * (1 + share)
+        if not 0 < abs(above - below) < math.inf:
+            raise self.stuck()
+        return self.moved(below), self.moved(above), above - below
+
+    def stuck(self) -> DomainError:
+        problem = f"{self.name} = {self.value!r} cannot move by a share of itself to both sides"
+        return DomainError(f"{problem}; give another value")
+
+    def within(self, outer: Callable[[TradeOff], TradeOff]) -> Parameter:
+        return self._replace(moved=lambda value: outer(self.moved(value)))
+
+
+def parameters(curve: TradeOff) -> Iterator[Parameter]:
+    """Yield the floats a curve is made from, also inside the operands of operators."""
+    if isinstance(curve, Derived):
+        yield from _replaceable(curve)
+    elif isinstance(curve, Tensor):
+        for factor, n in curve.factors.items():
+            rest = tensor((each, power) for each, power in curve.factors.items() if each != factor)
+            for inner in parameters(factor):
+                yield inner.within(partial(_beside, rest, n))
+    else:
+        kind: Any = type(curve)
+        names = inspect.signature(kind).parameters
+        given = {name: getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in names}
+        for name, value in given.items():
+            if isinstance(value, float | Fraction) and None not in given.values():
+                others = {other: other_value for other, other_value in given.items() if other != name}
+                yield Parameter(name, float(value), partial(_made, kind, others, name))
+
+
+def _beside(rest: TradeOff, n: int, fresh: TradeOff) -> TradeOff:
+    return rest @ fresh**n
+
+
+def _made(kind: Any, others: dict[str, Any], name: str, value: float) -> TradeOff:
+    made: TradeOff = kind(**others, **{name: value})
+    return made
+
+
+def _replaceable(curve: Derived) -> Iterator[Parameter]:
+    """Yield the parameters that ``replaced`` may change."""
+    parts: list[Any] = []
+
+    def put(at: int, fresh: Any) -> TradeOff:
+        parts.clear()
+
+        def change(part: Any) -> Any:
+            parts.append(part)
+            return fresh if len(parts) == at + 1 else part
+
+        return curve.replaced(change)
+
+    try:
+        put(-1, None)
+    except SymbolError:  # it cannot be built anew
+        return
+    for at, part in enumerate(tuple(parts)):
+        if isinstance(part, TradeOff):
+            for inner in parameters(part):
+                yield inner.within(partial(put, at))
+        elif isinstance(part, float | Fraction):
+            name = next((name for name, value in vars(curve).items() if value is part), "parameter")
+            yield Parameter(name, float(part), partial(put, at))

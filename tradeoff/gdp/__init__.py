@@ -1,4 +1,4 @@
-"""Reduction of a curve to one Gaussian parameter: certified on every alpha, with what the reduction costs."""
+"""Reduction of a curve to one Gaussian parameter: certified at every alpha, with its cost."""
 
 from tradeoff.gdp.reduction import Reduction, gdp
 

@@ -1,4 +1,4 @@
-"""The least mu with f >= G_mu (x) f_{0,failure}, and what is given up by reporting it."""
+"""The least mu with f >= G_mu (x) f_{0,failure}, and the cost of reporting it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,36 @@ from tradeoff.curves.parameters import exact_number, is_symbol, written
 from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.gdp.approximation_loss import best_mu, reaching, regret
-from tradeoff.gdp.search import FAR, Side, by_lines, by_tests, start
-from tradeoff.gdp.structure import best_case, beyond, cap, floor, lost, operands_of, without_leak
+from tradeoff.gdp.cells import (
+    FAR,
+    Side,
+    bound_best_mu,
+    bound_regret,
+    extend_nodes,
+    search_by_lines,
+    search_by_tests,
+    start_nodes,
+)
+from tradeoff.gdp.structure import (
+    best_case,
+    cap,
+    end_of_lines,
+    floor,
+    operands_of,
+    reason_for_infinite_mu,
+    without_leak,
+)
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import rational
 from tradeoff.operators.assumed import assumed
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.profile_samples import Nodes, end, orders
 
-NOWHERE = float("nan")  # one of them, as what is not equal to itself is to the same object in a tuple
+NOWHERE = float("nan")  # one object: equal to itself in a tuple
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
 _SAME = 1 - 1e-12  # a floor so close to the cap is the cap
-# Losses up to which lines are drawn where no failure ends them: where a Gaussian is next to all, densities
-# decide so far out that nodes take seconds, and mu is close to its bound by parts anyway.
+# Losses up to which lines are drawn without failure: farther out nodes take seconds, and mu is close to its
+# bound by parts.
 _FARTHEST = 100.0
 
 _APART, _NEAR_ONE = 1.01, 1 - 1e-6  # beyond, 1 - delta has lost the digits that lines need
@@ -51,8 +67,7 @@ class Reduction(Displayed):
     mu_minus
         Best case: f (x) f_{0,failure} <= G_{mu_minus}, certified on every alpha.
     tight_at
-        The alpha where mu is decided: there the reported curve comes closest to touching f; NaN where mu
-        comes from the way the curve was built.
+        The alpha where the reported curve comes closest to f; NaN where mu follows from the structure of f.
     reason
         Why mu is infinite, if it is.
 
@@ -66,8 +81,8 @@ class Reduction(Displayed):
     Examples
     --------
     >>> from tradeoff import PureDP
-    >>> found = PureDP(1.0).gdp(failure=0)
-    >>> round(found.mu, 6), round(found.tight_at, 6)
+    >>> result = PureDP(1.0).gdp(failure=0)
+    >>> round(result.mu, 6), round(result.tight_at, 6)
     (1.232035, 0.268941)
     """
 
@@ -111,7 +126,7 @@ class Reduction(Displayed):
 
 
 def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
-    """Least mu with f >= G_mu (x) f_{0,failure}, certified for every alpha.
+    """Find the least mu with f >= G_mu (x) f_{0,failure}, certified for every alpha.
 
     Parameters
     ----------
@@ -128,8 +143,8 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     Raises
     ------
     PrecisionError
-        If the profile is not known down to ``failure`` and the way the curve was built says nothing: ask a
-        larger one.
+        If neither the profile down to ``failure`` nor the structure of the curve bounds mu; give a larger
+        failure.
 
     Notes
     -----
@@ -138,17 +153,17 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     decided by convexity.
     """
     exact = _exact(failure)
-    failure = float(rational(exact).upper)  # what is said of it holds of a larger one
+    failure = float(rational(exact).upper)  # a larger failure needs no more mu
     if f.free_symbols:
         from tradeoff.symbolic.forms import least_mu
 
-        mu = least_mu(f)  # at failure = 0; a larger one asks for no more
+        mu = least_mu(f)  # at failure = 0; a larger one needs no more
         return Reduction(f, failure, Bounds(mu if failure == 0 else 0.0, mu), Bounds(0.0, 1.0))
-    return _finished(f, failure, least(f, exact))
+    return _complete(f, failure, least(f, exact))
 
 
 class Least(NamedTuple):
-    """Bounds on the least mu, the alpha that decides, why it is infinite, if it is, and the nodes asked."""
+    """Bounds on the least mu, the alpha that decides, the reason if it is infinite, and the nodes."""
 
     mu: Bounds[float]
     tight_at: float = NOWHERE
@@ -157,10 +172,10 @@ class Least(NamedTuple):
 
 
 def least(f: TradeOff, failure: float | Fraction) -> Least:
-    """Bound the least mu with f >= G_mu (x) f_{0,failure}: what ``gdp`` says without the regret, sooner."""
+    """Bound the least mu with f >= G_mu (x) f_{0,failure}, as ``gdp`` does, without the regret."""
     exact = _exact(failure)
     failure = float(rational(exact).upper)
-    why = lost(f, failure)
+    why = reason_for_infinite_mu(f, failure)
     if why is not None:
         return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact, Fraction(failure))
@@ -169,29 +184,29 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
         return Least(Bounds(0.0, 0.0), 0.5)
     if d.upper == 0 and floor(h) >= most * _SAME:
         return Least(Bounds(min(floor(h), most), most))
-    result, ends = by_lines(both, d.lower, most), max(side.reach for side in both)
+    result, ends = search_by_lines(both, d.lower, most), max(side.reach for side in both)
     if d.upper == 0 and ends == np.inf:
         enough = result.least
-        ended = [replace(side, reach=min(side.reach, beyond(side.curve, enough))) for side in both]
+        ended = [replace(side, reach=min(side.reach, end_of_lines(side.curve, enough))) for side in both]
         if (farthest := max(side.reach for side in ended)) < _FARTHEST:
-            both, ends, result = ended, farthest, by_lines(ended, 0.0, most)
+            both, ends, result = ended, farthest, search_by_lines(ended, 0.0, most)
             result = replace(result, most=max(result.most, enough))
     less = result.least
-    if d.lower < d.upper:  # more failure asks for no more
+    if d.lower < d.upper:  # more failure needs no more
         fewer = _checked(h, d.upper)
-        less = by_lines(fewer, d.upper, most).least if fewer else 0.0
+        less = search_by_lines(fewer, d.upper, most).least if fewer else 0.0
     low = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
     most = min(most, result.most * (1 + _MARGIN)) if ends < np.inf else most
     if most > _APART * low and d.lower == d.upper and h.bounds.delta(0.0).lower > _NEAR_ONE:
-        low, most = by_tests([side.curve for side in both], d.lower, Bounds(low, most))
+        low, most = search_by_tests([side.curve for side in both], d.lower, Bounds(low, most))
     close = result.most <= most * _APART and ends < np.inf
     tight = result.alpha * (1 - failure) / (1 - d.lower) if close else NOWHERE
-    why = f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
+    why = f"no finite mu can be certified at failure = {failure:.6g}; give a larger failure"
     return Least(Bounds(low, most), tight, None if most < np.inf else why, result.nodes)
 
 
 def _exact(failure: Any) -> Fraction:
-    """Return a checked probability as it is."""
+    """Return a checked probability as a fraction."""
     return exact_number("failure", failure, 0, 1)
 
 
@@ -199,7 +214,7 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     """Return the orders to check from eps = 0 to where delta is at most ``failure``, if that is not at once.
 
     As g = G_mu (x) f_{0,failure} is convex, the hull of a minimum is above g iff each operand is. (The
-    profile of an envelope is known as soon as those of its two orders, so that is one.)
+    profile of an envelope follows from those of its two orders, so an envelope is one part.)
     """
     result: dict[TradeOff, Side] = {}
     for part in operands_of(h, HullOfMinimum):
@@ -210,18 +225,19 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     return list(result.values())
 
 
-def _finished(f: TradeOff, failure: float, found: Least) -> Reduction:
-    """Add the regret and the best case, from the nodes already asked, or where parts of f were asked."""
-    mu, tight, reason, known = found
+def _complete(f: TradeOff, failure: float, result: Least) -> Reduction:
+    """Add the regret and the best case, from the nodes so far, or at the places of those of parts of f."""
+    mu, tight, reason, searched = result
     level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
     both = [(order, _far(order, level)) for (order,) in orders(f)]
-    own = {nodes.curve: nodes for nodes in known}
-    asked = np.concatenate([nodes.epsilon for nodes in known] or [np.empty(0)])
+    own = {nodes.curve: nodes for nodes in searched}
+    places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
     sides = [
-        reaching(own[order], far) if order in own else start(order, far).more(asked) for order, far in both
+        extend_nodes(own[order], far) if order in own else start_nodes(order, far).more(places)
+        for order, far in both
     ]
-    lower, upper, finer = zip(*(regret(side, float(mu.upper), failure) for side in sides), strict=True)
-    best = min(best_mu(side, failure, float(mu.upper)) for side in _above(f, level, finer))
+    lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
+    best = min(bound_best_mu(side, failure, float(mu.upper)) for side in _above(f, level, finer))
     most = min(max(upper), 1.0)
     if isinstance(f, Gaussian) and mu.upper < np.inf:
         # delta_g - delta_f <= failure + mu - mu_f times the largest normal density, over 1 + e^eps >= 2.
@@ -230,17 +246,17 @@ def _finished(f: TradeOff, failure: float, found: Least) -> Reduction:
     return Reduction(f, failure, mu, lost_at_most, max(best, best_case(f)), tight, reason)
 
 
-def _above(f: TradeOff, level: float, known: Sequence[Nodes]) -> Sequence[Nodes]:
+def _above(f: TradeOff, level: float, nodes: Sequence[Nodes]) -> Sequence[Nodes]:
     """Return nodes of the curves that a best case has to be above: of a maximum each operand.
 
     (f (x) f_{0,failure})(alpha) = (1 - failure) f(alpha/(1 - failure)), which is largest where f is.
     """
     parts = operands_of(f, Maximum)
     if len(parts) == 1:
-        return known
-    return [start(order, _far(order, level)) for part in parts for (order,) in orders(part)]
+        return nodes
+    return [start_nodes(order, _far(order, level)) for part in parts for (order,) in orders(part)]
 
 
 def _far(order: TradeOff, level: float) -> float:
-    """Return an eps, not 0, up to which the profile is looked at."""
+    """Return a positive eps up to which the profile counts."""
     return min(end(order, level), FAR) or 1.0

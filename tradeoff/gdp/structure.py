@@ -1,4 +1,4 @@
-"""What the way a curve was built says of its mu, before any number is asked."""
+"""Bounds on mu from the structure of a curve, before its profile is evaluated."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total, whole
-from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.assumed import Assumed
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
-from tradeoff.operators.order import infinite_mass as leaked
+from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 
@@ -42,9 +41,7 @@ def _by_parts(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return float(f.mu)
     if isinstance(f, Tensor):
-        each = [(n, cap(factor)) for factor, n in f.factors.items()]
-        parts = (float((sqrt(whole(n)) * mu).upper) for n, mu in each if mu > 0)
-        return math.hypot(*parts) * (1 + 8 * UNIT)  # of which no square underflows
+        return _root_of_squares((cap(factor), n) for factor, n in f.factors.items()).upper
     if isinstance(f, Inverse | _WITHIN):
         return max(cap(operand) for operand in f.operands)
     if isinstance(f, Maximum):
@@ -55,7 +52,7 @@ def _by_parts(f: TradeOff) -> float:
 
 
 def operands_of(f: TradeOff, kind: type[Derived]) -> list[TradeOff]:
-    """Return what f pools, at any depth, if it is just of this kind; else f alone."""
+    """Return the operands of f of this kind, at any depth; f alone if it is of another."""
     return [part for g in f.operands for part in operands_of(g, kind)] if type(f) is kind else [f]
 
 
@@ -82,13 +79,13 @@ def _tail(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return f.least
     if isinstance(f, Tensor):
-        return _root_of_squares((_tail(factor), n) for factor, n in f.factors.items())
+        return _root_of_squares((_tail(factor), n) for factor, n in f.factors.items()).lower
     if isinstance(f, Subsampled) and f.flipped:
         return 0.0  # losses end at -log(1 - p)
     return max(map(_tail, f.operands)) if isinstance(f, _WITHIN) else 0.0
 
 
-def beyond(f: TradeOff, mu: float) -> float:
+def end_of_lines(f: TradeOff, mu: float) -> float:
     """Return an eps from which on delta_f is below that of G_mu and all larger mu, or inf if none is known.
 
     Let f = G_nu (x) h, nu < mu, where losses X of h are at most b. With phi the density of a normal loss,
@@ -112,23 +109,23 @@ def beyond(f: TradeOff, mu: float) -> float:
 
 def best_case(f: TradeOff) -> float:
     """Return a mu with f <= G_mu without failure: the Gaussian factors of a product, for f (x) h <= f."""
-    return _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian))
+    return _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian)).lower
 
 
-def _root_of_squares(parts: Iterable[tuple[float, int]]) -> float:
-    """Return the root of the sum of n x^2 from below."""
-    return float(sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts)).lower)
+def _root_of_squares(parts: Iterable[tuple[float, int]]) -> Bounds[float]:
+    """Bound the root of the sum of n x^2."""
+    return sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts))
 
 
 def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeOff, Bounds[float]]:
     """Return (h, d) with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, where f = h (x) f_{0,q}.
 
     Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure. ``d`` goes up
-    to that of the ``most`` that is said for ``failure``, which asks for no more mu.
+    to that of ``most``, the rounded ``failure``, which needs no more mu.
     """
     factors = f.factors
     leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}
-    low, high = (Fraction(side) for side in leaked(tensor(leaks.items())))
+    low, high = (Fraction(side) for side in infinite_mass(tensor(leaks.items())))
     if not leaks or high > failure or high >= 1:
         return f, Bounds(max(rational(failure).lower, 0.0), min(rational(most).upper, 1.0))
     rest = tensor((factor, n) for factor, n in factors.items() if factor.leak is None)
@@ -136,8 +133,8 @@ def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeO
     return rest, clip(Bounds(*ends), 0.0, 1.0)
 
 
-def lost(f: TradeOff, failure: float) -> str | None:
-    """Say why no finite mu can do, if that is the truth: more than ``failure`` is given away outright."""
+def reason_for_infinite_mu(f: TradeOff, failure: float) -> str | None:
+    """Explain why no finite mu is enough, if so: the mass at infinity is above ``failure``."""
     for order, where in ((f, "f(0)"), (f.inverse(), "f^-1(0)")):
         if (mass := order.mass_at_infinity.lower) > failure:
             curve = f"G_mu (x) f_{{0,{failure:.6g}}}"

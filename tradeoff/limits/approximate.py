@@ -1,4 +1,4 @@
-"""What a limit theorem without an error bound gives: a curve that answers questions and proves nothing."""
+"""The result of a limit theorem without an error bound: a curve of estimates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from tradeoff.operators.assumed import assumed
 class ApproximateCurve:
     """Estimate of a trade-off function, on neither side of the truth.
 
-    It answers ``curve(alpha)``, ``delta(epsilon)`` and ``epsilon(delta)``, and nothing else a curve does:
-    products, powers, orders, symmetrisation and filters raise ``KindError``, a ``TypeError``, since a
-    guarantee made of it would be none.
+    It has ``curve(alpha)``, ``delta(epsilon)`` and ``epsilon(delta)`` only. Products, powers, orders,
+    symmetrisation and filters raise ``KindError``, a ``TypeError``: an estimate guarantees nothing.
 
     Parameters
     ----------
@@ -27,9 +26,9 @@ class ApproximateCurve:
     name
         Name of the method.
     source
-        Where the formula stands.
+        Paper and number of the theorem.
     hypotheses
-        What must tend to what for the estimate to become exact.
+        Limits under which the estimate becomes exact.
     of
         The curve that is approximated, if there is one.
     mu
@@ -68,11 +67,11 @@ class ApproximateCurve:
 
     @property
     def symmetric(self) -> bool:
-        """Whether the estimate speaks for both orders of the pair."""
+        """Whether the estimate is the same for both orders of the pair."""
         return self.shape.symmetric
 
     def trusted(self) -> TradeOff:
-        """Return the estimate as an ordinary curve, on the caller's word that its error does not matter."""
+        """Return the estimate as an ordinary curve; the caller vouches for its error."""
         return limited(assumed(self.shape, self.of.assumptions) if self.of else self.shape, BOUND)
 
     def envelope(self, of: TradeOff) -> ApproximateCurve:
@@ -82,14 +81,14 @@ class ApproximateCurve:
     def _refuse(self, *_: object) -> NoReturn:
         raise KindError(
             f"the {self.name}'s curve is an estimate that can under-report privacy loss, so it enters no "
-            "product, order or filter; ask the exact curve for the certified number (its delta, epsilon and "
-            "bounds), or take .trusted() on your own word"
+            "product, order or filter; use the exact curve for the certified number (its delta, epsilon and "
+            "bounds), or take .trusted() at your own risk"
         )
 
     __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __ge__ = __le__ = __gt__ = __lt__ = __invert__ = _refuse
 
     def __getattr__(self, name: str) -> NoReturn:
-        # What else a curve or a mechanism, known to the algebra by its ``curve``, offers is refused in words.
+        # Other methods of curves and mechanisms get the same explanation.
         if not name.startswith("_") and (name in {"curve", "gdp"} or hasattr(TradeOff, name)):
             self._refuse()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

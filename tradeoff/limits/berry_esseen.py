@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -13,15 +15,28 @@ from numpy.typing import ArrayLike
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, flattened, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import clip, expm1, log, log1p, minimum, rational, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import Array
+from tradeoff.limits.moments import NOTHING, Moments, bound_mass, check_variance, factors, moments
 from tradeoff.limits.normal_pair import NormalPair
-from tradeoff.limits.sums import LossSum, deviation, normal_distance, per_order, rough, variance
-from tradeoff.operators.symmetrise import symmetrise
+from tradeoff.operators.symmetrise import Envelope, symmetrise
 
 Constants = Literal["sharp", "theorem"]
-_FARTHEST = 700.0  # nats up to which e^epsilon is a float; beyond, delta is between that there and its limit
+Summands = list[tuple[Moments, int]]  # each with the number of times it is drawn
+Powers = dict[TradeOff, int]
+
+# sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands, V in all (Shevtsova 2010).
+_INDEPENDENT = rational(Fraction("0.56"))
+
+# (a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands
+# (Shevtsova 2013).
+_IDENTICAL = tuple(
+    (rational(Fraction(a)), rational(Fraction(b)))
+    for a, b in (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
+)
 
 
 class Hypothesis(NamedTuple):
@@ -42,7 +57,7 @@ class BerryEsseen:
     pairs
         For each order of the pair that counts, the normal laws of a curve below and of a curve above it.
     constants
-        Which constants were taken.
+        Constants of the theorem, as in ``berry_esseen``.
     hypotheses
         The theorem's conditions, checked.
 
@@ -90,10 +105,10 @@ class BerryEsseen:
         It is symmetric if the composition f is: with g <= f also g^-1 <= f^-1 = f (Dong, Roth, Su 2022,
         Proposition 2.4).
         """
-        x = np.unique(np.concatenate([[0.0], *(below.slopes() for below, _ in self.pairs)]))
-        # Where the line 1 - delta(x) - e^x alpha is positive e^x alpha <= 1: so many units hold the rounding.
-        height = 1 - self._delta(x, 1) - 16 * UNIT * (2 + np.abs(x))
-        below = PiecewiseLinear.from_lines(np.exp(x), height).assuming(*self.of.assumptions)
+        slope = np.unique(np.concatenate([[1.0], *(below.slopes() for below, _ in self.pairs)]))
+        # f(alpha) >= 1 - delta(log s) - s alpha for every s, and delta falls.
+        height = (1 - Bounds.of(self._delta(log(slope).lower, 1))).lower
+        below = PiecewiseLinear.from_lines(slope, height).assuming(*self.of.assumptions)
         return symmetrise(below, assume="both-orders") if self.of.symmetric else below
 
     def lower(self, alpha: ArrayLike) -> Any:
@@ -115,11 +130,11 @@ class BerryEsseen:
     def delta(self, epsilon: ArrayLike) -> Bounds:
         """Bound delta(epsilon), epsilon in nats: above by sup_alpha 1 - lower(alpha) - e^epsilon alpha."""
         x, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
-        low, high = (self._delta(np.clip(x, -_FARTHEST, _FARTHEST), side) for side in (0, 1))
-        # Beyond what e^epsilon holds delta falls from 1 to Q(L = inf), which the curve bounds.
+        finite = np.where(np.isfinite(x), x, 0.0)
+        # delta(-inf) = 1, and delta(inf) is the mass at infinity, which the curve bounds.
         least, most = self.of.mass_at_infinity
-        low = np.where(x > _FARTHEST, least, np.where(x == -np.inf, 1.0, low))
-        high = np.where(x == np.inf, min(most, 1.0), np.where(x < -_FARTHEST, 1.0, high))
+        low = np.where(x == np.inf, least, np.where(x == -np.inf, 1.0, self._delta(finite, 0)))
+        high = np.where(x == np.inf, min(most, 1.0), np.where(x == -np.inf, 1.0, self._delta(finite, 1)))
         return Bounds(shaped(low, shape), shaped(high, shape))
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
@@ -131,17 +146,14 @@ class BerryEsseen:
         return self._epsilon(delta, 1)
 
     def _epsilon(self, delta: ArrayLike, side: int) -> Any:
-        """Return where one side of delta is still above a level (the lower one), or no longer above it."""
+        """Return where one side of delta is still above a level (0), or no longer above it (1)."""
         level, shape = flattened("delta", delta, 0.0, 1.0)
-        result = bracket_root(
-            lambda x: self._delta(np.clip(x, -_FARTHEST, _FARTHEST), side), level, farthest=2 * _FARTHEST
-        )[side]
-        result = np.where(np.isfinite(result), np.clip(result, -_FARTHEST, _FARTHEST), result)
+        result = bracket_root(lambda x: self._delta(x, side), level)[side]
         return shaped(np.where(level < 1, result, -np.inf), shape)
 
     def _delta(self, epsilon: Array, side: int) -> Array:
         """Bound delta, the larger of all orders, from below (0) or above (1)."""
-        return np.asarray(np.max([pair[1 - side].delta(epsilon)[side] for pair in self.pairs], axis=0))
+        return np.asarray(np.max([pair[1 - side].delta(epsilon, side) for pair in self.pairs], axis=0))
 
     def __repr__(self) -> str:
         return f"Berry-Esseen band of {self.of!r}: mu = {self.mu:.6g}, gamma = {self.gamma:.6g}"
@@ -154,8 +166,8 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     ----------
     curve
         A product of curves, symmetric or not, or the either-order envelope of one. Masses at infinity are
-        split off and attached again; a factor whose law is known between two others gives its lower bound by
-        the one and its upper by the other.
+        split off and attached again; a factor whose law is enclosed by two others contributes one to each
+        side.
     constants
         ``"theorem"``: 0.56 for all, as in Dong, Roth, Su 2022, Theorem 3.4 (the constant of Shevtsova 2010
         for independent summands). ``"sharp"``: for identical factors min{0.4690 rho, 0.3322 (rho + 0.429),
@@ -186,22 +198,8 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     (0.5961, 0.6109, 0.6259)
     """
     choice("constants", constants, get_args(Constants))
-
-    def normal(found: LossSum) -> NormalPair:
-        sides, sharp = (found.null, found.other), constants == "sharp"
-        gammas = [float(normal_distance(rough(law), variance(law), sharp=sharp)) for law in sides]
-        sd_p, sd_q = map(deviation, sides)
-        return NormalPair(
-            found.gap,
-            sd_p,
-            sd_q,
-            gammas[0],
-            gammas[1],
-            found.mass_at_minus_infinity,
-            found.mass_at_plus_infinity,
-        )
-
-    pairs = per_order(curve, normal)
+    orders = curve.operands if isinstance(curve, Envelope) else (curve,)
+    pairs = tuple(_both_sides(factors(order), sharp=constants == "sharp") for order in orders)
     gamma, symmetric = _gamma(pairs), curve.symmetric and len(pairs) == 1
     hypotheses = (
         Hypothesis("the losses of the factors are independent", True),
@@ -214,3 +212,77 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
 
 def _gamma(pairs: tuple[tuple[NormalPair, NormalPair], ...]) -> float:
     return max(max(pair.gamma_p, pair.gamma_q) for sides in pairs for pair in sides)
+
+
+def _both_sides(powers: Powers, *, sharp: bool) -> tuple[NormalPair, NormalPair]:
+    """Return the normal laws of a curve below the product and of one above it: of exact laws the same."""
+    below = _normal_pair(powers, 0, sharp=sharp)
+    exact = all(moments(factor)[0] is moments(factor)[1] for factor in powers)
+    return below, below if exact else _normal_pair(powers, 1, sharp=sharp)
+
+
+def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
+    """Return the normal laws of L under P and Q of a curve below (side 0) or above (1) a product."""
+    null, other = (
+        [
+            (_smoothed(factor, side, reverse=reverse and not factor.symmetric), n)
+            for factor, n in powers.items()
+        ]
+        for reverse in (False, True)
+    )
+    variances = [check_variance(_added(law, "variance")) for law in (null, other)]
+    gamma_p, gamma_q = (
+        float(normal_distance([(m, n) for m, n in law if m.third.upper > 0], variance, sharp=sharp))
+        for law, variance in zip((null, other), variances, strict=True)
+    )
+    # A constant 0 counts as normal with a deviation of 1 and a gap of 0.
+    sd_p, sd_q = (Bounds(1.0, 1.0) if v.upper == 0 else sqrt(v) for v in variances)
+    gap = _added(null, "kl") + _added(other, "kl")
+    masses = (_added_mass(powers, side, reverse=reverse) for reverse in (True, False))
+    return NormalPair(gap, sd_p, sd_q, gamma_p, gamma_q, *masses)
+
+
+def _added_mass(powers: Powers, side: int, *, reverse: bool) -> Bounds:
+    """Bound 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``)."""
+    masses = [(_mass(factor, side, reverse=reverse), n) for factor, n in powers.items()]
+    positive = [(mass, n) for mass, n in masses if mass.upper > 0]
+    if len(positive) == 1 and positive[0][1] == 1:
+        return positive[0][0]
+    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
+
+
+def _mass(factor: TradeOff, side: int, *, reverse: bool) -> Bounds:
+    """Bound the mass at infinity of the law that replaces a factor: a law below it may have more."""
+    laws = factor.laws()
+    if laws[0] is laws[1]:
+        return (factor.inverse() if reverse else factor).mass_at_infinity
+    return bound_mass(laws[side].mass_at_minus_infinity if reverse else laws[side].mass_at_plus_infinity)
+
+
+def _smoothed(factor: TradeOff, side: int, *, reverse: bool = False) -> Moments:
+    """Return a factor's moments; G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish."""
+    result = moments(factor, reverse=reverse)[side]
+    return result._replace(third=NOTHING) if isinstance(factor, Gaussian) else result
+
+
+def _added(law: Summands, moment: str) -> Bounds:
+    return total(whole(n) * getattr(m, moment) for m, n in law)
+
+
+def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:
+    """Bound sup |F - Phi| of a standardised sum of this variance in all, the normal summands' included.
+
+    ``rough`` has the moments ``third`` and ``variance`` of those that are not normal, and their numbers. A
+    normal summand costs nothing: it is a sum of m narrower ones, whose third moments add up to less as m
+    grows. Nor does it move two distribution functions apart, so that identical summands may also be measured
+    on their own.
+    """
+    if not rough:
+        return 0.0
+    third = sum((whole(n) * m.third for m, n in rough), NOTHING)
+    gamma = _INDEPENDENT * third / (variance * sqrt(variance))
+    if sharp and len(rough) == 1:
+        [(m, n)] = rough
+        rho = m.third / (m.variance * sqrt(m.variance))
+        gamma = minimum(gamma, *(a * (rho + b) / sqrt(whole(n)) for a, b in _IDENTICAL))
+    return gamma.upper

@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, is_symbol, losses, real
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import tensor
 from tradeoff.errors import PrecisionError
 from tradeoff.families.gaussian import Gaussian
@@ -20,14 +20,12 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.approximate import ApproximateCurve
-from tradeoff.limits.moments import factors, measurable, moments
-from tradeoff.limits.sums import attached
+from tradeoff.limits.moments import check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.symbolic.evaluate import convert_number
 
 Scheme = Literal["poisson", "fixed-size"]
 
-_SQRT_2 = math.sqrt(2)
 # Name, source and hypotheses.
 _THEOREM = (
     "CLT",
@@ -60,8 +58,8 @@ def clt(curve: TradeOff) -> ApproximateCurve:
 
     Notes
     -----
-    Dong, Roth, Su 2022, Theorem 3.5. Where the curve's law is known only between two others, the lower one's
-    is taken.
+    Dong, Roth, Su 2022, Theorem 3.5. Where a curve's law is only enclosed by two others, the lower one is
+    used.
 
     Examples
     --------
@@ -86,18 +84,16 @@ def clt(curve: TradeOff) -> ApproximateCurve:
         alternative = null if factor.symmetric else moments(factor, reverse=True)[0]
         gap += n * (null.kl.upper + alternative.kl.upper)
         low, high = low + n * null.variance.lower, high + n * null.variance.upper
-    variance = measurable(Bounds(low, high)).upper
+    variance = check_variance(Bounds(low, high)).upper
     if math.isinf(gap):
         raise PrecisionError(
-            f"the losses of {curve!r} are too large for floats to hold their moments; there is no privacy to "
-            "speak of",
-            np.inf,
+            f"the losses of {curve!r} are too large: floats do not hold their moments", np.inf
         )
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
-    leaks = [(factor, n) for factor, n in factors(curve).items() if factor.leak is not None]
+    leaks = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is not None)
     rest = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is None)
-    shape = attached(_gaussian(mu), rest.mass_at_minus_infinity, rest.mass_at_plus_infinity) @ tensor(leaks)
-    return ApproximateCurve(shape, *_THEOREM, curve, mu)
+    finite = attach_masses(_gaussian(mu), rest.mass_at_minus_infinity, rest.mass_at_plus_infinity)
+    return ApproximateCurve(finite @ leaks, *_THEOREM, curve, mu)
 
 
 def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> ApproximateCurve:
@@ -154,7 +150,7 @@ def dp_sgd_clt(
     noise_multiplier
         sigma > 0: standard deviation of the noise over the clipping norm's sensitivity.
     steps
-        T, a whole number.
+        T, an integer from 0.
     scheme
         ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"fixed-size"``, replace-one neighbours (Dong, Roth, Su
         2022, Corollary 5.4 of Theorem 5.3).
@@ -179,55 +175,47 @@ def dp_sgd_clt(
     )
     choice("scheme", scheme, get_args(Scheme))
     steps = steps if is_symbol(steps) else count("steps", steps, 0, MOST)
+    mu: Any
     if any(map(is_symbol, (p, sigma, steps))):
-        mu = _dp_sgd(convert_number(p), convert_number(sigma), steps, scheme)
+        import sympy
+
+        mu = _dp_sgd_mu(sympy, convert_number(p), convert_number(sigma), steps, scheme)
+    elif p * steps == 0:  # nothing is released, though the other factor may be infinite
+        mu = 0.0
     else:
-        c = p * math.sqrt(steps)
-        grown = _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * _fixed_size(1 / sigma)
-        mu = c * grown if c > 0 else 0.0  # nothing is released, though the other factor may be infinite
+        import mpmath
+
+        with mpmath.workdps(60):  # differences lose the square of sigma
+            mu = float(_dp_sgd_mu(mpmath, mpmath.mpf(p), mpmath.mpf(sigma), steps, scheme))
     source = "Bu, Dong, Long, Su 2020" if scheme == "poisson" else "Dong, Roth, Su 2022, Corollary 5.4"
-    return ApproximateCurve(
-        _gaussian(mu),
-        f"DP-SGD CLT, {scheme}",
-        source,
-        ("sample_rate sqrt(steps) -> c", "steps -> inf"),
-        None,
-        mu,
-    )
+    hypotheses = ("sample_rate sqrt(steps) -> c", "steps -> inf")
+    return ApproximateCurve(_gaussian(mu), f"DP-SGD CLT, {scheme}", source, hypotheses, None, mu)
 
 
-def _dp_sgd(p: Any, sigma: Any, steps: Any, scheme: Scheme) -> Any:
-    """Return mu as a formula."""
-    import sympy
+def _dp_sgd_mu(lib: Any, p: Any, sigma: Any, steps: Any, scheme: Scheme) -> Any:
+    """Return mu as a number of mpmath, or a formula of SymPy."""
 
-    def phi(x: Any) -> Any:
-        return sympy.erfc(-x / sympy.sqrt(2)) / 2
+    def cdf(x: Any) -> Any:
+        return lib.erfc(-x / lib.sqrt(2)) / 2
 
-    c, grown = p * sympy.sqrt(steps), sympy.exp(1 / sigma**2)
+    c, growth = p * lib.sqrt(steps), lib.exp(1 / sigma**2)
     if scheme == "poisson":
-        return c * sympy.sqrt(grown - 1)
-    return c * sympy.sqrt(2 * (grown * phi(3 / (2 * sigma)) + 3 * phi(-1 / (2 * sigma)) - 2))
+        return c * lib.sqrt(growth - 1)
+    return c * lib.sqrt(2 * (growth * cdf(3 / (2 * sigma)) + 3 * cdf(-1 / (2 * sigma)) - 2))
 
 
-def _chi(s: float) -> float:
-    """Return sqrt(e^(s^2) - 1)."""
-    return math.sqrt(math.expm1(s * s)) if s < 26 else math.inf
-
-
-def _fixed_size(s: float) -> float:
-    """Return sqrt(e^(s^2) Phi(3s/2) + 3 Phi(-s/2) - 2); about s/sqrt(2) for small s."""
-    if s >= 26:
-        return math.inf
-    # It is (e^(s^2) - 1) Phi(3s/2) + [Phi(3s/2) - 1/2] - 3 [Phi(s/2) - 1/2], whose last two terms cancel to
-    # order s^3.
-    rest = (math.erf(1.5 * s / _SQRT_2) - 3 * math.erf(0.5 * s / _SQRT_2)) / 2
-    if s < 1e-2:
-        rest = s**3 * (3 * s * s / 16 - 1 / 2) / math.sqrt(2 * math.pi)
-    return math.sqrt(math.expm1(s * s) * float(ndtr(1.5 * s)) + rest)
-
-
-def _gaussian(mu: float) -> TradeOff:
+def _gaussian(mu: Any) -> TradeOff:
     """Return G_mu; outside the working range an estimate claims no privacy."""
     if is_symbol(mu):
         return Gaussian(mu)
     return Gaussian(mu if mu <= MAX_LOSS else math.inf) if mu > 0 else Identity()
+
+
+def attach_masses(finite: TradeOff, mass_at_minus_infinity: float, mass_at_plus_infinity: float) -> TradeOff:
+    """Return (1 - q) f(alpha/(1 - p)): f with masses p at -inf under P and q at +inf under Q."""
+    p, q = mass_at_minus_infinity, mass_at_plus_infinity
+    if p == q:
+        return finite @ TotalVariation(q)
+    if max(p, q) >= 1:
+        return TotalVariation(1.0)
+    return finite @ PiecewiseLinear([0.0, 1 - p], [1 - q, 0.0])

@@ -13,25 +13,30 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.approximate import ApproximateCurve
-from tradeoff.limits.closed_forms import Moments
-from tradeoff.limits.clt import clt
-from tradeoff.limits.moments import factors, moments
-from tradeoff.limits.sums import attached
+from tradeoff.limits.clt import attach_masses, clt
+from tradeoff.limits.moments import Moments, factors, moments
 from tradeoff.operators.symmetrise import Envelope
 
-# Thresholds, and standard deviations to both sides of both means where they stand: Phi(-9) is 1e-19.
-_NODES, _REACH = 8001, 9.0
 
-_FAR = 40.0  # standard deviations beyond which the normal law is 0 or 1 in floats, and its density 0
+@dataclass(frozen=True)
+class _Tuning:
+    """Numbers of the expansion, none of which a bound rests on.
 
-# Share of the widest gap by which losses may miss a lattice, and its least span: finer ones are none.
-_ON_LATTICE, _FINEST = 1e-9, 1e-5
+    ``reach`` and ``far`` are in standard deviations: Phi(-9) is 1e-19, and beyond 40 the normal density is 0
+    in floats. Gaps miss a lattice by up to ``off_lattice`` of the widest, and its span is at least ``finest``
+    of that. Spans of ``coarse`` deviations add more than a probability, which is clipped.
+    """
 
-_COARSE = (
-    1e40  # spans in standard deviations from which what is added is more than a probability, and clipped
-)
+    nodes: int = 8001
+    reach: float = 9.0
+    far: float = 40.0
+    off_lattice: float = 1e-9
+    finest: float = 1e-5
+    coarse: float = 1e40
+    max_atoms: int = 4096
 
-_MOST_ATOMS = 4096  # atoms of a factor up to which a common span of its gaps is looked for
+
+_TUNING = _Tuning()
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,8 @@ class _Expansion:
         variance = max(self.variance - span**2 / 12, 1e-3 * self.variance)
         sd = math.sqrt(variance)
         skewness, kurtosis = self.third / variance / sd, self.fourth / variance / variance
-        kurtosis += min(span / sd, _COARSE) ** 4 / 120
-        x = np.clip((t + span / 2 - self.mean) / sd, -_FAR, _FAR)
+        kurtosis += min(span / sd, _TUNING.coarse) ** 4 / 120
+        x = np.clip((t + span / 2 - self.mean) / sd, -_TUNING.far, _TUNING.far)
         square = x * x
         # skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5
         hermite = skewness / 6 * (square - 1) + x * (
@@ -101,7 +106,7 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     estimate = clt(curve).trusted()  # refuses losses too small for floats; right where there are none
     if under_p.variance > 0:
         t = _thresholds(under_p, under_q, span, offset)
-        estimate = attached(
+        estimate = attach_masses(
             _curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0]),
             curve.mass_at_minus_infinity,
             curve.mass_at_plus_infinity,
@@ -117,14 +122,10 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
 
 def _expansion(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
     """Add cumulants; of the other law they are moments of -L, so odd ones change sign."""
-    names = ("kl", "variance", "cumulant3", "cumulant4")
-    mean, variance, third, fourth = (math.fsum(n * v for v, n in _of(law, name)) for name in names)
-    return _Expansion(sign * mean, variance, -sign * third, fourth)
-
-
-def _of(law: list[tuple[Moments, int]], name: str) -> list[tuple[float, int]]:
-    values = [(getattr(m, name), n) for m, n in law]
-    return [((v.lower + v.upper) / 2 if hasattr(v, "lower") else v, n) for v, n in values]
+    mean, variance, third = (
+        math.fsum(n * getattr(m, name).mid for m, n in law) for name in ("kl", "variance", "cumulant3")
+    )
+    return _Expansion(sign * mean, variance, -sign * third, math.fsum(n * m.cumulant4 for m, n in law))
 
 
 def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
@@ -133,7 +134,7 @@ def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
     for factor, n in powers.items():
         law = factor.laws()[0]
         atoms = law.atoms.loss
-        if law.continuous or len(atoms) > _MOST_ATOMS:
+        if law.continuous or len(atoms) > _TUNING.max_atoms:
             return 0.0, 0.0
         shift = (
             float(np.log1p(-law.mass_at_minus_infinity) - np.log1p(-law.mass_at_plus_infinity))
@@ -148,33 +149,30 @@ def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
 
 def _common(gaps: list[float]) -> float:
     """Return the greatest common divisor of floats, 0 if they have none above the rounding."""
-    if not gaps:
-        return 0.0
-    widest = max(gaps)
-    span = widest
+    widest = span = max(gaps, default=0.0)
     for gap in sorted(set(gaps)):
         rest = gap
-        while rest > _ON_LATTICE * widest:
+        while rest > _TUNING.off_lattice * widest:
             span, rest = rest, span % rest
-            rest = 0.0 if span - rest < _ON_LATTICE * widest else rest
-        if span < _FINEST * widest:
+            rest = 0.0 if span - rest < _TUNING.off_lattice * widest else rest
+        if span < _TUNING.finest * widest:
             return 0.0
     return span
 
 
 def _thresholds(under_p: _Expansion, under_q: _Expansion, span: float, offset: float) -> Array:
     """Return thresholds over the bulk of both laws, on the lattice if there is one."""
-    low = min(e.mean - _REACH * math.sqrt(e.variance) for e in (under_p, under_q))
-    high = max(e.mean + _REACH * math.sqrt(e.variance) for e in (under_p, under_q))
+    low = min(e.mean - _TUNING.reach * math.sqrt(e.variance) for e in (under_p, under_q))
+    high = max(e.mean + _TUNING.reach * math.sqrt(e.variance) for e in (under_p, under_q))
     if not span:
-        return np.linspace(low, high, _NODES)
+        return np.linspace(low, high, _TUNING.nodes)
     first, last = math.floor((low - offset) / span), math.ceil((high - offset) / span)
-    step = max(1, (last - first) // _NODES)
+    step = max(1, (last - first) // _TUNING.nodes)
     return offset + span * np.arange(first, last + 1, step, dtype=float)
 
 
 def _curve(alpha: Array, beta: Array) -> PiecewiseLinear:
-    """Repair an expansion that left [0, 1], fell or bent: clip, sort and take the convex hull below."""
+    """Make a trade-off function of an expansion: clip, sort and take the convex hull below."""
     a = np.concatenate([[0.0], np.clip(alpha, 0.0, 1.0)[::-1], [1.0]])
     b = np.concatenate([[1.0], np.clip(beta, 0.0, 1.0)[::-1], [0.0]])
     order = np.lexsort((-b, a))

@@ -9,8 +9,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import NoClosedForm, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
-from tradeoff.limits.closed_forms import Moments
-from tradeoff.limits.moments import factors, moments
+from tradeoff.limits.moments import Moments, factors, moments
 
 
 def kl(curve: TradeOff) -> Bounds:
@@ -46,13 +45,6 @@ def kappa2(curve: TradeOff) -> Bounds:
     Limit theorems need the sum: of the product's own curve only kl is one. ``NoClosedForm`` if a factor has
     no exact law.
 
-    Parameters
-    ----------
-    curve
-        A curve, or a product.
-
-    Examples
-    --------
     >>> import tradeoff as to
     >>> round(to.limits.kappa2(to.PureDP(0.5) ** 8).upper, 12)
     2.0
@@ -63,13 +55,6 @@ def kappa2(curve: TradeOff) -> Bounds:
 def kappa3(curve: TradeOff) -> Bounds:
     """Bound kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum, as ``kappa2``.
 
-    Parameters
-    ----------
-    curve
-        A curve, or a product.
-
-    Examples
-    --------
     >>> import tradeoff as to
     >>> round(to.limits.kappa3(to.PureDP(0.5) ** 8).upper, 12)
     1.0
@@ -80,13 +65,6 @@ def kappa3(curve: TradeOff) -> Bounds:
 def kappa3bar(curve: TradeOff) -> Bounds:
     """Bound kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, as ``kappa2``.
 
-    Parameters
-    ----------
-    curve
-        A curve, or a product.
-
-    Examples
-    --------
     >>> import tradeoff as to
     >>> round(to.limits.kappa3bar(to.Gaussian(1.0)).upper, 6)
     1.595769
@@ -95,7 +73,6 @@ def kappa3bar(curve: TradeOff) -> Bounds:
 
 
 def _summed(curve: TradeOff, field: str, exact: Callable[[Moments], Bounds]) -> Bounds:
-    """Add a functional over the factors."""
     if isinstance(curve, TradeOff) and curve.free_symbols:
         from tradeoff.symbolic.forms import summed
 

@@ -1,23 +1,57 @@
-"""Moments of one factor's loss: closed forms of the families, quadrature elsewhere."""
+"""Moments of one factor's privacy loss: closed forms in balls, quadrature elsewhere."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
+from tradeoff import balls
+from tradeoff.balls import Balls, to_ball, to_bounds
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError, PrecisionError, shown
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.families.laplace import Laplace
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log, log1p, maximum
-from tradeoff.intervals.rounding import around
-from tradeoff.limits.closed_forms import CONSTANT, NOTHING, Moments, closed_form
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.moments import FiniteLaw, Function
 from tradeoff.pld.transformed import ReversedPLD
 
-KNOWN = 16  # units to which a law knows its masses at infinity: products and sums of a few parameters
+_MASS_ERROR = Bounds(1 - 2e-15, 1 + 2e-15)
+"""Relative error of a mass at infinity of a law, a product or sum of a few parameters: 16 roundings."""
+
 _LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190  # whose powers to 3/2 are floats with all their digits
+
+
+class Moments(NamedTuple):
+    """Of L under P, given that it is finite and shifted so that e^L has mean one.
+
+    ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3 with ``shift`` undone,
+    ``cumulant3`` = E(L - E L)^3; ``cumulant4`` is an estimate.
+    """
+
+    kl: Bounds
+    variance: Bounds
+    third: Bounds
+    kappa3: Bounds
+    shift: Bounds
+    cumulant3: Bounds
+    cumulant4: float
+
+
+NOTHING = Bounds(0.0, 0.0)
+# Of a loss that is 0 wherever it is finite.
+CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, 0.0)
+
+# kl, variance, third, kappa3, cumulant3 and E(L - E L)^4
+_Six = tuple[Balls, Balls, Balls, Balls, Balls, Balls]
 
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
@@ -29,38 +63,111 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
     return dict(curve.factors)
 
 
-def measurable(variance: Bounds) -> Bounds:
-    """Return the variance of a sum, unless its third moments are below, or above, what floats hold."""
+def check_variance(variance: Bounds) -> Bounds:
+    """Return the variance of a sum, unless its third moments are below, or above, the range of floats."""
     if variance.upper > 0 and variance.lower < _LEAST_VARIANCE:
         small = f"between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats"
-        raise PrecisionError(f"the losses have a variance {small}; ask the curve itself", np.inf)
+        raise PrecisionError(f"the losses have a variance {small}; use the curve's own bounds", np.inf)
     if not variance.upper <= _MOST_VARIANCE:
         large = f"of {variance.upper:.3g}, too large for floats to hold their moments"
-        raise PrecisionError(f"the losses have a variance {large}; there is no privacy to speak of", np.inf)
+        raise PrecisionError(f"the losses have a variance {large}; there is hardly any privacy", np.inf)
     return variance
 
 
 @lru_cache(maxsize=1024)
 def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moments]:
     """Return moments of a curve below and of one above ``factor``; the same twice where its law is exact."""
-    # Where one alone rounds to 1, the finite losses tell the laws apart.
+    # Where only one rounds to 1, the finite losses still differ.
     if min(factor.mass_at_plus_infinity, factor.mass_at_minus_infinity) >= 1:
         return CONSTANT, CONSTANT
-    known = closed_form(factor)
-    if known is not None:
-        return known, known
+    exact = closed_form(factor)
+    if exact is not None:
+        return exact, exact
     low, high = factor.laws()
     if reverse and low is high and len({*map(id, factor.inverse().laws())}) == 1:
-        return moments(factor.inverse())  # which the other order asks for, too
+        return moments(factor.inverse())  # cached for the other order
     below = of_law(ReversedPLD(low) if reverse else low)
     return below, below if high is low else of_law(ReversedPLD(high) if reverse else high)
+
+
+def closed_form(curve: TradeOff) -> Moments | None:
+    """Return the moments of a symmetric family, or None."""
+    formula: Callable[[Balls], _Six]
+    match curve:
+        case Identity() | TotalVariation():  # the finite loss of f_{0,delta} is 0, as that of Id
+            return CONSTANT
+        case PureDP():
+            parameter, formula = curve.epsilon_0, _of_pure_dp
+        case Gaussian() if np.isfinite(curve.mu):
+            parameter, formula = curve.weight, lambda square: _of_gaussian(balls.sqrt(square))
+        case Laplace():
+            parameter, formula = curve.theta, _of_laplace
+        case _:
+            return None
+    # Differences of fourth order cancel so many bits.
+    with balls.precision(balls.PRECISION + 8 * int(abs(math.log2(float(parameter) or 1.0)))):
+        *five, fourth = formula(to_ball(parameter))
+        kl, variance, third, kappa3, cumulant3 = map(to_bounds, five)
+        return Moments(
+            kl, variance, third, kappa3, NOTHING, cumulant3, float((fourth - 3 * five[1] ** 2).mid())
+        )
+
+
+def _of_pure_dp(e: Balls) -> _Six:
+    """L = -eps with probability (1 + t)/2, else eps; t = tanh(eps/2)."""
+    t, spread = balls.function("tanh")(e / 2), balls.function("sech")(e / 2) ** 2  # 1 - t^2
+    # Those of a Bernoulli law of mean (1 - t)/2, times (2 eps)^r; E|L - E L|^3 = eps^3 (1 - t^2) (1 + t^2).
+    return (
+        e * t,
+        e**2 * spread,
+        e**3 * spread * (1 + t**2),
+        e**3,
+        (2 * e) ** 3 * spread * t / 4,
+        (2 * e) ** 4 * spread / 4 * (1 - 3 * spread / 4),
+    )
+
+
+def _of_gaussian(mu: Balls) -> _Six:
+    """L is normal with mean -mu^2/2 and variance mu^2."""
+    a, root = mu / 2, balls.sqrt(to_ball(2))
+    density = balls.exp(-(a**2) / 2) / (root * balls.sqrt(balls.pi()))
+    absolute = (a**3 + 3 * a) * balls.function("erf")(a / root) + 2 * (a**2 + 2) * density
+    third = 2 * root / balls.sqrt(balls.pi())  # E|Z|^3
+    return mu**2 / 2, mu**2, mu**3 * third, mu**3 * absolute, to_ball(0), 3 * mu**4
+
+
+def _of_laplace(e: Balls) -> _Six:
+    """L = 2 x - eps for x in (0, eps) with density e^-x/2; atoms 1/2 at -eps and e^-eps/2 at eps."""
+    fall = balls.exp(-e)
+    kl = e - 1 + fall
+
+    def power(r: int, centre: Balls, lower: Balls, upper: Balls) -> Balls:
+        """Return int 2^(r-1) (x - x0)^r e^-x over [lower, upper], x0 = (centre + eps)/2."""
+
+        def primitive(x: Balls) -> Balls:
+            away, result = x - (centre + e) / 2, to_ball(1)
+            for k in range(r - 1, -1, -1):  # sum of r!/k! away^k
+                result = result * away + math.perm(r, r - k)
+            return -balls.exp(-x) * result
+
+        return 2 ** (r - 1) * (primitive(upper) - primitive(lower))
+
+    def central(r: int) -> Balls:
+        return power(r, -kl, to_ball(0), e) + ((kl - e) ** r + fall * (kl + e) ** r) / 2
+
+    def absolute(centre: Balls) -> Balls:
+        x0 = (centre + e) / 2
+        atoms = ((centre + e) ** 3 + fall * (e - centre) ** 3) / 2
+        return power(3, centre, x0, e) - power(3, centre, to_ball(0), x0) + atoms
+
+    return kl, central(2), absolute(-kl), absolute(to_ball(0)), central(3), central(4)
 
 
 def of_law(law: PrivacyLossDistribution) -> Moments:
     """Enclose the moments of a law by quadrature."""
     finite = FiniteLaw(law)
-    # What conditioning adds to every loss: log((1 - mass_at_minus_infinity)/(1 - mass_at_plus_infinity)).
-    shift = log1p(-known_mass(law.mass_at_minus_infinity)) - log1p(-known_mass(law.mass_at_plus_infinity))
+    # Conditioning adds log((1 - mass_at_minus_infinity)/(1 - mass_at_plus_infinity)) to every loss.
+    shift = log1p(-bound_mass(law.mass_at_minus_infinity)) - log1p(-bound_mass(law.mass_at_plus_infinity))
     # A constant: no deviations, not the rounding of a logarithm.
     if not law.continuous and len(law.atoms.loss) == 1:
         return CONSTANT._replace(shift=shift, kappa3=maximum(shift, -shift) ** 3)
@@ -72,7 +179,13 @@ def of_law(law: PrivacyLossDistribution) -> Moments:
     doubt = max(off.upper, -off.lower)
 
     def expected(distance: Function, r: int) -> Bounds:
-        return Bounds(*finite.expectation(*powered(distance, r)))
+        """Bound E phi for phi = |x - c|^r or (c - x)_+^r, with a bound on |phi'' - phi'| and with |phi'|."""
+        low, high = finite.expectation(
+            lambda x: distance(x) ** r,
+            lambda x: r * (r - 1) * distance(x) ** (r - 2) + r * distance(x) ** (r - 1),
+            lambda x: r * distance(x) ** (r - 1),
+        )
+        return Bounds(low, high)
 
     square, cube = (expected(lambda x: np.abs(x - centre), r) for r in (2, 3))
     below = expected(lambda x: np.maximum(centre - x, 0.0), 3)
@@ -81,7 +194,7 @@ def of_law(law: PrivacyLossDistribution) -> Moments:
         kl=kl,
         variance=Bounds(max(variance.lower, 0.0), variance.upper),
         # A centre off by d moves the cube root of E|L - c|^3 by at most d (Minkowski).
-        third=maximum(exp(log(cube) / 3) + within(doubt), 0.0) ** 3,
+        third=maximum(exp(log(cube) / 3) + Bounds(-doubt, doubt), 0.0) ** 3,
         kappa3=expected(lambda x: np.abs(x - finite.shift), 3),
         shift=shift,
         # E(L - c)^3 = E|L - c|^3 - 2 E(c - L)_+^3; about c + d = E L it is less 3 d E(L - c)^2 - 2 d^3.
@@ -90,20 +203,6 @@ def of_law(law: PrivacyLossDistribution) -> Moments:
     )
 
 
-def known_mass(mass: float) -> Bounds:
-    """Bound the mass at infinity of a law."""
-    return clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0) if mass else NOTHING
-
-
-def within(error: float) -> Bounds:
-    """Bound what is at most so far from 0."""
-    return Bounds(-error, error)
-
-
-def powered(distance: Function, r: int) -> tuple[Function, Function, Function]:
-    """Return |x - c|^r or (c - x)_+^r, r >= 2, with a bound on |phi'' - phi'| and with |phi'|."""
-    return (
-        lambda x: distance(x) ** r,
-        lambda x: r * (r - 1) * distance(x) ** (r - 2) + r * distance(x) ** (r - 1),
-        lambda x: r * distance(x) ** (r - 1),
-    )
+def bound_mass(mass: float) -> Bounds:
+    """Bound a mass at infinity of a law."""
+    return clip(Bounds.of(mass) * _MASS_ERROR, 0.0, 1.0)

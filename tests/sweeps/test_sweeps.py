@@ -16,7 +16,7 @@ import sympy
 import tradeoff as to
 from tradeoff.curves.product import Tensor
 from tradeoff.errors import DomainError, MissingExtraError, PrecisionError, SweepError, Undecided
-from tradeoff.sweeps import Table, _together
+from tradeoff.sweeps import Table, _batch_size
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -34,7 +34,7 @@ def process(x):
     return os.getpid()
 
 
-def test_the_last_axis_turns_fastest():
+def test_sweep_last_axis_varies_fastest():
     table = to.sweep(product, {"x": [1, 2], "y": (10, 20, 30)})
     assert table.columns == ("x", "y", "value")
     assert table.rows == ((1, 10, 10), (1, 20, 20), (1, 30, 30), (2, 10, 20), (2, 20, 40), (2, 30, 60))
@@ -42,7 +42,7 @@ def test_the_last_axis_turns_fastest():
     assert next(iter(table)) == {"x": 1, "y": 10, "value": 10}
 
 
-def test_bounds_and_mappings_are_columns():
+def test_sweep_bounds_and_mappings_become_columns():
     bounds = to.sweep(lambda mu: to.Gaussian(mu).bounds.delta(1.0), {"mu": [0.5, 1.0]})
     assert bounds.columns == ("mu", "lower", "upper")
     assert bounds["upper"] == [to.Gaussian(mu).delta(1.0) for mu in (0.5, 1.0)]
@@ -53,7 +53,7 @@ def test_bounds_and_mappings_are_columns():
     assert several.columns == ("mu", "epsilon", "beta")
 
 
-def test_a_table_goes_to_other_tools(tmp_path):
+def test_table_converts_to_dict_and_csv(tmp_path):
     table = Table(("name", "value"), (("a,b", 0.1), ("c", float("inf"))))
     assert table.to_dict() == {"name": ["a,b", "c"], "value": [0.1, float("inf")]}
     text = table.to_csv(tmp_path / "table.csv")
@@ -64,13 +64,13 @@ def test_a_table_goes_to_other_tools(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "missing/table.csv", "x" * 300])
-def test_where_a_table_cannot_be_written_one_sentence_says_so(tmp_path, name):
+def test_to_csv_unwritable_path_raises(tmp_path, name):
     table = Table(("value",), ((0.1,),))
     with pytest.raises(DomainError, match="cannot be written: "):
         table.to_csv(tmp_path / name)
 
 
-def test_it_prints_aligned_and_not_without_end():
+def test_table_repr_is_aligned_and_short():
     table = to.sweep(product, {"x": range(100), "y": [1e-9]})
     lines = repr(table).splitlines()
     assert lines[-1] == "... 80 more rows ..."
@@ -78,7 +78,7 @@ def test_it_prints_aligned_and_not_without_end():
     assert {len(line) for line in lines[:-1]} == {len(lines[0])}
 
 
-def test_tables_are_values():
+def test_table_is_a_frozen_value():
     table = to.sweep(product, {"x": [1], "y": [2]})
     assert table == to.sweep(product, {"x": [1], "y": [2]}) == pickle.loads(pickle.dumps(table))
     with pytest.raises(AttributeError):
@@ -90,45 +90,46 @@ def test_tables_are_values():
     [
         ({}, "non-empty mapping"),
         ([("x", [1])], "non-empty mapping"),
-        ({"x": []}, r"grid\['x'\] = \[\] is not a non-empty sequence"),
+        ({"x": []}, r"grid\['x'\] must be a non-empty sequence of values, got \[\]"),
         ({"x": "abc"}, "non-empty sequence"),
         ({"x": 3}, "non-empty sequence"),
-        ({"x": np.array(3.0)}, r"grid\['x'\] = array\(3.\) is not a non-empty sequence"),
+        ({"x": np.array(3.0)}, r"grid\['x'\] must be .*, got array\(3.\)"),
         ({"x": (i for i in range(3))}, "non-empty sequence"),
-        ({3: [1]}, "3 is not the name of an argument"),
+        ({3: [1]}, "an argument of grid must be a str, got 3"),
     ],
 )
-def test_grids_are_mappings_of_sequences(grid, message):
+def test_sweep_malformed_grid_raises(grid, message):
     with pytest.raises(DomainError, match=message):
         to.sweep(product, grid)
 
 
-def test_functions_are_callable():
-    with pytest.raises(DomainError, match="not callable: give a function of x, y"):
-        to.sweep(3, {"x": [1], "y": [2]})
+@pytest.mark.parametrize(
+    ("function", "n_jobs", "message"),
+    [
+        (3, 1, "function must be callable with x, y, got 3"),
+        *((product, n, "n_jobs") for n in (0, 1.5, True, "all", 10**9)),
+    ],
+)
+def test_sweep_wrong_function_or_n_jobs_raises(function, n_jobs, message):
+    with pytest.raises(DomainError, match=message):
+        to.sweep(function, {"x": [1], "y": [2]}, n_jobs=n_jobs)
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all", 10**9])
-def test_jobs_are_counted(n_jobs):
-    with pytest.raises(DomainError, match="n_jobs"):
-        to.sweep(product, {"x": [1], "y": [2]}, n_jobs=n_jobs)
-
-
-def test_answers_have_the_same_columns():
+def test_sweep_differing_columns_raise():
     with pytest.raises(
         DomainError,
-        match=r"the point x = 2 answers with the columns \['b'\], and the point x = 1 with \['a'\]",
+        match=r"the columns at the point x = 2 are \['b'\], and those at the point x = 1 are \['a'\]",
     ):
         to.sweep(lambda x: {"a": 0} if x == 1 else {"b": 0}, {"x": [1, 2]})
-    with pytest.raises(DomainError, match=r"the point x = 2 answers with the columns \['b'\], .* with \[\]"):
+    with pytest.raises(DomainError, match=r"the columns at the point x = 2 are \['b'\], .* are \[\]"):
         to.sweep(lambda x: {} if x == 1 else {"b": 0}, {"x": [1, 2]})
-    with pytest.raises(DomainError, match=r"the point x = 1 answers with 1 as a column; give"):
+    with pytest.raises(DomainError, match=r"a column at the point x = 1 must be named by a str, got 1"):
         to.sweep(lambda x: {"b": x, 1: 1}, {"x": [1]})
-    with pytest.raises(DomainError, match=r"named as arguments: \['x'\]"):
+    with pytest.raises(DomainError, match=r"must not have the names of arguments, got \['x'\]"):
         to.sweep(lambda x: {"x": x}, {"x": [1]})
 
 
-def test_a_failure_names_its_point():
+def test_sweep_failure_names_its_point():
     with pytest.raises(SweepError, match="the point x = 2: ZeroDivisionError") as caught:
         to.sweep(fails_at_two, {"x": [1, 2, 3]})
     assert caught.value.point == {"x": 2}
@@ -136,7 +137,7 @@ def test_a_failure_names_its_point():
 
 
 @pytest.mark.slow
-def test_parallel_answers_are_the_same_and_come_from_elsewhere():
+def test_sweep_two_jobs_return_the_same_from_other_processes():
     pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     grid = {"mu": [0.5, 1.0], "delta": [1e-5, 1e-9]}
     function = lambda mu, delta: to.Gaussian(mu).epsilon(delta)  # noqa: E731 - a lambda must travel too
@@ -148,8 +149,7 @@ def test_parallel_answers_are_the_same_and_come_from_elsewhere():
 
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("multiprocessing", marks=pytest.mark.slow)])
-def test_the_backend_is_that_of_joblib(backend):
-    """That of multiprocessing hands over everything at the end; the answers are the same."""
+def test_sweep_follows_joblib_backend(backend):
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     with joblib.parallel_config(backend, n_jobs=2):
         processes = to.sweep(process, {"x": range(4)}, n_jobs=None)["value"]
@@ -157,18 +157,18 @@ def test_the_backend_is_that_of_joblib(backend):
         assert to.sweep(product, {"x": range(40), "y": [1, 2]}, n_jobs=None)["value"][-1] == 78
 
 
-def test_rows_come_one_by_one_and_stand_before_a_failure():
+def test_stream_yields_rows_before_a_failure():
     rows = to.sweeps.stream(fails_at_two, {"x": [0, 1, 2, 3]})
     assert [next(rows), next(rows)] == [{"x": 0, "value": -0.5}, {"x": 1, "value": -1.0}]
     with pytest.raises(SweepError, match="x = 2"):
         next(rows)
-    with pytest.raises(DomainError, match="not callable"):
+    with pytest.raises(DomainError, match="must be callable"):
         to.sweeps.stream(3, {"x": [1]})
 
 
 @pytest.mark.slow
-def test_rows_of_several_jobs_come_in_order_and_may_be_left():
-    """Threads are left: joblib kills processes, and loky's own thread may stumble over that."""
+def test_stream_two_jobs_keep_order_and_may_be_closed():
+    """Threads are closed: joblib kills processes, which may break a thread of loky."""
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     grid = {"x": range(50), "y": range(4)}
     with joblib.parallel_config("threading", n_jobs=2):
@@ -181,16 +181,16 @@ def test_rows_of_several_jobs_come_in_order_and_may_be_left():
 @pytest.mark.parametrize(
     ("lengths", "jobs", "size"),
     [
-        ([6], 2, 1),  # few points: each goes alone
-        ([22, 22, 21], 2, 63),  # three turns of the last axis
+        ([6], 2, 1),  # few points: each is a batch
+        ([22, 22, 21], 2, 63),  # three cycles of the last axis
         ([10, 10, 10, 10], 1000, 1),
         ([100, 10, 5], 2, 50),
-        ([2, 1000], 2, 64),  # no turn fits
-        ([1000, 30, 3], 2, 63),  # a turn of the last two does not
+        ([2, 1000], 2, 64),  # no cycle fits
+        ([1000, 30, 3], 2, 63),  # a cycle of the last two does not
     ],
 )
-def test_batches_are_whole_turns_of_the_last_axes(lengths, jobs, size):
-    assert _together(lengths, jobs) == size
+def test_batch_size_is_whole_cycles_of_last_axes(lengths, jobs, size):
+    assert _batch_size(lengths, jobs) == size
 
 
 def epsilon(sigma, rate, steps, delta):
@@ -198,7 +198,7 @@ def epsilon(sigma, rate, steps, delta):
     return to.Plan({step: steps}).guarantee().bounds.epsilon(delta)
 
 
-def whole(e0, epsilon):
+def whole_curve(e0, epsilon):
     return (to.PureDP(e0) ** 5).lower.bounds.delta(epsilon)
 
 
@@ -206,12 +206,12 @@ def whole(e0, epsilon):
     ("function", "grid"),
     [
         (epsilon, {"sigma": [1.1], "rate": [0.01], "steps": [200, 300], "delta": [1e-5, 1.1e-5, 1e-7]}),
-        pytest.param(whole, {"e0": [0.5], "epsilon": [0.0, 0.5]}, marks=pytest.mark.slow),
+        pytest.param(whole_curve, {"e0": [0.5], "epsilon": [0.0, 0.5]}, marks=pytest.mark.slow),
     ],
     ids=["products", "whole curves"],
 )
-def test_neighbours_share_work_and_answers_are_those_of_single_questions(function, grid):
-    """To the last bit, whatever was asked before and in which process."""
+def test_sweep_answers_equal_single_calls(function, grid):
+    """To the last bit, in any order and process."""
     points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
     alone = [tuple(function(**point)) for point in points]
     table = to.sweep(function, grid)
@@ -220,7 +220,7 @@ def test_neighbours_share_work_and_answers_are_those_of_single_questions(functio
     assert list(zip(parallel["lower"], parallel["upper"], strict=True)) == alone[::-1]
 
 
-def test_equal_products_are_composed_once_a_sweep(monkeypatch):
+def test_sweep_composes_equal_products_once(monkeypatch):
     composed = []
     compose = Tensor._compositions
     monkeypatch.setattr(Tensor, "_compositions", lambda self: composed.append(self) or compose(self))
@@ -232,7 +232,7 @@ def test_equal_products_are_composed_once_a_sweep(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_phase_diagram_is_drawn(tmp_path, monkeypatch):
+def test_phase_diagram_example_draws(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
     monkeypatch.setattr(sys, "argv", ["phase_diagram.py", "2", "2", "2", "--out", str(tmp_path / "phase")])
     runpy.run_path(str(EXAMPLES / "phase_diagram.py"), run_name="__main__")
@@ -242,7 +242,7 @@ def test_the_phase_diagram_is_drawn(tmp_path, monkeypatch):
     assert "</svg>" in (tmp_path / "phase.svg").read_text(encoding="utf-8")
 
 
-def test_joblib_is_an_extra(monkeypatch):
+def test_sweep_two_jobs_without_joblib_raises(monkeypatch):
     monkeypatch.setitem(sys.modules, "joblib", None)
     assert to.sweep(product, {"x": [2], "y": [3]})["value"] == [6]
     with pytest.raises(MissingExtraError, match=r"tradeoff\[parallel\]"):
@@ -267,7 +267,7 @@ STEP = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=0.01)
     ],
     ids=repr,
 )
-def test_curves_travel_even_after_questions(thing):
+def test_pickle_curve_after_queries_keeps_bounds(thing):
     thing(0.05)
     copy = pickle.loads(pickle.dumps(thing))
     assert copy == thing
@@ -276,12 +276,8 @@ def test_curves_travel_even_after_questions(thing):
     assert theirs.lower <= mine.upper
 
 
-@pytest.mark.parametrize(
-    "thing",
-    [STEP, to.Plan({STEP: 3}), to.Plan({STEP: 3}).guarantee()],
-    ids=["mechanism", "plan", "guarantee"],
-)
-def test_plans_travel(thing):
+@pytest.mark.parametrize("thing", [STEP, to.Plan({STEP: 3}), to.Plan({STEP: 3}).guarantee()], ids=repr)
+def test_pickle_plan_returns_equal(thing):
     assert pickle.loads(pickle.dumps(thing)) == thing
 
 
@@ -290,30 +286,30 @@ def test_plans_travel(thing):
     [(PrecisionError("wide", 0.25), "reachable"), (Undecided("close", 0.25), "at")],
     ids=repr,
 )
-def test_errors_travel_with_what_they_know(error, value):
+def test_pickle_error_keeps_attributes(error, value):
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == str(error)
     assert getattr(copy, value) == 0.25
 
 
 @pytest.mark.slow
-def test_what_no_other_process_can_be_handed_is_one_sentence():
+def test_sweep_unpicklable_work_raises():
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
-    with pytest.raises(SweepError, match="take n_jobs = 1"):
+    with pytest.raises(SweepError, match="use n_jobs=1"):
         to.sweep(lambda n: (i for i in range(n)), {"n": [1, 2]}, n_jobs=2)
-    with pytest.raises(SweepError, match=r"cannot pickle '_thread.lock' object; take n_jobs = 1$"):
+    with pytest.raises(SweepError, match=r"cannot pickle '_thread.lock' object; use n_jobs=1$"):
         to.sweep(partial(pow, threading.Lock()), {"n": [1, 2]}, n_jobs=2)
-    with joblib.parallel_config("multiprocessing"), pytest.raises(SweepError, match="take n_jobs = 1"):
+    with joblib.parallel_config("multiprocessing"), pytest.raises(SweepError, match="use n_jobs=1"):
         to.sweep(lambda n: n, {"n": [1, 2]}, n_jobs=2)
 
 
-def test_single_floats_are_rounded_to_their_safe_side():
+def test_table_rounds_float32_to_safe_side():
     table = to.sweep(lambda x: {"epsilon": np.float32(x)}, {"x": [0.1234561]})
     assert str(table).split()[-1] == "0.123457"
 
 
 @pytest.mark.parametrize("arguments", [[], ["sweep.csv"]])
-def test_the_example_of_ray_runs_with_and_without_a_file(arguments, tmp_path, monkeypatch, capsys):
+def test_ray_example_runs(arguments, tmp_path, monkeypatch, capsys):
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     sequential = joblib._parallel_backends.SequentialBackend
     register = partial(joblib.register_parallel_backend, "ray", sequential)
