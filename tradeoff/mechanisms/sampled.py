@@ -1,4 +1,4 @@
-"""What sampled mechanisms share: who enters a batch, how often it meets a record, the curve that follows."""
+"""Sampled mechanisms: the law of how often a batch contains a record, and the curve that follows."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import math
 from abc import abstractmethod
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import MIN_PROBABILITY
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.digits import precise
 from tradeoff.intervals.functions import total
-from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, ratio, words
+from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, ratio
 from tradeoff.operators.mixture import added, mixture
 from tradeoff.operators.subsample import subsample
 
-# How a batch is drawn: a coin per record, a set of fixed size, or so many draws of one record each.
 Scheme = Literal["poisson", "without-replacement", "with-replacement"]
-SCHEMES = words(*get_args(Scheme))
 
 
 class Sampled(Mechanism):
@@ -34,7 +33,6 @@ class Sampled(Mechanism):
 
     @property
     def order(self) -> Order:
-        """Adding and removing differ, and turn together; replacing has one curve."""
         return "tied" if self.adjacency == "add-remove" else "symmetric"
 
     @abstractmethod
@@ -46,14 +44,14 @@ class Sampled(Mechanism):
 
         For replaced records it is symmetric.
         """
-        return thinned(self._base(), self._hits(), replaced=self.adjacency == "replace-one")
+        return subsampled(self._base(), self._hits(), replaced=self.adjacency == "replace-one")
 
     def _hits(self) -> Hits:
         draws = self.batch_size or self.group_size
         return hits(draws, self.sample_rate if self.batch_size is None else ratio(self.sample_rate, draws))
 
     def __post_init__(self) -> None:
-        """Check the fields, and settle the adjacency."""
+        """Check the fields, and set the default adjacency of the scheme."""
         super().__post_init__()
         if self.adjacency is None:
             object.__setattr__(self, "adjacency", natural(self.scheme))
@@ -61,41 +59,40 @@ class Sampled(Mechanism):
             raise DomainError(conflict)
 
     def _conflict(self) -> str | None:
-        """Say which fields do not go together, and what to do."""
+        """Return the error of fields that contradict each other."""
         poisson, drawn = self.scheme == "poisson", self.scheme == "with-replacement"
-        scheme = f"scheme = {self.scheme!r}"
         if not poisson and self.adjacency == "add-remove":
             return (
-                f"adjacency = 'add-remove' does not go with {scheme}, where one record more changes "
-                "the chances of all others; set adjacency to 'replace-one', or sample with 'poisson'"
+                f"adjacency must be 'replace-one' for scheme = {self.scheme!r}, as one record more changes "
+                "the chances of all others, got 'add-remove'; set it, or sample with 'poisson'"
             )
         if drawn and self.batch_size is None:
-            return f"batch_size is missing, and {scheme} draws so many records; give it"
+            return "batch_size must be the number of draws for scheme = 'with-replacement', got None"
         if not drawn and self.batch_size is not None:
-            return f"batch_size = {self.batch_size} says nothing about {scheme}; leave it out"
+            return f"batch_size must be left out for scheme = {self.scheme!r}, got {self.batch_size}"
         if not poisson and self.group_size > 1:
             return (
-                f"group_size = {self.group_size} is for scheme = 'poisson'; "
-                "for the others use guarantee().group(group_size)"
+                f"group_size must be 1 for scheme = {self.scheme!r}, got {self.group_size}; "
+                "use guarantee().group(group_size)"
             )
         return None
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters by name, without how records are sampled where that goes without saying."""
+        """Return the parameters by name, without the defaults of the scheme."""
         plain = {"scheme": "poisson", "adjacency": natural(self.scheme), "group_size": 1}
         return {name: value for name, value in super().parameters().items() if value != plain.get(name)}
 
 
 def natural(scheme: Scheme) -> Adjacency:
-    """Return the neighbours for which a scheme is stated unless others are said."""
+    """Return the default neighbours of a scheme."""
     return "add-remove" if scheme == "poisson" else "replace-one"
 
 
-def thinned(base: TradeOff, found: Hits, *, replaced: bool) -> TradeOff:
-    """Return the curve of a mechanism whose batch holds a record, or records of a group, so many times.
+def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
+    """Return the curve of a mechanism whose batch contains a record, or a group, a random number of times.
 
-    ``base`` is the symmetric curve f of a record that is there once, ``found`` the law of the number of hits,
-    w_j; where records are not ``replaced``, they are absent under the null hypothesis.
+    ``base`` is the symmetric curve f of a record that is there once, ``law`` that of the number of hits,
+    w_j; if records are not ``replaced``, they are absent under the null hypothesis.
 
     With gamma = 1 - w_0 and M the mixture of the groups f_j, w_j/gamma: T(M_0, (1-gamma) M_0 + sum_j w_j M_j)
     is at least gamma M + (1-gamma) Id, as profiles are convex in both laws; so for added records. For
@@ -103,50 +100,37 @@ def thinned(base: TradeOff, found: Hits, *, replaced: bool) -> TradeOff:
     delta_j(eps) (Balle, Barthe, Gaboardi 2018, Theorem 10, for samples with replacement), which is the
     profile of C_gamma(M). For one record it is the curve of the base and nothing is lost.
     """
-    weights = {j: w for j, w in found.weights.items() if j and w}
+    weights = {j: w for j, w in law.weights.items() if j and w}
     if not weights:
         return Identity()
-    rate, inner = _met(found), base
+    hit, missed = total(weights.values()), law.weights.get(0, 0.0)
+    single = set(law.weights) == {0, 1} and not law.beyond
+    rate = law.weights[1] if single else min(1.0, float((hit / (hit + missed)).upper))
     if set(weights) != {1}:
-        sure = total(weights.values()).upper
-        inner = mixture(added((base.group(j), w / sure) for j, w in weights.items()))
-    curve = subsample(inner, rate, scheme="without-replacement" if replaced else "poisson")
-    return leaking(curve, found.beyond)
-
-
-def _met(found: Hits) -> float:
-    """Return the probability of any hit, rounded up."""
-    if set(found.weights) == {0, 1} and not found.beyond:
-        return found.weights[1]
-    some = total(w for j, w in found.weights.items() if j)
-    return min(1.0, float((some / (some + found.weights.get(0, 0.0))).upper))
+        base = mixture(added((base.group(j), w / hit.upper) for j, w in weights.items()))
+    curve = subsample(base, rate, scheme="without-replacement" if replaced else "poisson")
+    return leaking(curve, law.beyond)
 
 
 def leaking(curve: TradeOff, probability: float) -> TradeOff:
-    """Return the curve of a mechanism that is all public with the probability."""
-    return curve @ TotalVariation(probability) if probability else curve
+    """Return the curve of a mechanism that publishes everything with the probability."""
+    return curve @ TotalVariation(max(probability, MIN_PROBABILITY)) if probability else curve
 
 
-# Probability below which more hits than are listed are left to a leak: far below every delta in use.
 LEFT_OUT = 1e-60
+"""Probability below which more hits than are listed become a leak: far below every delta in use."""
 
-_RARE = 1e-30  # probability below which numbers of hits are listed coarsely: no delta in use tells them apart
-
-# Most numbers of hits listed: each is a component of the law, and the engines take them one by one.
 MOST_HITS = 512
+"""Most numbers of hits listed: the engines take time proportional to it."""
 
-# Bits of the binomial law, fifty digits: beside the units below, its own rounding is nothing.
-_PRECISION = 170
-
-# Relative step of weights from j to j + 1 hits: four times what the rounding of both may take away.
-_TILT = 2.0**-50
-
-# Bits of the first term of a tail, and of the last that counts: 10^9 terms lose 30 of them.
-_BITS, _LEAST_BITS = 200, 40
+_RARE = 1e-30  # probability below which numbers of hits are grouped: far below every delta in use
+_PRECISION = 170  # bits of the binomial law, fifty digits: its own rounding is negligible
+_TILT = 2.0**-50  # relative step of weights from j to j + 1 hits: four times the rounding of both
+_BITS, _LEAST_BITS = 200, 40  # bits of the first and the last term of a tail: 10^9 terms lose 30 of them
 
 
 class Hits(NamedTuple):
-    """Weights by number of hits, to be divided by their sum, and an upper bound on the probability beyond."""
+    """Weights by number of hits, to be divided by their sum, and an upper bound on that of more hits."""
 
     weights: dict[int, float]
     beyond: float
@@ -156,7 +140,7 @@ class Hits(NamedTuple):
 def hits(draws: int, chance: float) -> Hits:
     """Return the law of Bin(draws, chance), of at least one draw.
 
-    ``DomainError`` says where more numbers of hits than 512 have a probability worth listing.
+    ``DomainError`` if more than 512 numbers of hits are not negligible.
 
     Weights are tilted by a few units, so that after rounding too each ratio w_(j+1)/w_j is at least the true
     one: the law is stochastically larger, and more hits are never more private. Numbers of a probability
@@ -167,7 +151,7 @@ def hits(draws: int, chance: float) -> Hits:
     """
     if chance in (0.0, 1.0):
         return Hits({round(draws * chance): 1.0}, 0.0)
-    if draws == 1:  # the chance as it was given, and no more beside it than remains
+    if draws == 1:  # the chance itself, and at most the rest
         rest = 1 - chance if 1 - (1 - chance) >= chance else math.nextafter(1 - chance, 0)
         return Hits({0: rest, 1: chance}, 0.0)
     return _listed(draws, chance)
@@ -186,25 +170,25 @@ def _listed(draws: int, chance: float) -> Hits:
         weight *= ratio
     if draws > MOST_HITS:
         raise DomainError(
-            f"{draws} draws of chance {chance:g} hit in more than {MOST_HITS} ways that matter; "
+            f"{draws} draws of chance {chance:g} have more than {MOST_HITS} likely numbers of hits; "
             "give a smaller group, or a smaller rate"
         )
     return Hits(_coarse(result), 0.0)
 
 
-def _coarse(found: dict[int, float]) -> dict[int, float]:
-    """Count rare numbers above all others as the greatest of 2, of 4, of 8, ...: the law is larger still."""
-    usual, step = max((j for j, w in found.items() if w > _RARE), default=0), 2
-    kept = {j: w for j, w in found.items() if j <= usual}
-    while usual < max(found):
-        last = min(usual + step, max(found))
-        kept[last] = float(total(found[j] for j in range(usual + 1, last + 1)).upper)
+def _coarse(weights: dict[int, float]) -> dict[int, float]:
+    """Count rare numbers above all others as the largest of 2, of 4, of 8, ...: the law is larger still."""
+    usual, step = max((j for j, w in weights.items() if w > _RARE), default=0), 2
+    result = {j: w for j, w in weights.items() if j <= usual}
+    while usual < max(weights):
+        last = min(usual + step, max(weights))
+        result[last] = float(total(weights[j] for j in range(usual + 1, last + 1)).upper)
         usual, step = last, 2 * step
-    return kept
+    return result
 
 
 class Capped(NamedTuple):
-    """Odds that others fill a batch; the rate of a record in it if they do, rounded up; if it is certain."""
+    """Odds that others fill a batch; rate of a record in a full one, rounded up; whether that is certain."""
 
     odds: float
     rate: float
@@ -213,7 +197,7 @@ class Capped(NamedTuple):
 
 @lru_cache(maxsize=256)
 def capped(records: int, chance: float, most: int) -> Capped:
-    """Return what a Poisson sample of ``records`` does to one of them, if at most ``most`` are kept.
+    """Return how a Poisson sample of ``records`` treats one of them, if at most ``most`` are kept.
 
     With t = P(Bin(n-1, p) >= B): odds t/(1-t), good to a unit, and q = (B/n) P(Bin(n, p) > B)/t, the mean of
     p B/(r+1) over the number r >= B of others.
@@ -231,14 +215,14 @@ def capped(records: int, chance: float, most: int) -> Capped:
 
 
 def _tail(n: int, p: Fraction, k: int) -> Any:
-    """Return P(Bin(n, p) >= k) to some 40 digits, by the side of the mean that is small."""
+    """Return P(Bin(n, p) >= k) to some 40 digits, from the smaller of both tails."""
     if k <= 0 or k > n or p in (0, 1):
         return int(k <= (n if p else 0))
     return 1 - _sum(n, 1 - p, n - k + 1) if k <= n * p else _sum(n, p, k)
 
 
 def _sum(n: int, p: Fraction, k: int) -> Any:
-    """Return the sum of probabilities from k >= n p on: ratios fall, and integers keep bits enough."""
+    """Return the sum of probabilities from k >= n p on, in integers: the ratios of terms decrease."""
     mp, odds, first = precise(_PRECISION), p / (1 - p), 1 << _BITS
     weight, result = first, 0
     for j in range(k, n + 1):
