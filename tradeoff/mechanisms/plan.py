@@ -200,8 +200,8 @@ def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:
         counted = [{**plain(each, fraction), "count": n} for each, n in value.mechanisms.items()]
         return {"adjacency": value.adjacency, "mechanism": counted}
     if isinstance(value, Mechanism):
-        parameters = value.parameters() if is_dataclass(value) else {"curve": repr(value)}
-        return {"kind": value.kind, **plain(parameters, fraction)}
+        known = is_dataclass(value)
+        return plain({"kind": value.kind, **value.parameters()} if known else {"curve": repr(value)}, fraction)
     table = value._asdict() if hasattr(value, "_asdict") else value
     if isinstance(table, Mapping):
         return {str(name): plain(each, fraction) for name, each in table.items()}

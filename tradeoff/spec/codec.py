@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.hooks import BOUND, ENVELOPE, PAIR, limited
 from tradeoff.curves.parameters import count, exact_number, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
@@ -52,6 +52,7 @@ SCHEMA = 1
 
 _NUMBER = re.compile(r"'*(-?inf|-?\d+/[1-9]\d*)")  # texts read as numbers, and those with a quote before
 _MAX_PLACE = 100  # characters of a place in an error
+_MARKS = (("envelope", True, ENVELOPE), ("exact", False, BOUND))  # entries of curves that are not one pair's
 
 
 class Form:
@@ -115,8 +116,8 @@ class Codec:
     """A table of forms by kind, which writes and reads whatever is made of them.
 
     Floats are JSON numbers that read back to the last bit, infinities the texts "inf" and "-inf", fractions
-    texts such as "1/3", other texts themselves; tables are the entries of a form, with its "kind"
-    and, of a curve that is not exact, ``"exact": false``.
+    texts such as "1/3", other texts themselves; tables are the entries of a form, with its "kind". A curve
+    that is not exact has ``"exact": false``, the envelope of several pairs ``"envelope": true``.
     """
 
     def __init__(self, forms: Mapping[str, Form]) -> None:
@@ -146,20 +147,23 @@ class Codec:
         is_mechanism = isinstance(value, Mechanism)
         fields = value.parameters() if is_mechanism else {n: get(value) for n, get in form.fields.items()}
         entries = {n: self.encode(each) for n, each in fields.items() if not _is_missing(each)}
-        bound = {"exact": False} if isinstance(value, TradeOff) and not value.exact else {}
-        return {"kind": kind} | entries | bound
+        level = getattr(value, "tightness", PAIR)
+        return {"kind": kind} | entries | {name: mark for name, mark, each in _MARKS if each == level}
 
     def decode(self, data: Any, place: str) -> Any:
         """Return the object that plain data describe; ``DomainError`` names the place of a wrong entry."""
         match data:
             case dict():
                 form = pop_form(self.forms, place, data)
-                exact = data.pop("exact", None) if issubclass(form.type, TradeOff) else None
-                if exact is not None and exact is not False:
-                    raise domain(f"{place}.exact", exact, "false or left out")
+                level = PAIR
+                for name, mark, tightness in _MARKS if issubclass(form.type, TradeOff) else ():
+                    if data.get(name, mark) is not mark:
+                        raise domain(f"{place}.{name}", data[name], f"{str(mark).lower()} or left out")
+                    level = tightness if name in data else level
+                    data.pop(name, None)
                 entries = {name: self.decode(each, f"{place}.{name}") for name, each in data.items()}
                 thing = form.build(place, entries)
-                return thing if exact is None else limited(thing, BOUND)
+                return thing if level == PAIR else limited(thing, level)
             case list() if set(map(type, data)) <= {float, int}:
                 return tuple(data)
             case list():
