@@ -176,6 +176,8 @@ def test_discrete_laplace_with_a_wider_shift():
         ),
         (lambda: m.PureDP(epsilon=math.inf), "epsilon must be in [0, 10000], got inf"),
         (lambda: m.ApproximateDP(epsilon=1, delta=2), "delta must be in [0, 1], got 2"),
+        (lambda: m.ApproximateDP(epsilon=1, delta=1e-310), "delta must be 0 or in [1e-300, 1], got 1e-310"),
+        (lambda: m.SubsampledGaussian(1, 5e-324), "sample_rate must be 0 or in [1e-300, 1], got 5e-324"),
         (lambda: m.DiscreteGaussian(sigma=0), "sigma must be in (0, inf), got 0"),
         (
             lambda: m.DiscreteGaussian(sigma=1, sensitivity=0),

@@ -17,7 +17,16 @@ import numpy as np
 from tradeoff.balls import sqrt, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, PAIR, limited
-from tradeoff.curves.parameters import MAX_COUNT, MAX_LOSS, MOST, choice, count, is_masked, number
+from tradeoff.curves.parameters import (
+    MAX_COUNT,
+    MAX_LOSS,
+    MIN_PROBABILITY,
+    MOST,
+    choice,
+    count,
+    is_masked,
+    number,
+)
 from tradeoff.errors import DomainError, KindError, domain, shown
 
 Adjacency = Literal["add-remove", "replace-one"]
@@ -214,8 +223,17 @@ def mechanism(cls: type[M]) -> type[M]:
 
 def in_interval(interval: str) -> Callable[[str, Any], float]:
     """Return the check of a float in an interval such as ``(0, inf]``."""
+    if interval == "[0, 1]":
+        return _check_probability
     low, high = map(float, interval[1:-1].split(","))
     return partial(number, low=low, high=high, open_low=interval[0] == "(", open_high=interval[-1] == ")")
+
+
+def _check_probability(name: str, value: Any) -> float:
+    checked = number(name, value, 0, 1)
+    if 0 < checked < MIN_PROBABILITY:
+        raise domain(name, value, f"0 or in [{MIN_PROBABILITY:g}, 1]")
+    return checked
 
 
 def numbers(name: str, value: Any, check: Callable[[str, Any], float]) -> float | tuple[float, ...]:

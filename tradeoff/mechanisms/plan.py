@@ -201,7 +201,9 @@ def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:
         return {"adjacency": value.adjacency, "mechanism": counted}
     if isinstance(value, Mechanism):
         known = is_dataclass(value)
-        return plain({"kind": value.kind, **value.parameters()} if known else {"curve": repr(value)}, fraction)
+        return plain(
+            {"kind": value.kind, **value.parameters()} if known else {"curve": repr(value)}, fraction
+        )
     table = value._asdict() if hasattr(value, "_asdict") else value
     if isinstance(table, Mapping):
         return {str(name): plain(each, fraction) for name, each in table.items()}

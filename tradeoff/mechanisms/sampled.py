@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MIN_PROBABILITY
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
@@ -114,7 +113,7 @@ def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
 
 def leaking(curve: TradeOff, probability: float) -> TradeOff:
     """Return the curve of a mechanism that publishes everything with the probability."""
-    return curve @ TotalVariation(max(probability, MIN_PROBABILITY)) if probability else curve
+    return curve @ TotalVariation(probability) if probability else curve
 
 
 LEFT_OUT = 1e-60
