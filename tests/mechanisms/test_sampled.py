@@ -12,9 +12,11 @@ from scipy.special import ndtr
 
 import tradeoff as to
 from tradeoff import mechanisms as m
+from tradeoff.balls import to_bounds
 from tradeoff.errors import DomainError, KindError
 from tradeoff.families.discrete import AllocatedCurve
-from tradeoff.mechanisms.sampled import capped, hits
+from tradeoff.mechanisms.batch_sampling import full_batch
+from tradeoff.mechanisms.subsampled import hits
 
 EPSILON = np.array([-1.0, -0.1, 0.0, 0.05, 0.3, 1.0, 2.0])
 X = np.linspace(-14, 14, 40_001)
@@ -185,20 +187,30 @@ def test_hits_are_rounded_towards_more(draws, chance):
 
 
 @settings(max_examples=40)
-@given(st.integers(1, 30), st.floats(1e-9, 1), st.integers(1, 30))
-def test_capped_batches_by_fractions(records, chance, most):
+@given(st.integers(1, 30), st.floats(1e-9, 1, exclude_max=True), st.integers(1, 30))
+def test_full_batch_contains_exact_fractions(records, chance, most):
     p, n = Fraction(chance), records - 1
     chances = [math.comb(n, r) * p**r * (1 - p) ** (n - r) for r in range(n + 1)]
     full = sum(chances[most:])
-    result = capped(records, chance, most)
-    if not full or full == 1:
-        assert result.odds in (0, math.inf)
-    else:
-        odds = full / (1 - full)
-        assert result.odds == (pytest.approx(float(odds), rel=1e-15) if odds < 10**308 else math.inf)
-    if full:
-        rate = sum(c * p * most / (r + 1) for r, c in enumerate(chances) if r >= most) / full
-        assert rate <= result.rate <= rate * (1 + Fraction(1, 10**15))
+    if not full:
+        return
+    *tails, rate = full_batch(records, chance, most)
+    for tail, truth in zip(tails, (full, 1 - full), strict=True):
+        low, high = to_bounds(tail)
+        assert low <= truth <= high <= max(low * (1 + 1e-15), 5e-324)
+    mean = sum(c * p * most / (r + 1) for r, c in enumerate(chances) if r >= most) / full
+    assert mean <= rate <= mean * (1 + Fraction(1, 10**15))
+
+
+@pytest.mark.parametrize("sizes", [(10**9, 10**5, 10**5 + 2500), (10**10, 10**8, 10**8 - 30000)])
+def test_full_batch_of_many_records_is_quick_and_tight(sizes):
+    records, mean, most = sizes
+    full, not_full, rate = full_batch(records, mean / records, most)
+    for tail in (full, not_full):
+        low, high = to_bounds(tail)
+        assert 0 < low <= high <= low * (1 + 1e-15)
+    assert float(to_bounds(full + not_full).width) < 1e-15
+    assert 0 < rate <= mean / records
 
 
 def test_what_never_happens_changes_nothing():

@@ -24,6 +24,7 @@ from tradeoff.mechanisms.discrete import (
     DiscreteGaussianVector,
     DiscreteLaplace,
     Skellam,
+    ThresholdedKeys,
 )
 from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
 from tradeoff.mechanisms.plan import Plan
@@ -35,7 +36,6 @@ from tradeoff.mechanisms.response import (
     Staircase,
     SubsetSelection,
 )
-from tradeoff.mechanisms.sampled import Sampled, Scheme
 from tradeoff.mechanisms.selection import (
     AboveThreshold,
     BestOfRuns,
@@ -44,8 +44,13 @@ from tradeoff.mechanisms.selection import (
     RepeatAndSelect,
     ReportNoisyMax,
 )
-from tradeoff.mechanisms.subsampled import Subsampled, SubsampledGaussian, SubsampledLaplace
-from tradeoff.mechanisms.thresholded_keys import ThresholdedKeys
+from tradeoff.mechanisms.subsampled import (
+    Sampled,
+    Scheme,
+    Subsampled,
+    SubsampledGaussian,
+    SubsampledLaplace,
+)
 
 __all__ = [
     "KINDS",

@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from tradeoff.balls import Balls, binomial_tail, lower_float, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import MIN_PROBABILITY
 from tradeoff.curves.product import tensor
 from tradeoff.errors import DomainError, domain, shown
 from tradeoff.families.discrete import MOST_RECORDS, MOST_STEPS, AllocatedCurve, ShuffledCurve
@@ -33,16 +35,13 @@ from tradeoff.mechanisms.base import (
     real_range,
     root,
 )
-from tradeoff.mechanisms.sampled import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import added, mixture
 from tradeoff.operators.subsample import subsample
 from tradeoff.pld.allocation import STEEPEST
 
-_MAX_CAPPED = 10**10  # records of a capped batch: a binomial tail then takes a million additions
-_RARE = 1e-300  # least share of a mixture: rarer events count as this, at their worst
-_SHARE_ERROR = 2.0**-50  # relative error of a share, of a division and of rounding, generously
-_SUM_ERROR = 1e-12  # what rounding of probabilities may leave of their sum less 1
+_MAX_CAPPED = 10**10  # records of a capped batch: its binomial tails take a tenth of a second
+_SUM_ERROR = 1e-12  # error of the sum of probabilities that rounding may cause
 
 
 @mechanism
@@ -82,23 +81,40 @@ class TruncatedSubsampledGaussian(Mechanism):
         return "tied" if self.adjacency == "add-remove" else "symmetric"
 
     def curve(self) -> TradeOff:
-        full = capped(self.dataset_size, self.sample_rate, self.batch_size)
-        free = SubsampledGaussian(self.noise_multiplier, self.sample_rate, adjacency=self.adjacency).curve()
-        replaced = self._moved(full.rate)
-        if full.certain is not None:
-            return replaced if full.certain else free
-        often = full.odds > 1
-        likely, other = (replaced, free) if often else (free, replaced)
-        share = 1 / full.odds if often else full.odds
-        # The error of the share goes to a step below both others.
-        least = max(4 * share * _SHARE_ERROR, _RARE)
-        weights = [(likely, 1.0), (other, share * (1 - _SHARE_ERROR)), (self._moved(self.sample_rate), least)]
-        every = math.fsum(weight for _, weight in weights)
-        return mixture(added((curve, weight / every) for curve, weight in weights))
+        n, p, most = self.dataset_size, self.sample_rate, self.batch_size
+        free = SubsampledGaussian(self.noise_multiplier, p, adjacency=self.adjacency).curve()
+        if p == 0 or most >= n:
+            return free
+        full, not_full, rate = full_batch(n, p, most)
+        if p == 1:
+            return self._moved(rate)
+        # The smaller probability lies in [low, high]; the step of the sample rate is below both others.
+        (likely, _), (other, share) = sorted(
+            [(free, not_full), (self._moved(rate), full)], key=lambda part: -float(part[1].mid())
+        )
+        low, high = lower_float(share), max(upper_float(share), MIN_PROBABILITY)
+        weights = (1 - Fraction(high), Fraction(low), Fraction(high) - Fraction(low))
+        return mixture(added(zip((likely, other, self._moved(p)), weights, strict=True)))
 
     def _moved(self, rate: float) -> TradeOff:
         twice, added = Gaussian(loss(2.0, self.noise_multiplier)), self.adjacency == "add-remove"
         return subsample(twice, rate, scheme="poisson" if added else "without-replacement")
+
+
+@lru_cache(maxsize=256)
+def full_batch(records: int, chance: float, most: int) -> tuple[Balls, Balls, float]:
+    """Return P(Bin(n-1, p) >= B), 1 less that, and (B/n) P(Bin(n, p) > B)/P(Bin(n-1, p) >= B), rounded up.
+
+    The last is the mean of p B/(r+1) over the number r >= B of others: the rate of a record in a full batch.
+
+    >>> full, not_full, rate = full_batch(3, 0.5, 2)
+    >>> float(full.mid()), float(not_full.mid()), 1 / 3 <= rate < 0.33333333333333343
+    (0.25, 0.75, True)
+    """
+    p = to_ball(chance)
+    full = binomial_tail(records - 1, p, most)
+    rate = most * binomial_tail(records, p, most + 1) / (records * full)
+    return full, binomial_tail(records - 1, 1 - p, records - most), min(chance, upper_float(rate))
 
 
 def _number_list(name: str, values: Any, interval: str) -> tuple[Any, ...]:
