@@ -33,7 +33,7 @@ dp = pytest.importorskip(
 e = dp.dp_event
 PLD = dp.pld.privacy_loss_distribution
 PMF = dp.pld.pld_pmf
-ADD, REPLACE, ZERO = (getattr(dp.NeighboringRelation, name) for name in interop.rules.RELATIONS)
+ADD, REPLACE, ZERO = (getattr(dp.NeighboringRelation, name) for name in interop.events.RELATIONS)
 
 
 def read(event: object, relation: object = ADD) -> to.Plan:
@@ -102,7 +102,7 @@ def test_depth_is_no_danger() -> None:
     assert interop.from_event(deep).mechanisms == {Gaussian(2.0): 1}
     for _ in range(300):
         deep = e.PoissonSampledDpEvent(0.5, deep)
-    with pytest.raises(PlanError, match="nests"):
+    with pytest.raises(PlanError, match="nest at most 50"):
         interop.from_event(deep)
 
 
@@ -208,14 +208,14 @@ def test_any_dimension_of_integer_noise_is_no_better_than_one() -> None:
     [
         (e.UnsupportedDpEvent(), ADD, "UnsupportedDpEvent"),
         (e.ComposedDpEvent([e.GaussianDpEvent(1.0), e.UnsupportedDpEvent()]), ADD, "UnsupportedDpEvent"),
-        (3, ADD, "3 is no event"),
-        (None, ADD, "None is no event"),
+        (3, ADD, "got 3; known are"),
+        (None, ADD, "got None; known are"),
         (e.RandomizedResponseDpEvent(0.5, 3), ADD, "ADD_OR_REMOVE_ONE"),
         (e.SampledWithoutReplacementDpEvent(10, 2, e.GaussianDpEvent(1.0)), ADD, "ADD_OR_REMOVE_ONE"),
         (e.SingleEpochTreeAggregationDpEvent(1.0, 3), ADD, "ADD_OR_REMOVE_ONE"),
         (e.PoissonSampledDpEvent(0.1, e.LaplaceDpEvent(1.0)), REPLACE, "REPLACE_ONE"),
-        (e.GaussianDpEvent(1.0), "replace", "none of"),
-        (e.GaussianDpEvent(1.0), 2, "none of"),
+        (e.GaussianDpEvent(1.0), "replace", "neighboring_relation must be one of ADD_OR_REMOVE_ONE"),
+        (e.GaussianDpEvent(1.0), 2, "neighboring_relation must be one of ADD_OR_REMOVE_ONE"),
         (e.GaussianDpEvent(-1.0), ADD, "-1.0"),
         (e.GaussianDpEvent(math.nan), ADD, "nan"),
         (e.GaussianDpEvent("1"), ADD, "'1'"),
@@ -377,9 +377,9 @@ def test_what_is_no_upper_bound_is_refused() -> None:
     with pytest.raises(DomainError, match="optimistic"):
         interop.from_pld(PLD.from_laplace_mechanism(1.0, pessimistic_estimate=False))
     for wrong in (3, None, object(), e.NoOpDpEvent(), PMF.create_pmf({0: 1.0}, 0.1, 0.0, True)):
-        with pytest.raises(DomainError, match="no PrivacyLossDistribution"):
+        with pytest.raises(DomainError, match="pld must be a PrivacyLossDistribution"):
             interop.from_pld(wrong)
-    with pytest.raises(DomainError, match="no probabilities"):
+    with pytest.raises(DomainError, match="must be probabilities"):
         interop.from_pld(PLD.PrivacyLossDistribution(PMF.create_pmf({0: math.nan}, 0.1, 0.0, True)))
 
 
@@ -390,7 +390,7 @@ def test_a_bad_step_is_refused(step: object) -> None:
 
 
 def test_a_step_too_fine_says_which_is_not() -> None:
-    with pytest.raises(DomainError, match="give at least"):
+    with pytest.raises(DomainError, match="discretization must be at least"):
         interop.to_pld(to.PureDP(1.0), 1e-9)
 
 
@@ -444,7 +444,7 @@ def test_samples_of_batches_of_limited_size_are_refused() -> None:
         truncated_batch_size=1,
         noise_multiplier=1.0,
     )
-    with pytest.raises(PlanError, match="one number of records"):
+    with pytest.raises(PlanError, match="any number of records"):
         interop.from_event(sampled(batch))
 
 

@@ -161,7 +161,7 @@ def test_profiles_that_are_none_are_told() -> None:
 def test_what_is_no_measurement_and_no_guarantee_is_named():
     with pytest.raises(KindError, match="output_measure"):
         interop.from_measurement(3, 1)
-    with pytest.raises(KindError, match="no curve"):
+    with pytest.raises(KindError, match="must be a curve"):
         interop.privacy_map(3, delta=0.0)
     with pytest.raises(DomainError, match="ZeroDivisionError"):
         interop.privacy_map(lambda d: 1 / (d - 1), delta=0.0)(1)

@@ -1,4 +1,4 @@
-"""dp_accounting, and all that speaks its events (jax_privacy, tensorflow_privacy): events and PLDs."""
+"""dp_accounting, and libraries with its events (jax_privacy, tensorflow_privacy): events and PLDs."""
 
 from tradeoff.interop.dp_accounting.events import from_event, to_event
 from tradeoff.interop.dp_accounting.pld import Orders, from_pld, to_pld
