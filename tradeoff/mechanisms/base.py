@@ -52,7 +52,7 @@ class Mechanism(ABC):
         """Name the kind, and mark curves of mechanisms that are not exact."""
         super().__init_subclass__(**options)
         if "kind" not in vars(cls):
-            cls.kind = re.sub("(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+            cls.kind = kind_name(cls)
         if "curve" in vars(cls):
             cls.curve = _limit_tightness(vars(cls)["curve"])  # type: ignore[method-assign,assignment]
 
@@ -136,6 +136,11 @@ class Mechanism(ABC):
             raise missing_attribute(self, name)
 
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _refuse_operator
+
+
+def kind_name(cls: type) -> str:
+    """Return the name of a class in files: that of PureDP is ``pure-dp``."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
 
 def _limit_tightness(curve: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
