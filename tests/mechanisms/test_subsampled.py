@@ -98,11 +98,18 @@ def test_vectors_on_a_line_are_the_worst(ends, q, sigma):
 def test_hits_are_rounded_towards_more(draws, chance):
     result, p = hits(draws, chance), Fraction(chance)
     true = [math.comb(draws, j) * p**j * (1 - p) ** (draws - j) for j in range(draws + 1)]
-    total = sum(map(Fraction, result.weights.values()))
+    total = sum(result.weights.values())
     for j in range(draws + 1):
-        tail = sum(Fraction(w) for k, w in result.weights.items() if k >= j) / total
-        assert sum(true[j:]) <= tail + Fraction(result.beyond)
+        tail = sum(w for k, w in result.weights.items() if k >= j) / total
+        leak = Fraction(result.excess)
+        assert sum(true[j:]) <= leak + (1 - leak) * tail
         assert tail <= sum(true[j:]) * (1 + Fraction(1, 10**12)) + Fraction(1, 10**29)
+
+
+def test_hits_of_certain_and_of_impossible_draws():
+    assert hits(1000, 1.0).weights == {1000: 1}
+    assert hits(1000, 0.0).weights == {0: 1}
+    assert hits(1, 0.1) == ({0: 1 - Fraction(0.1), 1: Fraction(0.1)}, 0.0)
 
 
 def test_subsampled_of_any_mechanism_is_the_sample_of_its_curve():

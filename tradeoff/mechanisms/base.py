@@ -282,7 +282,7 @@ def check_loss(value: float, sensitivity: Any, noise: Any, name: str = "noise_mu
     return value
 
 
-def ratio(above: float, below: float) -> float:
+def ratio(above: float | Fraction, below: float | Fraction) -> float:
     """Return above/below, rounded up.
 
     >>> ratio(1, 8), ratio(1, 3) > 1 / 3

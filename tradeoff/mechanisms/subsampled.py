@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
+from tradeoff.balls import binomial_tail, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
@@ -14,8 +15,6 @@ from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.intervals.digits import precise
-from tradeoff.intervals.functions import total
 from tradeoff.mechanisms.base import (
     Adjacency,
     Mechanism,
@@ -116,16 +115,14 @@ def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
     delta_j(eps) (Balle, Barthe, Gaboardi 2018, Theorem 10, for samples with replacement), which is the
     profile of C_gamma(M). For one record it is the curve of the base and nothing is lost.
     """
-    weights = {j: w for j, w in law.weights.items() if j and w}
+    weights = {j: w for j, w in law.weights.items() if j}
     if not weights:
         return Identity()
-    hit, missed = total(weights.values()), law.weights.get(0, 0.0)
-    single = set(law.weights) == {0, 1} and not law.beyond
-    rate = law.weights[1] if single else min(1.0, float((hit / (hit + missed)).upper))
+    hit, every = sum(weights.values(), Fraction(0)), sum(law.weights.values(), Fraction(0))
     if set(weights) != {1}:
-        base = mixture(added((base.group(j), w / hit.upper) for j, w in weights.items()))
-    curve = subsample(base, rate, scheme="without-replacement" if replaced else "poisson")
-    return leaking(curve, law.beyond)
+        base = mixture(added((base.group(j), w / hit) for j, w in weights.items()))
+    curve = subsample(base, ratio(hit, every), scheme="without-replacement" if replaced else "poisson")
+    return leaking(curve, law.excess)
 
 
 def leaking(curve: TradeOff, probability: float) -> TradeOff:
@@ -133,73 +130,45 @@ def leaking(curve: TradeOff, probability: float) -> TradeOff:
     return curve @ TotalVariation(probability) if probability else curve
 
 
-LEFT_OUT = 1e-60
-"""Probability below which more hits than are listed become a leak: far below every delta in use."""
-
 MOST_HITS = 512
 """Most numbers of hits listed: the engines take time proportional to it."""
 
-_RARE = 1e-30  # probability below which numbers of hits are grouped: far below every delta in use
-_PRECISION = 170  # bits of the binomial law, fifty digits: its own rounding is negligible
-_TILT = 2.0**-50  # relative step of weights from j to j + 1 hits: four times the rounding of both
+_RARE, _NEGLIGIBLE = 1e-30, 1e-60  # probabilities of more hits: from there on grouped, and left to a leak
 
 
 class Hits(NamedTuple):
-    """Weights by number of hits, to be divided by their sum, and an upper bound on that of more hits."""
+    """Weights by number of hits, to be divided by their sum, and a bound on the probability of more hits."""
 
-    weights: dict[int, float]
-    beyond: float
+    weights: dict[int, Fraction]
+    excess: float
 
 
 @lru_cache(maxsize=256)
 def hits(draws: int, chance: float) -> Hits:
-    """Return the law of Bin(draws, chance), of at least one draw.
+    """Return the law of Bin(draws, chance), of at least one draw, or one that is stochastically larger.
 
-    ``DomainError`` if more than 512 numbers of hits are not negligible.
+    Its tails are those of the binomial law, rounded up to floats, and more hits are never more private.
+    Numbers of hits above one that is exceeded with probability 1e-30 are counted in groups of 2, 4, 8, ... as
+    the largest of each. ``DomainError`` if more than 512 numbers are not negligible.
 
-    Weights are tilted by a few units, so that after rounding too each ratio w_(j+1)/w_j is at least the true
-    one: the law is stochastically larger, and more hits are never more private. Numbers of a probability
-    below 1e-30 are counted as somewhat larger ones.
-
-    >>> hits(2, 0.5).weights[0], hits(3, 1.0).weights
-    (0.25, {3: 1.0})
+    >>> hits(2, 0.5)
+    Hits(weights={0: Fraction(1, 4), 1: Fraction(1, 2), 2: Fraction(1, 4)}, excess=0.0)
     """
-    if chance in (0.0, 1.0):
-        return Hits({round(draws * chance): 1.0}, 0.0)
-    if draws == 1:  # the chance itself, and at most the rest
-        rest = 1 - chance if 1 - (1 - chance) >= chance else math.nextafter(1 - chance, 0)
-        return Hits({0: rest, 1: chance}, 0.0)
-    return _listed(draws, chance)
-
-
-def _listed(draws: int, chance: float) -> Hits:
-    mp = precise(_PRECISION)
-    p, result = mp.mpf(chance), {}
-    weight, odds = mp.exp(draws * mp.log1p(-p)), p / (1 - p)
-    for j in range(min(draws, MOST_HITS) + 1):
-        result[j] = float(weight * (1 + j * mp.mpf(_TILT)))
-        ratio = odds * (draws - j) / (j + 1)
-        if ratio <= 1 / 2 and weight <= LEFT_OUT:  # ratios fall: what follows is at most 2 ratio weight
-            beyond = math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0
-            return Hits(_coarse(result), beyond)
-        weight *= ratio
-    if draws > MOST_HITS:
-        raise DomainError(
-            f"{draws} draws of chance {chance:g} have more than {MOST_HITS} likely numbers of hits; "
-            "give a smaller group, or a smaller rate"
-        )
-    return Hits(_coarse(result), 0.0)
-
-
-def _coarse(weights: dict[int, float]) -> dict[int, float]:
-    """Count rare numbers above all others as the largest of 2, of 4, of 8, ...: the law is larger still."""
-    usual, step = max((j for j, w in weights.items() if w > _RARE), default=0), 2
-    result = {j: w for j, w in weights.items() if j <= usual}
-    while usual < max(weights):
-        last = min(usual + step, max(weights))
-        result[last] = float(total(weights[j] for j in range(usual + 1, last + 1)).upper)
-        usual, step = last, 2 * step
-    return result
+    if chance == 1:
+        return Hits({draws: Fraction(1)}, 0.0)
+    weights: dict[int, Fraction] = {}
+    p, number, step, tail = to_ball(chance), 0, 1, 1.0
+    while len(weights) <= MOST_HITS:
+        more = min(tail, upper_float(binomial_tail(draws, p, number + 1)))
+        weights[number] = Fraction(tail) - Fraction(more)
+        if number == draws or more <= _NEGLIGIBLE:
+            return Hits({j: w for j, w in weights.items() if w}, more)
+        step = 1 if more > _RARE else 2 * step
+        number, tail = min(number + step, draws), more
+    raise DomainError(
+        f"{draws} draws of chance {chance:g} have more than {MOST_HITS} likely numbers of hits; "
+        "give a smaller group, or a smaller rate"
+    )
 
 
 def scheme_field() -> Any:
@@ -263,9 +232,9 @@ class SubsampledGaussian(Sampled):
         if self.scheme != "poisson" or not (replaced or self.group_size > 1):
             return super().curve()
         result = self._hits()
-        without = {-j: w for j, w in result.weights.items()} if replaced else {0: 1.0}
+        without = {-j: w for j, w in result.weights.items()} if replaced else {0: Fraction(1)}
         pair = GaussianMixtures(null=without, alternative=result.weights, sigma=self.noise_multiplier)
-        return leaking(pair, result.beyond)
+        return leaking(pair, result.excess)
 
     def _base(self) -> TradeOff:
         return Gaussian(loss(2.0 if self.adjacency == "replace-one" else 1.0, self.noise_multiplier))
