@@ -171,6 +171,17 @@ Gaussian([]) => noise_multiplier must be a list of at least one real number, got
 Gaussian(1, sensitivity=[1, -1]) => sensitivity[1] must be in [0, inf), got -1
 Gaussian(1, sensitivity='1') => sensitivity must be one real number, got '1'
 TreeAggregation(1, 0) => steps must be an integer from 1, got 0
+TreeAggregation(1, 10, participations=0) => participations must be an integer from 1 to 128, got 0
+TreeAggregation(1, 10, participations=129) => participations must be an integer from 1 to 128, got 129
+TreeAggregation(1, 10, separation=0) => separation must be an integer from 1, got 0
+TreeAggregation(1, 10, restarts=[2, 2]) => restarts must be increasing, got [2, 2]
+TreeAggregation(1, 10, restarts=[3, 2]) => restarts must be increasing, got [3, 2]
+TreeAggregation(1, 10, restarts=[10]) => restarts must be below steps = 10, got 10
+TreeAggregation(1, 10, restarts=[0]) => restarts[0] must be an integer from 1 to MOST, got 0
+TreeAggregation(1, 10, restarts=3) => restarts must be a list of integers, got 3
+TreeAggregation(1, 10, restarts='35') => restarts must be a list of integers, got '35'
+TreeAggregation(1, 10, completion=1) => completion must be True or False, got 1
+TreeAggregation(1, 10**20, participations=2) => steps must be an integer from 1 to MOST, got 10000000000
 TreeAggregation(0, 1) => noise_multiplier must be in (0, inf], got 0
 MatrixMechanism(1, math.inf) => sensitivity must be in [0, inf), got inf
 LastIterate(1, 2.5) => steps must be an integer from 1, got 2.5

@@ -2,7 +2,6 @@
 
 import json
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -94,14 +93,6 @@ def test_plan_file_keeps_digits_of_masses_near_1():
     assert result.plan == plan(m.Custom(curve))
 
 
-def test_plan_file_reads_a_curve_from_a_file(tmp_path):
-    curve = to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0])
-    to.save(curve, tmp_path / "curve.json")
-    (tmp_path / "plan.toml").write_text(PLAN.format('"curve.json"'))
-    (mechanism,) = to.spec.load(tmp_path / "plan.toml").plan.mechanisms
-    assert mechanism.curve() == curve
-
-
 def test_plan_file_keeps_a_product_of_samples():
     mixed = to.subsample(to.Gaussian(1.0), 0.01) ** 3
     result = to.spec.loads(to.spec.dumps(to.spec.PlanFile("t", plan(m.Custom(mixed)))))
@@ -144,13 +135,6 @@ def test_plan_file_names_the_error_of_a_curve(given, said):
 def test_plan_file_reads_a_curve_in_place():
     (mechanism,) = to.spec.loads(PLAN.format(json.dumps(json.dumps(GOOD)))).plan.mechanisms
     assert mechanism.curve().vertices == [(0, 1), (1, 0)]
-
-
-def test_plan_file_refuses_a_formula():
-    alpha = sympy.Symbol("alpha")
-    formula = to.Symbolic((1 - sympy.sqrt(alpha)) ** 2, alpha)
-    with pytest.raises(DomainError, match="has no form in a file"):
-        to.spec.dumps(to.spec.PlanFile("t", plan(m.Custom(formula))))
 
 
 @pytest.mark.parametrize(

@@ -93,10 +93,11 @@ def test_guarantee_of_free_mechanisms_takes_their_envelopes():
         assert plan.guarantee()(alpha) <= mixed.bounds(alpha).upper
 
 
-@pytest.mark.parametrize("n", [-1, 2.5, "3", True, None])
+@pytest.mark.parametrize("n", [-1, 2.5, 14062.5, 1e13, 10**13, "3", True, None])
 def test_plan_refuses_counts_that_are_not_integers(n):
-    with pytest.raises(DomainError, match=r"count of Laplace"):
-        to.Plan({m.Laplace(scale=1): n})
+    with pytest.raises(DomainError, match="the count of Gaussian") as error:
+        to.Plan({m.Gaussian(1.0): n})
+    assert str(error.value).endswith(f" must be an integer from 0 to {10**12}, got {n!r}")
 
 
 def test_plan_refuses_mechanisms_of_other_neighbours():
@@ -157,13 +158,6 @@ def test_attribute_of_a_curve_names_the_guarantee(described, name):
     with pytest.raises(AttributeError, match=r"has no attribute 'foo'$"):
         described.foo  # noqa: B018 - the access is what is tested
     assert copy.deepcopy(described) == pickle.loads(pickle.dumps(described)) == described
-
-
-@pytest.mark.parametrize("n", [14062.5, 1e13, 10**13, -1], ids=["half", "float", "integer", "negative"])
-def test_plan_names_the_count_that_is_out_of_range(n):
-    with pytest.raises(DomainError, match="the count of Gaussian") as error:
-        to.Plan({m.Gaussian(1.0): n})
-    assert str(error.value).endswith(f" must be an integer from 0 to {10**12}, got {n}")
 
 
 def test_load_refuses_a_file_that_repeats_a_mechanism(tmp_path):
