@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
-from tradeoff.mechanisms import KINDS, Mechanism
-from tradeoff.mechanisms.sampled import Sampled
+from tradeoff.mechanisms import KINDS, Mechanism, Sampled
 
 HEAD = ("mechanism", "what it does", "neighbours", "sampling", "curve", "source")
 

@@ -121,6 +121,11 @@ def normal_isf(p: Balls) -> Balls:
     return _ROOT2 * (2 * p).erfcinv() if p < _HALF else -_ROOT2 * (2 * (1 - p)).erfcinv()
 
 
+def binomial_tail(n: int, p: Balls, k: int) -> Balls:
+    """Return P(Bin(n, p) >= k), the regularized incomplete beta function I_p(k, n - k + 1)."""
+    return arb(1) if k <= 0 else p.beta_lower(k, n - k + 1, 1) if k <= n else _ZERO
+
+
 def clip_probability(p: Balls) -> Balls:
     """Intersect balls with [0, 1], which contains the truth."""
     return maximum(minimum(p, arb(1)), arb(0))

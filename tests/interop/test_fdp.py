@@ -38,7 +38,7 @@ def drawn(curve: to.TradeOff) -> tuple[np.ndarray, np.ndarray]:
     "curve",
     [to.Identity(), to.TotalVariation(1), to.Gaussian(1), to.Laplace(0.3), ~to.subsample(to.PureDP(2), 0.1)],
 )
-def test_rows_are_at_or_below_the_curve_and_near(curve: to.TradeOff) -> None:
+def test_to_frame_is_at_or_below_the_curve_and_near(curve: to.TradeOff) -> None:
     alpha, beta = drawn(curve)
     assert (beta <= curve.bounds(alpha).upper).all()
     assert (beta >= curve(alpha) - 2e-3).all()
@@ -46,7 +46,7 @@ def test_rows_are_at_or_below_the_curve_and_near(curve: to.TradeOff) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(exact_curves)
-def test_the_line_that_r_draws_is_at_or_below_the_curve(curve: to.PiecewiseLinear) -> None:
+def test_chords_of_to_frame_are_at_or_below_the_curve(curve: to.PiecewiseLinear) -> None:
     alpha, beta = ([Fraction(v) for v in side.tolist()] for side in drawn(curve))
     for a, b, c, d in zip(alpha, beta, alpha[1:], beta[1:], strict=False):
         assert b <= curve.at(a)

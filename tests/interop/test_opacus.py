@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from typing import Any
 
 import mpmath
@@ -25,21 +24,21 @@ def stepped(*steps: tuple[float, float, int]) -> interop.Accountant:
     return accountant
 
 
-def test_steps_alike_are_one_entry_of_the_history() -> None:
+def test_step_extends_an_equal_entry_of_the_history() -> None:
     accountant = stepped((1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1))
     assert accountant.history == [(1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1)]
     assert len(accountant) == 3
     assert accountant.plan == to.Plan({SubsampledGaussian(1.0, 0.1): 4, SubsampledGaussian(2.0, 0.1): 1})
 
 
-def test_a_history_holds_for_both_orders() -> None:
+def test_from_history_covers_both_orders() -> None:
     guarantee = interop.from_history([MNIST]).guarantee()
     assert guarantee.symmetric
     # 2.381596934: the contour of the order in which the record is present under the alternative.
     assert 2.381596 < guarantee.epsilon(1e-5) < 2.381598
 
 
-def test_what_the_clt_of_opacus_pins_is_too_small() -> None:
+def test_from_history_is_above_the_clt_of_opacus() -> None:
     """Its test_gdp_accountant expects 6.59 to 6.6; 50 digits give delta(6.6) = 1.6025e-5 > 1e-5."""
     epsilon = interop.from_history([(1.5, 0.04, 2249)]).guarantee().bounds.epsilon(1e-5)
     assert epsilon.lower > 6.7670
@@ -48,12 +47,12 @@ def test_what_the_clt_of_opacus_pins_is_too_small() -> None:
     assert interop.from_history([(1.3232421875, 0.04, 2250)]).guarantee().bounds.delta(8.0).lower > 1.688e-5
 
 
-def test_its_pinned_prv_values_are_upper_bounds() -> None:
+def test_from_history_is_below_the_prv_value_of_opacus() -> None:
     """test_prv_accountant of Opacus 1.6: rdp 7.32911 of 2,250 steps with sigma 1.5 and rate 0.04 at 1e-5."""
     assert interop.from_history([(1.5, 0.04, 2250)]).guarantee().epsilon(1e-5) < 6.7688
 
 
-def test_state_goes_out_and_comes_back() -> None:
+def test_state_dict_loads_equal() -> None:
     accountant, other = stepped((1.0, 0.1, 3), (2.0, 0.2, 2)), interop.Accountant()
     state = accountant.state_dict()
     assert set(state) == {"history", "mechanism"}
@@ -65,7 +64,7 @@ def test_state_goes_out_and_comes_back() -> None:
     assert accountant.state_dict(destination) is destination
 
 
-def test_the_hook_counts_accumulated_batches() -> None:
+def test_hook_counts_accumulated_batches() -> None:
     class Optimizer:
         noise_multiplier = 1.0
         accumulated_iterations = 2
@@ -82,7 +81,7 @@ def test_the_hook_counts_accumulated_batches() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
-def test_of_two_batches_a_record_may_be_in_both(epsilon: float) -> None:
+def test_step_of_two_batches_agrees_with_quadrature(epsilon: float) -> None:
     """Of N(0, 1) with one more record beside it: .9025 N(0, 1) + .095 N(1, 1) + .0025 N(2, 1)."""
     accountant = interop.Accountant()
     accountant.step(noise_multiplier=1.0, sample_rate=0.05, batches=2)
@@ -131,7 +130,7 @@ def test_extremes(history: list[tuple[float, float, int]], epsilon: float) -> No
         {"history": [("1", 0.1, 1)], "mechanism": "tradeoff"},
     ],
 )
-def test_a_bad_state_is_one_sentence_and_changes_nothing(state: object) -> None:
+def test_load_state_dict_of_a_bad_state_changes_nothing(state: object) -> None:
     accountant = stepped((1.0, 0.1, 1))
     with pytest.raises(DomainError) as error:
         accountant.load_state_dict(state)
@@ -139,14 +138,14 @@ def test_a_bad_state_is_one_sentence_and_changes_nothing(state: object) -> None:
     assert accountant.history == [(1.0, 0.1, 1)]
 
 
-def test_a_bad_step_is_refused() -> None:
+def test_step_out_of_range_is_refused() -> None:
     accountant = interop.Accountant()
     with pytest.raises(DomainError):
         accountant.step(noise_multiplier=-1.0, sample_rate=0.1)
     assert accountant.history == []
 
 
-def test_registering_without_opacus_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_register_without_opacus_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "opacus", None)
     monkeypatch.setitem(__import__("sys").modules, "opacus.accountants", None)
     with pytest.raises(MissingExtraError, match="pip install"):
@@ -154,7 +153,7 @@ def test_registering_without_opacus_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.filterwarnings("default")  # Opacus and PyTorch warn about themselves
-def test_an_epoch_of_real_training(tmp_path) -> None:
+def test_accountant_in_an_epoch_of_training(tmp_path) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: the extra [opacus] has it")
     opacus = pytest.importorskip("opacus", reason="Opacus is not installed: the extra [opacus] has it")
     interop.register()
@@ -197,21 +196,7 @@ def test_an_epoch_of_real_training(tmp_path) -> None:
     assert again.get_epsilon(1e-5) == exact.upper
 
 
-def test_an_interrupted_step_loses_none_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    accountant, real, calls = stepped((1.0, 0.1, 3)), interop._step, itertools.count()
-
-    def struck(*arguments: Any) -> Any:
-        if next(calls):
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(interop, "_step", struck)
-    with pytest.raises(KeyboardInterrupt):
-        accountant.step(noise_multiplier=1.0, sample_rate=0.1)
-    assert accountant.history == [(1.0, 0.1, 3)]
-
-
-def test_the_state_of_an_accountant_is_a_history():
+def test_from_history_reads_a_state():
     history = [(1.3, 0.1, 20), (1.1, 0.05, 3)]
     state = {"history": history, "mechanism": "rdp"}
     assert interop.from_history(state) == interop.from_history(history)

@@ -33,7 +33,7 @@ def converted(ask: Callable[[], to.TradeOff]) -> to.TradeOff:
     return ask()
 
 
-def test_pure_and_approximate_measures_are_curves() -> None:
+def test_from_measure_of_pure_and_approximate_dp() -> None:
     assert interop.from_measure("MaxDivergence", 0.5) == to.PureDP(0.5)
     assert interop.from_measure("Approximate(MaxDivergence)", (0.5, 1e-6)) == to.approximate_dp(0.5, 1e-6)
     assert interop.from_measure("Approximate<MaxDivergence>", [0.5, 0.0]) == to.PureDP(0.5)
@@ -41,7 +41,7 @@ def test_pure_and_approximate_measures_are_curves() -> None:
 
 
 @pytest.mark.slow
-def test_a_profile_is_a_guarantee_at_every_point_asked() -> None:
+def test_from_profile_is_safe_at_every_point() -> None:
     truth = to.Gaussian(1)
     result = interop.from_profile(truth.delta)
     assert result.symmetric
@@ -54,12 +54,12 @@ def test_a_profile_is_a_guarantee_at_every_point_asked() -> None:
     ("profile", "epsilon"),
     [(lambda _: 0.0, 0.0), (lambda _: 1.0, math.inf), (lambda e: 0.0 if e >= 1 else 1.0, 1.0)],
 )
-def test_profiles_at_the_ends(profile: Callable[[float], float], epsilon: float) -> None:
+def test_from_profile_at_extremes(profile: Callable[[float], float], epsilon: float) -> None:
     assert interop.from_profile(profile).epsilon(0.0) == pytest.approx(epsilon, rel=0.03)
 
 
 @pytest.mark.parametrize("wrong", [lambda _: math.nan, lambda _: -0.1, lambda _: 1.1])
-def test_a_profile_that_is_none_is_refused(wrong: Callable[[float], float]) -> None:
+def test_from_profile_refuses_values_out_of_range(wrong: Callable[[float], float]) -> None:
     with pytest.raises(DomainError, match="delta"):
         interop.from_profile(wrong)
 
@@ -77,13 +77,13 @@ def test_a_profile_that_is_none_is_refused(wrong: Callable[[float], float]) -> N
         ("SmoothedMaxDivergence", 1.0),
     ],
 )
-def test_what_is_no_measure_is_one_sentence(measure: object, distance: object) -> None:
+def test_from_measure_names_the_error(measure: object, distance: object) -> None:
     with pytest.raises(DomainError) as error:
         interop.from_measure(measure, distance)
     assert "\n" not in str(error.value)
 
 
-def test_a_map_is_a_function_of_the_distance() -> None:
+def test_privacy_map_depends_on_the_distance() -> None:
     pure = interop.privacy_map(to.Laplace(0.5), delta=0.0)
     assert [pure(d) for d in (0, 1, 3)] == [(0.0, 0.0), (0.5, 0.0), (1.5, 0.0)]
     scaled = interop.privacy_map(lambda d_in: to.Gaussian(d_in / 4), delta=1e-6)
@@ -99,7 +99,7 @@ def test_a_map_is_a_function_of_the_distance() -> None:
         interop.privacy_map(lambda _: Gaussian(1.0), delta=0.1)(1)
 
 
-def test_measurements_of_the_library_come_in(dp, numbers) -> None:
+def test_from_measurement_of_opendp(dp, numbers) -> None:
     laplace = dp.m.make_laplace(*numbers, scale=2.0)
     assert interop.from_measurement(laplace, 1.0) == to.PureDP(laplace.map(1.0))
     gaussian = dp.m.make_gaussian(*numbers, scale=4.0)
@@ -108,7 +108,7 @@ def test_measurements_of_the_library_come_in(dp, numbers) -> None:
     assert interop.from_measurement(fixed, 1.0) == to.approximate_dp(epsilon, delta)
 
 
-def test_profiles_of_the_library_come_in(dp, numbers) -> None:
+def test_from_measurement_with_a_profile(dp, numbers) -> None:
     """Its zCDP profile of N(0, 16) is above the truth: epsilon(1e-3) 0.68800 for 0.59201."""
     smoothed = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*numbers, scale=4.0))
     result, theirs = interop.from_measurement(smoothed, 1.0), smoothed.map(1.0)
@@ -117,7 +117,7 @@ def test_profiles_of_the_library_come_in(dp, numbers) -> None:
     assert to.Gaussian(0.25).epsilon(1e-3) < 0.59202 < result.epsilon(1e-3)
 
 
-def test_concentrated_measures_of_the_library_come_in(dp, numbers) -> None:
+def test_from_measurement_with_concentrated_privacy(dp, numbers) -> None:
     gaussian = dp.m.make_gaussian(*numbers, scale=4.0)
     result = converted(lambda: interop.from_measurement(gaussian, 1.0))
     assert to.Gaussian(0.25).epsilon(1e-6) <= result.epsilon(1e-6) <= 2.0
@@ -125,7 +125,7 @@ def test_concentrated_measures_of_the_library_come_in(dp, numbers) -> None:
     assert loose.epsilon(1e-6) >= to.Gaussian(0.25).epsilon(1e-6)
 
 
-def test_maps_go_out_to_the_library(dp, numbers) -> None:
+def test_privacy_map_in_opendp(dp, numbers) -> None:
     noise = dp.m.make_user_measurement(
         *numbers,
         dp.approximate(dp.max_divergence()),
@@ -138,7 +138,7 @@ def test_maps_go_out_to_the_library(dp, numbers) -> None:
     assert interop.from_measurement(noise, 1.0).epsilon(1e-6) >= to.Gaussian(1).epsilon(1e-6)
 
 
-def test_profiles_go_out_to_the_library(dp) -> None:
+def test_privacy_profile_in_opendp(dp) -> None:
     curve = to.Gaussian(0.25)
     profile = dp.new_privacy_profile(interop.privacy_profile(curve))
     for epsilon in (0.0, 0.1, 0.59202):
@@ -147,7 +147,7 @@ def test_profiles_go_out_to_the_library(dp) -> None:
     assert interop.from_profile(profile, [0.0, 0.3, 0.6]).delta(0.3) >= curve.bounds.delta(0.3).lower
 
 
-def test_profiles_that_are_none_are_told() -> None:
+def test_from_profile_refuses_anything_but_profiles() -> None:
     for profile, epsilons in (
         (None, [0.0]),
         (lambda _: None, [0.0]),
@@ -158,10 +158,10 @@ def test_profiles_that_are_none_are_told() -> None:
             interop.from_profile(profile, epsilons)
 
 
-def test_what_is_no_measurement_and_no_guarantee_is_named():
+def test_from_measurement_and_privacy_map_name_the_error():
     with pytest.raises(KindError, match="output_measure"):
         interop.from_measurement(3, 1)
-    with pytest.raises(KindError, match="no curve"):
+    with pytest.raises(KindError, match="must be a curve"):
         interop.privacy_map(3, delta=0.0)
     with pytest.raises(DomainError, match="ZeroDivisionError"):
         interop.privacy_map(lambda d: 1 / (d - 1), delta=0.0)(1)

@@ -396,13 +396,6 @@ def test_a_guarantee_of_tied_steps_is_exact_and_of_free_ones_is_not():
     assert not (tied.guarantee() @ tied.guarantee()).exact
 
 
-def test_a_file_keeps_that_a_curve_is_not_exact(tmp_path):
-    for curve in (BOUND, PAIR, to.Plan({COIN: 3}).guarantee()):
-        to.save(curve, tmp_path / "curve.json")
-        read = to.load(tmp_path / "curve.json")
-        assert (read, read.exact) == (curve, curve.exact)
-
-
 def test_answers_of_a_bound_are_labelled():
     curve = to.Plan({m.ExponentialMechanism(0.1): 1}).guarantee()
     answers = answer_query(curve, delta=[1e-5])

@@ -1,4 +1,4 @@
-"""Selection: laws of small examples computed apart, and held against the curves that dominate them."""
+"""Selection: laws of small examples are dominated by the curves."""
 
 import itertools
 import math
@@ -9,25 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
+from tests.mechanisms.reference import (
+    dominated,
+)
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError
 from tradeoff.families.bounded_range import BoundedRange
-
-LOSSES = (-3.0, -0.7, -0.2, 0.0, 0.1, 0.4, 0.9, 1.3, 2.5)
-
-
-def hockey_stick(p, q, epsilon):
-    """Return sum (q - e^eps p)_+ in 50 digits."""
-    with mp.workdps(50):
-        return sum(max(b - mp.exp(epsilon) * a, 0) for a, b in zip(p, q, strict=True))
-
-
-def dominated(curve, p, q, losses=LOSSES):
-    return all(
-        hockey_stick(one, two, e) <= curve.bounds.delta(e).upper
-        for e in losses
-        for one, two in ((p, q), (q, p))
-    )
 
 
 def exponential(utilities, epsilon):
@@ -44,7 +31,7 @@ utilities = st.lists(
 
 @settings(max_examples=20, deadline=None)
 @given(utilities, st.sampled_from([0.1, 1.0, 4.0]))
-def test_the_exponential_mechanism_is_at_least_its_curve(scores, epsilon):
+def test_exponential_mechanism_dominates_random_utilities(scores, epsilon):
     p = exponential([u for u, _ in scores], epsilon)
     q = exponential([u + change for u, change in scores], epsilon)
     assert dominated(m.ExponentialMechanism(epsilon).curve(), p, q)
@@ -52,7 +39,7 @@ def test_the_exponential_mechanism_is_at_least_its_curve(scores, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
 @pytest.mark.parametrize("alpha", [1e-6, 0.02, 0.3, 0.5, 0.9])
-def test_its_curve_is_the_least_over_all_ranges(epsilon, alpha):
+def test_exponential_curve_is_the_least_over_all_ranges(epsilon, alpha):
     # Of generalised randomised responses with losses t and t - eps, each the maximum of two lines.
     def response(t):
         return max(1 - mp.exp(t) * alpha, mp.exp(t - epsilon) * (1 - alpha))
@@ -65,7 +52,7 @@ def test_its_curve_is_the_least_over_all_ranges(epsilon, alpha):
 
 
 @pytest.mark.parametrize("ranges", [(0.0, 1.0), (0.2, 0.9), (0.5, 0.5), (1.0, 1.0)])
-def test_products_hold_whatever_the_ranges(ranges):
+def test_products_of_exponential_mechanisms_dominate_all_ranges(ranges):
     with mp.workdps(50):
         r, laws = mp.exp(-1), []
         for t in ranges:
@@ -78,7 +65,7 @@ def test_products_hold_whatever_the_ranges(ranges):
 @pytest.mark.parametrize(
     ("epsilon", "n", "loss"), [(0.1, 100, 2.61), pytest.param(1.0, 30, 15.0, marks=pytest.mark.slow)]
 )
-def test_a_product_by_a_contour_of_its_own(epsilon, n, loss):
+def test_product_of_exponential_mechanisms_agrees_with_a_contour_integral(epsilon, n, loss):
     # M(z) = E_P e^(zL) = sinh(eps (z - 1/2))/((2z - 1) sinh(eps/2)), from alpha uniform and e^L = -f'(alpha).
     with mp.workdps(25):
         e, c = mp.mpf(epsilon), 4
@@ -95,7 +82,7 @@ def test_a_product_by_a_contour_of_its_own(epsilon, n, loss):
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.7, 30.0, 650.0])
-def test_its_profile_is_that_of_its_curve(epsilon):
+def test_bounded_range_profile_is_that_of_its_curve(epsilon):
     curve = BoundedRange(epsilon)
     with mp.workdps(60):
         e = mp.mpf(epsilon)
@@ -111,7 +98,7 @@ def test_its_profile_is_that_of_its_curve(epsilon):
             assert curve.bounds(0.25).width <= 1e-13 * value
 
 
-def test_it_is_better_than_pure_and_no_better_at_its_end():
+def test_exponential_mechanism_is_better_than_pure_dp():
     curve, pure = m.ExponentialMechanism(1).curve(), to.PureDP(1)
     assert curve.epsilon(0) == 1.0
     assert curve.delta(0) < 0.6 * pure.delta(0)
@@ -135,7 +122,7 @@ def test_permute_and_flip_has_no_bounded_range():
         assert dominated(m.PermuteAndFlip(epsilon).curve(), p, q)
 
 
-def test_laplace_noise_on_two_candidates():
+def test_noisy_max_dominates_laplace_noise_on_two_candidates():
     # P(d + X > Y) = 1 - e^-d (2 + d)/4 for Laplace noise of scale 1; d goes from -eps/2 to eps/2.
     for epsilon in (0.5, 2.0):
         with mp.workdps(50):
@@ -152,7 +139,7 @@ def test_laplace_noise_on_two_candidates():
     st.sampled_from([0.0, 0.5, 1.0, 2.0]),
     st.sampled_from(["0.05", "0.5", "0.9"]),
 )
-def test_the_best_of_many_runs(outcomes, shape, gamma):
+def test_repeat_and_select_dominates_random_runs(outcomes, shape, gamma):
     # One run: outcome k with weight w e^(change eps); the best of K, P(K = k) truncated negative binomial.
     epsilon = 0.6
     with mp.workdps(50):
@@ -180,7 +167,7 @@ def test_the_best_of_many_runs(outcomes, shape, gamma):
 @pytest.mark.parametrize(
     ("shape", "gamma"), [(0.0, 0.1), (1.0, 0.2), (0.5, 0.01), (2.0, 0.9), (-0.5, 0.05), (math.inf, 0.3)]
 )
-def test_the_best_of_many_noisy_runs(shape, gamma, turned):
+def test_best_of_runs_dominates_noisy_runs(shape, gamma, turned):
     # One run tells between which cuts a normal number lies; gamma is the mean of a Poisson number over 20.
     with mp.workdps(50):
         eta, g = mp.mpf(shape), mp.mpf(gamma)
@@ -204,7 +191,7 @@ def test_the_best_of_many_noisy_runs(shape, gamma, turned):
 
 
 @pytest.mark.slow
-def test_one_run_for_certain_and_runs_of_a_pure_mechanism() -> None:
+def test_best_of_one_run_and_of_pure_runs() -> None:
     one, run = m.BestOfRuns(m.Gaussian(2), mean=1).curve(), to.Gaussian(0.5)
     assert one.renyi(2) >= run.renyi(2)
     assert one.epsilon(1e-6) == pytest.approx(to.conversions.from_renyi(run.renyi).epsilon(1e-6), rel=0.05)
@@ -219,7 +206,7 @@ def test_one_run_for_certain_and_runs_of_a_pure_mechanism() -> None:
     [m.ExponentialMechanism, m.ReportNoisyMax, m.PermuteAndFlip, m.AboveThreshold, m.RepeatAndSelect],
     ids=lambda each: each.kind,
 )
-def test_extremes(make):
+def test_selection_at_extreme_losses(make):
     assert make(0).curve().epsilon(0) == 0.0
     assert make(1e-300).curve().epsilon(0) == pytest.approx(1e-300 * (3 if make is m.RepeatAndSelect else 1))
     assert make(1000).curve().epsilon(0) >= 1000
@@ -229,25 +216,3 @@ def test_extremes(make):
         with pytest.raises(DomainError, match="epsilon must be") as error:
             make(bad)
         assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("build", "said"),
-    [
-        (
-            lambda: m.ReportNoisyMax(1, noise="normal"),
-            "noise must be one of 'gumbel', 'laplace', 'exponential', got 'normal'",
-        ),
-        (
-            lambda: m.ReportNoisyMax(1, noise=3),
-            "noise must be one of 'gumbel', 'laplace', 'exponential', got 3",
-        ),
-        (lambda: m.RepeatAndSelect(1, shape=-1), r"shape must be in \(\-1, inf\), got \-1"),
-        (lambda: m.RepeatAndSelect(1e308, shape=3), r"\(2 \+ shape\) epsilon must be in \[0, inf\), got inf"),
-        (lambda: m.BestOfRuns(m.Gaussian(1), mean=0.5), r"mean must be in \[1, 1e\+12\], got 0\.5"),
-        (lambda: m.BestOfRuns(m.Gaussian(1), mean=2, shape=-1), r"shape must be in \(-1, inf\], got -1"),
-    ],
-)
-def test_bad_parameters(build, said):
-    with pytest.raises(DomainError, match=said):
-        build()

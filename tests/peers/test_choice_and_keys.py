@@ -31,7 +31,7 @@ from tradeoff import mechanisms as m
         *((m.RepeatAndSelect(1.0, shape=shape).curve(), 2.0 + shape) for shape in (0.0, 1.0, 0.5, 2.0, 5.0)),
     ],
 )
-def test_largest_losses(curve, epsilon):
+def test_epsilon_of_selection_and_keys_is_the_stated_loss(curve, epsilon):
     assert holds(curve.bounds.epsilon(0.0), epsilon, 5e-8)
 
 
@@ -47,14 +47,14 @@ def two_losses(t, epsilon):
     [(2.0, 0.5), (1.0, 0.125), (1.5, 0.28125)],
 )
 @pytest.mark.parametrize("order", [1.0, 2.0, 10.0])
-def test_concentration_of_one_choice(epsilon, rho, order):
+def test_renyi_of_one_choice_is_below_its_zcdp(epsilon, rho, order):
     """Every pair is rho-zCDP, and no curve below all of them need be: that of the mechanism is not."""
     worst = max(two_losses(t, epsilon).renyi(order) for t in np.linspace(0.02, 0.98, 13) * epsilon)
     assert worst <= rho * order
     assert m.ExponentialMechanism(epsilon).curve().renyi(order) >= worst
 
 
-def test_divergences_of_one_choice():
+def test_renyi_of_one_choice_agrees():
     # RDP, test_compute_rdp_exponential_mechanism: 0.123301561 at order 1, 1 at order 1000.
     result = minimize_scalar(lambda t: -two_losses(t, 1.0).renyi(1.0), bounds=(0.1, 0.9), method="bounded")
     assert -result.fun == pytest.approx(0.123301561, abs=5e-8)
@@ -72,7 +72,7 @@ def test_expected_loss_of_laplace_noise(epsilon, n):
     assert holds(curve.bounds.epsilon(0.0), n * epsilon, 5e-8)
 
 
-def test_permute_and_flip_is_not_taken_for_laplace_noise():
+def test_permute_and_flip_is_not_laplace_noise():
     # PA and RDP, test_permute_and_flip_matches_laplace: no proof is given there; pure privacy is below it.
     assert m.PermuteAndFlip(1.0).curve() <= to.Laplace(1.0)
 
@@ -89,7 +89,7 @@ def test_permute_and_flip_is_not_taken_for_laplace_noise():
         (1.0, 10.0, 3.0, "gaussian", 60.0, 1.2798651027878805e-12),
     ],
 )
-def test_keys_of_real_values(scale, threshold, contribution, noise, epsilon, delta):
+def test_thresholded_keys_of_real_values_agree(scale, threshold, contribution, noise, epsilon, delta):
     keys = m.ThresholdedKeys(scale, threshold, noise=noise, contribution=contribution)
     near(keys.curve(), epsilon, delta, 1e-4 * delta)
 
@@ -108,7 +108,7 @@ def test_keys_of_real_values(scale, threshold, contribution, noise, epsilon, del
         (2.0, 33, 1, 5e-8),
     ],
 )
-def test_keys_of_whole_values_are_unsafe(scale, threshold, contribution, delta):
+def test_thresholded_keys_of_integer_values_are_unsafe_in_the_peer(scale, threshold, contribution, delta):
     """Values at the threshold are shown, and its probability is left out of delta: opendp/opendp#2922.
 
     A factor e^(1/scale) for values that are pinned; thresholds solved for miss their delta.
@@ -124,7 +124,7 @@ def test_keys_of_whole_values_are_unsafe(scale, threshold, contribution, delta):
 
 
 @pytest.mark.parametrize(("contribution", "delta"), [(2, 6.661338147750939e-16), (3, 1.2798651027878805e-12)])
-def test_keys_under_discrete_gaussian_noise_are_unsafe(contribution, delta):
+def test_thresholded_keys_under_discrete_gaussian_noise_are_unsafe_in_the_peer(contribution, delta):
     """R, test_make_gaussian_threshold_map, of int: the tail of the normal law; sigma 1, threshold 10."""
     with mpmath.workdps(30):
         weights = [mpmath.exp(-mpmath.mpf(x * x) / 2) for x in range(60)]

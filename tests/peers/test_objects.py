@@ -52,7 +52,7 @@ OBJECTS: dict[str, tuple[to.TradeOff | m.Mechanism, float | None]] = {
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_an_object_of_a_neighbour_has_one_here(name):
+def test_object_of_a_peer_agrees(name):
     result, expected = OBJECTS[name]
     curve = result if isinstance(result, to.TradeOff) else result.curve()
     bounds = curve.bounds.delta(0.0)

@@ -57,7 +57,7 @@ def kinds(relation, n):
         (kinds("S", 9), "epsilon", 1e-4, [2.157488007444617]),
     ],
 )
-def test_numbers_that_agree(curve, question, at, numbers):
+def test_values_of_the_accountant_agree(curve, question, at, numbers):
     bounds = getattr(curve.bounds, question)(at)
     assert all(holds(bounds, number, PLACES) for number in numbers)
 
@@ -87,13 +87,13 @@ def test_numbers_that_agree(curve, question, at, numbers):
         (steps("S", 4.0, 0.01, 1000), "epsilon", 1e-5, 1.9931200626285734, 1.4),
     ],
 )
-def test_numbers_that_do_not_agree(curve, question, at, pinned, off):
+def test_values_of_the_accountant_differ_by_its_error(curve, question, at, pinned, off):
     """What is pinned is off by more than its seven places, below the truth or above: estimates, no bounds."""
     bounds = getattr(curve.bounds, question)(at)
     assert pinned - bounds.lower < off if off < 0 else pinned - bounds.upper > off
 
 
-def test_truth_where_the_grid_fails():
+def test_bounds_are_tight_where_the_grid_fails():
     # Contours in double, written for this alone, give 19.51387046139 and 0.820555011.
     curve = steps("S", 2.0, 0.01, 100_000)
     assert holds(curve.bounds.delta(1.0), 0.820555011, 1e-8)

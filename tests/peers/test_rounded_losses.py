@@ -43,7 +43,9 @@ def test_mixtures_of_gaussians_by_mass(step, adjacency, masses):
         (1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2], "remove", 0.0316411775, {1: 0.344684545, 2: 0.058674138}),
     ],
 )
-def test_a_grid_of_whole_numbers_is_unsafe(sigma, sensitivities, probabilities, adjacency, infinite, masses):
+def test_mixtures_on_an_integer_grid_are_unsafe_in_the_peer(
+    sigma, sensitivities, probabilities, adjacency, infinite, masses
+):
     """PLD, test_mixture_gaussian_varying_standard_deviation_and_sensitivity_connect_dots: below the truth.
 
     The grid there is the integer 1, with which the points where the losses are reached are cut to whole

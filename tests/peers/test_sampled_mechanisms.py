@@ -239,7 +239,7 @@ def test_truncated_batches_composed():
     assert 16.4 < here < 16.5
 
 
-def test_truncated_batches_at_the_ends():
+def test_truncated_batches_at_extremes():
     # PLD, test_truncated_gaussian_matches_gaussian: always cut, and never.
     always = m.TruncatedSubsampledGaussian(1.0, 1.0, 100, 1000)
     peer = to.GaussianMixtures(null={0: 0.9, -2: 0.1}, alternative={0: 0.9, 2: 0.1}, sigma=1.0)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import curves, exact_curves, float_curves
 from tradeoff import mechanisms as m
+from tradeoff.curves.hooks import ENVELOPE
 from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.report.answers import answer_query
 from tradeoff.spec.saved_file import FILES
@@ -82,10 +83,31 @@ def test_curve_that_is_not_exact_is_read_as_such(curve):
     assert round_trip(to.Gaussian(1)).exact
 
 
-@pytest.mark.parametrize("value", [True, 0, 1, "false", []])
-def test_loads_refuses_other_values_of_exact(value):
-    text = json.dumps({"schema": 1, "tradeoff": {"kind": "gaussian", "mu": 1, "exact": value}})
-    with pytest.raises(DomainError, match=re.escape("tradeoff.exact must be false or left out, got")):
+ENVELOPES = [
+    m.Custom(to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])).guarantee(),  # a polygon of both orders
+    m.SubsampledGaussian(1, 0.1).guarantee(),
+    m.DiscreteGaussianVector(2, 4, 3).curve(),
+]
+
+
+@pytest.mark.parametrize("curve", ENVELOPES, ids=repr)
+def test_load_keeps_the_tightness_of_an_envelope(curve):
+    result = round_trip(curve)
+    assert json.loads(FILES.dumps(curve))["tradeoff"]["envelope"] is True
+    assert result.tightness == curve.tightness == ENVELOPE
+    assert not (result**2).exact
+    assert not (curve**2).exact
+    assert (result @ result).bounds.epsilon(0.9) == (curve @ curve).bounds.epsilon(0.9)
+
+
+@pytest.mark.parametrize(("name", "mark"), [("exact", "false"), ("envelope", "true")])
+@pytest.mark.parametrize("value", [True, False, 0, 1, "false", [], None])
+def test_loads_refuses_other_values_of_exact_and_envelope(name, mark, value):
+    text = json.dumps({"schema": 1, "tradeoff": {"kind": "gaussian", "mu": 1, name: value}})
+    if json.dumps(value) == mark:
+        assert FILES.loads(text) == to.Gaussian(1)
+        return
+    with pytest.raises(DomainError, match=re.escape(f"tradeoff.{name} must be {mark} or left out, got")):
         FILES.loads(text)
 
 
@@ -201,7 +223,7 @@ P, "one_minus_alpha": [1, 0.5], "one_minus_beta": [0, 1]} => one_minus_alpha mus
 {"kind": "location-shift", "law": "os", "arguments": [], "shift": 1} => tradeoff.law must be
 {"kind": "location-shift", "law": "exponnorm", "arguments": [["K", 1]], "shift": 1} => log-concave
 {"kind": "gaussian-mixtures", "null": [[0, 0.7]], "alternative": [[1, 1]], "sigma": 1} => add
-{"kind": "plan", "runs": [[1, 1]], "adjacency": "add-remove"} => no mechanism
+{"kind": "plan", "runs": [[1, 1]], "adjacency": "add-remove"} => must be one of tradeoff.mechanisms, got 1
 {"kind": "plan", "runs": [[L, 9], [L, 1]], "adjacency": "add-remove"} => runs must not repeat a mechanism
 {"kind": "mechanism/laplace", "scale": -1} => tradeoff.scale must be in (0, inf]
 {"kind": "table", "columns": ["cost"], "rows": [[1, 2]]} => rows of a table are tuples

@@ -1,4 +1,4 @@
-"""Ways in from the neighbouring libraries, and out to them; none of them is needed to import this."""
+"""Converters from and to other libraries, which need not be installed to import this."""
 
 from tradeoff.interop import dp_accounting, fdp, opacus, opendp
 

@@ -8,11 +8,11 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import Array
 
-_GRID = 101  # rows besides the vertices: fdp draws 100 and more as a line, and checks that it is convex
+_GRID = 101  # rows besides the vertices: fdp draws 100 or more as a line, and checks its convexity
 
 
 def to_frame(curve: TradeOff) -> dict[str, Array]:
-    """Rows (alpha, beta) of a polygon at or below a curve, for ``fdp::fdp(frame)`` in R.
+    """Return rows (alpha, beta) of a polygon at or below a curve, for ``fdp::fdp(frame)`` in R.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def to_frame(curve: TradeOff) -> dict[str, Array]:
     -------
     dict of ndarray
         ``"alpha"`` increasing from 0 to 1, ``"beta"`` falling to 0, at least 100 rows, convex to a few
-        units of 2^-53. ``pandas.DataFrame(...).to_csv`` writes what R's ``read.csv`` reads.
+        units of 2^-53. R's ``read.csv`` reads the file of ``pandas.DataFrame(...).to_csv``.
 
     Notes
     -----

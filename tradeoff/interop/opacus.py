@@ -8,33 +8,28 @@ from copy import deepcopy
 from typing import Any
 
 from tradeoff.curves.parameters import count, number
-from tradeoff.errors import DomainError, needed, shown
+from tradeoff.errors import DomainError, domain, needed
 from tradeoff.mechanisms import ApproximateDP, Mechanism, Plan, SubsampledGaussian
 
-NAME = "tradeoff"  # what Opacus calls the accountant once it is registered
+NAME = "tradeoff"  # name of the accountant in Opacus
 
-# Noise multiplier, sample rate, how many steps in a row had them, and the batches of each if not one.
+# Noise multiplier, sample rate, number of consecutive steps, and batches of each if not one.
 Step = tuple[float, float, int] | tuple[float, float, int, int]
 
 
 def from_history(history: Iterable[Any]) -> Plan:
-    """Plan of the steps that an accountant of Opacus remembers.
+    """Return the plan of the steps in the history of an accountant of Opacus.
 
-    They are DP-SGD on Poisson samples, for neighbours with one record more or less, as Opacus takes them. A
-    step without noise has no privacy. A record is in Bin(k, rate) of k batches, and moves their sum as a
-    group of so many would, where Opacus takes one hit at k times the rate, which loses less.
+    They are DP-SGD on Poisson samples, for neighbours that add or remove a record, as in Opacus. A step
+    without noise has no privacy. A record is in Bin(k, rate) of k batches, and moves their sum as a group of
+    that size; Opacus assumes one hit at k times the rate, which under-reports.
 
     Parameters
     ----------
     history
-        ``accountant.history`` or ``accountant.state_dict()``: triples (noise multiplier,
-        sample rate, steps), as every accountant of Opacus keeps them. A fourth number says how many batches,
-        each a sample of its own, were added up in one step.
-
-    Raises
-    ------
-    DomainError
-        If an entry is no such tuple, or a number is out of range.
+        ``accountant.history`` or ``accountant.state_dict()`` of any accountant of Opacus: triples (noise
+        multiplier, sample rate, steps). A fourth number is the number of independent batches that one step
+        accumulates.
 
     Examples
     --------
@@ -56,9 +51,7 @@ def _steps(history: Any) -> list[Step]:
     except DomainError:
         raise
     except (TypeError, ValueError) as error:
-        raise DomainError(
-            f"history = {shown(history)} is no list of (noise_multiplier, sample_rate, steps)"
-        ) from error
+        raise domain("history", history, "a list of (noise_multiplier, sample_rate, steps)") from error
 
 
 def _step(sigma: Any, rate: Any, steps: Any, batches: Any = 1) -> Step:
@@ -70,8 +63,8 @@ def _step(sigma: Any, rate: Any, steps: Any, batches: Any = 1) -> Step:
 class Accountant:
     """Accountant for Opacus' ``PrivacyEngine``, with certified answers.
 
-    It keeps the protocol of ``opacus.accountants.IAccountant`` and needs no Opacus to be used: ``register()``
-    makes ``PrivacyEngine(accountant="tradeoff")`` find it; or set ``engine.accountant = Accountant()``.
+    It has the protocol of ``opacus.accountants.IAccountant``, also without Opacus: after ``register()`` use
+    ``PrivacyEngine(accountant="tradeoff")``; or set ``engine.accountant = Accountant()``.
 
     Examples
     --------
@@ -91,27 +84,24 @@ class Accountant:
         Parameters
         ----------
         noise_multiplier, sample_rate
-            Of this step: standard deviation over the clipping norm, from 0; probability of a record, in [0,
-            1].
+            Standard deviation over the clipping norm, from 0; probability of a record, in [0, 1].
         batches
-            How many batches, each a sample of its own, are added up before the noise.
+            Number of independent batches that are added up before the noise.
         """
         sigma, rate, one, *many = _step(noise_multiplier, sample_rate, 1, batches)
         last = self.history[-1] if self.history else None
         if last is not None and (*last[:2], *last[3:]) == (sigma, rate, *many):
-            self.history[-1] = _step(sigma, rate, last[2] + one, *many)  # at once: no interrupt loses steps
+            self.history[-1] = _step(sigma, rate, last[2] + one, *many)
         else:
             self.history.append(_step(sigma, rate, one, *many))
 
     @property
     def plan(self) -> Plan:
-        """The steps so far; ``plan.guarantee()`` answers every other question."""
+        """Plan of the steps so far, for all other questions."""
         return from_history(self.history)
 
     def get_epsilon(self, delta: float, *, tol: float | None = None, **_: Any) -> float:
-        """Privacy loss so far, in nats: an upper bound on the least epsilon >= 0 with (epsilon, delta)-DP.
-
-        It holds for both orders of the neighbours.
+        """Return an upper bound on the least epsilon >= 0 with (epsilon, delta)-DP so far, in both orders.
 
         Parameters
         ----------
@@ -120,23 +110,23 @@ class Accountant:
         tol
             Absolute width the bounds must reach.
         **_
-            Options of other accountants, such as ``alphas`` or ``eps_error``, which mean nothing here.
+            Options of other accountants, such as ``alphas`` or ``eps_error``, which are ignored.
         """
         return max(self.plan.guarantee().epsilon(delta, tol=tol), 0.0)
 
     def __len__(self) -> int:
-        """Return the number of entries of the history, as the accountants of Opacus do."""
+        """Return the number of entries of the history, as in Opacus."""
         return len(self.history)
 
     @classmethod
     def mechanism(cls) -> str:
-        """Name under which Opacus finds it."""
+        """Return the name of the accountant in Opacus."""
         return NAME
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
-        """Return what ``DPOptimizer.attach_step_hook`` takes: it records each step of the optimiser.
+        """Return a hook for ``DPOptimizer.attach_step_hook`` that records each step of the optimiser.
 
-        The rate is that of one batch; of several that an optimiser accumulated each is a sample of its own.
+        The rate is that of one batch; accumulated batches are independent samples.
         """
 
         def hook(optimizer: Any) -> None:
@@ -152,32 +142,18 @@ class Accountant:
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take the history of a state; that of another accountant is refused, and ``from_history`` reads it.
-
-        Raises
-        ------
-        DomainError
-            If it is no such state, or another accountant's.
-        """
+        """Restore the history of a state; ``DomainError`` for that of another accountant."""
         if not isinstance(state_dict, Mapping) or not {"history", "mechanism"} <= state_dict.keys():
-            raise DomainError(f"state_dict = {shown(state_dict)} must hold 'history' and 'mechanism'")
+            raise domain("state_dict", state_dict, "a mapping with 'history' and 'mechanism'")
         if state_dict["mechanism"] != self.mechanism():
-            raise DomainError(
-                f"state_dict is that of a {shown(state_dict['mechanism'])} accountant, not of {NAME!r}; "
-                "read its steps with from_history(state_dict['history'])"
-            )
+            remedy = "read its steps with from_history(state_dict['history'])"
+            raise domain("state_dict['mechanism']", state_dict["mechanism"], repr(NAME), remedy)
         self.history = _steps(state_dict["history"])
 
 
 def register() -> None:
-    """Make ``opacus.PrivacyEngine(accountant="tradeoff")`` use ``Accountant``; again, if need be.
-
-    Raises
-    ------
-    MissingExtraError
-        If Opacus is not installed.
-    """
-    remedy = 'Opacus is not installed: pip install "tradeoff[opacus]"'
+    """Register ``Accountant`` for ``opacus.PrivacyEngine(accountant="tradeoff")``; repetition is harmless."""
+    remedy = 'Opacus must be installed: pip install "tradeoff[opacus]"'
     accountants, registry = (needed(f"opacus.accountants{name}", remedy) for name in ("", ".registry"))
     accountants.IAccountant.register(Accountant)
     registry.register_accountant(NAME, Accountant, force=True)

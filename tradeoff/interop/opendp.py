@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,21 +11,20 @@ from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count, number, reals
-from tradeoff.errors import DomainError, KindError, called, shown
+from tradeoff.errors import KindError, called, domain, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.profile import Profile
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
-# Losses at which a profile is asked: steps of 3 % cost at most as much of epsilon.
+# Losses at which a profile is evaluated: steps of 3 % increase epsilon by at most as much.
 _EPSILONS = (0.0, *np.geomspace(1e-3, 100.0, 400).tolist())
 
-# Least positive delta that is kept: below, the masses delta e^-epsilon would leave the floats.
-_LEAST = 1e-100
+_MIN_DELTA = 1e-100  # least positive delta that is used: below it delta e^-epsilon may underflow
 
 
 def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
-    """Symmetric curve that an OpenDP measurement guarantees at an input distance, in both orders.
+    """Return the symmetric curve that an OpenDP measurement guarantees at an input distance.
 
     Parameters
     ----------
@@ -36,12 +34,12 @@ def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
         Distance of neighbours, in its input metric.
     """
     if not (hasattr(measurement, "output_measure") and callable(getattr(measurement, "map", None))):
-        raise KindError(f"measurement = {shown(measurement)} has no output_measure and map(d_in)")
+        raise KindError(f"measurement must have output_measure and map(d_in), got {shown(measurement)}")
     return from_measure(measurement.output_measure, called("map", measurement.map, d_in))
 
 
 def from_measure(measure: Any, distance: Any) -> TradeOff:
-    """Curve that a privacy measure of OpenDP guarantees.
+    """Return the curve that a privacy measure of OpenDP guarantees.
 
     Parameters
     ----------
@@ -53,15 +51,10 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
     distance
         The privacy parameter or pair of them, or the profile.
 
-    Raises
-    ------
-    DomainError
-        If the measure is another, or the distance is not of its kind.
-
     Notes
     -----
     Approximate measures let both laws leave out events of probability delta, known to the adversary at worst:
-    f (x) f_{0,delta}. Releases amplified by one shared sample are no composition of their measures: say
+    f (x) f_{0,delta}. Releases amplified by one shared sample are not compositions of their measures: write
     ``subsample(f @ g, p)``.
 
     Examples
@@ -73,24 +66,24 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
     """
     name = str(measure).replace("<", "(").replace(">", ")")
     if name not in _MEASURES:
-        raise DomainError(f"measure = {shown(measure)} is none of {', '.join(_MEASURES)}")
+        raise domain("measure", measure, f"one of {', '.join(_MEASURES)}")
     try:
         return limited(_MEASURES[name](distance), BOUND)
     except (TypeError, AttributeError) as error:
-        raise DomainError(f"{shown(distance)} is no distance of {name}: {error}") from error
+        raise domain("distance", distance, f"a distance of {name}", str(error)) from error
 
 
 def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOff:
-    """Curve of a privacy profile known at points: a ``PrivacyProfile`` of OpenDP, or a function.
+    """Return the curve of a privacy profile at points: a ``PrivacyProfile`` of OpenDP, or a function.
 
-    It is the largest that these pairs imply, in exact fractions; between them a chord is lost.
+    It is the largest that these pairs imply, in exact fractions.
 
     Parameters
     ----------
     profile
-        Upper bounds on delta at epsilon >= 0, for both orders; it is taken at its word.
+        Upper bounds on delta at epsilon >= 0, for both orders.
     epsilons
-        Where to ask, in nats; default: 0, and 400 places from 0.001 to 100.
+        Losses at which the profile is evaluated, in nats; default: 0, and 400 from 0.001 to 100.
 
     Examples
     --------
@@ -99,26 +92,26 @@ def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOf
     >>> round(f.epsilon(1e-5), 3), round(to.Gaussian(1).epsilon(1e-5), 3)
     (4.387, 4.377)
     """
-    ask = profile.delta if hasattr(profile, "delta") else profile
-    asked = reals("epsilons", [*epsilons] if np.iterable(epsilons) else epsilons).ravel().tolist()
-    result = {e: number("delta", called("profile", ask, e), 0, 1) for e in asked}
-    return Profile.from_epsilon_delta({e: d for e, d in result.items() if d == 0 or d >= _LEAST})
+    function = profile.delta if hasattr(profile, "delta") else profile
+    losses = reals("epsilons", [*epsilons] if np.iterable(epsilons) else epsilons).ravel().tolist()
+    result = {e: number("delta", called("profile", function, e), 0, 1) for e in losses}
+    return Profile.from_epsilon_delta({e: d for e, d in result.items() if d == 0 or d >= _MIN_DELTA})
 
 
 def privacy_map(
     guarantee: TradeOff | Callable[[Any], TradeOff], *, delta: float
 ) -> Callable[[Any], tuple[float, float]]:
-    """Privacy map for ``make_user_measurement`` with the measure ``approximate(max_divergence())``.
+    """Return a privacy map for ``make_user_measurement`` with the measure ``approximate(max_divergence())``.
 
     It is ``d_in -> (epsilon, delta)``, epsilon rounded up and at least 0.
 
     Parameters
     ----------
     guarantee
-        A curve for one changed record, taken to groups of ``d_in``; or a function from ``d_in`` to a curve.
-        Of a curve that is not symmetric the either-order envelope is taken.
+        A curve for one changed record, which is converted to groups of ``d_in``; or a function from ``d_in``
+        to a curve. A curve of one order is replaced by its either-order envelope.
     delta
-        Probability in [0, 1] at which epsilon is asked.
+        Probability in [0, 1].
 
     Examples
     --------
@@ -126,14 +119,18 @@ def privacy_map(
     >>> privacy_map(to.Laplace(0.5), delta=0.0)(2)
     (1.0, 0.0)
     """
-    asked = number("delta", delta, 0, 1)
-    if isinstance(guarantee, TradeOff):
-        of = _groups(_both(guarantee))
-    elif callable(guarantee):
-        of = partial(called, "guarantee", guarantee)
-    else:
-        raise KindError(f"guarantee = {shown(guarantee)} is no curve, and no function from d_in to one")
-    return lambda d_in: (max(float(_both(of(d_in)).epsilon(asked)), 0.0), asked)
+    checked = number("delta", delta, 0, 1)
+    single = _both_orders(guarantee) if isinstance(guarantee, TradeOff) else None
+    if single is None and not callable(guarantee):
+        raise KindError(f"guarantee must be a curve or a function from d_in to one, got {shown(guarantee)}")
+
+    def bound_loss(d_in: Any) -> tuple[float, float]:
+        curve = (
+            single.group(count("d_in", d_in)) if single is not None else called("guarantee", guarantee, d_in)
+        )
+        return max(float(_both_orders(curve).epsilon(checked)), 0.0), checked
+
+    return bound_loss
 
 
 def privacy_profile(curve: TradeOff) -> Callable[[float], float]:
@@ -142,7 +139,7 @@ def privacy_profile(curve: TradeOff) -> Callable[[float], float]:
     Parameters
     ----------
     curve
-        A curve; of one order, its either-order envelope is taken.
+        A curve; one of one order is replaced by its either-order envelope.
 
     Examples
     --------
@@ -150,15 +147,11 @@ def privacy_profile(curve: TradeOff) -> Callable[[float], float]:
     >>> round(privacy_profile(to.Gaussian(1))(1.0), 6)
     0.126937
     """
-    both = _both(curve)
+    both = _both_orders(curve)
     return lambda epsilon: float(both.delta(number("epsilon", epsilon, 0)))
 
 
-def _groups(curve: TradeOff) -> Callable[[Any], TradeOff]:
-    return lambda d_in: curve.group(count("d_in", d_in))
-
-
-def _both(curve: TradeOff) -> TradeOff:
+def _both_orders(curve: TradeOff) -> TradeOff:
     return operand(curve).symmetrise(assume="either-order")
 
 

@@ -1,10 +1,12 @@
-"""Mechanisms: frozen descriptions of noise, sensitivity, sampling, neighbours; the plan that counts them."""
+"""Mechanisms: immutable descriptions of one release each; a plan states how often each of them runs."""
 
-from tradeoff.mechanisms.amplified import BallsInBins, RandomAllocation, ShuffledRandomizers
 from tradeoff.mechanisms.base import Adjacency, Mechanism, Order
 from tradeoff.mechanisms.batch_sampling import (
+    BallsInBins,
     BandedFactorization,
     MixtureOfGaussians,
+    RandomAllocation,
+    ShuffledRandomizers,
     TruncatedSubsampledGaussian,
 )
 from tradeoff.mechanisms.continuous import (
@@ -22,10 +24,10 @@ from tradeoff.mechanisms.discrete import (
     DiscreteGaussianVector,
     DiscreteLaplace,
     Skellam,
+    ThresholdedKeys,
 )
 from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.mechanisms.repeated import BestOfRuns
 from tradeoff.mechanisms.response import (
     ApproximateDP,
     PureDP,
@@ -34,16 +36,21 @@ from tradeoff.mechanisms.response import (
     Staircase,
     SubsetSelection,
 )
-from tradeoff.mechanisms.sampled import Sampled, Scheme
 from tradeoff.mechanisms.selection import (
     AboveThreshold,
+    BestOfRuns,
     ExponentialMechanism,
     PermuteAndFlip,
     RepeatAndSelect,
     ReportNoisyMax,
 )
-from tradeoff.mechanisms.subsampled import Subsampled, SubsampledGaussian, SubsampledLaplace
-from tradeoff.mechanisms.thresholded_keys import ThresholdedKeys
+from tradeoff.mechanisms.subsampled import (
+    Sampled,
+    Scheme,
+    Subsampled,
+    SubsampledGaussian,
+    SubsampledLaplace,
+)
 
 __all__ = [
     "KINDS",
@@ -93,10 +100,9 @@ __all__ = [
     "TruncatedSubsampledGaussian",
 ]
 
-# Mechanisms by the name they have in a plan file.
 KINDS: dict[str, type[Mechanism]] = {
-    mechanism.kind: mechanism
-    for mechanism in (
+    each.kind: each
+    for each in (
         *(Gaussian, Laplace, Subsampled, SubsampledGaussian, SubsampledLaplace),
         *(RandomizedResponse, PureDP, ApproximateDP, DiscreteGaussian, DiscreteLaplace, Custom),
         *(ExponentialMechanism, ReportNoisyMax, PermuteAndFlip, AboveThreshold, RepeatAndSelect, BestOfRuns),
@@ -107,3 +113,4 @@ KINDS: dict[str, type[Mechanism]] = {
         *(ShuffledRandomizers, MixtureOfGaussians, TruncatedSubsampledGaussian, BallsInBins),
     )
 }
+"""Mechanisms by the name they have in a plan file."""

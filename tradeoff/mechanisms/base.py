@@ -1,24 +1,41 @@
-"""Base class of mechanisms: frozen descriptions of a release, its curve and its guarantee."""
+"""Base class of mechanisms, the table of their parameters, and losses rounded up."""
 
 from __future__ import annotations
 
+import inspect
+import re
+import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
 from fractions import Fraction
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeVar, dataclass_transform, get_args
 
 import numpy as np
 
 from tradeoff.balls import sqrt, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, PAIR, limited
-from tradeoff.curves.parameters import MAX_COUNT, MOST, choice, count, is_masked, number
+from tradeoff.curves.parameters import (
+    MAX_COUNT,
+    MAX_LOSS,
+    MIN_PROBABILITY,
+    MOST,
+    choice,
+    count,
+    is_masked,
+    number,
+)
 from tradeoff.errors import DomainError, KindError, domain, shown
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
+M = TypeVar("M", bound="Mechanism")
+
+LOSS = f"[0, {MAX_LOSS:g}]"  # the interval of a loss
+
+MAX_NESTING = 16  # mechanisms inside one another
 
 
 class Mechanism(ABC):
@@ -29,20 +46,22 @@ class Mechanism(ABC):
     """
 
     kind: ClassVar[str]
-    """Name of the mechanism in a plan file."""
+    """Name of the mechanism in a plan file: by default the name of its class, as in ``pure-dp``."""
 
-    def __init_subclass__(cls, **given: Any) -> None:
-        """Let the curve of a mechanism that is not exact say so."""
-        super().__init_subclass__(**given)
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Name the kind, and mark curves of mechanisms that are not exact."""
+        super().__init_subclass__(**options)
+        if "kind" not in vars(cls):
+            cls.kind = kind_name(cls)
         if "curve" in vars(cls):
-            cls.curve = _stating(vars(cls)["curve"])  # type: ignore[method-assign,assignment]
+            cls.curve = _limit_tightness(vars(cls)["curve"])  # type: ignore[method-assign,assignment]
 
     def __post_init__(self) -> None:
-        """Check the fields that have a range as metadata, and keep each as the number it stands for."""
+        """Check the fields that have a range, and keep each as the number it stands for."""
         for each in fields(self):  # type: ignore[arg-type]  # a dataclass
             value = getattr(self, each.name)
-            if "checked" in each.metadata and not (value is None and each.default is None):
-                object.__setattr__(self, each.name, each.metadata["checked"](each.name, value))
+            if "check" in each.metadata and not (value is None and each.default is None):
+                object.__setattr__(self, each.name, each.metadata["check"](each.name, value))
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -61,10 +80,10 @@ class Mechanism(ABC):
 
     @property
     def order(self) -> Order:
-        """How the two orders of a pair of neighbours turn in a plan.
+        """How the two orders of a pair of neighbours are combined in a plan.
 
-        ``"symmetric"``: both have the same curve. ``"tied"``: they differ, and turn together with those of
-        every other tied mechanism. ``"free"``: they differ, and each release may turn on its own.
+        ``"symmetric"``: both have the same curve. ``"tied"``: they differ, and all tied mechanisms of a plan
+        share one order. ``"free"``: they differ, and each release may have either order.
         """
         return "symmetric"
 
@@ -84,12 +103,7 @@ class Mechanism(ABC):
         Parameters
         ----------
         n
-            Number of runs, an integer from 0; each draws its noise, and its sample, anew.
-
-        Raises
-        ------
-        DomainError
-            If ``n`` is not an integer from 0 to 10^12.
+            Number of runs, an integer from 0 to 10^12; each draws its noise, and its sample, anew.
 
         Examples
         --------
@@ -103,77 +117,140 @@ class Mechanism(ABC):
         return Plan({self: count("n", n, 0, MAX_COUNT)}, self.adjacency or "add-remove").guarantee()
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters by name, but those that were left out."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
-        return {name: value for name, value in given.items() if value is not None}
+        """Return the parameters by name, without those that are None."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
+        return {name: value for name, value in values.items() if value is not None}
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
-        return f"{type(self).__name__}({said})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({arguments})"
 
-    def _no_algebra(self, *_: object) -> NoReturn:
+    def _refuse_operator(self, *_: object) -> NoReturn:
         raise KindError(
             f"{self!r} is a mechanism, not a curve; use {self!r}.guarantee(), or compose mechanisms in a Plan"
         )
 
-    if not TYPE_CHECKING:  # where a checker reads, a mechanism has what it has
+    if not TYPE_CHECKING:  # type checkers report missing attributes themselves
 
         def __getattr__(self, name: str) -> NoReturn:
             raise missing_attribute(self, name)
 
-    __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _no_algebra
+    __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _refuse_operator
 
 
-def _stating(curve: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
-    """Return the method whose curve is as exact as the mechanism."""
+def kind_name(cls: type) -> str:
+    """Return the name of a class in files: that of PureDP is ``pure-dp``."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
+
+def _limit_tightness(curve: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
     @wraps(curve)
-    def stating(self: Mechanism) -> TradeOff:
+    def limited_curve(self: Mechanism) -> TradeOff:
         return limited(curve(self), PAIR if self.exact else BOUND)
 
-    return stating
+    return limited_curve
 
 
-def factor_of(mechanism: Mechanism) -> TradeOff:
-    """Return the curve that enters a product: of orders that are free, their envelope."""
-    curve = mechanism.curve()
-    return curve.symmetrise(assume="either-order") if mechanism.order == "free" else curve
-
-
-def missing_attribute(described: object, name: str) -> AttributeError:
-    """Return the error of an attribute that is missing, with a remedy where a curve has it."""
-    text = f"{type(described).__name__!r} object has no attribute {name!r}"
+def missing_attribute(owner: object, name: str) -> AttributeError:
+    """Return the error of a missing attribute, with a remedy where a curve has it."""
+    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
     on_curves = not name.startswith("_") and hasattr(TradeOff, name)
     return AttributeError(f"{text}; use .guarantee().{name}" if on_curves else text)
 
 
-def within(
-    low: float, high: float = np.inf, *, open_low: bool = False, open_high: bool = False
-) -> dict[str, Any]:
-    """Return the metadata of a field that holds a number of the range."""
-    return {"checked": partial(number, low=low, high=high, open_low=open_low, open_high=open_high)}
+def parameter(doc: str, values: str, check: Callable[[str, Any], Any], default: Any = MISSING) -> Any:
+    """Return the field of a parameter: its meaning, its values in words, and the check that converts it."""
+    shown_default = {MISSING: "", None: ", optional"}.get(default, f", default {default!r}")
+    return field(default=default, metadata={"check": check, "doc": doc, "values": values + shown_default})
 
 
-def wholes(low: int, high: float = MOST) -> dict[str, Any]:
-    """Return the metadata of a field that holds a whole number of the range."""
-    return {"checked": partial(count, low=low, high=high)}
+def real_range(doc: str, interval: str, default: Any = MISSING) -> Any:
+    """Return the field of a float in an interval such as ``(0, inf]``."""
+    return parameter(doc, f"float in {interval}", in_interval(interval), default)
 
 
-def words(*allowed: str) -> dict[str, Any]:
-    """Return the metadata of a field that holds one of the words."""
-    return {"checked": partial(choice, allowed=allowed)}
+def integer_range(doc: str, low: int = 1, high: float = MOST, default: Any = MISSING) -> Any:
+    """Return the field of an integer from ``low`` to ``high``."""
+    values = f"int from {low}" + (f" to {high}" if high < MOST else "")
+    return parameter(doc, values, partial(count, low=low, high=high), default)
 
 
-# Ranges of most fields: (0, inf], (0, inf), (0, inf), [0, inf) and [0, 1].
-NOISE, SCALE = within(0, open_low=True), within(0, open_low=True, open_high=True)
-SIZE = within(0, open_low=True, open_high=True)
-LOSS, SHARE = within(0, open_high=True), within(0, 1)
-NEIGHBOURS = words(*get_args(Adjacency))
-MAX_NESTING = 16  # mechanisms inside one another
+def one_of(doc: str, *words: str, default: Any = MISSING) -> Any:
+    """Return the field of one of the words."""
+    return parameter(doc, f"one of {', '.join(map(repr, words))}", partial(choice, allowed=words), default)
 
 
-def inner(name: str, value: Any) -> Mechanism:
-    """Validate a mechanism that another one runs."""
+def adjacency_field(default: Adjacency | None) -> Any:
+    """Return the field of the neighbours."""
+    return one_of("Neighbours that the mechanism is stated for.", *get_args(Adjacency), default=default)
+
+
+def noise_field() -> Any:
+    """Return the field of the noise on a sum of records."""
+    return real_range(
+        "Standard deviation over the largest l2-norm that one record adds to the sum.", "(0, inf]"
+    )
+
+
+def rate_field() -> Any:
+    """Return the field of a sampling rate."""
+    return real_range("Probability that a record enters the batch.", "[0, 1]")
+
+
+def mechanism_field(doc: str) -> Any:
+    """Return the field of a mechanism that another one runs."""
+    return parameter(doc, "Mechanism", _check_mechanism)
+
+
+@dataclass_transform(
+    frozen_default=True,
+    field_specifiers=(parameter, real_range, integer_range, one_of, noise_field, rate_field, mechanism_field),
+)
+def mechanism(cls: type[M]) -> type[M]:
+    """Make a class a frozen dataclass, and complete its docstring to the sections of numpydoc.
+
+    The docstring has a summary, notes, and examples; the fields become the section of parameters.
+    """
+    summary, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
+    cls = dataclass(frozen=True, repr=False)(cls)
+    if rest and not rest.startswith("Parameters"):
+        notes, _, examples = rest.partition("\n\n>>> ")
+        fill = partial(textwrap.fill, width=100, initial_indent="    ", subsequent_indent="    ")
+        rows = [
+            f"{each.name} : {each.metadata['values']}\n{fill(each.metadata['doc'])}\n"
+            for each in fields(cls)  # type: ignore[arg-type]  # a dataclass
+        ]
+        sections = {"Parameters": "".join(rows), "Notes": f"{notes}\n", "Examples": f">>> {examples}\n"}
+        text = (f"{name}\n{'-' * len(name)}\n{section}" for name, section in sections.items())
+        cls.__doc__ = "\n".join([f"{summary}\n", *text])
+    return cls
+
+
+def in_interval(interval: str) -> Callable[[str, Any], float]:
+    """Return the check of a float in an interval such as ``(0, inf]``."""
+    if interval == "[0, 1]":
+        return _check_probability
+    low, high = map(float, interval[1:-1].split(","))
+    return partial(number, low=low, high=high, open_low=interval[0] == "(", open_high=interval[-1] == ")")
+
+
+def _check_probability(name: str, value: Any) -> float:
+    checked = number(name, value, 0, 1)
+    if 0 < checked < MIN_PROBABILITY:
+        raise domain(name, value, f"0 or in [{MIN_PROBABILITY:g}, 1]")
+    return checked
+
+
+def numbers(name: str, value: Any, check: Callable[[str, Any], float]) -> float | tuple[float, ...]:
+    """Return one number, or a list of them as a tuple, each checked."""
+    if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) == 0 or is_masked(value):
+        return check(name, value)
+    if len(value) == 0:
+        raise domain(name, value, "a list of at least one real number")
+    return tuple(check(f"{name}[{k}]", each) for k, each in enumerate(value))
+
+
+def _check_mechanism(name: str, value: Any) -> Mechanism:
     if not isinstance(value, Mechanism):
         raise KindError(f"{name} must be one of tradeoff.mechanisms, got {shown(value)}")
     part: Any = value
@@ -185,17 +262,28 @@ def inner(name: str, value: Any) -> Mechanism:
     return value
 
 
-def numbers(name: str, value: Any, checked: Callable[[str, Any], float]) -> float | tuple[float, ...]:
-    """Return one number, or a list of them as a tuple, each checked."""
-    if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) == 0 or is_masked(value):
-        return checked(name, value)
-    if len(value) == 0:
-        raise domain(name, value, "a list of at least one real number")
-    return tuple(checked(f"{name}[{k}]", each) for k, each in enumerate(value))
+def loss(sensitivity: Any, noise: Any, name: str = "noise_multiplier") -> float:
+    """Return sensitivity/noise, rounded up; of lists the root of the sum of squares of the quotients.
+
+    It is the mu of normal noise, and the epsilon of Laplace noise. ``DomainError`` names the noise.
+
+    >>> loss(1, 8), loss(1, 3) > 1 / 3, loss([6, 4], [2, 1])
+    (0.125, True, 5.0)
+    """
+    quotients = np.atleast_1d(to_balls(sensitivity) / to_balls(noise))
+    return check_loss(upper_float(sqrt(sum(quotients**2))), sensitivity, noise, name)
 
 
-def ratio(above: float, below: float) -> float:
-    """Return above/below, rounded up: the loss of a mechanism is never understated by the division.
+def check_loss(value: float, sensitivity: Any, noise: Any, name: str = "noise_multiplier") -> float:
+    """Return a loss that is in the working range; ``DomainError`` names the noise that is too small."""
+    if value > MAX_LOSS:
+        least = "larger" if np.ndim(noise) or np.ndim(sensitivity) else f"at least {sensitivity / MAX_LOSS:g}"
+        raise domain(name, noise, least, f"the loss must be at most {MAX_LOSS:g}")
+    return value
+
+
+def ratio(above: float | Fraction, below: float | Fraction) -> float:
+    """Return above/below, rounded up.
 
     >>> ratio(1, 8), ratio(1, 3) > 1 / 3
     (0.125, True)
@@ -210,12 +298,3 @@ def root(square: Fraction) -> float:
     (3.0, True)
     """
     return upper_float(sqrt(to_balls(square)))
-
-
-def norm(values: Sequence[float]) -> float:
-    """Return the root of the sum of squares, rounded up; of one number, that number.
-
-    >>> norm([3.0, 4.0]), norm([1e200, 1e200]) > 1e200
-    (5.0, True)
-    """
-    return upper_float(sqrt(sum(to_balls(values) ** 2)))

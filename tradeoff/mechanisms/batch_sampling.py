@@ -1,177 +1,165 @@
-"""Batches that are more than a sample: capped, of records with several shifts, or of banded noise."""
+"""Privacy by other records and by chance: capped, banded, allocated, binned and shuffled batches."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from tradeoff.balls import Balls, binomial_tail, lower_float, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number
-from tradeoff.errors import DomainError, shown
+from tradeoff.curves.parameters import MIN_PROBABILITY
+from tradeoff.curves.product import tensor
+from tradeoff.errors import DomainError, domain, shown
+from tradeoff.families.discrete import MOST_RECORDS, MOST_STEPS, AllocatedCurve, ShuffledCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
+from tradeoff.families.identity import Identity
 from tradeoff.mechanisms.base import (
-    LOSS,
-    NEIGHBOURS,
-    NOISE,
-    SHARE,
     Adjacency,
     Mechanism,
     Order,
-    ratio,
-    wholes,
+    adjacency_field,
+    in_interval,
+    integer_range,
+    loss,
+    mechanism,
+    noise_field,
+    parameter,
+    rate_field,
+    real_range,
+    root,
 )
-from tradeoff.mechanisms.sampled import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import added, mixture
 from tradeoff.operators.subsample import subsample
+from tradeoff.pld.allocation import STEEPEST
 
-# Most records: the tail of a binomial law takes a few standard deviations of additions, a million here.
-MOST_RECORDS = 10**10
+_MAX_CAPPED = 10**10  # records of a capped batch: its binomial tails take a tenth of a second
+_SUM_ERROR = 1e-12  # error of the sum of probabilities that rounding may cause
 
 
-@dataclass(frozen=True, repr=False)
+@mechanism
 class TruncatedSubsampledGaussian(Mechanism):
-    """Normal noise on a Poisson sample that is cut, at random, to at most so many records.
+    """Normal noise on a Poisson sample that is cut, at random, to a largest number of records.
 
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation over the largest l2-norm of what one record adds to the sum, in (0, inf].
-    sample_rate
-        Probability that a record enters the sample, in [0, 1].
-    batch_size
-        Most records of a batch, from 1; of a larger sample as many are kept, every such set alike.
-    dataset_size
-        Number of records, from 1: under ``"add-remove"`` of the larger of both data sets.
-    adjacency
-        ``"add-remove"`` or ``"replace-one"``.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
     Dominating. Let the others fill the batch with probability t = P(Bin(n-1, p) >= B). If not, the step is a
     plain sampled one. If they do, the batch without the record is a random set of B others, and with it one
     of them gives way with probability q = (B/n) P(Bin(n, p) > B)/t, which moves the sum by twice the norm at
     most: a sampled step of rate q and half the noise. So the curve is at least the mixture of both, with the
     event published: {f_p: 1-t, f_q(G_(2 mu)): t}, the record absent under the null hypothesis; C_q(G_(2 mu))
     where records are replaced. As in Ganesh 2025, whose accountant takes a Gaussian mixture for the second
-    part, which is less private than this. Every run draws its sample, and those that are cut, anew.
+    part, which is less private than this. Every run draws its sample, and the records that are cut, anew.
 
-    Examples
-    --------
     >>> step = TruncatedSubsampledGaussian(1.0, sample_rate=0.01, batch_size=150, dataset_size=10_000)
     >>> free = SubsampledGaussian(1.0, 0.01)
     >>> 0 < step.guarantee().epsilon(1e-5) - free.guarantee().epsilon(1e-5) < 1e-3
     True
     """
 
-    kind = "truncated-subsampled-gaussian"
     exact = False
     scheme = "poisson"
     sized = True
 
-    noise_multiplier: float = field(metadata=NOISE)
-    sample_rate: float = field(metadata=SHARE)
-    batch_size: int = field(metadata=wholes(1, MOST_RECORDS))
-    dataset_size: int = field(metadata=wholes(1, MOST_RECORDS))
-    adjacency: Adjacency | None = field(default="add-remove", metadata=NEIGHBOURS)
+    noise_multiplier: float = noise_field()
+    sample_rate: float = rate_field()
+    batch_size: int = integer_range(
+        "Most records of a batch; of a larger sample a uniform subset is kept.", high=_MAX_CAPPED
+    )
+    dataset_size: int = integer_range(
+        'Number of records, under "add-remove" of the larger data set.', high=_MAX_CAPPED
+    )
+    adjacency: Adjacency | None = adjacency_field("add-remove")
 
     @property
     def order(self) -> Order:
         return "tied" if self.adjacency == "add-remove" else "symmetric"
 
     def curve(self) -> TradeOff:
-        full = capped(self.dataset_size, self.sample_rate, self.batch_size)
-        free = SubsampledGaussian(self.noise_multiplier, self.sample_rate, adjacency=self.adjacency).curve()
-        replaced = self._moved(full.rate)
-        if full.certain is not None:
-            return replaced if full.certain else free
-        often = full.odds > 1
-        likely, other = (replaced, free) if often else (free, replaced)
-        share = 1 / full.odds if often else full.odds
-        # The share is known to a few units: what these leave open goes to a step below both others.
-        least = max(4 * share * _UNSURE, _RARE)
-        weights = [(likely, 1.0), (other, share * (1 - _UNSURE)), (self._moved(self.sample_rate), least)]
-        every = math.fsum(weight for _, weight in weights)
-        return mixture(added((curve, weight / every) for curve, weight in weights))
+        n, p, most = self.dataset_size, self.sample_rate, self.batch_size
+        free = SubsampledGaussian(self.noise_multiplier, p, adjacency=self.adjacency).curve()
+        if p == 0 or most >= n:
+            return free
+        full, not_full, rate = full_batch(n, p, most)
+        if p == 1:
+            return self._moved(rate)
+        # The smaller probability lies in [low, high]; the step of the sample rate is below both others.
+        (likely, _), (other, share) = sorted(
+            [(free, not_full), (self._moved(rate), full)], key=lambda part: -float(part[1].mid())
+        )
+        low, high = lower_float(share), max(upper_float(share), MIN_PROBABILITY)
+        weights = (1 - Fraction(high), Fraction(low), Fraction(high) - Fraction(low))
+        return mixture(added(zip((likely, other, self._moved(p)), weights, strict=True)))
 
     def _moved(self, rate: float) -> TradeOff:
-        twice, added = Gaussian(ratio(2.0, self.noise_multiplier)), self.adjacency == "add-remove"
+        twice, added = Gaussian(loss(2.0, self.noise_multiplier)), self.adjacency == "add-remove"
         return subsample(twice, rate, scheme="poisson" if added else "without-replacement")
 
 
-def _each(name: str, values: Any, checked: Callable[[str, Any], float | Fraction]) -> tuple[Any, ...]:
+@lru_cache(maxsize=256)
+def full_batch(records: int, chance: float, most: int) -> tuple[Balls, Balls, float]:
+    """Return P(Bin(n-1, p) >= B), 1 less that, and (B/n) P(Bin(n, p) > B)/P(Bin(n-1, p) >= B), rounded up.
+
+    The last is the mean of p B/(r+1) over the number r >= B of others: the rate of a record in a full batch.
+
+    >>> full, not_full, rate = full_batch(3, 0.5, 2)
+    >>> float(full.mid()), float(not_full.mid()), 1 / 3 <= rate < 0.33333333333333343
+    (0.25, 0.75, True)
+    """
+    p = to_ball(chance)
+    full = binomial_tail(records - 1, p, most)
+    rate = most * binomial_tail(records, p, most + 1) / (records * full)
+    return full, binomial_tail(records - 1, 1 - p, records - most), min(chance, upper_float(rate))
+
+
+def _number_list(name: str, values: Any, interval: str) -> tuple[Any, ...]:
     if isinstance(values, str | bytes | AbstractSet | Mapping) or not np.iterable(values):
-        raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
-    return tuple(checked(f"{name}[{i}]", value) for i, value in enumerate(values))
+        raise domain(name, values, "a list of numbers")
+    return tuple(in_interval(interval)(f"{name}[{i}]", value) for i, value in enumerate(values))
 
 
-@dataclass(frozen=True, repr=False)
+@mechanism
 class MixtureOfGaussians(Mechanism):
     """Normal noise on a sum that a record moves by a random amount: T(N(0), sum_i p_i N(c_i)), or inverse.
 
-    Parameters
-    ----------
-    sigma
-        Standard deviation of the noise, in (0, inf], in the unit of the sum.
-    sensitivities
-        Norms c_i >= 0 of what the record adds, in the unit of the sum.
-    probabilities
-        How probable each is; they must add to 1 within 1e-12, and are divided by their sum.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range, or the lists differ in length.
-
-    Notes
-    -----
     Exact: one step of a matrix mechanism on sampled records, given the probabilities that its conditional
     composition theorem leaves (Choquette-Choo, Ganesh, Steinke, Thakurta 2023). For vectors of these norms
     the line is the worst (their Corollary 4.7): ``docs/gaussian-mixtures.md``. Where rounds share a secret,
     probabilities are those given earlier rounds, as that theorem bounds them: prior ones, composed over the
     rounds, report too little loss.
 
-    Examples
-    --------
     >>> MixtureOfGaussians(1.0, [0, 1], [0.5, 0.5]).curve().symmetric
     False
     """
 
-    kind = "mixture-of-gaussians"
     adjacency = "add-remove"
     order = "tied"
 
-    sigma: float = field(metadata=NOISE)
-    sensitivities: tuple[float, ...] = field(metadata={"checked": partial(_each, checked=LOSS["checked"])})
-    probabilities: tuple[float, ...] = field(
-        metadata={"checked": partial(_each, checked=partial(number, low=0.0, high=1.0))}
+    sigma: float = real_range("Standard deviation of the noise, in the unit of the sum.", "(0, inf]")
+    sensitivities: tuple[float, ...] = parameter(
+        "Norms c_i of the contribution of the record, in the unit of the sum.",
+        "list of float in [0, inf)",
+        partial(_number_list, interval="[0, inf)"),
+    )
+    probabilities: tuple[float, ...] = parameter(
+        "Probability of each; they must add to 1 within 1e-12, and are divided by their sum.",
+        "list of float in [0, 1]",
+        partial(_number_list, interval="[0, 1]"),
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.sensitivities) != len(self.probabilities):
-            raise DomainError(
-                f"sensitivities has {len(self.sensitivities)} entries and probabilities "
-                f"{len(self.probabilities)}; give one probability for each sensitivity"
-            )
-        if abs(math.fsum(self.probabilities) - 1) > _UNNORMALISED:
-            raise DomainError(
-                f"probabilities = {shown(self.probabilities)} add to "
-                f"{math.fsum(self.probabilities)!r}; give numbers that add to 1"
-            )
+            lengths = f"{len(self.sensitivities)} and {len(self.probabilities)}"
+            raise DomainError(f"sensitivities and probabilities must have one length, got {lengths}")
+        total = math.fsum(self.probabilities)
+        if abs(total - 1) > _SUM_ERROR:
+            raise DomainError(f"probabilities must add to 1, got {shown(self.probabilities)}, sum {total!r}")
 
     def curve(self) -> TradeOff:
         weights = {shift: Fraction(0) for shift in self.sensitivities}
@@ -180,56 +168,146 @@ class MixtureOfGaussians(Mechanism):
         return GaussianMixtures(null={0.0: 1.0}, alternative=weights, sigma=self.sigma)
 
 
-@dataclass(frozen=True, repr=False)
+@mechanism
 class BandedFactorization(Mechanism):
     """Training with banded noise (BandMF) on cyclic Poisson samples: ceil(steps/bands) sampled steps.
 
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation over the product of clipping norm and largest column norm of the strategy matrix,
-        in (0, inf].
-    sample_rate
-        Probability that a record enters the batch of a round of its own group, in [0, 1].
-    steps
-        Number of rounds, from 1.
-    bands
-        Number b of bands of the strategy matrix, from 1: records are split in b groups beforehand, without
-        looking at them, and the groups take turns.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
     Exact: a record meets rounds at least b apart, whose columns share no row: one sampled Gaussian step each
     (Choquette-Choo, Ganesh, McKenna et al. 2023, Theorem 4). ``curve()`` is the whole training, with the
     record absent under the null hypothesis. Groups may be public and kept; every round draws its sample anew,
     and a number of runs counts trainings, not epochs.
 
-    Examples
-    --------
     >>> BandedFactorization(1.0, 0.02, steps=1000, bands=8).curve()
     subsample(G_{1}, 0.02)^125 (one order)
     """
 
-    kind = "banded-factorization"
     scheme = "poisson"
     adjacency = "add-remove"
     order = "tied"
 
-    noise_multiplier: float = field(metadata=NOISE)
-    sample_rate: float = field(metadata=SHARE)
-    steps: int = field(metadata=wholes(1))
-    bands: int = field(metadata=wholes(1))
+    noise_multiplier: float = real_range(
+        "Standard deviation over clipping norm times largest column norm of the strategy matrix.", "(0, inf]"
+    )
+    sample_rate: float = real_range(
+        "Probability that a record enters the batch of a round of its own group.", "[0, 1]"
+    )
+    steps: int = integer_range("Number of rounds.")
+    bands: int = integer_range(
+        "Number b of bands of the strategy matrix: records are split in b groups beforehand, without looking "
+        "at them, and each round samples from the next group."
+    )
 
     def curve(self) -> TradeOff:
         rounds = -(-self.steps // self.bands)
         return SubsampledGaussian(self.noise_multiplier, self.sample_rate).curve() ** rounds
 
 
-_RARE = 1e-300  # least share of a mixture: what is rarer counts as so rare, and at its worst
-_UNSURE = 2.0**-50  # relative error of a share, of a division and of rounding, with room to spare
-_UNNORMALISED = 1e-12  # what the rounding of probabilities may leave of their sum less 1
+@mechanism
+class ShuffledRandomizers(Mechanism):
+    """Answers of local randomisers, one a record, of which only the shuffled list is seen.
+
+    Dominating, for neighbours that replace a record; the randomisers may be chosen in view of earlier
+    answers. Each other record is a clone with probability e^-eps, of either kind alike (Feldman, McMillan,
+    Talwar 2021). The rate 2/(e^eps + 1) of Feldman, McMillan, Talwar 2023 holds, by its erratum, for some
+    randomisers only, and is not used. Every run shuffles anew. Rounds that keep one permutation, as
+    pseudonyms do, are one run of randomisers of the summed epsilon.
+
+    >>> ShuffledRandomizers(epsilon=1, records=10_000).guarantee().epsilon(1e-6) < 0.06
+    True
+    """
+
+    exact = False
+    scheme = "shuffled"
+    adjacency = "replace-one"
+    sized = True
+
+    epsilon: float = real_range("Loss of each answer towards the shuffler, in nats.", "[0, 700]")
+    records: int = integer_range("Number of answers.", high=MOST_RECORDS)
+
+    def curve(self) -> TradeOff:
+        return ShuffledCurve(self.epsilon, self.records) if self.epsilon else Identity()
+
+
+@mechanism
+class RandomAllocation(Mechanism):
+    """Noisy sums in which each record takes part in a fixed number of steps, chosen at random.
+
+    Dominating unless a record takes part in every step, for neighbours that add or remove a record;
+    ``curve()`` is all steps together, the record absent under the null hypothesis. One participation is the
+    pair N(0, I), mean over i of N(mu e_i, I), for steps chosen in view of earlier ones too, from below to
+    1e-3 of epsilon (Feldman, Shenfeld 2026 compute the same law). More are one in each of as many blocks,
+    into which the steps are dealt at random: which steps make a block may be public. The dominating law
+    leaves a mass of about 1e-62 at infinity, so its Rényi divergences of orders above 1 are infinite where
+    those of the mechanism are not, and a ``RenyiFilter`` refuses it.
+
+    Several epochs are several runs only if every epoch chooses the steps anew. Where a record keeps its step
+    in all epochs, the secret is drawn once and runs do not compose: use ``BallsInBins``.
+
+    >>> RandomAllocation(noise_multiplier=1, steps=100, participations=3).curve()
+    one of 33 steps G_{1}^2 ⊗ one of 34 steps G_{1} (one order) (not exact)
+    """
+
+    scheme = "allocated"
+    adjacency = "add-remove"
+    order = "tied"
+
+    noise_multiplier: float = noise_field()
+    steps: int = integer_range("Number of steps, for example of one epoch.", high=MOST_STEPS)
+    participations: int = integer_range(
+        "Number of steps in which a record takes part, at most ``steps``.", high=MOST_STEPS, default=1
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.participations > self.steps:
+            raise domain("participations", self.participations, f"at most steps = {self.steps}")
+
+    @property
+    def exact(self) -> bool:
+        return self.participations == self.steps
+
+    def curve(self) -> TradeOff:
+        size, larger = divmod(self.steps, self.participations)
+        mu = loss(1.0, self.noise_multiplier)
+        counts = {size: self.participations - larger, size + 1: larger}
+        return tensor((_one_step_of(steps, mu), n) for steps, n in counts.items() if n)
+
+
+@mechanism
+class BallsInBins(Mechanism):
+    """Training in epochs over fixed secret batches: each record draws one of the bins, once for all epochs.
+
+    Dominating, for neighbours that add or remove a record; ``curve()`` is the whole training, the record
+    absent under the null hypothesis. It is one allocation to ``bins`` steps at the noise multiplier
+    sigma/sqrt(epochs), rounded down. Proof: the vectors that a record in bin i adds to the steps of that bin
+    are, over all epochs, one vector of norm at most sqrt(epochs), and those of different bins are orthogonal;
+    so the pair is N(0, sigma^2 I), mean over i of N(sqrt(epochs) e_i, sigma^2 I), and the sum of the epochs'
+    observations of a bin is its sufficient statistic. Steps may be chosen in view of earlier ones (Chua et
+    al. 2025; Choquette-Choo, Ganesh, Haque, Steinke, Thakurta 2025).
+
+    The bin is one secret for all epochs: ``RandomAllocation`` counted once for each epoch assumes a new draw
+    in each, and reports too little loss. Several runs of this mechanism likewise compose only if each draws
+    the bins anew.
+
+    >>> training = BallsInBins(noise_multiplier=1, bins=100, epochs=5)
+    >>> redrawn = RandomAllocation(noise_multiplier=1, steps=100)
+    >>> round(training.guarantee().epsilon(1e-5), 2), round(redrawn.guarantee(5).epsilon(1e-5), 2)
+    (6.88, 1.21)
+    """
+
+    exact = False
+    scheme = "allocated"
+    adjacency = "add-remove"
+    order = "tied"
+
+    noise_multiplier: float = noise_field()
+    bins: int = integer_range("Number of batches, which are the steps of an epoch.", high=MOST_STEPS)
+    epochs: int = integer_range("Number of passes over the batches.")
+
+    def curve(self) -> TradeOff:
+        return _one_step_of(self.bins, loss(root(Fraction(self.epochs)), self.noise_multiplier))
+
+
+def _one_step_of(steps: int, mu: float) -> TradeOff:
+    """Return the curve of one random step of several; of a known step, which is lower, at a large mu."""
+    return AllocatedCurve(mu, steps) if steps > 1 and 0 < mu <= STEEPEST else Gaussian(mu)

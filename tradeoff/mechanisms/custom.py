@@ -1,24 +1,23 @@
-"""Any curve as a mechanism, and noise made for a curve: additive, and of that curve exactly."""
+"""Any curve as a mechanism, and additive noise that has exactly a given curve."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.parameters import choice, reals
+from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import SIZE, Adjacency, Mechanism, Order
+from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, adjacency_field, mechanism, real_range
 from tradeoff.operators.pointwise import maximum
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@mechanism
 class Custom(Mechanism):
-    """Mechanism of which a trade-off curve is known: from a paper, another accountant, a proof of one's own.
+    """Mechanism with a known trade-off curve: from a paper, another accountant, or a proof of your own.
 
     Parameters
     ----------
@@ -26,25 +25,17 @@ class Custom(Mechanism):
         Curve of one order of the pair: T(M(D), M(D')) >= ``curve`` for every pair of neighbours in that
         order. With ``adjacency="add-remove"`` D' has the record that D lacks.
     other_order
-        Curve of the other order, T(M(D'), M(D)) >= ``other_order``; left out, it is ``~curve``, which always
-        holds. In a plan file both are JSON, in place or the name of a file that holds it.
+        Curve of the other order, T(M(D'), M(D)) >= ``other_order``; by default ``~curve``, which always
+        holds. In a plan file both are JSON, in place or the name of a file that contains it.
     adjacency
-        ``"add-remove"`` or ``"replace-one"`` where the curves hold for such neighbours only; left out, for
-        any.
-
-    Raises
-    ------
-    KindError
-        If a mechanism or anything else stands where a curve is wanted.
-    DomainError
-        If ``adjacency`` is none of these.
+        ``"add-remove"`` or ``"replace-one"`` if the curves hold for such neighbours only; None for any.
 
     Notes
     -----
     As exact as what is given. T(Q, P) = T(P, Q)^-1 (Dong, Roth, Su 2022, Lemma A.2), and inversion keeps the
-    order, so that what is known of the other order says something of this one: T(M(D), M(D')) >= max{curve,
-    ~other_order}. Under add/remove one order means the same for every such mechanism of a plan, and all turn
-    together; else each release may turn on its own, and enters a plan as its own envelope.
+    order, so that a bound on the other order is one on this order, too: T(M(D), M(D')) >= max{curve,
+    ~other_order}. Under add/remove one order means the same for every such mechanism of a plan, and all share
+    it; else each release may have either order, and enters a plan as its own envelope.
 
     Examples
     --------
@@ -54,20 +45,17 @@ class Custom(Mechanism):
     G_{1}
     """
 
-    kind = "custom"
-
     one_order: TradeOff
     other_order: TradeOff | None = None
-    adjacency: Adjacency | None = None
+    adjacency: Adjacency | None = adjacency_field(None)
 
     def __init__(
         self, curve: TradeOff, other_order: TradeOff | None = None, adjacency: Adjacency | None = None
     ) -> None:
-        if adjacency is not None:
-            choice("adjacency", adjacency, get_args(Adjacency))
-        object.__setattr__(self, "one_order", stated(curve))
-        object.__setattr__(self, "other_order", other_order if other_order is None else stated(other_order))
+        object.__setattr__(self, "one_order", _check_curve(curve))
+        object.__setattr__(self, "other_order", None if other_order is None else _check_curve(other_order))
         object.__setattr__(self, "adjacency", adjacency)
+        super().__post_init__()
 
     @property
     def order(self) -> Order:
@@ -89,17 +77,16 @@ class Custom(Mechanism):
         return {name: named[name] for name in ("curve", "other_order", "adjacency") if name in named}
 
 
-def stated(curve: TradeOff) -> TradeOff:
-    """Return a curve that has numbers in all its places."""
+def _check_curve(curve: TradeOff) -> TradeOff:
     operand(curve).require_numbers()
     return curve
 
 
-# Least 1 - 2c, c = f(c), of noise that can be drawn: it is as wide as the inverse, and a step is one f.
+# Least 1 - 2c, c = f(c), of noise that can be drawn: its width is the inverse, and each unit costs one f.
 _LEAST_SPREAD = 1e-3
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@mechanism
 class CanonicalNoise(Mechanism):
     """Canonical noise of a symmetric curve f on one real query: its shift by the sensitivity has the curve f.
 
@@ -109,13 +96,6 @@ class CanonicalNoise(Mechanism):
         Symmetric curve below the identity. In a plan file it is JSON, in place or the name of a file.
     sensitivity
         Sensitivity of the query, in (0, inf), in its units.
-
-    Raises
-    ------
-    KindError
-        If ``curve`` is none.
-    DomainError
-        If it is not symmetric or is the identity, or ``sensitivity`` is out of range.
 
     Notes
     -----
@@ -131,19 +111,17 @@ class CanonicalNoise(Mechanism):
     (G_{1}, (3,))
     """
 
-    kind = "canonical-noise"
-
     target: TradeOff
-    sensitivity: float = field(metadata=SIZE)
+    sensitivity: float = real_range("Sensitivity of the query.", "(0, inf)")
 
     def __init__(self, curve: TradeOff, sensitivity: float = 1.0) -> None:
-        object.__setattr__(self, "target", stated(curve))
+        object.__setattr__(self, "target", _check_curve(curve))
         object.__setattr__(self, "sensitivity", sensitivity)
         super().__post_init__()
         if not curve.symmetric:
-            raise DomainError(f"curve = {curve!r} speaks for one order; give .symmetrise(...) of it")
+            raise domain("curve", curve, "symmetric", "use .symmetrise(...)")
         if curve.delta(0.0) == 0:
-            raise DomainError(f"curve = {curve!r} lets nothing be told: no noise has it; give a lower curve")
+            raise domain("curve", curve, "below the identity", "no noise gives perfect privacy")
 
     @property
     def exact(self) -> bool:
@@ -156,7 +134,7 @@ class CanonicalNoise(Mechanism):
         return {"curve": self.target, "sensitivity": self.sensitivity}
 
     def _above(self, alpha: Array) -> Array:
-        """Bound f from above, so that what rounding changes is more private, not less."""
+        """Bound f from above, so that rounding makes the noise more private, not less."""
         curve = self.target.upper if self.target.composed else self.target
         return np.asarray(curve.bounds(alpha).upper)
 
@@ -166,12 +144,8 @@ class CanonicalNoise(Mechanism):
         Parameters
         ----------
         probability
-            Numbers in (0, 1); their shape is that of the answer.
-
-        Raises
-        ------
-        DomainError
-            If a number is outside, or the noise is wider than a thousand sensitivities.
+            Numbers in (0, 1); the result has their shape. ``DomainError`` if the noise is wider than a
+            thousand sensitivities.
 
         Examples
         --------
@@ -190,24 +164,19 @@ class CanonicalNoise(Mechanism):
         Parameters
         ----------
         size
-            Shape of the answer.
+            Shape of the result.
         rng
             Source of randomness. Floats are rounded, so that an attacker who sees all their bits may learn
-            more than the curve says: round what is released to a grid, or use it in simulations.
-
-        Raises
-        ------
-        DomainError
-            If the noise is wider than a thousand sensitivities, or no array has the shape.
-        KindError
-            If ``rng`` is no generator of NumPy.
+            more than the curve allows: round released values to a grid, or use them in simulations only.
         """
         if not isinstance(rng, np.random.Generator):
-            raise KindError(f"rng = {shown(rng)} is no numpy.random.Generator; give default_rng()")
+            raise KindError(
+                f"rng must be a numpy.random.Generator, got {shown(rng)}; use numpy.random.default_rng()"
+            )
         try:
             np.broadcast_shapes(size)
         except (TypeError, ValueError) as error:
-            raise DomainError(f"size = {shown(size)} is no shape of an array: {error}") from error
+            raise domain("size", size, "the shape of an array", str(error)) from error
         sign = rng.choice([-1.0, 1.0], size)
         return sign * self._lower(np.exp(-rng.exponential(size=size)) / 2)
 
@@ -215,10 +184,8 @@ class CanonicalNoise(Mechanism):
         """Return quantiles of probabilities up to 1/2: F^-1(p) = F^-1(1 - f(p)) - 1 below c = f(c)."""
         c = largest(lambda c: bool(self._above(np.array([c]))[0] > c), 0.0, 0.5, halvings=60)
         if 1 - 2 * c < _LEAST_SPREAD:
-            raise DomainError(
-                f"{self!r} is noise of more than {1 / _LEAST_SPREAD:g} sensitivities; use a "
-                "normal or Laplace law"
-            )
+            width = f"{1 / _LEAST_SPREAD:g} sensitivities"
+            raise DomainError(f"{self!r} has noise of more than {width}; use normal or Laplace noise")
         u, steps = p.ravel().copy(), np.zeros(p.size)
         while (low := u < c).any():
             u[low] = np.maximum(1 - self._above(u[low]), np.nextafter(u[low], 1))

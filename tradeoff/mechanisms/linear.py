@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -14,65 +13,47 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, sqrt, whole
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import NOISE, SHARE, Mechanism, ratio, root, wholes, within
+from tradeoff.mechanisms.base import (
+    Mechanism,
+    integer_range,
+    loss,
+    mechanism,
+    parameter,
+    real_range,
+    root,
+)
 
-# Most participations in a tree: finding the worst steps of so many takes up to a few seconds.
+# Most participations in a tree: finding the worst steps takes up to a few seconds.
 _MOST_PARTICIPATIONS = 128
 
-# Numbers of last steps tried, even in logarithm: each gives a bound, and all near the best alike.
+# Numbers of last steps tried, evenly spaced in logarithm: each gives a bound.
 _PLACES = 400
 
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise DomainError(f"{name} must be a list of integers, got {shown(value)}")
+        raise domain(name, value, "a list of integers")
     steps = tuple(count(f"{name}[{i}]", each, 1, MOST) for i, each in enumerate(value))
     if any(first >= second for first, second in pairwise(steps)):
-        raise DomainError(f"{name} must increase, got {shown(value)}")
+        raise domain(name, value, "increasing")
     return steps
 
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise DomainError(f"{name} must be True or False, got {shown(value)}")
+        raise domain(name, value, "True or False")
     return value
 
 
-@dataclass(frozen=True, repr=False)
+@mechanism
 class TreeAggregation(Mechanism):
     """All running sums of a stream by a binary tree of noisy sums: DP-FTRL.
 
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation of the noise of a node over the l2-norm of what neighbours change in one step, in
-        (0, inf].
-    steps
-        Length of the stream, an integer from 1.
-    participations
-        Most steps in which one record takes part, from 1 to 128; for more, ``MatrixMechanism``.
-    separation
-        Least distance of two steps in which one record takes part: 1 allows consecutive steps, and the number
-        of batches of an epoch holds for records that keep their place in every epoch. Where a library counts
-        the steps *between* two participations, add 1.
-    restarts
-        Numbers of steps after which a new tree begins, increasing and below ``steps``: ``[2000, 4000]``.
-    completion
-        Whether a tree that is followed by another is completed by steps without data, so that its last sum
-        has less noise (Honaker 2015). More nodes are released then, so that more is lost.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
     Exact: G_mu with mu^2 = S^2/noise_multiplier^2, where S^2 is the largest sum, over the complete nodes of
     all trees, of the squared number of the record's steps in the node. One participation gives floor(log2
     steps) + 1 (Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011); several are Kairouz et al. 2021,
@@ -82,8 +63,6 @@ class TreeAggregation(Mechanism):
 
     Participations are not runs: ``Plan({tree: 6})`` is six trees with one participation each.
 
-    Examples
-    --------
     >>> TreeAggregation(noise_multiplier=3, steps=500).guarantee()
     G_{1}
     >>> keyboard = TreeAggregation(noise_multiplier=7, steps=2000, participations=6, separation=313)
@@ -91,14 +70,35 @@ class TreeAggregation(Mechanism):
     (79, 8.526)
     """
 
-    kind = "tree-aggregation"
-
-    noise_multiplier: float = field(metadata=NOISE)
-    steps: int = field(metadata=wholes(1, math.inf))
-    participations: int = field(default=1, metadata=wholes(1, _MOST_PARTICIPATIONS))
-    separation: int = field(default=1, metadata=wholes(1, math.inf))
-    restarts: tuple[int, ...] = field(default=(), metadata={"checked": _restart_steps})
-    completion: bool = field(default=False, metadata={"checked": _flag})
+    noise_multiplier: float = real_range(
+        "Standard deviation of the noise of a node over the l2-norm of the change of one step.", "(0, inf]"
+    )
+    steps: int = integer_range("Length of the stream.", high=math.inf)
+    participations: int = integer_range(
+        "Most steps in which one record takes part; for more use ``MatrixMechanism``.",
+        high=_MOST_PARTICIPATIONS,
+        default=1,
+    )
+    separation: int = integer_range(
+        "Least distance of two steps in which one record takes part: 1 allows consecutive steps; the number "
+        "of batches of an epoch is for records that keep their place in every epoch. If a library counts the "
+        "steps *between* two participations, add 1.",
+        high=math.inf,
+        default=1,
+    )
+    restarts: tuple[int, ...] = parameter(
+        "Numbers of steps after which a new tree begins, below ``steps``: ``[2000, 4000]``.",
+        "increasing list of int",
+        _restart_steps,
+        default=(),
+    )
+    completion: bool = parameter(
+        "Whether a tree that is followed by another is completed by steps without data, so that its last sum "
+        "has less noise (Honaker 2015). More nodes are released then, so more privacy is lost.",
+        "bool",
+        _flag,
+        default=False,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,7 +124,7 @@ class TreeAggregation(Mechanism):
         return _largest_sum(tuple(nodes), self.participations, apart)
 
     def curve(self) -> TradeOff:
-        return Gaussian(ratio(root(Fraction(self.squared_sensitivity)), self.noise_multiplier))
+        return Gaussian(loss(root(Fraction(self.squared_sensitivity)), self.noise_multiplier))
 
 
 Sums = dict[tuple[int, int], int]  # largest sum by participations and number of later steps not allowed
@@ -173,75 +173,42 @@ def _largest_sum(nodes: tuple[tuple[int, int], ...], most: int, apart: int) -> i
 def _undominated(sums: Sums) -> Sums:
     """Drop sums to which another one with as many participations is at least equal, and ends earlier."""
     best: dict[int, int] = {}
-    kept: Sums = {}
+    result: Sums = {}
     for (n, late), total in sorted(sums.items()):
         if total > best.get(n, -1):
-            best[n] = kept[n, late] = total
-    return kept
+            best[n] = result[n, late] = total
+    return result
 
 
-@dataclass(frozen=True)
+@mechanism
 class MatrixMechanism(Mechanism):
     """Linear queries A x = B C x released as B (C x + z), z normal: matrix factorisation, DP-FTRL, BandMF.
 
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation of z over the l2-norm of what neighbours change in one step, in (0, inf].
-    sensitivity
-        Largest norm of C u over what neighbours may change, the changes of single steps of norm 1, in [0,
-        inf): with one participation the largest column norm of C.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
     Exact: B is post-processing, and C x + z is one Gaussian mechanism, mu = sensitivity/noise_multiplier (Li
     et al. 2015; for C lower triangular also where x is chosen in view of earlier sums: Denisov et al. 2022,
     Theorem 2.1). What sampling adds is in ``docs/sampled-mechanisms.md``.
 
-    Examples
-    --------
     >>> MatrixMechanism(noise_multiplier=4, sensitivity=2).curve()
     G_{0.5}
     """
 
-    kind = "matrix-mechanism"
-
-    noise_multiplier: float = field(metadata=NOISE)
-    sensitivity: float = field(metadata=within(0, open_high=True))
+    noise_multiplier: float = real_range(
+        "Standard deviation of z over the l2-norm of the change of one step.", "(0, inf]"
+    )
+    sensitivity: float = real_range(
+        "Largest norm of C u over all changes u of neighbours, with changes of norm 1 in single steps: with "
+        "one participation the largest column norm of C.",
+        "[0, inf)",
+    )
 
     def curve(self) -> TradeOff:
-        return Gaussian(ratio(self.sensitivity, self.noise_multiplier))
+        return Gaussian(loss(self.sensitivity, self.noise_multiplier))
 
 
-@dataclass(frozen=True)
+@mechanism
 class LastIterate(Mechanism):
     """Noisy gradient descent over all data whose last iterate alone is released.
 
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation of the noise of a step over the distance s by which neighbours move a step, in (0,
-        inf]: n sigma/L for noise sigma on the mean gradient of n records, of which one moves it by L/n.
-    steps
-        Number of steps, a whole number from 1.
-    contraction
-        Number c in [0, 1] by which a step shrinks distances: max(|1 - eta m|, |1 - eta M|) for losses that
-        are m-strongly convex and M-smooth, 1 for convex ones with eta <= 2/M.
-    diameter
-        Diameter of the set to which every iterate is projected, in units of s; infinite without projection.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range.
-
-    Notes
-    -----
     Dominating, by shifted interpolation (Bok, Su, Altschuler 2024, their results on NoisyGD). A process that
     starts at one run m steps before the end and ends at the other has to make up c^m diameter + s (1 + c +
     ... + c^(m-1)) by shifts a_j, weighted by c^j; the last step costs G_{a/sigma} each. By Cauchy and Schwarz
@@ -250,8 +217,6 @@ class LastIterate(Mechanism):
     the square of the noise multiplier, exact for unconstrained strongly convex losses. Any m gives a bound;
     the least of some hundred is taken.
 
-    Examples
-    --------
     >>> LastIterate(noise_multiplier=10, steps=100).curve()
     G_{1} (not exact)
     >>> LastIterate(noise_multiplier=10, steps=10**9, contraction=0.5).curve()
@@ -260,18 +225,30 @@ class LastIterate(Mechanism):
     G_{1} (not exact)
     """
 
-    kind = "last-iterate"
     exact = False
 
-    noise_multiplier: float = field(metadata=NOISE)
-    steps: int = field(metadata=wholes(1, math.inf))
-    contraction: float = field(default=1.0, metadata=SHARE)
-    diameter: float = field(default=math.inf, metadata=within(0))
+    noise_multiplier: float = real_range(
+        "Standard deviation of the noise of a step over the distance s by which neighbours move a step: n "
+        "sigma/L for noise sigma on the mean gradient of n records, of which one moves it by L/n.",
+        "(0, inf]",
+    )
+    steps: int = integer_range("Number of steps.", high=math.inf)
+    contraction: float = real_range(
+        "Factor c by which a step shrinks distances: max(|1 - eta m|, |1 - eta M|) for losses that are "
+        "m-strongly convex and M-smooth, 1 for convex ones with eta <= 2/M.",
+        "[0, 1]",
+        default=1.0,
+    )
+    diameter: float = real_range(
+        "Diameter of the set to which iterates are projected, in units of s; infinite without projection.",
+        "[0, inf]",
+        default=math.inf,
+    )
 
     def curve(self) -> TradeOff:
         every = self._shift(whole(self.steps), 0.0)
         later = self._shift(Bounds.of(self._last_steps()), self.diameter)
-        return Gaussian(ratio(min(every.upper, float(np.min(later.upper))), self.noise_multiplier))
+        return Gaussian(loss(min(every.upper, float(np.min(later.upper))), self.noise_multiplier))
 
     def _last_steps(self) -> Array:
         most = float(min(self.steps, MOST))
@@ -284,7 +261,6 @@ class LastIterate(Mechanism):
         if self.contraction == 1:
             return (diameter + m) / sqrt(m)
         rate = log(self.contraction)
-        kept, gone = exp(rate * m), -expm1(rate * m)
-        one_less = 1 - Bounds.of(self.contraction)
-        squares = -expm1(2 * rate * m) / (one_less * (1 + Bounds.of(self.contraction)))
-        return (kept * diameter + gone / one_less) / sqrt(squares)
+        one_minus = 1 - Bounds.of(self.contraction)
+        squares = -expm1(2 * rate * m) / (one_minus * (1 + Bounds.of(self.contraction)))
+        return (exp(rate * m) * diameter - expm1(rate * m) / one_minus) / sqrt(squares)

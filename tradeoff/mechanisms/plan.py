@@ -1,4 +1,4 @@
-"""A plan: which mechanisms run, how often, and for which neighbours; and both as plain data."""
+"""A plan: which mechanisms run, how often, and for which neighbours; and mechanisms as plain data."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
-from tradeoff.mechanisms.base import Adjacency, Mechanism, factor_of, missing_attribute
+from tradeoff.mechanisms.base import Adjacency, Mechanism, missing_attribute
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Selection
 from tradeoff.operators.order import both_orders
 from tradeoff.operators.pointwise import maximum
 
-_LARGEST_RHO = 1e6  # largest rho that is converted: a larger one proves nothing
+_MAX_RHO = 1e6  # largest rho that is converted: a larger one implies no useful bound
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,26 +40,16 @@ class Plan(Displayed):
     Parameters
     ----------
     mechanisms
-        How often each mechanism runs, whole numbers from 0. Parameters are fixed in advance; outputs may be
-        seen in between.
+        Number of runs of each mechanism, an integer from 0 to 10^12. Parameters are fixed in advance; outputs
+        may be seen in between.
     adjacency
-        ``"add-remove"`` (one record more or less) or ``"replace-one"`` (one record changed).
-
-    Raises
-    ------
-    KindError
-        If a curve stands where a mechanism is wanted.
-    DomainError
-        If a count is not a whole number from 0.
-    PlanError
-        If a mechanism is stated for other neighbours than the plan.
+        ``"add-remove"`` (one record more or less) or ``"replace-one"`` (one record changed). ``PlanError`` if
+        a mechanism is stated for other neighbours.
 
     Notes
     -----
     Dong, Roth, Su 2022, Theorem 3.2, in one order of the pair; the envelope of both is taken once, at the
-    end.
-
-    Plans are joined by ``@``, which adds their counts.
+    end. Plans are joined by ``@``, which adds their counts.
 
     Examples
     --------
@@ -77,16 +67,21 @@ class Plan(Displayed):
     def __post_init__(self) -> None:
         if not isinstance(self.mechanisms, Mapping):
             raise KindError(
-                f"a Plan takes a mapping {{mechanism: count}}, and {shown(self.mechanisms)} is none"
+                f"mechanisms must be a mapping {{mechanism: count}}, got {shown(self.mechanisms)}"
             )
         if not isinstance(self.adjacency, str) or self.adjacency not in get_args(Adjacency):
-            raise PlanError(
-                f"adjacency = {shown(self.adjacency)} is none of {', '.join(map(repr, get_args(Adjacency)))}"
-            )
-        given = self.mechanisms.items()
-        counts = {_mechanism(key): count(f"the count of {key!r}", n, 0, MAX_COUNT) for key, n in given}
-        for mechanism in counts:
-            _fits(mechanism, self.adjacency)
+            words = ", ".join(map(repr, get_args(Adjacency)))
+            raise PlanError(f"adjacency must be one of {words}, got {shown(self.adjacency)}")
+        counts = {
+            _check_mechanism(each): count(f"the count of {each!r}", n, 0, MAX_COUNT)
+            for each, n in self.mechanisms.items()
+        }
+        for each in counts:
+            if each.adjacency not in (None, self.adjacency):
+                raise PlanError(
+                    f"{each!r} is stated for {each.adjacency} neighbours, and the plan for {self.adjacency}: "
+                    f"set the plan's adjacency to {each.adjacency!r}, or state the mechanism for the plan's"
+                )
         object.__setattr__(self, "mechanisms", MappingProxyType(counts))
 
     def __hash__(self) -> int:
@@ -101,7 +96,7 @@ class Plan(Displayed):
         counts = ",\n      ".join(f"{mechanism!r}: {n}" for mechanism, n in self.mechanisms.items())
         return f"Plan({{{counts}}}{tail})"
 
-    if not TYPE_CHECKING:  # where a checker reads, a plan has what it has
+    if not TYPE_CHECKING:  # type checkers report missing attributes themselves
 
         def __getattr__(self, name: str) -> NoReturn:
             raise missing_attribute(self, name)
@@ -109,12 +104,10 @@ class Plan(Displayed):
     def __matmul__(self, other: Plan) -> Plan:
         """Plan of both, one after the other, for the same neighbours."""
         if not isinstance(other, Plan):
-            raise KindError(
-                f"{shown(other)} is no Plan: join plans with @, or curves, as .guarantee() returns"
-            )
+            raise KindError(f"the operand of @ must be a Plan, got {shown(other)}; or join .guarantee()s")
         if self.adjacency != other.adjacency:
             raise PlanError(
-                f"a plan for {self.adjacency} and one for {other.adjacency} neighbours are no one plan"
+                f"joined plans must have one adjacency, got {self.adjacency!r} and {other.adjacency!r}"
             )
         counts = Counter(self.mechanisms)
         counts.update(other.mechanisms)
@@ -130,7 +123,12 @@ class Plan(Displayed):
         For tied mechanisms it is T(P, Q) with the record absent under P. It is not a guarantee where the two
         orders differ: use ``guarantee()``.
         """
-        return tensor((factor_of(mechanism), n) for mechanism, n in self.mechanisms.items() if n)
+
+        def factor(mechanism: Mechanism) -> TradeOff:
+            curve = mechanism.curve()
+            return curve.symmetrise(assume="either-order") if mechanism.order == "free" else curve
+
+        return tensor((factor(each), n) for each, n in self.mechanisms.items() if n)
 
     @property
     def exact(self) -> bool:
@@ -143,14 +141,14 @@ class Plan(Displayed):
         It is symmetric: ``curve()`` where that is symmetric, else the hull of the minimum of both orders.
 
         Exponential mechanisms are eps^2/8-zCDP each, whatever was answered before (Cesar, Rogers 2021). If
-        there are several, and all else in the plan is zCDP too, the guarantee is the greater of ``curve()``
-        and what the sum of rho leaves (``conversions.from_zcdp``).
+        there are several, and everything else in the plan is zCDP too, the guarantee is the greater of
+        ``curve()`` and the curve of the sum of rho (``conversions.from_zcdp``).
         """
         product = self.curve().symmetrise(assume="either-order")
-        if sum(n for mechanism, n in self.mechanisms.items() if _has_bounded_range(mechanism)) < 2:
+        if sum(n for each, n in self.mechanisms.items() if _has_bounded_range(each)) < 2:
             return product
-        rho = total(whole(n) * _rho(mechanism) for mechanism, n in self.mechanisms.items() if n).upper
-        return maximum(product, from_zcdp(rho)) if rho <= _LARGEST_RHO else product
+        rho = total(whole(n) * _rho(each) for each, n in self.mechanisms.items() if n).upper
+        return maximum(product, from_zcdp(rho)) if rho <= _MAX_RHO else product
 
 
 def _has_bounded_range(mechanism: Mechanism) -> bool:
@@ -160,7 +158,7 @@ def _has_bounded_range(mechanism: Mechanism) -> bool:
 
 
 def _rho(mechanism: Mechanism) -> Bounds:
-    """Bound the rho of which a mechanism is rho-zCDP; inf where none is known."""
+    """Bound a rho such that a mechanism is rho-zCDP; inf if none is known."""
     if isinstance(mechanism, Selection) and _has_bounded_range(mechanism):
         return Bounds.of(mechanism.epsilon) ** 2 / 8
     curve = mechanism.curve()
@@ -172,19 +170,15 @@ def _rho(mechanism: Mechanism) -> Bounds:
     return Bounds.of(max(0.0, *(f.sup_loss for f in orders))) ** 2 / 2
 
 
-def _mechanism(key: Any) -> Mechanism:
+def _check_mechanism(key: Any) -> Mechanism:
     if isinstance(key, Mechanism):
         return key
-    if isinstance(key, TradeOff):
-        raise KindError(
-            f"{key!r} is a curve, and a Plan holds mechanisms: {_written(key)}, "
-            "or compose curves with @ and **"
-        )
-    raise KindError(f"{shown(key)} is no mechanism: a Plan holds those of tradeoff.mechanisms")
+    advice = f"; {_replacement(key)}, or compose curves with @ and **" if isinstance(key, TradeOff) else ""
+    raise KindError(f"each key of a Plan must be one of tradeoff.mechanisms, got {shown(key)}{advice}")
 
 
-def _written(curve: TradeOff) -> str:
-    """Say which mechanism has this curve."""
+def _replacement(curve: TradeOff) -> str:
+    """Return the advice to write the mechanism that has this curve."""
     match curve:
         case Gaussian(mu=mu) if not curve.free_symbols and mu:
             return f"write tradeoff.mechanisms.Gaussian(noise_multiplier={1 / mu:g})"
@@ -195,17 +189,8 @@ def _written(curve: TradeOff) -> str:
     return "write one of tradeoff.mechanisms"
 
 
-def _fits(mechanism: Mechanism, adjacency: Adjacency) -> None:
-    if mechanism.adjacency in (None, adjacency):
-        return
-    raise PlanError(
-        f"{mechanism!r} is stated for {mechanism.adjacency} neighbours, and the plan for {adjacency}: "
-        f"set the plan's adjacency to {mechanism.adjacency!r}, or state the mechanism for the plan's"
-    )
-
-
 def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:
-    """Return JSON data: named tuples as tables, and as text what JSON has no number for.
+    """Return JSON data: named tuples as tables, and numbers that JSON lacks as text.
 
     >>> from tradeoff.mechanisms import TruncatedLaplace
     >>> plain(TruncatedLaplace(Fraction(1, 2), bound=2))
@@ -214,21 +199,17 @@ def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:
     if isinstance(value, Plan):
         counted = [{**plain(each, fraction), "count": n} for each, n in value.mechanisms.items()]
         return {"adjacency": value.adjacency, "mechanism": counted}
-    if isinstance(value, Mechanism) and is_dataclass(value):
-        return {"kind": value.kind, **plain(value.parameters(), fraction)}
     if isinstance(value, Mechanism):
-        return {"curve": repr(value)}  # nobody knows its parameters
+        known = is_dataclass(value)
+        return plain(
+            {"kind": value.kind, **value.parameters()} if known else {"curve": repr(value)}, fraction
+        )
     table = value._asdict() if hasattr(value, "_asdict") else value
     if isinstance(table, Mapping):
         return {str(name): plain(each, fraction) for name, each in table.items()}
     if isinstance(value, tuple | list):
         return [plain(each, fraction) for each in value]
-    return _entry(value, fraction)
-
-
-def _entry(value: Any, fraction: Callable[[Fraction], str]) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
     if isinstance(value, Fraction):
         return fraction(value)
-    return value if isinstance(value, int | str | None) else repr(value)
+    is_json = isinstance(value, int | str | None) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_json else str(value)

@@ -2,48 +2,200 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, get_args
 
+from tradeoff.balls import binomial_tail, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
+from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
+from tradeoff.families.total_variation import TotalVariation
 from tradeoff.mechanisms.base import (
-    NEIGHBOURS,
-    NOISE,
-    SHARE,
-    SIZE,
     Adjacency,
     Mechanism,
-    inner,
+    Order,
+    adjacency_field,
+    check_loss,
+    integer_range,
+    loss,
+    mechanism,
+    mechanism_field,
+    noise_field,
+    one_of,
+    rate_field,
     ratio,
-    wholes,
+    real_range,
 )
-from tradeoff.mechanisms.continuous import check_scale
-from tradeoff.mechanisms.sampled import SCHEMES, Sampled, Scheme, leaking
+from tradeoff.operators.mixture import added, mixture
+from tradeoff.operators.subsample import subsample
+
+Scheme = Literal["poisson", "without-replacement", "with-replacement"]
 
 
-@dataclass(frozen=True, repr=False)
+class Sampled(Mechanism):
+    """A mechanism on a secret batch of the records; ``Subsampled`` describes the fields of all its kinds."""
+
+    sample_rate: float
+    scheme: Scheme
+    adjacency: Adjacency | None
+    batch_size: int | None
+    group_size: int
+
+    @property
+    def order(self) -> Order:
+        return "tied" if self.adjacency == "add-remove" else "symmetric"
+
+    @abstractmethod
+    def _base(self) -> TradeOff:
+        """Curve of one record that takes part for certain, under the adjacency stated."""
+
+    def curve(self) -> TradeOff:
+        """Curve of one release: a record absent under the null and present under the alternative.
+
+        For replaced records it is symmetric.
+        """
+        return subsampled(self._base(), self._hits(), replaced=self.adjacency == "replace-one")
+
+    def _hits(self) -> Hits:
+        draws = self.batch_size or self.group_size
+        return hits(draws, self.sample_rate if self.batch_size is None else ratio(self.sample_rate, draws))
+
+    def __post_init__(self) -> None:
+        """Check the fields, and set the default adjacency of the scheme."""
+        super().__post_init__()
+        if self.adjacency is None:
+            object.__setattr__(self, "adjacency", natural(self.scheme))
+        if conflict := self._conflict():
+            raise DomainError(conflict)
+
+    def _conflict(self) -> str | None:
+        """Return the error of fields that contradict each other."""
+        poisson, drawn = self.scheme == "poisson", self.scheme == "with-replacement"
+        if not poisson and self.adjacency == "add-remove":
+            return (
+                f"adjacency must be 'replace-one' for scheme = {self.scheme!r}, as one record more changes "
+                "the chances of all others, got 'add-remove'; set it, or sample with 'poisson'"
+            )
+        if drawn and self.batch_size is None:
+            return "batch_size must be the number of draws for scheme = 'with-replacement', got None"
+        if not drawn and self.batch_size is not None:
+            return f"batch_size must be left out for scheme = {self.scheme!r}, got {self.batch_size}"
+        if not poisson and self.group_size > 1:
+            return (
+                f"group_size must be 1 for scheme = {self.scheme!r}, got {self.group_size}; "
+                "use guarantee().group(group_size)"
+            )
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters by name, without the defaults of the scheme."""
+        plain = {"scheme": "poisson", "adjacency": natural(self.scheme), "group_size": 1}
+        return {name: value for name, value in super().parameters().items() if value != plain.get(name)}
+
+
+def natural(scheme: Scheme) -> Adjacency:
+    """Return the default neighbours of a scheme."""
+    return "add-remove" if scheme == "poisson" else "replace-one"
+
+
+def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
+    """Return the curve of a mechanism whose batch contains a record, or a group, a random number of times.
+
+    ``base`` is the symmetric curve f of a record that is there once, ``law`` that of the number of hits,
+    w_j; if records are not ``replaced``, they are absent under the null hypothesis.
+
+    With gamma = 1 - w_0 and M the mixture of the groups f_j, w_j/gamma: T(M_0, (1-gamma) M_0 + sum_j w_j M_j)
+    is at least gamma M + (1-gamma) Id, as profiles are convex in both laws; so for added records. For
+    replaced ones, at every eps' >= 0 and e^eps' = 1 + gamma (e^eps - 1), delta(eps') <= sum_(j>=1) w_j
+    delta_j(eps) (Balle, Barthe, Gaboardi 2018, Theorem 10, for samples with replacement), which is the
+    profile of C_gamma(M). For one record it is the curve of the base and nothing is lost.
+    """
+    weights = {j: w for j, w in law.weights.items() if j}
+    if not weights:
+        return Identity()
+    hit, every = sum(weights.values(), Fraction(0)), sum(law.weights.values(), Fraction(0))
+    if set(weights) != {1}:
+        base = mixture(added((base.group(j), w / hit) for j, w in weights.items()))
+    curve = subsample(base, ratio(hit, every), scheme="without-replacement" if replaced else "poisson")
+    return leaking(curve, law.excess)
+
+
+def leaking(curve: TradeOff, probability: float) -> TradeOff:
+    """Return the curve of a mechanism that publishes everything with the probability."""
+    return curve @ TotalVariation(probability) if probability else curve
+
+
+MOST_HITS = 512
+"""Most numbers of hits listed: the engines take time proportional to it."""
+
+_RARE, _NEGLIGIBLE = 1e-30, 1e-60  # probabilities of more hits: from there on grouped, and left to a leak
+
+
+class Hits(NamedTuple):
+    """Weights by number of hits, to be divided by their sum, and a bound on the probability of more hits."""
+
+    weights: dict[int, Fraction]
+    excess: float
+
+
+@lru_cache(maxsize=256)
+def hits(draws: int, chance: float) -> Hits:
+    """Return the law of Bin(draws, chance), of at least one draw, or one that is stochastically larger.
+
+    Its tails are those of the binomial law, rounded up to floats, and more hits are never more private.
+    Numbers of hits above one that is exceeded with probability 1e-30 are counted in groups of 2, 4, 8, ... as
+    the largest of each. ``DomainError`` if more than 512 numbers are not negligible.
+
+    >>> hits(2, 0.5)
+    Hits(weights={0: Fraction(1, 4), 1: Fraction(1, 2), 2: Fraction(1, 4)}, excess=0.0)
+    """
+    if chance == 1:
+        return Hits({draws: Fraction(1)}, 0.0)
+    weights: dict[int, Fraction] = {}
+    p, number, step, tail = to_ball(chance), 0, 1, 1.0
+    while len(weights) <= MOST_HITS:
+        more = min(tail, upper_float(binomial_tail(draws, p, number + 1)))
+        weights[number] = Fraction(tail) - Fraction(more)
+        if number == draws or more <= _NEGLIGIBLE:
+            return Hits({j: w for j, w in weights.items() if w}, more)
+        step = 1 if more > _RARE else 2 * step
+        number, tail = min(number + step, draws), more
+    raise DomainError(
+        f"{draws} draws of chance {chance:g} have more than {MOST_HITS} likely numbers of hits; "
+        "give a smaller group, or a smaller rate"
+    )
+
+
+def scheme_field() -> Any:
+    """Return the field of how a batch is drawn."""
+    return one_of(
+        "A coin for each record, a set of fixed size, or independent draws of one record each.",
+        *get_args(Scheme),
+        default="poisson",
+    )
+
+
+def draws_field() -> Any:
+    """Return the field of the number of draws."""
+    return integer_range('Number of draws, for "with-replacement" only.', default=None)
+
+
+def group_field() -> Any:
+    """Return the field of the group size."""
+    return integer_range(
+        "Number of records that are added, removed or replaced together, for Poisson samples only.", default=1
+    )
+
+
+@mechanism
 class SubsampledGaussian(Sampled):
     """Normal noise on the sum of a secret batch, one step of DP-SGD: f_p = p G_mu + (1 - p) Id, or f_p^-1.
 
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation over the largest l2-norm of what one record adds to the sum, in (0, inf]: relative
-        to the sensitivity under adding or removing a record. Replacing one moves a sum twice as far, so that
-        a multiplier stated relative to that is to be doubled here.
-    sample_rate, scheme, adjacency, batch_size, group_size
-        Who enters the batch, and which neighbours: as for ``Subsampled``.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range, or scheme and adjacency do not go together.
-
-    Notes
-    -----
     Exact for Poisson samples, of vectors too, dominating for others, and for groups so large that hits of a
     probability below 1e-30 are counted as more. Adding k records is T(N(0), sum_j Bin(k,
     p)(j) N(j)), with the records absent under the null hypothesis (Schuchardt et al. 2024, Theorem 3.8);
@@ -52,8 +204,10 @@ class SubsampledGaussian(Sampled):
     2022, Theorem 4.2) and its analogue for several hits. Every run draws its batch anew: steps that keep a
     batch, or read the records in one shuffled order, are not runs of it (``docs/sampled-mechanisms.md``).
 
-    Examples
-    --------
+    The noise multiplier is relative to the sensitivity under adding or removing a record. Replacing one moves
+    a sum twice as far, so that a multiplier stated relative to that is to be doubled here. ``Subsampled``
+    describes schemes and neighbours.
+
     >>> step = SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000)
     >>> step.curve().symmetric
     False
@@ -61,14 +215,12 @@ class SubsampledGaussian(Sampled):
     either-order envelope of [subsample(G_{1}, 0.01)] (not exact)
     """
 
-    kind = "subsampled-gaussian"
-
-    noise_multiplier: float = field(metadata=NOISE)
-    sample_rate: float = field(metadata=SHARE)
-    scheme: Scheme = field(default="poisson", metadata=SCHEMES)
-    adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
-    batch_size: int | None = field(default=None, metadata=wholes(1))
-    group_size: int = field(default=1, metadata=wholes(1))
+    noise_multiplier: float = noise_field()
+    sample_rate: float = rate_field()
+    scheme: Scheme = scheme_field()
+    adjacency: Adjacency | None = adjacency_field(None)
+    batch_size: int | None = draws_field()
+    group_size: int = group_field()
 
     @property
     def exact(self) -> bool:
@@ -80,61 +232,40 @@ class SubsampledGaussian(Sampled):
         if self.scheme != "poisson" or not (replaced or self.group_size > 1):
             return super().curve()
         result = self._hits()
-        without = {-j: w for j, w in result.weights.items()} if replaced else {0: 1.0}
+        without = {-j: w for j, w in result.weights.items()} if replaced else {0: Fraction(1)}
         pair = GaussianMixtures(null=without, alternative=result.weights, sigma=self.noise_multiplier)
-        return leaking(pair, result.beyond)
+        return leaking(pair, result.excess)
 
     def _base(self) -> TradeOff:
-        return Gaussian(ratio(2.0 if self.adjacency == "replace-one" else 1.0, self.noise_multiplier))
+        return Gaussian(loss(2.0 if self.adjacency == "replace-one" else 1.0, self.noise_multiplier))
 
 
-@dataclass(frozen=True, repr=False)
+@mechanism
 class SubsampledLaplace(Sampled):
     """Laplace noise on the sum of a secret batch: f_p = p f + (1 - p) Id in one order, f_p^-1 in the other.
 
-    Parameters
-    ----------
-    scale
-        Scale of the noise, in (0, inf], in the units of the query.
-    sample_rate
-        As for ``Subsampled``.
-    sensitivity
-        Largest l1-norm of what one record adds to the sum, in (0, inf), in the units of the query. Replacing
-        a record moves the sum by up to twice as much, which is counted.
-    scheme, adjacency, batch_size, group_size
-        As for ``Subsampled``.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range, sensitivity/scale overflows, or scheme and adjacency do not go
-        together.
-
-    Notes
-    -----
     Exact for one record added to or removed from Poisson samples, else dominating (Dong, Roth, Su 2022,
     Theorem 4.2): see ``Subsampled``. In ``curve()`` the record is absent under the null hypothesis. Every run
-    draws its batch anew.
+    draws its batch anew. Replacing a record moves the sum by up to twice the sensitivity, which is taken into
+    account.
 
-    Examples
-    --------
     >>> SubsampledLaplace(scale=2, sample_rate=0.1).order
     'tied'
     """
 
-    kind = "subsampled-laplace"
-
-    scale: float = field(metadata=NOISE)
-    sample_rate: float = field(metadata=SHARE)
-    sensitivity: float = field(default=1.0, metadata=SIZE)
-    scheme: Scheme = field(default="poisson", metadata=SCHEMES)
-    adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
-    batch_size: int | None = field(default=None, metadata=wholes(1))
-    group_size: int = field(default=1, metadata=wholes(1))
+    scale: float = real_range("Scale of the noise, in the units of the query.", "(0, inf]")
+    sample_rate: float = rate_field()
+    sensitivity: float = real_range(
+        "Largest l1-norm of the contribution of one record, in the units of the query.", "(0, inf)", 1.0
+    )
+    scheme: Scheme = scheme_field()
+    adjacency: Adjacency | None = adjacency_field(None)
+    batch_size: int | None = draws_field()
+    group_size: int = group_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_scale(self.scale, self.sensitivity)
+        self._base()
 
     @property
     def exact(self) -> bool:
@@ -142,51 +273,27 @@ class SubsampledLaplace(Sampled):
 
     def _base(self) -> TradeOff:
         moved = 2 if self.adjacency == "replace-one" else 1
-        return Laplace(moved * ratio(self.sensitivity, self.scale))
+        value = moved * ratio(self.sensitivity, self.scale)
+        return Laplace(check_loss(value, moved * self.sensitivity, self.scale, "scale"))
 
 
-@dataclass(frozen=True, repr=False)
+@mechanism
 class Subsampled(Sampled):
     """Any mechanism on a secret batch of the records, known by its curve alone.
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism on the batch. Its curve is for the neighbours stated here: the parameters of
-        ``Subsampled(Gaussian(4), 0.01, adjacency="replace-one")`` are relative to the sensitivity under
-        replacing a record. With Poisson samples it must hold for a record that is left out, too: no answer,
-        of randomised response say, may show whether it is there.
-    sample_rate
-        Probability that a record enters the batch, in [0, 1]; for draws with replacement the expected number
-        of times it does, batch size over size of the data set.
-    scheme
-        ``"poisson"``, a coin per record; ``"without-replacement"``, a set of fixed size;
-        ``"with-replacement"``, draws of one record each.
-    adjacency
-        ``"add-remove"``, for Poisson samples only (with a fixed size, one record more changes the chances of
-        all others) and their default, or ``"replace-one"``.
-    batch_size
-        Number of draws, for ``"with-replacement"`` only.
-    group_size
-        Number of records that are added, removed or replaced together, for Poisson samples only.
-
-    Raises
-    ------
-    DomainError
-        If a parameter is out of range, scheme and adjacency do not go together, or the mechanism is stated
-        for one number of records and the samples are Poisson's.
-    KindError
-        If ``mechanism`` is not one of ``tradeoff.mechanisms``.
-
-    Notes
-    -----
     Dominating: the least private curve that the curve f of the mechanism allows. Added records: f_p, with the
     record absent under the null hypothesis. Replaced ones: C_p(f) (Dong, Roth, Su 2022, Theorem 4.2). Several
     hits: the same of the mixture of the groups of f (Balle, Barthe, Gaboardi 2018). Every run draws its batch
     anew: k releases from one batch are one run, of a mechanism with the curve f^k.
 
-    Examples
-    --------
+    The curve of the mechanism is for the neighbours stated here: the parameters of
+    ``Subsampled(Gaussian(4), 0.01, adjacency="replace-one")`` are relative to the sensitivity under
+    replacing a record. With Poisson samples it must be valid for a record that is left out, too: no answer,
+    for example of randomised response, may show whether it is there. For draws with replacement the sample
+    rate is the expected number of draws of one record, batch size over size of the data set. With samples of
+    fixed size one record more changes the chances of all others, so ``"add-remove"`` is for Poisson samples
+    only, and their default.
+
     >>> from tradeoff.mechanisms import Gaussian, PureDP
     >>> round(Subsampled(PureDP(epsilon=1.0), 0.5).guarantee().epsilon(0), 6)
     0.620115
@@ -196,27 +303,25 @@ class Subsampled(Sampled):
     True
     """
 
-    kind = "subsampled"
     exact = False
 
-    mechanism: Mechanism = field(metadata={"checked": inner})
-    sample_rate: float = field(metadata=SHARE)
-    scheme: Scheme = field(default="poisson", metadata=SCHEMES)
-    adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
-    batch_size: int | None = field(default=None, metadata=wholes(1))
-    group_size: int = field(default=1, metadata=wholes(1))
+    mechanism: Mechanism = mechanism_field("The mechanism on the batch.")
+    sample_rate: float = rate_field()
+    scheme: Scheme = scheme_field()
+    adjacency: Adjacency | None = adjacency_field(None)
+    batch_size: int | None = draws_field()
+    group_size: int = group_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.mechanism.adjacency not in (None, self.adjacency):
             raise DomainError(
-                f"mechanism = {self.mechanism!r} is stated for {self.mechanism.adjacency} neighbours, "
-                f"and its sample for {self.adjacency}; give one that fits any"
+                f"mechanism must be for {self.adjacency} neighbours, as its sample, got {self.mechanism!r}"
             )
         if self.scheme == "poisson" and self.mechanism.sized:
             raise DomainError(
-                f"mechanism = {self.mechanism!r} is stated for one number of records, and a Poisson sample "
-                "has any; sample without replacement"
+                f"mechanism must be valid for any number of records in a Poisson sample, got "
+                f"{self.mechanism!r}; sample without replacement"
             )
 
     def _base(self) -> TradeOff:

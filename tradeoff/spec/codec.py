@@ -1,4 +1,4 @@
-"""Objects as plain data, and back: one table of forms, by the kind that the data name."""
+"""Objects as plain data, and back: one table of forms by kind."""
 
 from __future__ import annotations
 
@@ -15,20 +15,13 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.hooks import BOUND, ENVELOPE, PAIR, limited
 from tradeoff.curves.parameters import count, exact_number, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, TradeOffError, domain, shown
+from tradeoff.families import discrete
 from tradeoff.families.bounded_range import BoundedRange
-from tradeoff.families.discrete import (
-    AllocatedCurve,
-    BinomialCurve,
-    DiscreteGaussianCurve,
-    DiscreteLaplaceCurve,
-    ShuffledCurve,
-    SkellamCurve,
-)
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.families.identity import Identity
@@ -40,6 +33,7 @@ from tradeoff.families.truncated import Truncated
 from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.polygon import ONE, hull, whole
 from tradeoff.mechanisms import Mechanism
+from tradeoff.mechanisms.base import kind_name
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture, mixture
@@ -52,10 +46,11 @@ SCHEMA = 1
 
 _NUMBER = re.compile(r"'*(-?inf|-?\d+/[1-9]\d*)")  # texts read as numbers, and those with a quote before
 _MAX_PLACE = 100  # characters of a place in an error
+_MARKS = (("envelope", True, ENVELOPE), ("exact", False, BOUND))  # entries of curves that are not one pair's
 
 
 class Form:
-    """How objects of one class, and of no subclass, are written by name, and made and checked again.
+    """Form of the objects of one class: the entries that are written, and the function that reads them.
 
     ``make`` takes the attributes of the same names, or values computed by ``fields``.
     """
@@ -112,11 +107,11 @@ def _is_missing(value: Any) -> bool:
 
 
 class Codec:
-    """A table of forms by kind, which writes and reads whatever is made of them.
+    """Reader and writer of the objects of a table of forms by kind.
 
-    Floats are JSON numbers that read back to the last bit, infinities the texts "inf" and "-inf", fractions
-    texts such as "1/3", other texts themselves; tables are the entries of a form, with its "kind"
-    and, of a curve that is not exact, ``"exact": false``.
+    Floats are JSON numbers that read back to the last bit, infinities "inf" and "-inf", fractions texts such
+    as "1/3". An object is a table of its entries and its "kind"; a curve that is not exact has ``"exact":
+    false``, the envelope of several pairs ``"envelope": true``.
     """
 
     def __init__(self, forms: Mapping[str, Form]) -> None:
@@ -146,20 +141,23 @@ class Codec:
         is_mechanism = isinstance(value, Mechanism)
         fields = value.parameters() if is_mechanism else {n: get(value) for n, get in form.fields.items()}
         entries = {n: self.encode(each) for n, each in fields.items() if not _is_missing(each)}
-        bound = {"exact": False} if isinstance(value, TradeOff) and not value.exact else {}
-        return {"kind": kind} | entries | bound
+        level = getattr(value, "tightness", PAIR)
+        return {"kind": kind} | entries | {name: mark for name, mark, each in _MARKS if each == level}
 
     def decode(self, data: Any, place: str) -> Any:
         """Return the object that plain data describe; ``DomainError`` names the place of a wrong entry."""
         match data:
             case dict():
                 form = pop_form(self.forms, place, data)
-                exact = data.pop("exact", None) if issubclass(form.type, TradeOff) else None
-                if exact is not None and exact is not False:
-                    raise domain(f"{place}.exact", exact, "false or left out")
+                level = PAIR
+                for name, mark, tightness in _MARKS if issubclass(form.type, TradeOff) else ():
+                    if data.get(name, mark) is not mark:
+                        raise domain(f"{place}.{name}", data[name], f"{str(mark).lower()} or left out")
+                    level = tightness if name in data else level
+                    data.pop(name, None)
                 entries = {name: self.decode(each, f"{place}.{name}") for name, each in data.items()}
                 thing = form.build(place, entries)
-                return thing if exact is None else limited(thing, BOUND)
+                return thing if level == PAIR else limited(thing, level)
             case list() if set(map(type, data)) <= {float, int}:
                 return tuple(data)
             case list():
@@ -264,23 +262,20 @@ def _positive(name: str, value: Any) -> Fraction:
 
 
 _OPERANDS, _FIRST = attrgetter("operands"), lambda f: f.operands[0]
+_PLAIN = (
+    *(Identity, Truncated, ZeroConcentrated, discrete.AllocatedCurve, discrete.ShuffledCurve),
+    *(discrete.SkellamCurve, discrete.BinomialCurve),
+    *(discrete.DiscreteGaussianCurve, discrete.DiscreteLaplaceCurve),
+)
 
 CURVES = Codec(
     {
-        "identity": Form(Identity),
+        **{kind_name(each): Form(each) for each in _PLAIN},
         "gaussian": Form(Gaussian, _gaussian, mu=_inexact("square")),
         "laplace": Form(Laplace, _laplace, epsilon=_inexact("shift")),
         "pure-dp": Form(PureDP, epsilon=attrgetter("epsilon_0")),
         "total-variation": Form(TotalVariation, _total_variation, delta=_inexact("product_weight")),
         "bounded-range": Form(BoundedRange, epsilon=attrgetter("epsilon_0")),
-        "zero-concentrated": Form(ZeroConcentrated),
-        "allocated-curve": Form(AllocatedCurve),
-        "shuffled-curve": Form(ShuffledCurve),
-        "skellam-curve": Form(SkellamCurve),
-        "binomial-curve": Form(BinomialCurve),
-        "discrete-gaussian-curve": Form(DiscreteGaussianCurve),
-        "discrete-laplace-curve": Form(DiscreteLaplaceCurve),
-        "truncated": Form(Truncated),
         "gaussian-mixtures": Form(
             GaussianMixtures,
             lambda null, alternative, sigma: GaussianMixtures(dict(null), dict(alternative), sigma),

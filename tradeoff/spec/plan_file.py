@@ -20,17 +20,13 @@ from tradeoff.errors import DomainError, PlanError, TradeOffError, domain, file_
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
 from tradeoff.spec.codec import CURVES, Form, check_known, parse_float, pop_form
 
-QUESTIONS: dict[str, tuple[float, float]] = {
-    "delta": (0.0, 1.0),
-    "epsilon": (-float("inf"), float("inf")),
-    "alpha": (0.0, 1.0),
-}
+QUESTIONS = {"delta": (0.0, 1.0), "epsilon": (-float("inf"), float("inf")), "alpha": (0.0, 1.0)}
 """Numbers at which a plan is evaluated, and their range."""
 
 MAX_CHARACTERS = 2**20
 """Longest plan file that is read: some 20,000 mechanisms, in two seconds."""
 
-# Dotted keys of 32 parts or more are refused: tomllib takes quadratic time, and no key of a plan has three.
+# Dotted keys of 32 parts are refused: tomllib takes quadratic time, and no key of a plan has three.
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""")
 _HEAD = re.compile(r"^[ \t]*\[\[[ \t]*mechanism[ \t]*\]\]", flags=re.MULTILINE)
 _PLACE = re.compile(r"(?:mechanism\[([1-9][0-9]{0,5})\]\.?)?([A-Za-z0-9_-]*)")
@@ -91,11 +87,8 @@ def load(path: str | PathLike[str]) -> PlanFile:
     path
         A TOML file: ``title``, ``adjacency``, ``delta``, ``epsilon``, ``alpha``, all optional, and at least
         one ``[[mechanism]]`` with a ``kind``, the parameters of that kind, and a ``count`` (default 1).
-
-    Raises
-    ------
-    PlanError
-        Naming file, line, entry, value and range; entries are counted from 1, as in ``mechanism[1].scale``.
+        ``PlanError`` names file, line, entry, value and range; entries are counted from 1, as in
+        ``mechanism[1].scale``.
 
     Examples
     --------
@@ -106,12 +99,11 @@ def load(path: str | PathLike[str]) -> PlanFile:
     ...     load(path).plan.guarantee()
     Lap_{0.1}
     """
-    place = file_name(path)
     try:
-        content = read_text(place, MAX_CHARACTERS)
+        content = read_text(file_name(path), MAX_CHARACTERS)
     except DomainError as error:
         raise PlanError(str(error)) from error
-    return loads(content, name=str(path), folder=place.parent)
+    return loads(content, name=str(path), folder=Path(path).parent)
 
 
 def loads(content: str, *, name: str = "plan", folder: str | PathLike[str] = ".") -> PlanFile:

@@ -66,15 +66,11 @@ def save(thing: Any, path: str | PathLike[str]) -> None:
     ----------
     thing
         Object to write, or a list of objects. Results are answers, reductions, calibrations, allocations,
-        tables of sweeps and sensitivities, baselines, audits in one run and refutations.
+        tables of sweeps and sensitivities, baselines, audits in one run and refutations. ``DomainError`` for
+        formulas, densities, laws of SciPy without a closed form (save their ``.lower``), estimates, bands,
+        scores, comparisons and filters.
     path
         File to write; an existing file is replaced.
-
-    Raises
-    ------
-    DomainError
-        For an object without a form in a file: formulas, densities, laws of SciPy without a closed form (save
-        their ``.lower``), estimates, bands, scores, comparisons and filters.
 
     Examples
     --------

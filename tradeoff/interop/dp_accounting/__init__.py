@@ -1,4 +1,4 @@
-"""dp_accounting, and all that speaks its events (jax_privacy, tensorflow_privacy): events and PLDs."""
+"""dp_accounting, and libraries with its events (jax_privacy, tensorflow_privacy): events and PLDs."""
 
 from __future__ import annotations
 

@@ -2,41 +2,318 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from inspect import signature
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
+
+from tradeoff import mechanisms
+from tradeoff.conversions import from_zcdp
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import count, number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import MissingExtraError, PlanError, needed, shown
 from tradeoff.gdp.reduction import least
-from tradeoff.interop.dp_accounting.rules import RULES, Parts, Reader, joined, kind_of, listed, relation_of
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.mechanisms import Adjacency, Plan
+from tradeoff.intervals.functions import log1p, rational, sqrt, total, whole
+from tradeoff.mechanisms import Adjacency, ApproximateDP, Mechanism, Plan
+from tradeoff.mechanisms.base import ratio
+from tradeoff.mechanisms.discrete import MOST_SQUARE
+from tradeoff.operators.subsample import subsample
 
-# Samplings inside one another that are read: each is a level of recursion, and none was seen beyond two.
-_DEEPEST = 50
+_MAX_NESTING = 50  # samplings inside one another: each is a level of recursion
+Relation = Literal["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"]
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+
+
+def relation_of(value: Any) -> Relation:
+    """Return the name of a neighbouring relation, given as that name or as dp_accounting's enumeration."""
+    name = "ADD_OR_REMOVE_ONE" if value is None else getattr(value, "name", value)
+    if not isinstance(name, str) or name not in RELATIONS:
+        raise PlanError(f"neighboring_relation must be one of {', '.join(RELATIONS)}, got {shown(value)}")
+    return name
+
+
+def kind_of(event: Any) -> str:
+    """Return the name of an event's class, also of its named tuple."""
+    name = getattr(event, "class_name", type(event).__name__)
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+
+
+def listed(name: str, values: Any) -> list[Any]:
+    """Return the entries of a field that is a list."""
+    if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
+        raise PlanError(f"{name} must be a list, got {shown(values)}")
+    return list(values)
+
+
+class Concentrated(NamedTuple):
+    """The bound D_a <= xi + rho a; rho and xi add up before they become a curve."""
+
+    rho: float
+    xi: float
+
+
+class Reader(NamedTuple):
+    """The neighbouring relation, and a function from an inner event to its plan."""
+
+    relation: Relation
+    plan: Callable[[Any], Plan]
+
+
+Part = Mechanism | Concentrated | None  # an event as a part of a plan; None has no loss
+Parts = Counter[Mechanism | Concentrated]
+_OPEN = ApproximateDP(0.0, 1.0)  # no privacy at all
+
+# Events in which a special record adds 0 to a sum, as one that is not sampled does.
+_SUMS = frozenset(
+    {
+        *("NoOpDpEvent", "NonPrivateDpEvent", "GaussianDpEvent", "LaplaceDpEvent", "DiscreteLaplaceDpEvent"),
+        *("DiscreteGaussianDpEvent", "SingleEpochTreeAggregationDpEvent", "MixtureOfGaussiansDpEvent"),
+        *("PoissonSampledDpEvent", "SelfComposedDpEvent", "ComposedDpEvent"),
+    }
+)
+
+
+def joined(parts: Parts) -> dict[Mechanism, int]:
+    """Join the parts with concentrated privacy: rho and xi add, which beats composing their curves."""
+    plain = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
+    sums = [(part, whole(n)) for part, n in parts.items() if isinstance(part, Concentrated)]
+    if not sums:
+        return plain
+    rho = total(n * part.rho for part, n in sums).upper
+    xi = total(n * part.xi for part, n in sums).upper
+    return plain | {mechanisms.Custom(from_zcdp(float(rho), float(xi))): 1}
+
+
+def _only(reader: Reader, event: str, *allowed: Relation) -> None:
+    if reader.relation not in allowed:
+        raise PlanError(
+            f"neighboring_relation must be {' or '.join(allowed)} for a {event}, got {reader.relation}"
+        )
+
+
+def _per_record(reader: Reader) -> int:
+    """Return the sensitivity of a sum over the norm of one record."""
+    return 2 if reader.relation == "REPLACE_ONE" else 1
+
+
+def _gaussian(reader: Reader, noise_multiplier: Any) -> Part:
+    sigma = number("noise_multiplier", noise_multiplier, 0)
+    return mechanisms.Gaussian(float((Bounds.of(sigma) / _per_record(reader)).lower)) if sigma else _OPEN
+
+
+def _laplace(reader: Reader, noise_multiplier: Any) -> Part:
+    scale = number("noise_multiplier", noise_multiplier, 0)
+    return mechanisms.Laplace(scale, float(_per_record(reader))) if scale else _OPEN
+
+
+def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) -> Part:
+    """Read e^(-a |x|); a = 0, which is not a law, has no privacy in dp_accounting."""
+    a = number("noise_parameter", noise_parameter, 0, open_high=True)
+    shift = count("sensitivity", sensitivity) * _per_record(reader)
+    if not a:
+        return _OPEN if shift else None
+    return mechanisms.DiscreteLaplace(float((1 / Bounds.of(a)).lower), shift) if shift else None
+
+
+def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension: Any) -> Part:
+    """Read integer shifts: the worst dimension is the squared norm, with a unit in each coordinate."""
+    # The sensitivity is that of the function, whatever the relation; of discrete Laplace it is per record.
+    sigma = number("sigma", sigma, 0, open_low=True)
+    most = Fraction(number("sensitivity", sensitivity, 0, open_high=True))
+    if most < 1:
+        return None
+    square = math.floor(most * most)
+    d = square if dimension is None else count("dimension", dimension, 1)
+    if d == 1:
+        return mechanisms.DiscreteGaussian(sigma, math.floor(most))
+    if square <= MOST_SQUARE:
+        return mechanisms.DiscreteGaussianVector(sigma=sigma, squared_sensitivity=square, dimension=d)
+    # Of each coordinate Canonne, Kamath, Steinke 2020, Proposition 5.
+    return Concentrated(float(rational(square / (2 * Fraction(sigma) ** 2)).upper), 0.0)
+
+
+def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any) -> Part:
+    """With probability 1 - p the truth, else one of k at random; a special record answers at random."""
+    p, k = number("noise_parameter", noise_parameter, 0, 1), count("num_buckets", num_buckets, 1)
+    _only(reader, "RandomizedResponseDpEvent", "REPLACE_ONE", "REPLACE_SPECIAL")
+    if k == 1 or p == 1:
+        return None
+    if reader.relation == "REPLACE_SPECIAL":
+        kept = Fraction(p) * Fraction(k - 1, k)  # that the answer is another than the truth
+        one_order = PiecewiseLinear([0, Fraction(1, k), 1], [1, kept, 0])
+        return mechanisms.Custom(curve=one_order, adjacency="add-remove")
+    if p == 0:
+        return _OPEN
+    odds = rational(k * (1 - Fraction(p)) / Fraction(p))
+    return mechanisms.RandomizedResponse(float(log1p(odds).upper), k)
+
+
+def _zcdp(_reader: Reader, rho: Any, xi: Any) -> Part:
+    each = (number(name, value, 0, open_high=True) for name, value in (("rho", rho), ("xi", xi)))
+    return Concentrated(*each)
+
+
+def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
+    """Sample once for all that is inside: subsample(f @ g), not subsample(f) @ subsample(g)."""
+    p, inner = number("sampling_probability", sampling_probability, 0, 1), reader.plan(event)
+    if any(mechanism.sized for mechanism in inner.mechanisms):
+        raise PlanError(
+            "an event in a PoissonSampledDpEvent must be valid for any number of records, and a batch of "
+            "limited size is for one number"
+        )
+    not_sums = (name for name in _kinds(event) if name not in _SUMS)
+    if reader.relation == "REPLACE_SPECIAL" and (name := next(not_sums, None)):
+        raise PlanError(
+            f"an event in a PoissonSampledDpEvent must be a sum under REPLACE_SPECIAL, got {name}: "
+            "its answers may show that a special record is there"
+        )
+    if reader.relation == "REPLACE_ONE":
+        sigma = _doubled_noise("PoissonSampledDpEvent", inner)
+        return mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=p, adjacency="replace-one")
+    match list(inner.mechanisms.items()):
+        case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
+            return mechanisms.SubsampledGaussian(sigma, p)
+        case [(mechanisms.Laplace(scale=scale, sensitivity=sensitivity), 1)]:
+            return mechanisms.SubsampledLaplace(scale, p, sensitivity)
+    return mechanisms.Custom(curve=subsample(inner.curve(), p), adjacency="add-remove")
+
+
+def _kinds(event: Any) -> Iterator[str]:
+    """Yield the names of an event and of all inside it."""
+    pending = [event]
+    while pending:
+        each = pending.pop()
+        yield kind_of(each)
+        pending += [*getattr(each, "events", ()), *([each.event] if hasattr(each, "event") else ())]
+
+
+def _doubled_noise(name: str, inner: Plan) -> float:
+    """Return the noise multiplier per record of a single Gaussian, which replacing a record has halved."""
+    match list(inner.mechanisms.items()):
+        case [(mechanisms.Gaussian(noise_multiplier=float(half)), 1)]:
+            return 2 * half
+    raise PlanError(f"a {name} under REPLACE_ONE must contain one GaussianDpEvent")
+
+
+def _fixed_size(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
+    """C_p(f) for p = m/n and f the guarantee of what is inside (Dong, Roth, Su 2022, Theorem 4.2)."""
+    _only(reader, "SampledWithoutReplacementDpEvent", "REPLACE_ONE")
+    n = count("source_dataset_size", source_dataset_size, 1)
+    p = ratio(count("sample_size", sample_size, 0, n), n)
+    curve = subsample(reader.plan(event).guarantee(), p, scheme="without-replacement")
+    return mechanisms.Custom(curve=curve, adjacency="replace-one")
+
+
+def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
+    _only(reader, "SampledWithReplacementDpEvent", "REPLACE_ONE")
+    n, draws = count("source_dataset_size", source_dataset_size, 1), count("sample_size", sample_size, 1)
+    sigma = _doubled_noise("SampledWithReplacementDpEvent", reader.plan(event))
+    return mechanisms.SubsampledGaussian(
+        noise_multiplier=sigma, sample_rate=ratio(draws, n), scheme="with-replacement", batch_size=draws
+    )
+
+
+def _tree(reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
+    """Read one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
+    _only(reader, "SingleEpochTreeAggregationDpEvent", "REPLACE_SPECIAL")
+    sigma = number("noise_multiplier", noise_multiplier, 0)
+    every = listed("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
+    depth = max((count("step_counts", n) for n in every), default=0).bit_length()
+    if depth == 0:
+        return None
+    return mechanisms.Gaussian(float((sigma / sqrt(depth)).lower)) if sigma else _OPEN
+
+
+def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
+    """Read runs of bounded loss as pure privacy for any number of runs, others by their divergences."""
+    run = reader.plan(event).guarantee()
+    epsilon = run.epsilon(0.0)
+    if epsilon == math.inf or number("shape", shape, 0) == math.inf:  # which checks the mean
+        return mechanisms.BestOfRuns(mechanisms.Custom(run), mean=mean, shape=shape)
+    number("mean", mean, 1)
+    return mechanisms.RepeatAndSelect(epsilon=max(epsilon, 0.0), shape=shape)
+
+
+def _mixture(reader: Reader, standard_deviation: Any, sensitivities: Any, sampling_probs: Any) -> Part:
+    _only(reader, "MixtureOfGaussiansDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
+    sigma = number("standard_deviation", standard_deviation, 0)
+    if not sigma:
+        return _OPEN
+    return mechanisms.MixtureOfGaussians(
+        sigma=sigma,
+        sensitivities=tuple(listed("sensitivities", sensitivities)),
+        probabilities=tuple(listed("sampling_probs", sampling_probs)),
+    )
+
+
+def _truncated(
+    reader: Reader,
+    dataset_size: Any,
+    sampling_probability: Any,
+    truncated_batch_size: Any,
+    noise_multiplier: Any,
+) -> Part:
+    _only(reader, "TruncatedSubsampledGaussianDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_ONE")
+    adjacency: Adjacency = "replace-one" if reader.relation == "REPLACE_ONE" else "add-remove"
+    if not number("noise_multiplier", noise_multiplier, 0):
+        return _OPEN
+    return mechanisms.TruncatedSubsampledGaussian(
+        noise_multiplier=noise_multiplier,
+        sample_rate=sampling_probability,
+        batch_size=truncated_batch_size,
+        dataset_size=dataset_size,
+        adjacency=adjacency,
+    )
+
+
+# Readers by the name of an event, with the names of its fields as parameters; compositions are separate.
+RULES: dict[str, Callable[..., Part]] = {
+    "NoOpDpEvent": lambda _: None,
+    "NonPrivateDpEvent": lambda _: _OPEN,
+    "GaussianDpEvent": _gaussian,
+    "LaplaceDpEvent": _laplace,
+    "DiscreteLaplaceDpEvent": _discrete_laplace,
+    "DiscreteGaussianDpEvent": _discrete_gaussian,
+    "RandomizedResponseDpEvent": _randomized_response,
+    "EpsilonDeltaDpEvent": lambda _, epsilon, delta: (
+        _OPEN if number("epsilon", epsilon, 0) == math.inf else ApproximateDP(epsilon, delta)
+    ),
+    "ZCDpEvent": _zcdp,
+    "ExponentialMechanismDpEvent": lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),
+    "PermuteAndFlipDpEvent": lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon),
+    "PoissonSampledDpEvent": _poisson,
+    "SampledWithoutReplacementDpEvent": _fixed_size,
+    "SampledWithReplacementDpEvent": _drawn,
+    "SingleEpochTreeAggregationDpEvent": _tree,
+    "RepeatAndSelectDpEvent": _repeated,
+    "MixtureOfGaussiansDpEvent": _mixture,
+    "TruncatedSubsampledGaussianDpEvent": _truncated,
+}
 
 
 def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
-    """Plan that an event of dp_accounting describes; its ``.guarantee()`` is the curve.
+    """Read the plan of an event of dp_accounting; its ``.guarantee()`` is the curve.
 
     Parameters
     ----------
     event
-        A ``DpEvent``, or what its ``to_named_tuple`` returns; compositions may be nested. dp_accounting need
+        A ``DpEvent``, or the result of its ``to_named_tuple``; compositions may be nested. dp_accounting need
         not be installed; events of jax_privacy and tensorflow_privacy are the same classes.
     neighboring_relation
         A ``NeighboringRelation`` or its name; default ADD_OR_REMOVE_ONE. REPLACE_SPECIAL (a record becomes
-        zero) has the pairs of add/remove for every event that is a sum. Under REPLACE_ONE the noise of
+        zero) has the pairs of add/remove for every event that is a sum. Under REPLACE_ONE the sensitivity of
         Gaussian and Laplace events, which is stated per record, counts twice: a sum moves by up to 2 C.
 
     Raises
     ------
     PlanError
-        If a part cannot be accounted for, or not under this relation; its name is in the sentence.
-    DomainError
-        If a parameter is out of range.
+        If a part cannot be accounted for, or not under this relation; the message names it.
 
     Examples
     --------
@@ -48,19 +325,19 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
     >>> from_event(Repeated(Gaussian(4.0), 16), "REPLACE_ONE").guarantee()
     G_{2}
     """
-    return _plan(event, relation_of(neighboring_relation), _DEEPEST)
+    return _plan(event, relation_of(neighboring_relation), _MAX_NESTING)
 
 
 def _plan(event: Any, relation: Any, levels: int) -> Plan:
     if levels == 0:
-        raise PlanError(f"the event nests more than {_DEEPEST} samplings, deeper than any that is read")
+        raise PlanError(f"event must nest at most {_MAX_NESTING} samplings")
     reader = Reader(relation, lambda inner: _plan(inner, relation, levels - 1))
     adjacency: Adjacency = "replace-one" if relation == "REPLACE_ONE" else "add-remove"
     return Plan(joined(_parts(event, reader)), adjacency)
 
 
 def _parts(event: Any, reader: Reader) -> Parts:
-    """Count what an event is made of; compositions are walked without recursion, however deep."""
+    """Count the parts of an event, without recursion over compositions, which may be deep."""
     result: Parts = Counter()
     pending = [(event, 1)]
     while pending:
@@ -77,10 +354,8 @@ def _parts(event: Any, reader: Reader) -> Parts:
                 for method, kind in ((".ledger", "accountant"), (".build()", "builder of events")):
                     if hasattr(each, method.strip(".()")):
                         raise PlanError(f"event must be a DpEvent, got a {name}; give {method} of the {kind}")
-                raise PlanError(
-                    f"{shown(each)} is no event that can be accounted for; known are ComposedDpEvent, "
-                    f"SelfComposedDpEvent, {', '.join(RULES)}"
-                )
+                known = f"ComposedDpEvent, SelfComposedDpEvent, {', '.join(RULES)}"
+                raise PlanError(f"event must be one that can be read, got {shown(each)}; known are {known}")
             _, *names = signature(RULES[name]).parameters
             part = RULES[name](reader, *_fields(each, *names))
             if part is not None and n:
@@ -92,13 +367,12 @@ def _fields(event: Any, *names: str) -> list[Any]:
     try:
         return [getattr(event, name) for name in names]
     except AttributeError as error:
-        raise PlanError(
-            f"{shown(event)} lacks fields of a {kind_of(event)}, which has {', '.join(names)}"
-        ) from error
+        fields = ", ".join(names)
+        raise PlanError(f"a {kind_of(event)} must have the fields {fields}, got {shown(event)}") from error
 
 
 def to_event(curve: TradeOff, *, failure: float) -> Any:
-    """Event at or below a curve that every accountant of dp_accounting can compose: a Gaussian and a failure.
+    """Return an event at or below a curve that every accountant can compose: a Gaussian and a failure.
 
     Parameters
     ----------
@@ -113,23 +387,18 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
         ``GaussianDpEvent(1/mu)``, mu = ``curve.gdp(failure).mu``, with the noise rounded down; composed with
         ``EpsilonDeltaDpEvent(0, failure)`` where failure > 0. ``NonPrivateDpEvent`` where mu is infinite.
         Read it under ADD_OR_REMOVE_ONE: accountants that double Gaussians under REPLACE_ONE only lose.
-
-    Raises
-    ------
-    MissingExtraError
-        If dp_accounting is not installed, or has no ``EpsilonDeltaDpEvent`` (0.6 has none).
+        ``MissingExtraError`` if dp_accounting has no ``EpsilonDeltaDpEvent``, as 0.6.
 
     Notes
     -----
     f >= G_mu (x) f_{0,failure} at every alpha; both factors are symmetric, so the event covers both orders.
     """
     f, left_out = operand(curve), number("failure", failure, 0, 1)
-    remedy = "an event is an object of dp_accounting, which is not installed: pip install dp-accounting"
+    remedy = "dp_accounting must be installed for its events: pip install dp-accounting"
     events = needed("dp_accounting.dp_event", remedy)
     if left_out and not hasattr(events, "EpsilonDeltaDpEvent"):
         raise MissingExtraError(
-            "this dp_accounting has no EpsilonDeltaDpEvent to hold a failure; "
-            "take failure=0, or a release above 0.6"
+            "dp_accounting must have an EpsilonDeltaDpEvent for a failure; use failure=0, or one above 0.6"
         )
     mu = least(f, left_out).mu.upper
     if mu == float("inf"):

@@ -1,33 +1,33 @@
-"""Privacy loss distributions of dp_accounting: read as the discrete laws they are, written above truth."""
+"""Privacy loss distributions of dp_accounting: read as discrete laws, written above the truth."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff.balls import to_ball, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, needed, shown
+from tradeoff.errors import DomainError, domain, needed
 from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log_quotient, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, to_atomic, whole
-from tradeoff.intervals.rounding import Array, up
+from tradeoff.intervals.rounding import Array
 
-_MOST = 2**22  # most points of a grid: 32 MB of floats, which dp_accounting still convolves
-_FARTHEST = 690.0  # loss whose e^l is still a float; what lies beyond is moved up to it, or to infinity
-
-# Units of 2^-53 by which every mass is raised, 1e-12 of it: what sums of floats in dp_accounting lose.
-_MARGIN = 2**13
+_MAX_POINTS = 2**22  # points of a grid: 32 MB of floats, which dp_accounting still convolves
+_MAX_LOSS = 690.0  # loss with e^l among the floats; masses of larger ones are moved to infinity
+_MARGIN = 1 + 1e-12  # factor of every mass, for sums of floats in dp_accounting
 
 
 class Orders(NamedTuple):
-    """The two orders of a privacy loss distribution, each read by itself.
+    """The two orders of a privacy loss distribution, each read separately.
 
     A pessimistic distribution is discretised in each order, so that the curve of one is not quite the
     inverse of the other's, and both are at or below the truth.
@@ -44,12 +44,12 @@ class Orders(NamedTuple):
     add: PiecewiseLinear
 
     def curve(self) -> PiecewiseLinear:
-        """Curve of the order "remove" that both prove: max of ``remove`` and ``~add``, rounded down."""
+        """Return the curve of the order "remove" from both: max of ``remove`` and ``~add``, rounded down."""
         lines = [*_edges(self.remove), *((b, a, c) for a, b, c in _edges(self.add))]
         return _through(corners(lines, up=False))
 
     def guarantee(self) -> PiecewiseLinear:
-        """Curve valid for every ordered pair: the either-order envelope of ``curve()``."""
+        """Return the curve for every ordered pair: the either-order envelope of ``curve()``."""
         points = _points(self.curve())
         return _through([*points, *((y, x) for x, y in points)])
 
@@ -71,38 +71,30 @@ def _edges(f: PiecewiseLinear) -> list[Line]:
 def from_pld(pld: Any) -> Orders:
     """Read a ``PrivacyLossDistribution`` of dp_accounting, as exactly as floats hold it.
 
-    Of ``remove`` and ``add``, ``.curve()`` is what both prove, ``.guarantee()`` holds for every pair. Each
-    has a profile at or above that of its probability mass function at every epsilon >= 0: the masses are
-    taken as they are, e^-loss is rounded down, and what they miss of 1 is one more atom. Where they add to
-    more than 1, the last ones are cut, which shows at the most negative epsilons alone.
+    Each order has a profile at or above that of its probability mass function at every epsilon >= 0: the
+    masses are unchanged, e^-loss is rounded down, and the mass missing to 1 is one more atom. If masses add
+    to more than 1, the last ones are cut, which matters only at the most negative epsilons. ``.curve()``
+    joins both orders, ``.guarantee()`` is valid for every pair.
 
     Parameters
     ----------
     pld
-        A pessimistic distribution.
-
-    Raises
-    ------
-    DomainError
-        If it is no such object, or an optimistic one, which bounds nothing.
+        A pessimistic distribution; an optimistic one is refused, as it is not a bound.
     """
     try:
         state = vars(pld)
         remove, add = state["_pmf_remove"], state["_pmf_add"]
         return Orders(_curve(remove), _curve(add))
     except (TypeError, KeyError) as error:
-        raise DomainError(
-            f"{shown(pld)} is no PrivacyLossDistribution of dp_accounting 0.4 to 0.6; missing: {error}"
-        ) from error
+        known = "a PrivacyLossDistribution of dp_accounting 0.4 to 0.6"
+        raise domain("pld", pld, known, f"missing: {error}") from error
 
 
 def _curve(pmf: Any) -> PiecewiseLinear:
     """Return the curve of Q-masses q at losses l and P-masses q e^-l: vertices from the largest loss on."""
     state = vars(pmf)
     if not state["_pessimistic_estimate"]:
-        raise DomainError(
-            "the distribution is an optimistic estimate, below the truth; give a pessimistic one"
-        )
+        raise DomainError("pld must be a pessimistic estimate, got an optimistic one, below the truth")
     places, masses = _atoms(state)
     thinned = (masses * exp(-(places * Bounds.of(float(state["_discretization"]))))).lower
     alpha, beta = 0, ONE - whole(float(state["_infinity_mass"]))
@@ -120,7 +112,7 @@ def _curve(pmf: Any) -> PiecewiseLinear:
 
 
 def _atoms(state: dict[str, Any]) -> tuple[Array, Array]:
-    """Return places on the grid, decreasing, and the masses there; what convolutions left below 0 is 0."""
+    """Return places on the grid, decreasing, and positive masses; convolutions may leave negative ones."""
     if "_loss_probs" in state:
         sparse = state["_loss_probs"]
         places, masses = (np.array(list(side), dtype=float) for side in (sparse.keys(), sparse.values()))
@@ -128,7 +120,7 @@ def _atoms(state: dict[str, Any]) -> tuple[Array, Array]:
         masses = np.asarray(state["_probs"], dtype=float)
         places = state["_lower_loss"] + np.arange(len(masses), dtype=float)
     if not (np.isfinite(masses).all() and 0 <= state["_infinity_mass"] <= 1):
-        raise DomainError("the distribution holds masses that are no probabilities; compose it anew")
+        raise DomainError("masses of pld must be probabilities; compose it anew")
     order = np.argsort(-places)[masses[np.argsort(-places)] > 0]
     return places[order], masses[order]
 
@@ -143,14 +135,7 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
     curve
         T(P, Q) with the record absent under P; for a plan ``plan.curve()``. Its inverse is written as "add".
     discretization
-        Step of the grid of losses, in nats.
-
-    Raises
-    ------
-    DomainError
-        If the step is not positive, or too fine for the losses of the curve.
-    MissingExtraError
-        If dp_accounting is not installed.
+        Step of the grid of losses, in nats; ``DomainError`` if it is too fine for the losses of the curve.
 
     Notes
     -----
@@ -158,11 +143,10 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
     split into one at either point that keeps both masses: its q - s p at every s on the grid stays, and
     between them becomes the chord, above the convex truth; this is connect-the-dots of Doroshenko, Ghazi,
     Kamath, Kumar, Manurangsi 2022, Algorithm 1, without differences of the profile. Masses are rounded up,
-    and may add to 1 + 1e-12. Compose here before exporting: what dp_accounting composes later it rounds by
-    itself.
+    and may add to 1 + 1e-12. Compose here before exporting: dp_accounting adds its own rounding errors.
     """
     f, step = operand(curve), number("discretization", discretization, 0, 100, open_low=True)
-    remedy = "a PLD is an object of dp_accounting, which is not installed: pip install dp-accounting"
+    remedy = "dp_accounting must be installed for its distributions: pip install dp-accounting"
     names = ("pld_pmf", "privacy_loss_distribution")
     pmf, pld = (needed(f"dp_accounting.pld.{name}", remedy) for name in names)
     result = [_masses(g.lower, step) for g in ([f] if f.symmetric else [f, f.inverse()])]
@@ -172,29 +156,26 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
 def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     """Return Q-masses by place on the grid, and that at infinity, all rounded up."""
     p, q, loss = _split(g)
-    far = loss.upper > _FARTHEST
-    lost = float(up(np.sum(q.upper[far]) + g.mass_at_infinity.upper, far.sum() + 1))  # a unit for each sum
+    far = loss.upper > _MAX_LOSS
+    lost = upper_float(sum(to_balls(q.upper[far])) + to_ball(g.mass_at_infinity.upper))
     p, q, loss = (make_bounds(side.lower[~far], side.upper[~far]) for side in (p, q, loss))
-    places = clip(loss, -_FARTHEST, _FARTHEST) / step
+    places = clip(loss, -_MAX_LOSS, _MAX_LOSS) / step
     high = np.ceil(places.upper)
-    low = np.where(loss.lower < -_FARTHEST, high, np.floor(places.lower))
-    span = np.max(high, initial=0.0) - np.min(low, initial=0.0) + 1
-    if span > _MOST:
-        raise DomainError(
-            f"discretization = {step!r} makes {span:.3g} points of the curve's losses, above {_MOST}; "
-            f"give at least {step * span / _MOST:.2g}"
-        )
-    below, above = _shares(p, q, low, high, step)
-    first = int(np.min(low, initial=0.0))
-    index = np.concatenate([low, high]).astype(int) - first
-    shares = np.concatenate([below, above])
-    mass = up(np.bincount(index, shares), 2 * np.bincount(index) + _MARGIN)
-    result = np.flatnonzero(np.bincount(index, shares))
-    return {int(k) + first: float(mass[k]) for k in result} or {0: 0.0}, min(lost, 1.0)
+    low = np.where(loss.lower < -_MAX_LOSS, high, np.floor(places.lower))
+    points = np.max(high, initial=0.0) - np.min(low, initial=0.0) + 1
+    if points > _MAX_POINTS:
+        least = f"at least {step * points / _MAX_POINTS:.2g}"
+        raise domain("discretization", step, least, f"the grid would have {points:.3g} points")
+    shares: dict[int, list[float]] = {}
+    for place, share in zip((*low, *high), np.concatenate(_shares(p, q, low, high, step)), strict=True):
+        if share:
+            shares.setdefault(int(place), []).append(share)
+    masses = {place: math.fsum(each) * _MARGIN for place, each in sorted(shares.items())}
+    return masses or {0: 0.0}, min(lost, 1.0)
 
 
 def _split(g: PiecewiseLinear) -> tuple[Bounds, Bounds, Bounds]:
-    """Bound the P- and Q-masses of the segments that Q sees, and their losses."""
+    """Bound the P- and Q-masses of the segments with Q-mass, and their losses."""
     pairs = [(c - a, b - d) for (a, b), (c, d) in pairwise(g.vertices) if b > d]
     each = [(rational(p), rational(q), log_quotient(q, p)) for p, q in pairs]
     sides = np.array([[tuple(bounds) for bounds in row] for row in each]).reshape(-1, 3, 2)
@@ -203,9 +184,9 @@ def _split(g: PiecewiseLinear) -> tuple[Bounds, Bounds, Bounds]:
 
 
 def _shares(p: Bounds, q: Bounds, low: Array, high: Array, step: float) -> tuple[Array, Array]:
-    """Bound what an atom gives to either point, l < m, of the grid: a + b = q and a e^-l + b e^-m = p.
+    """Bound the shares of an atom at two points l < m of the grid: a + b = q and a e^-l + b e^-m = p.
 
-    Where both are one point, at or above the loss, all goes there.
+    If both are one point, at or above the loss, it gets everything.
     """
     left, right = low * Bounds.of(step), high * Bounds.of(step)
     width = maximum_of(right - left, step / 2)

@@ -1,0 +1,251 @@
+"""Capped, banded, allocated, binned and shuffled batches against enumeration, quadrature and simulation."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+import tradeoff as to
+from tests.mechanisms.reference import (
+    SIGMA,
+    Q,
+    added,
+    at_most,
+    cut,
+    replaced,
+    worst,
+)
+from tradeoff import mechanisms as m
+from tradeoff.balls import to_bounds
+from tradeoff.errors import DomainError
+from tradeoff.families.discrete import AllocatedCurve
+from tradeoff.mechanisms.batch_sampling import full_batch
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_capped_batches_dominate_every_data_set(turned):
+    pairs = [(b, a) if turned else (a, b) for a, b in added(4)]
+    curve = m.TruncatedSubsampledGaussian(SIGMA, 0.25, batch_size=1, dataset_size=4).curve()
+    result = worst(lambda n: cut(n, Q, 1), pairs)
+    at_most(result, ~curve if turned else curve, exact=False)
+
+
+def test_capped_batches_of_replaced_records_dominate_every_data_set():
+    curve = m.TruncatedSubsampledGaussian(SIGMA, 0.25, 1, 3, adjacency="replace-one").curve()
+    assert curve.symmetric
+    at_most(worst(lambda n: cut(n, Q, 1), replaced(3)), curve, exact=False)
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 30), st.floats(1e-9, 1, exclude_max=True), st.integers(1, 30))
+def test_full_batch_contains_exact_fractions(records, chance, most):
+    p, n = Fraction(chance), records - 1
+    chances = [math.comb(n, r) * p**r * (1 - p) ** (n - r) for r in range(n + 1)]
+    full = sum(chances[most:])
+    if not full:
+        return
+    *tails, rate = full_batch(records, chance, most)
+    for tail, truth in zip(tails, (full, 1 - full), strict=True):
+        low, high = to_bounds(tail)
+        assert low <= truth <= high <= max(low * (1 + 1e-15), 5e-324)
+    mean = sum(c * p * most / (r + 1) for r, c in enumerate(chances) if r >= most) / full
+    assert mean <= rate <= mean * (1 + Fraction(1, 10**15))
+
+
+@pytest.mark.parametrize("sizes", [(10**9, 10**5, 10**5 + 2500), (10**10, 10**8, 10**8 - 30000)])
+def test_full_batch_of_many_records_is_tight(sizes):
+    records, mean, most = sizes
+    full, not_full, rate = full_batch(records, mean / records, most)
+    for tail in (full, not_full):
+        low, high = to_bounds(tail)
+        assert 0 < low <= high <= low * (1 + 1e-15)
+    assert float(to_bounds(full + not_full).width) < 1e-15
+    assert 0 < rate <= mean / records
+
+
+def test_capped_batch_that_is_never_full_is_a_plain_sample():
+    free = m.SubsampledGaussian(1, 0.1).curve()
+    assert m.TruncatedSubsampledGaussian(1, 0.1, 1000, 1000).curve() == free
+    assert m.TruncatedSubsampledGaussian(1, 0.1, 3, 3).curve() == free
+    assert m.TruncatedSubsampledGaussian(1, 0, 3, 9).curve() == to.Identity()
+    rare = m.TruncatedSubsampledGaussian(1, 1e-6, 100, 10_000).curve()
+    common = m.SubsampledGaussian(1, 1e-6).curve()
+    assert rare.bounds.delta(0.1).upper == pytest.approx(common.delta(0.1), rel=1e-9)
+
+
+def test_capped_batch_that_is_always_full_replaces_a_record():
+    always = m.TruncatedSubsampledGaussian(2, 1, 100, 1000).curve()
+    moved = to.subsample(to.Gaussian(1), 0.1)
+    assert always.bounds.delta(0.1).upper == pytest.approx(moved.delta(0.1), rel=1e-12)
+
+
+def test_banded_factorization_is_a_power_of_a_step():
+    trained = m.BandedFactorization(1.5, 0.1, steps=100, bands=8).curve()
+    assert trained == m.SubsampledGaussian(1.5, 0.1).curve() ** 13
+
+
+def two_steps(mu, epsilon):
+    """Return delta of one of two steps, (r + s)/2 against e^eps: over s in closed form, over r by a sum."""
+    z = np.linspace(-10, 10 + mu, 8001)
+    weight = np.exp(-z * z / 2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
+    r = np.exp(mu * z - mu * mu / 2)
+    rest = 2 * math.exp(epsilon) - r
+    start = np.where(rest > 0, (np.log(np.maximum(rest, 1e-300)) + mu * mu / 2) / mu, -np.inf)
+    return float(np.sum(weight * ((r / 2 - math.exp(epsilon)) * ndtr(-start) + ndtr(mu - start) / 2)))
+
+
+@pytest.mark.parametrize("mu", [0.5, 2.0])
+def test_allocation_to_two_steps_agrees_with_quadrature(mu):
+    curve = m.RandomAllocation(1 / mu, 2).curve()
+    for epsilon in (-0.5, 0.0, 0.5, 2.0):
+        truth, result = two_steps(mu, epsilon), curve.delta(epsilon)
+        assert truth <= result * (1 + 1e-9)
+        assert result <= truth * (1 + 2e-2)  # 3e-5 at the body, less far in the tail
+
+
+def test_allocation_agrees_with_simulation():
+    # 200 000 draws of the pair itself, in both orders, within five standard deviations.
+    steps, mu, draws = 4, 1.0, 200_000
+    rng = np.random.default_rng(7)
+    z = rng.standard_normal((draws, steps))
+    under_p = np.mean(np.exp(mu * z - mu * mu / 2), axis=1)
+    z[:, 0] += mu
+    under_q = np.mean(np.exp(mu * z - mu * mu / 2), axis=1)
+    curve = m.RandomAllocation(1 / mu, steps).curve()
+    for epsilon in (0.0, 0.5, 1.0):
+        for order, gain in (
+            (curve, 1 - math.exp(epsilon) / under_q),
+            (~curve, 1 - math.exp(epsilon) * under_p),
+        ):
+            gains = np.maximum(gain, 0)
+            off = 5 * float(np.std(gains)) / math.sqrt(draws)
+            assert abs(order.delta(epsilon) - float(np.mean(gains))) <= off + 1e-4
+
+
+@pytest.mark.slow
+def test_allocation_is_better_than_poisson_steps():
+    one_of_four = m.RandomAllocation(1, 4).curve()
+    assert one_of_four.epsilon(1e-5) < (to.subsample(to.Gaussian(1), 0.25) ** 4).bounds.epsilon(1e-5).lower
+    assert m.RandomAllocation(1, 1).curve() == to.Gaussian(1)
+    assert m.RandomAllocation(1, 7, 7).curve() == to.Gaussian(1) ** 7
+    assert m.RandomAllocation(0.01, 7).curve() == to.Gaussian(100)
+    assert m.RandomAllocation(1, 7, 3).curve().factors == {
+        to.families.discrete.AllocatedCurve(1.0, 2): 2,
+        to.families.discrete.AllocatedCurve(1.0, 3): 1,
+    }
+
+
+def clones(epsilon, records, ratio):
+    """Return the hockey-stick divergence of the pair of clones at e^eps = ratio, written out."""
+    kept, truth = math.exp(-epsilon), math.exp(epsilon) / (math.exp(epsilon) + 1)
+    terms = []
+    for c in range(records):
+        a = np.arange(c + 2)
+        log_w = math.lgamma(records) - math.lgamma(c + 1) - math.lgamma(records - c)
+        log_w += c * math.log(kept) + (records - 1 - c) * math.log1p(-kept)
+        heads = np.array([math.comb(c, int(k)) / 2**c for k in a])
+        shown = np.concatenate([[0.0], heads[:-1]])
+        p, q = truth * shown + (1 - truth) * heads, (1 - truth) * shown + truth * heads
+        terms.append(math.exp(log_w) * float(np.sum(np.maximum(q - ratio * p, 0))))
+    return math.fsum(terms)
+
+
+@pytest.mark.parametrize("records", [1, 2, 7, 40])
+@pytest.mark.parametrize("epsilon", [1e-4, 0.05, 1.0, 6.0])
+def test_shuffled_answers_contain_the_pair_of_clones(records, epsilon):
+    bounds = m.ShuffledRandomizers(epsilon, records).curve().bounds
+    for loss in (-0.5, 0.0, 0.03, epsilon / 2, epsilon * 0.999):
+        truth = clones(epsilon, records, math.exp(loss))
+        assert bounds.delta(loss).lower <= truth + 1e-13
+        assert bounds.delta(loss).upper >= truth - 1e-13
+        assert bounds.delta(loss).width <= 1e-11
+
+
+def test_many_shuffled_answers_are_rounded_up():
+    bounds = m.ShuffledRandomizers(1, 200).curve().bounds
+    for loss in (0.0, 0.1, 0.3):
+        truth = clones(1.0, 200, math.exp(loss))
+        assert truth * (1 - 1e-10) <= bounds.delta(loss).upper <= truth * (1 + 1e-4)
+
+
+@pytest.mark.slow
+def test_a_million_shuffled_answers():
+    curve = m.ShuffledRandomizers(1, 10**6).curve()
+    assert 0.0043 < curve.epsilon(1e-6) < 0.00434
+    assert curve.epsilon(0) == pytest.approx(1, rel=1e-12)
+    assert curve.symmetric
+
+
+def test_shuffled_answers_at_extremes():
+    assert m.ShuffledRandomizers(0, 10).curve() == to.Identity()
+    alone = m.ShuffledRandomizers(2, 1).curve()
+    assert alone.bounds.delta(0.5).upper == pytest.approx(to.PureDP(2).delta(0.5), rel=1e-12)
+    assert m.ShuffledRandomizers(700, 10).curve().epsilon(0) == pytest.approx(700)
+    assert 0 <= m.ShuffledRandomizers(1e-300, 10).curve().delta(0) <= 1e-300
+
+
+@pytest.mark.parametrize("sigma", [1e13, 2.0**63, 1e300])
+def test_allocation_of_huge_noise(sigma):
+    curve = m.RandomAllocation(sigma, 8).curve()
+    # Of one step alone delta(0) is 2 Phi(mu/2) - 1 <= mu/2, and chance hides more.
+    assert 0 < curve.delta(0.0) < 1e-12
+    assert curve.epsilon(1e-6) <= 0
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 5e-324])
+def test_shuffled_answers_of_a_tiny_loss(epsilon):
+    curve = m.ShuffledRandomizers(epsilon, 100).curve()
+    assert epsilon / 8 <= curve.delta(0.0) <= 1e-300
+    assert epsilon <= curve.epsilon(0.0) <= 2e-300
+
+
+@pytest.mark.slow
+def test_allocation_to_a_million_steps():
+    assert to.mechanisms.RandomAllocation(1.0, 10**6).curve().factors == {AllocatedCurve(1.0, 10**6): 1}
+
+
+def test_balls_in_bins_agrees_with_simulation():
+    """delta = E_Q(1 - e^eps/Y)+, Y the mean ratio, with the other bins simulated: five standard errors."""
+    mu, bins, rng = np.sqrt(5.0), 100, np.random.default_rng(1)
+    others = np.exp(mu * rng.standard_normal((1000, bins - 1)) - mu**2 / 2).sum(axis=1)
+
+    def delta(epsilon):
+        start = (np.log(bins * np.exp(epsilon) - others) - mu**2 / 2) / mu
+        x = start[:, None] + np.linspace(0.0, 6.0, 301)
+        ratio = (np.exp(mu * x + mu**2 / 2) + others[:, None]) / bins
+        gained = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * (1 - np.exp(epsilon) / ratio)
+        each = np.trapezoid(gained, dx=0.02, axis=1)
+        return each.mean(), 5 * each.std() / np.sqrt(len(each))
+
+    result = m.BallsInBins(noise_multiplier=1, bins=bins, epochs=5).guarantee().epsilon(1e-5)
+    assert result == pytest.approx(6.881, abs=5e-4)
+    at_most, error = delta(result)
+    assert at_most - error <= 1e-5
+    above, error = delta(result * 0.998)
+    assert above - error > 1e-5
+    assert m.RandomAllocation(1, steps=bins).guarantee(5).epsilon(1e-5) == pytest.approx(1.206, abs=5e-4)
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10**6])
+@pytest.mark.parametrize("sigma", [0.7, 1 / 3, 5.0])
+def test_balls_in_bins_rounds_noise_down(epochs, sigma):
+    alone = m.BallsInBins(sigma, bins=1, epochs=epochs).curve()
+    assert Fraction(alone.mu) ** 2 * Fraction(sigma) ** 2 >= epochs
+    assert alone.mu == pytest.approx(np.sqrt(epochs) / sigma, rel=1e-15)
+
+
+def test_balls_in_bins_of_one_epoch_is_one_allocation():
+    assert m.BallsInBins(2, bins=7, epochs=1).guarantee(3) == m.RandomAllocation(2, steps=7).guarantee(3)
+    for bad in ({"bins": 0}, {"epochs": 0}, {"noise_multiplier": 0}):
+        with pytest.raises(DomainError, match=next(iter(bad))):
+            m.BallsInBins(**{"noise_multiplier": 1, "bins": 2, "epochs": 2, **bad})
+
+
+@pytest.mark.parametrize("values", [{0, 5}, {0: 1, 5: 2}, frozenset({1})])
+def test_mixture_of_gaussians_refuses_unordered_collections(values):
+    with pytest.raises(DomainError, match="must be a list of numbers"):
+        m.MixtureOfGaussians(1.0, values, (0.9, 0.1))

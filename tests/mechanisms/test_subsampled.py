@@ -1,0 +1,265 @@
+"""Sampled mechanisms against enumerations of every batch and draw."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.mechanisms.reference import (
+    EPSILON,
+    ROUNDING,
+    SIGMA,
+    Q,
+    added,
+    at_most,
+    drawn,
+    fixed,
+    poisson,
+    profile,
+    replaced,
+    worst,
+)
+from tradeoff import mechanisms as m
+from tradeoff.errors import DomainError, KindError
+from tradeoff.mechanisms.subsampled import hits
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_poisson_samples_of_added_records_contain_the_worst_data_set(turned):
+    pairs = [(b, a) if turned else (a, b) for a, b in added(4)]
+    curve = m.SubsampledGaussian(SIGMA, 0.25).curve()
+    at_most(worst(lambda n: poisson(n, Q), pairs), ~curve if turned else curve, exact=True)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_groups_of_added_records_contain_the_worst_data_set(turned):
+    pairs = [(b, a) if turned else (a, b) for a, b in added(4, group=2)]
+    curve = m.SubsampledGaussian(SIGMA, 0.25, group_size=2).curve()
+    result = worst(lambda n: poisson(n, Q), pairs)
+    at_most(result, ~curve if turned else curve, exact=True)
+    loose = m.Subsampled(m.Gaussian(SIGMA), 0.25, group_size=2).curve()
+    at_most(result, ~loose if turned else loose, exact=False)
+
+
+def test_poisson_samples_of_replaced_records_contain_the_worst_data_set():
+    result = worst(lambda n: poisson(n, Q), replaced(3))
+    at_most(result, m.SubsampledGaussian(SIGMA, 0.25, adjacency="replace-one").curve(), exact=True)
+    at_most(result, m.Subsampled(m.Gaussian(SIGMA / 2), 0.25, adjacency="replace-one").curve(), exact=False)
+
+
+@pytest.mark.slow
+def test_samples_of_fixed_size_dominate_every_data_set():
+    curve = m.SubsampledGaussian(SIGMA, 0.5, "without-replacement").curve()
+    at_most(worst(lambda n: fixed(n, 2), replaced(4)), curve, exact=False)
+    # One order is attained, where all others are on the side of the record.
+    least = profile({0.0: 1}, {0.0: 0.5, 2.0: 0.5}, SIGMA)[2:]
+    assert (least >= curve.bounds.delta(EPSILON[2:]).lower - ROUNDING).all()
+
+
+def test_draws_with_replacement_dominate_every_data_set():
+    step = m.SubsampledGaussian(SIGMA, Fraction(2, 3), "with-replacement", batch_size=2)
+    assert step.adjacency == "replace-one"
+    at_most(worst(lambda n: drawn(n, 2), replaced(3)), step.curve(), exact=False)
+
+
+def test_one_draw_is_a_sample_of_size_one():
+    drawn_once = m.SubsampledGaussian(1, 0.125, "with-replacement", batch_size=1).curve()
+    assert drawn_once == m.SubsampledGaussian(1, 0.125, "without-replacement").curve()
+
+
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(
+    st.lists(st.tuples(st.floats(0, 6.3), st.floats(0, 1)), min_size=4, max_size=4),
+    st.floats(0.05, 0.95),
+    st.floats(0.6, 3),
+)
+def test_vectors_on_a_line_are_the_worst(ends, q, sigma):
+    # Mixtures in the plane whose means have at most the norms of those on the line.
+    norms = np.array([0.3, 1.0, 0.5, 1.0])
+    x, y = np.meshgrid(np.linspace(-12, 12, 401) * sigma, np.linspace(-12, 12, 401) * sigma)
+    area = (x[0, 1] - x[0, 0]) ** 2 / (2 * math.pi * sigma**2)
+    means = [(r * s * math.cos(a), r * s * math.sin(a)) for (a, s), r in zip(ends, norms, strict=True)]
+    parts = [np.exp(-((x - a) ** 2 + (y - b) ** 2) / (2 * sigma**2)) * area for a, b in means]
+    p, d = q * parts[0] + (1 - q) * parts[1], q * parts[2] + (1 - q) * parts[3]
+    line = to.GaussianMixtures(
+        null={-norms[0]: q, -norms[1]: 1 - q}, alternative={norms[2]: q, norms[3]: 1 - q}, sigma=sigma
+    )
+    for e in (-0.5, 0.0, 0.2, 1.0):
+        assert np.sum(np.maximum(d - math.exp(e) * p, 0)) <= line.delta(e) + 1e-5
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 30), st.floats(1e-6, 1, exclude_min=True))
+def test_hits_are_rounded_towards_more(draws, chance):
+    result, p = hits(draws, chance), Fraction(chance)
+    true = [math.comb(draws, j) * p**j * (1 - p) ** (draws - j) for j in range(draws + 1)]
+    total = sum(result.weights.values())
+    for j in range(draws + 1):
+        tail = sum(w for k, w in result.weights.items() if k >= j) / total
+        leak = Fraction(result.excess)
+        assert sum(true[j:]) <= leak + (1 - leak) * tail
+        assert tail <= sum(true[j:]) * (1 + Fraction(1, 10**12)) + Fraction(1, 10**29)
+
+
+def test_hits_of_certain_and_of_impossible_draws():
+    assert hits(1000, 1.0).weights == {1000: 1}
+    assert hits(1000, 0.0).weights == {0: 1}
+    assert hits(1, 0.1) == ({0: 1 - Fraction(0.1), 1: Fraction(0.1)}, 0.0)
+
+
+def test_subsampled_of_any_mechanism_is_the_sample_of_its_curve():
+    assert m.Subsampled(m.PureDP(1), 0.5).curve() == to.subsample(to.PureDP(1), 0.5)
+    assert m.Subsampled(m.Laplace(2), 0.5).curve() == m.SubsampledLaplace(2, 0.5).curve()
+    fixed_size = m.Subsampled(m.Laplace(1), 0.5, "without-replacement").curve()
+    assert fixed_size == m.SubsampledLaplace(2, 0.5, scheme="without-replacement").curve()
+    lopsided = m.Custom(to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0]))
+    envelope = lopsided.curve().symmetrise(assume="either-order")
+    assert m.Subsampled(lopsided, 0.5).curve() == to.subsample(envelope, 0.5)
+
+
+def test_rates_0_and_1():
+    for scheme in ("poisson", "without-replacement"):
+        for neighbours in ("add-remove", "replace-one")[scheme != "poisson" :]:
+            never, always = (m.SubsampledGaussian(2, p, scheme, neighbours).curve() for p in (0, 1))
+            assert never == to.Identity()
+            assert always == to.Gaussian(0.5 if neighbours == "add-remove" else 1)
+    assert m.SubsampledGaussian(math.inf, 0.5, adjacency="replace-one").curve() == to.Identity()
+
+
+def test_subsampled_refuses_a_curve():
+    with pytest.raises(KindError, match=r"mechanism must be one of tradeoff.mechanisms, got G_\{1\}"):
+        m.Subsampled(to.Gaussian(1), 0.5)
+
+
+FILE = """
+adjacency = "replace-one"
+
+[[mechanism]]
+kind = "subsampled-gaussian"
+noise_multiplier = 2
+sample_rate = 0.01
+adjacency = "replace-one"
+group_size = 2
+
+[[mechanism]]
+kind = "subsampled"
+mechanism = {kind = "laplace", scale = 3}
+sample_rate = 0.01
+scheme = "without-replacement"
+count = 10
+
+[[mechanism]]
+kind = "shuffled-randomizers"
+epsilon = 1
+records = 1000
+"""
+
+
+def test_plan_file_keeps_words_and_mechanisms():
+    result = to.spec.loads(FILE)
+    assert result.plan == to.Plan(
+        {
+            m.SubsampledGaussian(2, 0.01, adjacency="replace-one", group_size=2): 1,
+            m.Subsampled(m.Laplace(3), 0.01, "without-replacement"): 10,
+            m.ShuffledRandomizers(1, 1000): 1,
+        },
+        adjacency="replace-one",
+    )
+    assert to.spec.loads(to.spec.dumps(result)) == result
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        m.MixtureOfGaussians(1.0, [0, 1, 2], [0.5, 0.25, 0.25]),
+        m.SubsampledGaussian(1, 0.1),
+        m.TruncatedSubsampledGaussian(1, 0.1, 3, 9),
+        m.RandomAllocation(1, 10, 2),
+        m.BandedFactorization(1, 0.1, 10, 3),
+    ],
+    ids=lambda each: each.kind,
+)
+def test_plan_file_reads_back_equal(mechanism):
+    content = to.spec.PlanFile("", to.Plan({mechanism: 2}))
+    assert to.spec.loads(to.spec.dumps(content)) == content
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('scheme = "shuffle"', "scheme must be one of"),
+        ("scheme = 3", "mechanism[1].scheme must be one of"),
+        ('group_size = "2"', "mechanism[1].group_size must be an integer from 1"),
+    ],
+)
+def test_plan_file_checks_words(line, said):
+    text = f'[[mechanism]]\nkind = "subsampled-gaussian"\nnoise_multiplier = 1\nsample_rate = 0.5\n{line}\n'
+    with pytest.raises(to.errors.PlanError) as error:
+        to.spec.loads(text)
+    assert said in str(error.value)
+
+
+def test_poisson_samples_refuse_mechanisms_for_one_number_of_records():
+    batch = m.TruncatedSubsampledGaussian(1.0, 1.0, batch_size=1, dataset_size=10)
+    for mechanism, adjacency in (
+        (batch, None),
+        (m.BestOfRuns(batch, mean=3.0), None),
+        (m.ShuffledRandomizers(1.0, 100), "replace-one"),
+    ):
+        with pytest.raises(DomainError, match="any number of records"):
+            m.Subsampled(mechanism, 0.1, adjacency=adjacency)
+    assert m.Subsampled(m.ShuffledRandomizers(1.0, 100), 0.1, "without-replacement").curve().epsilon(0) < 1
+
+
+def test_poisson_rates_0_and_1():
+    assert m.SubsampledGaussian(noise_multiplier=2, sample_rate=0).curve() == to.Identity()
+    assert m.SubsampledGaussian(noise_multiplier=2, sample_rate=1).curve() == to.Gaussian(0.5)
+
+
+def test_curve_is_the_order_with_the_larger_loss():
+    # The order with the record absent under P; the other is bounded by -log(1 - p) from above.
+    curve = m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1).curve()
+    assert curve.epsilon(1e-6) > (~curve).epsilon(1e-6)
+
+
+def test_subsampled_laplace_of_a_huge_scale_does_not_overflow():
+    result = m.SubsampledLaplace(1e308, 0.1, 1e308, adjacency="replace-one").curve()
+    assert result == m.SubsampledLaplace(1, 0.1, 1, adjacency="replace-one").curve()
+
+
+def capped_delta(delta: float, rate: float, k: int) -> Fraction:
+    """delta of one of f_{0,delta}'s groups under a sample of k: of j capped_delta min(1, j delta) is lost."""
+    r, d = Fraction(rate), Fraction(delta)
+    return sum(
+        (math.comb(k, j) * r**j * (1 - r) ** (k - j) * min(1, j * d) for j in range(k + 1)), Fraction(0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("delta", "rate", "k"), [(0.6, 0.5, 3), (0.4, 0.5, 4), (0.6, 5e-13, 3), (1.0, 0.5, 2)]
+)
+def test_groups_with_equal_curves_add_their_weights(delta: float, rate: float, k: int) -> None:
+    curve = m.Subsampled(m.ApproximateDP(0.0, delta), rate, group_size=k).curve()
+    truth = capped_delta(delta, rate, k)
+    assert truth <= curve.bounds.delta(0.0).upper <= float(truth) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        m.Subsampled(m.Gaussian(math.inf), 0.5, group_size=3),
+        m.Subsampled(m.ApproximateDP(0.0, 1.0), 0.5, group_size=3),
+        m.Subsampled(m.Custom(to.Identity()), 0.5, group_size=3),
+        m.SubsampledLaplace(math.inf, 0.5, group_size=3),
+        m.TruncatedSubsampledGaussian(math.inf, 0.5, 2, 4),
+    ],
+    ids=repr,
+)
+def test_groups_of_perfect_or_no_privacy(mechanism: m.Mechanism) -> None:
+    open_ = "ApproximateDP" in repr(mechanism)
+    assert mechanism.curve().delta(0.0) == pytest.approx(0.875 if open_ else 0.0, abs=1e-12)
