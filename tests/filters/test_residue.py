@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import exact_curves, log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError
-from tradeoff.filters.response_bounds import bounded, by_variance, charge, log_delta, responses
+from tradeoff.filters.residue import bounded, by_variance, charge, log_delta, responses
 
 few = settings(max_examples=max(6, settings.default.max_examples // 3))
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 import tradeoff as to
 from tests.filters.test_residue import composed, profile, response
 from tests.strategies import exact_curves, log_uniform
-from tradeoff.filters.response_bounds import (
+from tradeoff.filters.residue import (
     Bounded,
     Responses,
     bounded,
