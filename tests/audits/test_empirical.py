@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 import tradeoff as to
 from tests.strategies import vertices
-from tradeoff.audits.rates import combined, jointly, most, nodes, tail
+from tradeoff.audits.rates import bound_tail, joint_level, joint_p_value, largest_rate, spaced_counts
 from tradeoff.errors import DomainError, KindError, SymbolError
 
 scores = st.lists(st.one_of(st.integers(-3, 3), st.floats(allow_nan=False)), min_size=1, max_size=30)
@@ -38,14 +38,14 @@ def quantiles(mu, n):
 
 @given(st.integers(1, 40), st.integers(0, 40), st.fractions(0, 1, max_denominator=1000))
 def test_tails_are_above_the_exact_ones(n, k, rate):
-    exact, result = below(min(k, n), n, Fraction(float(rate))), Fraction(float(tail(k, n, float(rate))))
+    exact, result = below(min(k, n), n, Fraction(float(rate))), Fraction(float(bound_tail(k, n, float(rate))))
     assert exact <= result <= exact * (1 + Fraction(1, 10**9)) + Fraction(1, 10**300)
 
 
 @pytest.mark.parametrize(("k", "n"), [(3, 10**7), (5_000_000, 10**7), (9_999_000, 10**7), (40, 1000), (0, 7)])
 @pytest.mark.parametrize("level", [0.9, 1e-3, 1e-30])
 def test_limits_of_many_trials_hold_and_are_tight(k, n, level):
-    rate = float(most(k, n, level))
+    rate = float(largest_rate(k, n, level))
     with ctx.workprec(600):
         reached = (1 - arb(rate)).beta_lower(n - k, k + 1, regularized=True)
         assert reached <= level
@@ -55,7 +55,7 @@ def test_limits_of_many_trials_hold_and_are_tight(k, n, level):
 @given(st.integers(1, 30), st.data(), st.floats(1e-6, 0.9))
 def test_limits_are_those_of_clopper_and_pearson(n, data, level):
     k = data.draw(st.integers(0, n))
-    rate = Fraction(float(most(k, n, level)))
+    rate = Fraction(float(largest_rate(k, n, level)))
     assert k == n or below(k, n, rate) <= Fraction(level)
     assert rate == 1 or below(k, n, rate * (1 - Fraction(1, 10**3))) >= Fraction(level) * (
         1 - Fraction(1, 10**5)
@@ -63,19 +63,19 @@ def test_limits_are_those_of_clopper_and_pearson(n, data, level):
 
 
 def test_no_more_successes_than_trials_bound_nothing():
-    assert most(5, 5, 0.01) == tail(5, 5, 1.0) == 1
+    assert largest_rate(5, 5, 0.01) == bound_tail(5, 5, 1.0) == 1
 
 
 @given(st.floats(1e-12, 1.0))
 def test_two_p_values_make_one(chance):
-    t = jointly(chance)
-    assert combined(t) <= chance
-    assert combined(t * 1.001) >= chance * 0.999
+    t = joint_level(chance)
+    assert joint_p_value(t) <= chance
+    assert joint_p_value(t * 1.001) >= chance * 0.999
 
 
 @given(st.integers(1, 10**6))
 def test_nodes_reach_both_ends(n):
-    result = nodes(n)
+    result = spaced_counts(n)
     assert result[0] == 0
     assert result[-1] == n - 1
     assert np.all(np.diff(result) <= 1 + np.minimum(result[1:], n - result[:-1]) / 8 + 1)

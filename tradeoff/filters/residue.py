@@ -58,6 +58,7 @@ from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimu
 from tradeoff.intervals.normal import mills
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.sums import sum_rows
 
 
 @dataclass(frozen=True)
@@ -189,14 +190,6 @@ _NODES = _legendre()
 _LOG_SQRT_2PI = balls.to_bounds((2 * balls.pi()).log() / 2)  # of the normal density
 
 
-def row_sums(terms: Array, side: str) -> Array:
-    """Return the sum of each row, by halves of it, as the lower or upper side of its bounds."""
-    while terms.shape[1] > 1:
-        terms = np.pad(terms, ((0, 0), (0, terms.shape[1] % 2)))
-        terms = np.asarray(getattr(Bounds.of(terms[:, ::2]) + terms[:, 1::2], side))
-    return terms[:, 0]
-
-
 @dataclass(frozen=True)
 class Responses:
     """Mixture of randomised responses: public label k of weight nu_k, then RR(loss_k); losses rise from 0."""
@@ -207,8 +200,8 @@ class Responses:
     def delta(self, epsilon: Array) -> Array:
         """Return the profile sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k) at epsilon >= 0, rounded down."""
         gap = maximum(Bounds.of(self.loss) - epsilon[:, None], 0.0)
-        terms = (Bounds.of(self.weight) * -expm1(-gap) / (1 + exp(-self.loss))).lower
-        return np.maximum(row_sums(terms, "lower"), 0.0)
+        terms = Bounds.of(self.weight) * -expm1(-gap) / (1 + exp(-self.loss))
+        return np.asarray(np.maximum(sum_rows(terms).lower, 0.0))
 
     def log_delta(self, epsilon: Array, mu: float) -> Array:
         """Return log D at epsilon >= 0, of the mixture times G_mu, rounded up."""
@@ -216,8 +209,7 @@ class Responses:
         share = log(np.append(self.weight, self.weight)) - log1p(exp(-loss))
         terms = (share + log_delta((Bounds.of(epsilon[:, None]) - loss).lower, mu)).upper
         most = np.max(terms, axis=1)
-        powers = exp(Bounds.of(terms) - most[:, None]).upper
-        return np.asarray((most + log(row_sums(powers, "upper"))).upper)
+        return np.asarray((most + log(sum_rows(exp(Bounds.of(terms) - most[:, None])))).upper)
 
 
 def log_delta(epsilon: ArrayLike, mu: float) -> Bounds:
