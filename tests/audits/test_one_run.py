@@ -31,7 +31,7 @@ from tradeoff.errors import DomainError, KindError
         (100_000, 1510, 1439, 1e-5, 2.675),
     ],
 )
-def test_epsilon_is_that_of_the_paper(canaries, guesses, correct, delta, published):
+def test_epsilon_equals_the_paper(canaries, guesses, correct, delta, published):
     result = one_run(correct, guesses, canaries, delta=delta).epsilon
     assert abs(result - published) < 1e-3
     assert result == one_run(correct, guesses, canaries, delta=delta).epsilon
@@ -49,7 +49,7 @@ def test_epsilon_is_that_of_the_paper(canaries, guesses, correct, delta, publish
         (5436, 5436, 140, None, 9.133752),
     ],
 )
-def test_epsilon_is_that_of_a_peer(guesses, correct, limits, epsilon, by_curve):
+def test_epsilon_equals_jax_privacy(guesses, correct, limits, epsilon, by_curve):
     audit = one_run(correct, guesses, 20_000, delta=1e-6, confidence=1 - 0.05 / limits)
     if epsilon is not None:
         assert audit.epsilon == pytest.approx(epsilon, rel=2e-6)
@@ -57,13 +57,13 @@ def test_epsilon_is_that_of_a_peer(guesses, correct, limits, epsilon, by_curve):
         assert to.Gaussian(audit.mu).epsilon(1e-6) == pytest.approx(by_curve, rel=2e-6)
 
 
-def test_the_p_value_is_that_of_the_paper():
+def test_p_value_equals_the_paper():
     assert one_run(75, 100, 100).p_value(log(3)) == pytest.approx(0.553, abs=1e-3)
 
 
 @given(st.integers(1, 25), st.data(), st.sampled_from([0.0, 1e-3, 0.2, 1.0]))
 @settings(max_examples=40)
-def test_the_p_value_is_above_the_exact_one(guesses, data, delta):
+def test_p_value_is_above_exact_fractions(guesses, data, delta):
     correct, canaries = data.draw(st.integers(1, guesses)), guesses + data.draw(st.integers(0, 50))
     epsilon = data.draw(st.floats(0, 4))
     q = Fraction(1 / (1 + exp(-epsilon)))  # to 16 digits
@@ -80,7 +80,7 @@ def test_the_p_value_is_above_the_exact_one(guesses, data, delta):
 @pytest.mark.parametrize(
     ("canaries", "delta"), [(1, 0.1), (2, 0.1), (3, 0.1), (3, 0.05), (3, 1e-6), (4, 0.05), (4, 1e-6)]
 )
-def test_p_value_is_above_the_probability_of_a_mechanism_that_is_rarely_all_wrong(canaries, delta):
+def test_p_value_is_above_the_counter_example(canaries, delta):
     """Enumerate all inputs and outputs; the guess that is wrong everywhere is the only rare one."""
     coins, most, leak = list(product((0, 1), repeat=canaries)), 2**canaries - 1, Fraction(delta)
 
@@ -225,7 +225,7 @@ def test_claims_are_tested_by_the_sharper_bound():
     assert not audit.refutes(to.Gaussian(audit.mu * 1.01))
 
 
-def test_it_shows_itself_with_bounds_rounded_down():
+def test_repr_rounds_bounds_down():
     audit = one_run(75, 100, 1000, delta=1e-4)
     head, epsilon, mu = repr(audit).splitlines()
     assert head == "OneRun: 75 of 100 guesses right at 1000 canaries, confidence 0.95"
@@ -237,7 +237,7 @@ def test_it_shows_itself_with_bounds_rounded_down():
 
 
 @pytest.mark.slow
-def test_claims_of_one_order_count_for_both():
+def test_refutes_uses_both_orders():
     step = to.subsample(to.Gaussian(1.0), 0.2)
     audit = one_run(80, 100, 100)
     assert audit.refutes(step).claim == step.symmetrise(assume="either-order")
@@ -247,7 +247,7 @@ def test_claims_of_one_order_count_for_both():
         audit.refutes(to.limits.clt(to.Laplace(0.1) ** 100))
 
 
-def test_nothing_guessed_proves_nothing():
+def test_no_evidence_gives_zero_bounds():
     for audit in (one_run(0, 0, 5), one_run(0, 5, 5), one_run(2, 4, 5, delta=1.0), one_run(10, 20, 30)):
         assert (audit.epsilon, audit.mu) == (0.0, 0.0)
         assert audit.refutes(to.Identity()).p_value > 0.4
@@ -262,7 +262,7 @@ def test_extremes_have_answers():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((5, 4, 10), "correct must be an integer from 0 to 4, got 5"),
         ((1, 11, 10), "guesses must be an integer from 0 to 10, got 11"),
@@ -271,12 +271,12 @@ def test_extremes_have_answers():
         ((1.5, 4, 10), "correct must be an integer from 0 to 4, got 1.5"),
     ],
 )
-def test_bad_counts_are_told(arguments, told):
-    with pytest.raises(DomainError, match=told):
+def test_one_run_bad_counts_raise(arguments, message):
+    with pytest.raises(DomainError, match=message):
         one_run(*arguments)
 
 
-def test_bad_questions_are_told():
+def test_bad_questions_raise():
     for ask, message in (
         (lambda: one_run(1, 2, 3, delta=2.0), "delta must be in [0, 1], got 2.0"),
         (lambda: one_run(1, 2, 3, confidence=1.0), "confidence must be in (0, 1), got 1.0"),
