@@ -209,8 +209,7 @@ class NoiseReduction(ThreadSafe, ABC):
     def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
         """Refine level after level, and return the release at which a rule stopped; None if none did.
 
-        A rule that looks at the data instead of the releases (is the *true* error small enough?) leaks
-        through its answer and is not covered by the cost of the session.
+        A rule that reads the data instead of the releases is not covered by the cost of the session.
 
         Parameters
         ----------
@@ -302,9 +301,9 @@ class BrownianMechanism(NoiseReduction):
 class Doubling(BrownianMechanism):
     """Draw fresh noise at each level: n releases f(x) + N(0, t_i) cost mu^2 = sum of Delta^2/t_i.
 
-    With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, which is
-    the cost of noise reduction: 3.41 for factor sqrt(2), 2 for 2, 1.33 for 4; but a larger factor overshoots
-    the level that was needed. Noise is drawn in floating point: for research and simulation.
+    With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, the cost
+    of noise reduction; but a larger factor overshoots the level that was needed. Noise is drawn in floating
+    point: for research and simulation.
 
     Parameters
     ----------
@@ -423,9 +422,9 @@ class _Sessions:
 class UnifiedFilter(_Sessions, GDPFilter):
     """Continue while sum mu_k^2 + sum Delta_j^2/T_j <= mu^2, over steps k and sessions j: it is mu-GDP.
 
-    A session in inverse time is Gaussian composition with increments chosen adaptively, so sessions and steps
-    form one adaptive sequence for the GDP filter, in whatever order they are interleaved (Rogers,
-    Samorodnitsky, Wu, Ramdas 2023, in their zCDP form; Smith, Thakurta 2022).
+    A session in inverse time is Gaussian composition with increments chosen adaptively, so sessions and
+    steps, interleaved in any order, form one adaptive sequence for the GDP filter (Rogers, Samorodnitsky, Wu,
+    Ramdas 2023, in their zCDP form; Smith, Thakurta 2022).
 
     Parameters
     ----------

@@ -100,11 +100,9 @@ class ResidueFilter(Filter):
 
     Parameters
     ----------
-    mu : Budget, in [1e-9, 1e4].
-    delta : Failure probability of the whole interaction, in [0, 1): the guarantee is G_mu (x) f_{0,delta}.
-    step_delta
-        Mass that a step with unbounded losses may give up, in [0, delta], to be charged less than the least
-        mu with f >= G_mu.
+    mu : budget, in [1e-9, 1e4]
+    delta : failure probability of the whole interaction, in [0, 1): the guarantee is G_mu (x) f_{0,delta}
+    step_delta : mass that a step with unbounded losses may give up, in [0, delta], to be charged less
 
     Examples
     --------
@@ -344,7 +342,7 @@ def residual(f: Responses, r: float) -> float:
     at = 0.0
     for _ in range(_TUNING.attempts):
         goal, epsilon = float(log_delta(at, r).lower), np.array([at])
-        root = _crossing(lambda mu: float(f.log_delta(epsilon, mu)[0]) - goal, r, 1e-12)  # noqa: B023
+        root = _crossing(lambda mu: float(f.log_delta(epsilon, mu)[0]) - goal, r, 1e-12)  # noqa: B023 - called at once
         candidate = root * (1 - _TUNING.margin)
         if not 0 < candidate < r:
             return 0.0

@@ -117,8 +117,8 @@ class RhoFilter(Filter):
 
     Parameters
     ----------
-    rho : Budget, in [0, 1e6].
-    delta : Budget for the failure probabilities of steps that are only approximately zCDP, in [0, 1).
+    rho : budget, in [0, 1e6]
+    delta : budget for the failure probabilities of approximately zCDP steps, in [0, 1)
 
     Examples
     --------
@@ -178,11 +178,9 @@ class ZCDPFilter(_ConvertedFilter):
 
     Parameters
     ----------
-    epsilon : Loss of the whole interaction in nats, in [0, 1e4].
-    delta : Failure probability of the whole interaction, in (0, 1).
-    step_delta
-        Share of ``delta`` kept for steps that are only approximately zCDP, in [0, delta); the rest, delta'',
-        pays for the conversion.
+    epsilon : loss of the whole interaction in nats, in [0, 1e4]
+    delta : failure probability of the whole interaction, in (0, 1)
+    step_delta : share of ``delta`` for approximately zCDP steps, in [0, delta); the rest is delta''
 
     Examples
     --------
@@ -210,9 +208,9 @@ class ApproximateDPFilter(_ConvertedFilter):
 
     Parameters
     ----------
-    epsilon : Loss of the whole interaction in nats, in [0, 1e4].
-    delta : Failure probability of the whole interaction, in (0, 1).
-    step_delta : Share of ``delta`` kept for the steps' own, in [0, delta); the rest is delta'.
+    epsilon : loss of the whole interaction in nats, in [0, 1e4]
+    delta : failure probability of the whole interaction, in (0, 1)
+    step_delta : share of ``delta`` for the deltas of steps, in [0, delta); the rest is delta'
 
     Examples
     --------
@@ -257,8 +255,6 @@ def zcdp_cost(curve: TradeOff) -> tuple[float, float]:
 def rho_within(epsilon: float, delta: float) -> float:
     """Return the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon, rounded down.
 
-    Examples
-    --------
     >>> rho = rho_within(1.0, 1e-6)
     >>> round(rho + 2 * math.sqrt(rho * math.log(1e6)), 12)
     1.0
