@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 import tradeoff as to
 from tests.strategies import vertices
-from tradeoff.audits.rates import combined, jointly, most, nodes, tail
+from tradeoff.audits.rates import bound_tail, joint_level, joint_p_value, largest_rate, spaced_counts
 from tradeoff.errors import DomainError, KindError, SymbolError
 
 scores = st.lists(st.one_of(st.integers(-3, 3), st.floats(allow_nan=False)), min_size=1, max_size=30)
@@ -37,15 +37,15 @@ def quantiles(mu, n):
 
 
 @given(st.integers(1, 40), st.integers(0, 40), st.fractions(0, 1, max_denominator=1000))
-def test_tails_are_above_the_exact_ones(n, k, rate):
-    exact, result = below(min(k, n), n, Fraction(float(rate))), Fraction(float(tail(k, n, float(rate))))
+def test_bound_tail_is_above_exact_fractions(n, k, rate):
+    exact, result = below(min(k, n), n, Fraction(float(rate))), Fraction(float(bound_tail(k, n, float(rate))))
     assert exact <= result <= exact * (1 + Fraction(1, 10**9)) + Fraction(1, 10**300)
 
 
 @pytest.mark.parametrize(("k", "n"), [(3, 10**7), (5_000_000, 10**7), (9_999_000, 10**7), (40, 1000), (0, 7)])
 @pytest.mark.parametrize("level", [0.9, 1e-3, 1e-30])
-def test_limits_of_many_trials_hold_and_are_tight(k, n, level):
-    rate = float(most(k, n, level))
+def test_largest_rate_many_trials_is_valid_and_tight(k, n, level):
+    rate = float(largest_rate(k, n, level))
     with ctx.workprec(600):
         reached = (1 - arb(rate)).beta_lower(n - k, k + 1, regularized=True)
         assert reached <= level
@@ -53,29 +53,29 @@ def test_limits_of_many_trials_hold_and_are_tight(k, n, level):
 
 
 @given(st.integers(1, 30), st.data(), st.floats(1e-6, 0.9))
-def test_limits_are_those_of_clopper_and_pearson(n, data, level):
+def test_largest_rate_equals_clopper_pearson(n, data, level):
     k = data.draw(st.integers(0, n))
-    rate = Fraction(float(most(k, n, level)))
+    rate = Fraction(float(largest_rate(k, n, level)))
     assert k == n or below(k, n, rate) <= Fraction(level)
     assert rate == 1 or below(k, n, rate * (1 - Fraction(1, 10**3))) >= Fraction(level) * (
         1 - Fraction(1, 10**5)
     )
 
 
-def test_no_more_successes_than_trials_bound_nothing():
-    assert most(5, 5, 0.01) == tail(5, 5, 1.0) == 1
+def test_bound_tail_all_successes_is_one():
+    assert largest_rate(5, 5, 0.01) == bound_tail(5, 5, 1.0) == 1
 
 
 @given(st.floats(1e-12, 1.0))
-def test_two_p_values_make_one(chance):
-    t = jointly(chance)
-    assert combined(t) <= chance
-    assert combined(t * 1.001) >= chance * 0.999
+def test_joint_p_value_inverts_joint_level(chance):
+    t = joint_level(chance)
+    assert joint_p_value(t) <= chance
+    assert joint_p_value(t * 1.001) >= chance * 0.999
 
 
 @given(st.integers(1, 10**6))
 def test_nodes_reach_both_ends(n):
-    result = nodes(n)
+    result = spaced_counts(n)
     assert result[0] == 0
     assert result[-1] == n - 1
     assert np.all(np.diff(result) <= 1 + np.minimum(result[1:], n - result[:-1]) / 8 + 1)
@@ -99,7 +99,7 @@ def test_the_estimate_is_the_hull_of_all_thresholds(null, alternative):
         assert (a, b) in points
 
 
-def test_the_area_under_a_small_roc_is_that_of_a_peer():
+def test_estimate_area_equals_jax_privacy():
     # jax_privacy, tests/auditing_test.py, test_attack_auroc_simple: 13/16.
     result = to.empirical([1, 2, 3, 5], [0, 4, 6, 7]).estimate.shape
     steps = zip(np.diff(result.alpha), result.beta[:-1] + result.beta[1:], strict=True)
@@ -148,7 +148,7 @@ def drawn(claim, sizes, draws):
         to.PiecewiseLinear([0, Fraction(1, 4), Fraction(1, 2)], [1, Fraction(1, 4), 0]),
     ],
 )
-def test_what_is_true_is_refuted_and_exceeded_rarely(claim):
+def test_true_claims_are_refuted_rarely(claim):
     # 24 draws at a stated error of 1/2: more than 19 failures have probability below 1e-3.
     draws, failed = np.random.default_rng(3), np.zeros(4)
     for _ in range(24):
@@ -263,7 +263,7 @@ def test_claims_of_every_kind_are_tested():
         audit.refutes(to.Gaussian(sympy.Symbol("mu")))
 
 
-def test_what_refutes_tells():
+def test_refutes_reports_place_and_threshold():
     result = to.empirical(quantiles(0, 2000), quantiles(1, 2000)).refutes(to.Gaussian(0.5))
     assert result.p_value < 1e-20
     assert 0 < result.at < 1
@@ -271,7 +271,7 @@ def test_what_refutes_tells():
     assert result.confidence == 0.95
 
 
-def test_p_values_below_all_floats_are_positive():
+def test_p_value_underflow_is_positive():
     result = to.empirical(np.zeros(20_000), np.ones(20_000)).refutes(to.Gaussian(0.5))
     assert 0 < result.p_value < 1e-200
 
@@ -311,7 +311,7 @@ def test_one_useless_score_proves_nothing():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (([], [1.0]), r"null_scores = \[\] is not one list"),
         (([1.0], [[1.0]]), "alternative_scores"),
@@ -322,13 +322,13 @@ def test_one_useless_score_proves_nothing():
         (([1.0], [1.0], np.nan), "confidence"),
     ],
 )
-def test_bad_scores_are_told(arguments, told):
-    with pytest.raises(DomainError, match=told):
+def test_empirical_bad_scores_raise(arguments, message):
+    with pytest.raises(DomainError, match=message):
         to.empirical(*arguments)
 
 
 @pytest.mark.parametrize("mu", [0.5, 1.0, 1.5])
-def test_it_shows_itself_with_bounds_rounded_down(mu):
+def test_repr_rounds_bounds_down(mu):
     audit = to.empirical(quantiles(0.0, 300), quantiles(mu, 300))
     lines = repr(audit).splitlines()[1:]
     for line, least in zip(lines, [*audit.epsilon([1e-5, 1e-3, 0.1]), audit.mu()], strict=True):
@@ -340,7 +340,7 @@ def test_it_shows_itself_with_bounds_rounded_down(mu):
         assert float(printed) == pytest.approx(least, rel=1e-3)
 
 
-def test_bad_questions_are_told():
+def test_bad_questions_raise():
     audit = to.empirical([0.0], [1.0])
     for ask, message in (
         (lambda: audit.epsilon(2.0), "delta must be in [0, 1], got 2.0"),
@@ -353,7 +353,7 @@ def test_bad_questions_are_told():
         to.empirical([0.0], [1.0], thresholds=[])
 
 
-def test_what_was_given_is_kept_apart():
+def test_empirical_copies_scores():
     given_scores = np.array([2.0, 1.0])
     audit = to.empirical(given_scores, [3.0])
     given_scores[0] = 9.0
@@ -362,7 +362,7 @@ def test_what_was_given_is_kept_apart():
         audit.null[0] = 0.0
 
 
-def test_a_band_of_few_thresholds_holds_the_tests_between_them():
+def test_band_of_few_thresholds_contains_the_curve():
     draws = np.random.default_rng(5)
     audit = to.empirical(draws.normal(0, 1, 10_000), draws.normal(1, 1, 10_000), thresholds=[0.5, 2.0])
     lower, upper = audit.band
@@ -371,7 +371,7 @@ def test_a_band_of_few_thresholds_holds_the_tests_between_them():
     assert upper(0.05) >= to.Gaussian(1.0)(0.05)
 
 
-def test_the_class_puts_its_scores_in_order_itself():
+def test_class_sorts_scores():
     rng = np.random.default_rng(5)
     null, alternative = rng.normal(size=(2, 500))
     direct, made = to.audits.Empirical(null, alternative, 0.95), to.empirical(null, alternative)
@@ -380,12 +380,12 @@ def test_the_class_puts_its_scores_in_order_itself():
         to.audits.Empirical(np.array([np.nan]), alternative, 0.95)
 
 
-def test_a_class_is_no_claim():
+def test_refutes_class_raises():
     with pytest.raises(KindError):
         to.empirical([0.0], [1.0]).refutes(to.mechanisms.Gaussian)
 
 
-def test_an_audit_that_proves_nothing_says_so():
+def test_repr_without_bounds_shows_nothing():
     shown = repr(to.audits.empirical([0.0] * 5, [0.0] * 5))
     assert shown.splitlines()[1:] == [
         *(f"  ε({delta}): nothing shown" for delta in ("1e-05", "0.001", "0.1")),

@@ -17,7 +17,7 @@ def gaussian(mu, n, draws):
     return mu * x - mu * mu / 2, mu * x + mu * mu / 2
 
 
-def test_limits_hold_as_often_as_they_say():
+def test_delta_covers_at_the_confidence():
     draws, missed = np.random.default_rng(2), np.zeros(len(EPSILONS))
     truth = to.Gaussian(1).bounds.delta(EPSILONS)
     for _ in range(25):
@@ -26,7 +26,7 @@ def test_limits_hold_as_often_as_they_say():
     assert np.all(missed <= 12)  # of 25 at a fifth: more has probability 4e-4
 
 
-def test_limits_are_where_the_entropy_says():
+def test_delta_limits_solve_the_entropy_equation():
     # 10 losses of which one is infinite and nine are 0, at epsilon = inf: kl(1/10, limit) = log(40)/10.
     result = from_losses([0.0], [0.0] * 9 + [np.inf]).delta(np.inf)
     assert result.lower < 0.1 < result.upper
@@ -50,7 +50,7 @@ def test_many_losses_make_narrow_limits():
     assert result.width[-1] < 1e-3  # a small delta is held relative to itself
 
 
-def test_the_estimate_says_that_it_is_one():
+def test_estimate_is_approximate():
     sample = from_losses(*gaussian(1.0, 2000, np.random.default_rng(6)))
     assert sample.estimate(0.3) == pytest.approx(to.Gaussian(1)(0.3), abs=0.05)
     assert "by sampled losses" in repr(sample.estimate)
@@ -59,7 +59,7 @@ def test_the_estimate_says_that_it_is_one():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (([np.inf], [0.0]), "losses_under_p holds inf"),
         (([0.0], [-np.inf]), "losses_under_q holds -inf"),
@@ -68,8 +68,8 @@ def test_the_estimate_says_that_it_is_one():
         (([0.0], [0.0], 2.0), "confidence"),
     ],
 )
-def test_bad_losses_are_told(arguments, told):
-    with pytest.raises(DomainError, match=told):
+def test_from_losses_bad_draws_raise(arguments, message):
+    with pytest.raises(DomainError, match=message):
         from_losses(*arguments)
     with pytest.raises(DomainError, match="NaN"):
         from_losses([0.0], [0.0]).delta(np.nan)
@@ -110,12 +110,12 @@ def test_arrays_in_order_are_refused_rarely():
             )
 
 
-def test_no_epsilon_has_no_delta() -> None:
+def test_delta_of_empty_array_is_empty() -> None:
     low, high = to.audits.from_losses([1.0], [1.0]).delta([])
     assert low.shape == high.shape == (0,)
 
 
-def test_the_class_checks_its_losses():
+def test_class_checks_losses():
     draws = np.random.default_rng(2).normal(size=200)
     direct = to.audits.LossSample(draws - 0.5, draws + 0.5, 0.95)
     assert direct.delta(1.0) == to.audits.from_losses(draws - 0.5, draws + 0.5).delta(1.0)

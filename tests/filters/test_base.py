@@ -70,7 +70,7 @@ def test_widen_bounds_the_slack(limit):
 
 
 @every_filter
-def test_refusal_says_what_is_left_and_leaves_no_trace(build):
+def test_spend_beyond_budget_raises_and_records_nothing(build):
     budget = build()
     budget.spend(to.PureDP(0.3))
     before = budget.state()
@@ -89,7 +89,7 @@ def written(text, pattern):
     return [Fraction(each) for each in re.search(pattern, text).groups()]
 
 
-def test_printed_amounts_are_on_the_safe_side():
+def test_messages_round_amounts_to_the_safe_side():
     budget = to.filters.GDPFilter(0.7)
     budget.spend(to.Gaussian(0.1))
     with pytest.raises(BudgetExceeded) as refusal:
@@ -107,7 +107,7 @@ def test_printed_amounts_are_on_the_safe_side():
 
 
 @every_filter
-def test_states_survive_json(build):
+def test_from_state_after_json_restores_the_filter(build):
     budget = build()
     steps = [to.PureDP(0.1), to.Laplace(0.05), to.mechanisms.RandomizedResponse(0.2), to.Identity()]
     for step in steps:
@@ -135,7 +135,7 @@ def test_states_survive_json(build):
         {"parameters": {"mu": -1}},
     ],
 )
-def test_malformed_states_are_refused(change):
+def test_from_state_malformed_raises_domain_error(change):
     with pytest.raises(DomainError):
         to.filters.Filter.from_state({**to.filters.GDPFilter(1).state(), **change})
     with pytest.raises(DomainError, match="PureDPFilter"):
@@ -143,7 +143,7 @@ def test_malformed_states_are_refused(change):
 
 
 @every_filter
-def test_no_step_without_a_proof(build):
+def test_spend_uncertified_step_raises(build):
     budget = build()
     for step in (Approximation(), 0.1, None, "gaussian"):
         with pytest.raises(KindError):
@@ -166,12 +166,12 @@ def test_no_step_without_a_proof(build):
         (to.filters.ResidueFilter(1), to.mechanisms.DiscreteGaussian(sigma=3)),
     ],
 )
-def test_curves_without_a_finite_cost_are_refused_with_a_way_out(budget, step):
+def test_spend_infinite_cost_names_a_remedy(budget, step):
     with pytest.raises(KindError, match=r"spend|give"):
         budget.spend(step)
 
 
-def test_one_filter_serves_one_kind_of_neighbours():
+def test_spend_other_adjacency_raises_plan_error():
     budget = to.filters.GDPFilter(5)
     budget.spend(to.mechanisms.Gaussian(noise_multiplier=2))
     budget.spend(to.mechanisms.SubsampledGaussian(noise_multiplier=2, sample_rate=0.5))
@@ -179,7 +179,7 @@ def test_one_filter_serves_one_kind_of_neighbours():
         budget.spend(to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 1}, adjacency="replace-one"))
 
 
-def test_without_budget_only_perfect_privacy_is_granted():
+def test_spend_without_budget_grants_identity_only():
     for budget in (to.filters.GDPFilter(0), to.filters.PureDPFilter(0), to.filters.RhoFilter(0)):
         budget.spend(to.Identity())
         with pytest.raises(BudgetExceeded) as refusal:
@@ -192,14 +192,14 @@ def test_without_budget_only_perfect_privacy_is_granted():
         assert budget.guarantee().delta(0) <= 5e-324
 
 
-def test_guarantees_carry_the_slack():
+def test_guarantee_includes_the_slack():
     slack = 1 + 1e-12
     assert to.filters.PureDPFilter(1).guarantee().epsilon_0 >= slack
     assert to.filters.ExPostFilter(1).guarantee().epsilon_0 >= slack
     assert to.filters.RhoFilter(0.5).guarantee().delta(1.0) >= to.Gaussian(1).bounds.delta(1.0).lower
 
 
-def test_messages_about_steps_are_one_sentence():
+def test_spend_long_step_raises_short_message():
     for step in (list(range(3000)), 10**5000, np.eye(30)):
         with pytest.raises(KindError) as given:
             to.filters.GDPFilter(1).spend(step)
@@ -213,7 +213,7 @@ def test_unspent_filter_has_all_of_its_budget():
         assert budget.remaining == budget.budget
 
 
-def test_filter_without_a_kind_of_its_own_has_no_state():
+def test_state_without_own_kind_raises():
     class Mine(to.filters.GDPFilter):
         pass
 
@@ -221,7 +221,7 @@ def test_filter_without_a_kind_of_its_own_has_no_state():
         Mine(1).state()
 
 
-def test_assumptions_of_steps_are_those_of_the_guarantee():
+def test_guarantee_keeps_assumptions_of_steps():
     resting = to.from_scipy(scipy.stats.binom(10, 0.5), scipy.stats.binom(10, 0.52))
     for budget in (to.filters.PureDPFilter(5), to.filters.ExPostFilter(5), to.filters.GDPFilter(5)):
         budget.spend(resting)

@@ -41,7 +41,7 @@ def test_ex_post_sums_stay_within_the_guarantee(epsilon, delta, shares):
     assert guarantee.delta(epsilon * (1 + 1e-11)) == pytest.approx(delta, rel=1e-9)
 
 
-def test_ten_tenths_fit_and_the_rest_can_be_spent():
+def test_ex_post_filter_equal_parts_fit():
     budget = ExPostFilter(1.0, 1e-6)
     for _ in range(10):
         budget.spend(ExPost(0.1))
@@ -51,7 +51,7 @@ def test_ten_tenths_fit_and_the_rest_can_be_spent():
     budget.spend(ExPost(*budget.remaining))
 
 
-def test_bounded_losses_enter_and_others_do_not():
+def test_ex_post_filter_takes_bounded_losses_only():
     budget = ExPostFilter(2.0, 0.5)
     for step in (PureDP(0.5), Laplace(0.25), LaplaceMechanism(scale=4)):
         budget.spend(step)
@@ -64,13 +64,13 @@ def test_bounded_losses_enter_and_others_do_not():
     assert budget.spent.epsilon == pytest.approx(1.0)
 
 
-def test_other_filters_take_no_ex_post_loss():
+def test_gdp_filter_refuses_ex_post_loss():
     with pytest.raises(KindError, match="a step must be"):
         GDPFilter(1.0).spend(ExPost(0.1))
 
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, "x"])
-def test_ex_post_parameters_are_checked(bad):
+def test_ex_post_bad_parameters_raise(bad):
     for make in (
         ExPost,
         ExPostFilter,
@@ -81,7 +81,7 @@ def test_ex_post_parameters_are_checked(bad):
             make(bad)
 
 
-def test_two_sides_of_one_budget():
+def test_concurrent_filter_charges_two_budgets():
     budget = ConcurrentFilter(1.0, 1e-6, ex_post_epsilon=0.5, ex_post_delta=1e-7)
     alone = ZCDPFilter(1.0, 1e-6)
     for _ in range(2):

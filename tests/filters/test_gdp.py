@@ -1,6 +1,7 @@
-"""The GDP filter against adaptive analysts, its simulator, and the natural filter that is not private."""
+"""GDP filters against adaptive analysts, the simulator, and the natural filter that is not private."""
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -12,14 +13,14 @@ from scipy import stats
 
 import tradeoff as to
 from tests.strategies import log_uniform
-from tradeoff.errors import BudgetExceeded, DomainError, KindError
+from tradeoff.errors import BudgetExceeded, DomainError, KindError, MissingExtraError, PlanError
 
 SLACK = Fraction(1, 10**12)
 RUNS = 200_000
 SURE = 1e-5  # probability that a confidence bound of a correct claim fails; seeds are fixed too
 
 
-def test_a_hundred_steps_of_a_tenth_fit_and_no_more():
+def test_gdp_filter_equal_parts_fill_the_budget():
     budget = to.filters.GDPFilter(1)
     for _ in range(100):
         budget.spend(to.mechanisms.Gaussian(noise_multiplier=10))
@@ -31,7 +32,7 @@ def test_a_hundred_steps_of_a_tenth_fit_and_no_more():
 
 
 @given(log_uniform(1e-3, 1e3), st.lists(log_uniform(1e-4, 1.0), min_size=1, max_size=80))
-def test_the_gdp_filter_grants_what_fits_and_only_that(mu, shares):
+def test_gdp_filter_grants_exactly_the_fitting_steps(mu, shares):
     budget, exact = to.filters.GDPFilter(mu), Fraction(0)
     for share in shares:
         step = to.Gaussian(mu * share)
@@ -46,7 +47,7 @@ def test_the_gdp_filter_grants_what_fits_and_only_that(mu, shares):
 
 
 @pytest.mark.parametrize("mu", [-1, math.nan, math.inf, "1", True])
-def test_budgets_are_numbers_in_range(mu):
+def test_gdp_filter_bad_budget_raises(mu):
     with pytest.raises(DomainError):
         to.filters.GDPFilter(mu)
 
@@ -80,7 +81,7 @@ def columns(m):
 @pytest.mark.parametrize(
     "m", [[0.6, 0.8], [0.3, -0.5, 0.2, 0.7], [1.0], [0.1] * 20, [0.9, 0.0, 0.4, 1e-8, 0.1]]
 )
-def test_the_recursion_is_the_cholesky_factor(m):
+def test_simulator_recursion_equals_cholesky_factor(m):
     """Given the m, W is linear in (W_0, innovations): m W_0 + L z with L L^T = I - m m^T, so Cov(W) = I."""
     m, factor = np.array(m), columns(m)
     assert np.allclose(factor, np.tril(factor))
@@ -90,7 +91,7 @@ def test_the_recursion_is_the_cholesky_factor(m):
 
 
 @pytest.mark.parametrize("b", [0.0, 1.0])
-def test_the_joint_law_holds_for_adaptive_rules(b):
+def test_simulator_adaptive_answers_have_independent_normal_law(b):
     rng = np.random.default_rng(20)
     simulator = to.filters.GaussianSimulator(rng.normal(b, 1, size=RUNS), rng)
     answers, residues, m = [], [], np.full(RUNS, 0.5)
@@ -109,7 +110,7 @@ def test_the_joint_law_holds_for_adaptive_rules(b):
                 assert abs(np.corrcoef(one, other)[0, 1]) < 4.5 / math.sqrt(RUNS)
 
 
-def test_the_simulator_spends_its_draw_and_no_more():
+def test_simulator_stops_at_sum_of_squares_one():
     rng = np.random.default_rng(1)
     simulator = to.filters.GaussianSimulator(0.3, rng)
     first = [simulator.answer(0.1) for _ in range(100)]
@@ -127,7 +128,7 @@ def test_the_simulator_spends_its_draw_and_no_more():
 
 
 @pytest.mark.parametrize("share", [0.1, 1 / 3])
-def test_next_to_the_end_answers_keep_their_law(share):
+def test_simulator_almost_spent_keeps_unit_variance(share):
     """Roundings of the squares leave some 1e-16 of 1, by which the mean was divided."""
     rng = np.random.default_rng(3)
     simulator = to.filters.GaussianSimulator(rng.normal(size=20_000), rng)
@@ -197,7 +198,7 @@ def response(odds):
     )
 
 
-def test_the_natural_filter_is_not_private():
+def test_composition_along_paths_is_not_private():
     """delta(1) = 0.01 along both paths, and 0.01495 for the whole, in fractions; e is 2.71828."""
     first, strong, e = Fraction("1.0202"), Fraction("2.7489"), Fraction("2.71828")  # e^0.02, e^1.0112
     leak = to.PiecewiseLinear([Fraction(0), Fraction(99, 100)], [Fraction(99, 100), Fraction(0)])
@@ -224,14 +225,14 @@ def test_the_natural_filter_is_not_private():
 
 
 @pytest.mark.parametrize("target", [to.PureDP(1), to.Laplace(1) @ to.Gaussian(1), 1])
-def test_filters_for_arbitrary_targets_are_refused_with_the_reason(target):
+def test_fdp_filter_raises_with_the_reason(target):
     with pytest.raises(KindError, match=r"0\.01495 together.*GDPFilter"):
         to.filters.FDPFilter(target)
     with pytest.raises(KindError, match=r"GDPFilter\(m\)"):
         to.filters.FDPFilter(to.Gaussian(sympy.Symbol("m")))
 
 
-def test_simulator_refuses_what_it_cannot_answer():
+def test_simulator_bad_query_raises():
     simulator = to.filters.GaussianSimulator([0.1, 0.2], np.random.default_rng(1))
     for m in ([0.1, 0.1j], "a", [0.1, 0.2, 0.3], math.nan):
         with pytest.raises(DomainError, match="m "):
@@ -239,3 +240,148 @@ def test_simulator_refuses_what_it_cannot_answer():
     with pytest.raises(BudgetExceeded):
         simulator.answer(1e200)
     assert simulator.remaining.tolist() == [1.0, 1.0]
+
+
+# A budget for each record.
+
+NO_ARROW = "pyarrow, the extra [arrow], is not installed"
+
+
+def rounds(records, count, seed=1):
+    rng = np.random.default_rng(seed)
+    return [
+        rng.choice([0.0, 0.1, 0.25, 0.6], size=records) * rng.uniform(0.5, 1.5, size=records)
+        for _ in range(count)
+    ]
+
+
+def test_individual_filter_equals_one_filter_per_record():
+    table, alone = to.filters.IndividualGDPFilter(1, 40), [to.filters.GDPFilter(1) for _ in range(40)]
+    for mu in rounds(40, 30):
+        refused = [budget.would_exceed(to.Gaussian(m)) for budget, m in zip(alone, mu, strict=True)]
+        assert table.would_exceed(mu).tolist() == refused
+        assert (~table.spend(mu)).tolist() == refused
+        for budget, m, no in zip(alone, mu, refused, strict=True):
+            if not no:
+                budget.spend(to.Gaussian(m))
+    np.testing.assert_allclose(table.spent, [budget.spent for budget in alone], rtol=1e-12)
+    np.testing.assert_allclose(table.remaining, [budget.remaining for budget in alone], rtol=1e-9)
+
+
+@given(log_uniform(1e-6, 1e3), st.lists(st.floats(0.0, 1.5), min_size=1, max_size=40))
+def test_individual_filter_no_record_exceeds_its_budget(mu, shares):
+    table, exact = to.filters.IndividualGDPFilter(mu, 1), Fraction(0)
+    for share in shares:
+        more = exact + Fraction(mu * share) ** 2
+        if table.spend([mu * share])[0]:
+            exact = more
+        else:
+            assert more > Fraction(mu) ** 2
+    assert exact <= Fraction(float(table.spent[0])) ** 2
+    assert exact <= Fraction(table.guarantee().mu) ** 2 <= Fraction(mu) ** 2 * (1 + Fraction(2, 10**12))
+
+
+def test_individual_filter_equal_parts_fill_the_budget():
+    table = to.filters.IndividualGDPFilter(1, 1)
+    for _ in range(1000):
+        assert table.spend([math.sqrt(1e-3)])[0]
+    assert not table.spend([1e-5])[0]
+
+
+def test_individual_filter_charges_one_curve_to_all_records():
+    table = to.filters.IndividualGDPFilter(1, 3)
+    table.spend([0.0, 0.8, 1.0])
+    assert table.spend(to.mechanisms.Gaussian(noise_multiplier=2)).tolist() == [True, True, False]
+    with pytest.raises(KindError, match="each record"):
+        table.spend(to.TotalVariation(0.1))
+
+
+def test_individual_filter_other_adjacency_raises():
+    table, step = to.filters.IndividualGDPFilter(1, 2), to.mechanisms.ShuffledRandomizers(1.0, 100)
+    for ask in (table.spend, table.would_exceed):
+        with pytest.raises(PlanError, match="replace-one"):
+            ask(step)
+    assert (table.steps, table.spent.tolist()) == (0, [0.0, 0.0])
+    table.spend(to.mechanisms.Subsampled(to.mechanisms.Laplace(scale=2), 0.1, adjacency="add-remove"))
+    assert table.steps == 1
+
+
+@pytest.mark.slow
+def test_individual_filter_keeps_assumptions_of_steps():
+    table, step = to.filters.IndividualGDPFilter(1, 2), to.from_scipy(stats.t(5), stats.t(5, loc=0.1))
+    assert step.assumptions
+    table.would_exceed(step)
+    assert table.guarantee().assumptions == ()
+    for _ in range(2):
+        table.spend(step)
+    table.spend([0.1, 0.2])
+    assert table.assumptions == table.guarantee().assumptions == step.assumptions
+
+
+@pytest.mark.parametrize(
+    "mu",
+    [
+        [0.1, 0.2],
+        [[0.1, 0.1, 0.1]],
+        [0.1, -0.1, 0.1],
+        [0.1, math.nan, 0.1],
+        0.1,
+        np.ma.array([0.1, 0.1, 0.1], mask=[False, True, False]),
+        ["0.1"] * 3,
+    ],
+)
+def test_individual_filter_bad_mu_records_nothing(mu):
+    table = to.filters.IndividualGDPFilter(1, 3)
+    with pytest.raises(DomainError):
+        table.spend(mu)
+    assert (table.steps, table.spent.tolist()) == (0, [0.0, 0.0, 0.0])
+
+
+def test_individual_filter_extreme_mu_is_finite():
+    table = to.filters.IndividualGDPFilter(1e-9, 4)
+    assert table.spend([math.inf, 1e-9, 1e-300, 0.0]).tolist() == [False, True, True, True]
+    assert np.all(np.isfinite(table.spent) & np.isfinite(table.remaining))
+    assert to.filters.IndividualGDPFilter(1, 0).spend([]).tolist() == []
+    for bad in ({"mu": 0, "records": 1}, {"mu": math.nan, "records": 1}, {"mu": 1, "records": -1}):
+        with pytest.raises(DomainError):
+            to.filters.IndividualGDPFilter(**bad)
+
+
+def test_spend_parquet_equals_spend(tmp_path):
+    arrow, parquet = (pytest.importorskip(name, reason=NO_ARROW) for name in ("pyarrow", "pyarrow.parquet"))
+    one, two, three = (to.filters.IndividualGDPFilter(1, 1000) for _ in range(3))
+    for mu in rounds(1000, 6):
+        parquet.write_table(
+            arrow.table({"mu": mu, "name": [str(m) for m in mu]}),
+            tmp_path / "round.parquet",
+            row_group_size=300,
+        )
+        granted = one.spend(mu)
+        assert np.array_equal(granted, two.spend_parquet(tmp_path / "round.parquet"))
+        assert np.array_equal(granted, three.spend(arrow.array(mu)))
+    assert one.spent.tolist() == two.spent.tolist() == three.spent.tolist()
+
+
+def test_spend_parquet_bad_file_raises(tmp_path):
+    arrow, parquet = (pytest.importorskip(name, reason=NO_ARROW) for name in ("pyarrow", "pyarrow.parquet"))
+    table, path = to.filters.IndividualGDPFilter(1, 3), tmp_path / "round.parquet"
+    for columns, column in (
+        ({"mu": [0.1] * 4}, "mu"),
+        ({"mu": [0.1] * 3}, "nu"),
+        ({"mu": [0.1, None, 0.1]}, "mu"),
+        ({"mu": ["a"] * 3}, "mu"),
+    ):
+        parquet.write_table(arrow.table(columns), path)
+        with pytest.raises(DomainError):
+            table.spend_parquet(path, column)
+    path.write_bytes(b"PAR1 but not really")
+    for wrong in (path, tmp_path / "missing.parquet"):
+        with pytest.raises(DomainError, match="must be a Parquet file"):
+            table.spend_parquet(wrong)
+    assert table.steps == 0
+
+
+def test_spend_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingExtraError, match=r"tradeoff\[arrow\]"):
+        to.filters.IndividualGDPFilter(1, 1).spend_parquet(tmp_path / "round.parquet")

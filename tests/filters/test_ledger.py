@@ -227,7 +227,7 @@ def test_threads_that_share_a_ledger_never_overspend(path):
     assert sorted(granted) == [1, 2, 3, 4]
 
 
-def test_locked_ledger_is_named_after_the_wait(spent):
+def test_spend_locked_ledger_raises_after_the_wait(spent):
     with closing(sqlite3.connect(spent, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match=r"locked; nothing was granted"):
@@ -260,7 +260,7 @@ def test_second_hard_link_is_refused(spent):
     assert Ledger(link).spend(STEP).step == Ledger(spent).steps == 4
 
 
-def test_files_that_are_not_ledgers_are_refused_in_one_sentence(tmp_path, spent):
+def test_ledger_other_files_raise_one_line(tmp_path, spent):
     text, empty, other, pipe = (tmp_path / name for name in ("text", "empty", "other", "pipe"))
     text.write_text("budget " * 500)
     empty.touch()
@@ -288,7 +288,7 @@ def test_ledger_is_readable_by_its_owner_alone(spent):
     assert stat.S_IMODE(spent.stat().st_mode) == 0o600
 
 
-def test_unknown_filter_is_named(spent):
+def test_ledger_unknown_filter_raises(spent):
     edit(spent, "DELETE FROM entries WHERE step > 0")
     with closing(sqlite3.connect(spent)) as db:
         (text,) = db.execute("SELECT entry FROM entries").fetchone()
@@ -334,21 +334,21 @@ def test_hash_is_sha256_of_the_previous_hash_and_the_json_text(spent):
         "DELETE FROM entries",
     ],
 )
-def test_edited_or_missing_entry_is_found(spent, statement):
+def test_verify_edited_or_missing_entry_raises(spent, statement):
     ledger = Ledger(spent)
     edit(spent, statement)
     with pytest.raises(LedgerError, match=r"edited|cannot be read|no entries"):
         ledger.verify()
 
 
-def test_spend_does_not_build_upon_an_edited_last_entry(spent):
+def test_spend_after_edited_last_entry_raises(spent):
     ledger = Ledger(spent)
     edit(spent, "UPDATE entries SET entry = replace(entry, ':6.0', ':60.0') WHERE step = 3")
     with pytest.raises(LedgerError, match="edited"):
         ledger.spend(STEP)
 
 
-def test_ledger_cut_off_or_restored_is_found_with_the_last_known_head(spent):
+def test_verify_truncated_ledger_with_head_raises(spent):
     ledger = Ledger(spent)
     first, head = ledger.entries()[1].hash, ledger.head
     assert ledger.verify(head=first) == head
@@ -358,7 +358,7 @@ def test_ledger_cut_off_or_restored_is_found_with_the_last_known_head(spent):
         ledger.verify(head=head)
 
 
-def test_damaged_file_is_named(spent):
+def test_verify_damaged_file_raises(spent):
     data = bytearray(spent.read_bytes())
     data[4096:8192] = bytes(4096)
     spent.write_bytes(data)

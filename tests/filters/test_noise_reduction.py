@@ -84,7 +84,7 @@ def test_brownian_times_chosen_in_view_of_releases_leave_independent_increments(
     assert np.all(np.abs(np.corrcoef(columns)[np.triu_indices(3, 1)]) < 5 / math.sqrt(3000))
 
 
-def test_laplace_levels_have_their_own_law_and_repeat_as_often_as_they_should():
+def test_laplace_levels_have_laplace_law_and_repeat_rate():
     levels, sensitivity = [0.1, 0.4, 0.5], 2.0
     session = LaplaceNoiseReduction(np.zeros(MANY), levels, sensitivity, rng=3)
     noise = [session.refine(level).value for level in levels]
@@ -131,7 +131,7 @@ def test_doubling_pays_for_every_release(times):
 
 
 @given(times=falling, boundary=st.sampled_from([LinearBoundary(1e-6, 2.0), MixtureBoundary(1e-6, 2.0)]))
-def test_with_a_boundary_psi_is_paid_and_its_delta_once(times, boundary):
+def test_boundary_session_pays_psi_and_delta_once(times, boundary):
     till = Till()
     session = BrownianMechanism(0.0, 3.0, filter=till, boundary=boundary, rng=0)
     for time in times:
@@ -142,7 +142,7 @@ def test_with_a_boundary_psi_is_paid_and_its_delta_once(times, boundary):
     assert session.spent == ExPost(psi, 1e-6)
 
 
-def test_laplace_pays_the_last_epsilon_and_levels_may_be_skipped():
+def test_laplace_pays_last_epsilon_with_skipped_levels():
     budget = ExPostFilter(1.0)
     session = LaplaceNoiseReduction(0.0, [0.1, 0.2, 0.3, 1.0], filter=budget, rng=0)
     for level in (0.1, 0.3, 1.0):
@@ -154,7 +154,7 @@ def test_laplace_pays_the_last_epsilon_and_levels_may_be_skipped():
 
 
 @pytest.mark.parametrize(("factor", "overhead"), [(math.sqrt(2), 3.4143), (2, 2), (4, 4 / 3)])
-def test_the_overhead_of_doubling(factor, overhead):
+def test_doubling_overhead_equals_geometric_sum(factor, overhead):
     session = Doubling(0.0, rng=0)
     for time, _ in zip(geometric(1e9, factor), range(int(28 / math.log(factor))), strict=False):
         session.refine(time)
@@ -162,7 +162,7 @@ def test_the_overhead_of_doubling(factor, overhead):
 
 
 @given(delta=st.floats(1e-12, 0.9), tuned=positive, time=positive, sensitivity=positive)
-def test_boundaries_are_their_formulas_rounded_up(delta, tuned, time, sensitivity):
+def test_boundary_equals_formula_rounded_up(delta, tuned, time, sensitivity):
     with mpmath.workdps(40):
         d, t, s, r = map(mpmath.mpf, (delta, time, sensitivity, tuned))
         a = mpmath.sqrt(mpmath.log(1 / d) / (2 * r))
@@ -173,7 +173,7 @@ def test_boundaries_are_their_formulas_rounded_up(delta, tuned, time, sensitivit
 
 
 @given(delta=st.floats(1e-12, 0.999), tuned=positive, times=falling)
-def test_boundaries_fall_in_time(delta, tuned, times):
+def test_boundary_decreases_in_time(delta, tuned, times):
     for psi in (LinearBoundary(delta, tuned), MixtureBoundary(delta, tuned)):
         values = [psi(time) for time in times]
         assert all(a <= b * (1 + 1e-13) for a, b in pairwise(values))
@@ -183,7 +183,7 @@ def test_boundaries_fall_in_time(delta, tuned, times):
     ("boundary", "least"), [(LinearBoundary(0.1, 1.0), 0.06), (MixtureBoundary(0.1, 1.0), 0.005)]
 )
 @pytest.mark.parametrize("distance", [0.3, 1.0])
-def test_the_loss_passes_a_boundary_no_more_often_than_delta(boundary, least, distance):
+def test_boundary_crossing_rate_is_at_most_delta(boundary, least, distance):
     rng = np.random.default_rng(5)
     times = np.geomspace(1e-4, 1e4, 600)
     paths = np.cumsum(
@@ -197,7 +197,7 @@ def test_the_loss_passes_a_boundary_no_more_often_than_delta(boundary, least, di
         assert crossed / len(paths) >= least  # close to delta for the line, on a grid
 
 
-def test_rules_and_readers_see_releases_and_nothing_else():
+def test_session_shows_releases_only():
     for session, levels in sessions():
         seen = []
         session.run(lambda releases, seen=seen: seen.append(releases), levels)
@@ -209,7 +209,7 @@ def test_rules_and_readers_see_releases_and_nothing_else():
         assert all(release.value != 50.0 for release in session.releases)
 
 
-def test_arrays_are_kept_apart_from_the_outside():
+def test_session_copies_arrays():
     true = np.zeros((2, 3))
     session = BrownianMechanism(true, rng=0)
     first = session.refine(1.0)
@@ -221,7 +221,7 @@ def test_arrays_are_kept_apart_from_the_outside():
 
 
 @pytest.mark.parametrize("kind", [BrownianMechanism, Doubling])
-def test_what_is_refused_is_neither_paid_nor_drawn(kind):
+def test_refine_refused_neither_pays_nor_draws(kind):
     budget, rng = GDPFilter(1.0), np.random.default_rng(6)
     session = kind(7.0, filter=budget, rng=rng)
     release = session.refine(2.0)
@@ -244,7 +244,7 @@ def test_run_stops_at_the_rule_or_at_the_last_level_or_at_the_budget():
     assert session.releases[-1].level == 1.0  # all of the budget, to the last bit
 
 
-def test_the_same_seed_repeats_and_a_generator_goes_on():
+def test_session_seed_repeats_and_generator_continues():
     first, again = (
         [s.run(lambda _: False, levels) or s.releases for s, levels in sessions(seed=8)] for _ in range(2)
     )
@@ -337,7 +337,7 @@ def test_parameters_outside_their_range_are_named():
 
 
 @pytest.mark.parametrize("budget", [UnifiedFilter(1.0), UnifiedZCDPFilter(0.5)])
-def test_steps_and_sessions_share_one_budget_to_the_last_bit(budget):
+def test_steps_and_sessions_fill_one_budget_exactly(budget):
     first, second = budget.brownian(10.0, rng=1), budget.brownian(20.0, 2.0, rng=2)
     for session, times in ((first, [64.0, 16.0]), (second, [64.0]), (first, [8.0]), (second, [16.0])):
         for time in times:
@@ -364,7 +364,7 @@ def test_both_forms_grant_the_same_gaussian_steps_and_the_gdp_form_guarantees_mo
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-def test_an_adversary_who_adapts_times_and_stops_stays_below_the_claim(epsilon):
+def test_unified_filter_adaptive_adversary_stays_below_guarantee(epsilon):
     rng, budget = np.random.default_rng(7), UnifiedFilter(1.2)
     losses = []
     for _ in range(3000):
@@ -386,7 +386,7 @@ def test_an_adversary_who_adapts_times_and_stops_stays_below_the_claim(epsilon):
     assert estimate + 4 * error >= 0.5 * claim  # the adversary does come near
 
 
-def test_sessions_pay_ex_post_where_they_have_a_boundary():
+def test_boundary_sessions_pay_into_ex_post_filter():
     budget = ExPostFilter(1.0, 2e-6)
     psi = LinearBoundary(1e-6, 60.0)
     session = BrownianMechanism(5.0, filter=budget, boundary=psi, rng=1)

@@ -46,13 +46,13 @@ def test_odometers_hold_at_every_time_at_once():
         assert passed.mean() >= least, odometer  # nor is it empty
 
 
-def test_the_filter_odometer_is_the_filter_at_its_time():
+def test_filter_odometer_equals_filter_at_its_time():
     budget = to.filters.ZCDPFilter(1.0, 1e-6)
     odometer = to.filters.FilterOdometer(1e-6, at=2 * budget.budget.rho)
     assert odometer.bound(2 * budget.budget.rho) == pytest.approx(1.0, rel=1e-12)
 
 
-def test_odometers_count_what_filters_count():
+def test_odometer_clock_sums_step_costs():
     odometer = to.filters.MixtureOdometer(1e-5, r=1)
     assert odometer.epsilon > 0
     for step in (to.Gaussian(0.3), to.PureDP(0.2), to.mechanisms.Gaussian(noise_multiplier=5)):
@@ -70,7 +70,7 @@ def test_odometers_count_what_filters_count():
 
 
 @given(log_uniform(1e-300, 0.999999), log_uniform(1e-9, 1e9), log_uniform(1e-12, 1e12))
-def test_odometers_are_rounded_up_by_little(delta, tuned, clock):
+def test_odometer_bound_equals_formula_rounded_up(delta, tuned, clock):
     with mpmath.workdps(50):
         log, v, y = -mpmath.log(mpmath.mpf(delta)), mpmath.mpf(clock), mpmath.mpf(tuned)
         w = max(v, y)
@@ -97,7 +97,7 @@ def test_odometers_are_rounded_up_by_little(delta, tuned, clock):
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.2, 0.3, 0.4, 0.5])
-def test_the_printed_loss_of_an_odometer_is_rounded_up(mu):
+def test_odometer_repr_rounds_up(mu):
     odometer = to.filters.MixtureOdometer(0.1, r=1)
     odometer.spend(to.Gaussian(mu))
     printed = repr(odometer).split("loss at most ")[1].split()[0]
@@ -105,7 +105,7 @@ def test_the_printed_loss_of_an_odometer_is_rounded_up(mu):
     assert float(printed) == pytest.approx(odometer.epsilon, rel=1e-5)
 
 
-def test_an_odometer_keeps_what_its_steps_rest_on():
+def test_odometer_keeps_assumptions_of_steps():
     step = to.from_scipy(stats.t(5), stats.t(5, loc=0.1))
     odometer = to.filters.MixtureOdometer(0.1, r=1)
     odometer.spend(to.Gaussian(0.1))
@@ -116,7 +116,7 @@ def test_an_odometer_keeps_what_its_steps_rest_on():
 
 
 @pytest.mark.parametrize("bad", ["a", None, math.nan, -1.0, math.inf, 1j, [[1], [1, 2]]])
-def test_clock_outside_its_range_is_refused(bad):
+def test_bound_bad_clock_raises(bad):
     for odometer in odometers():
         with pytest.raises(DomainError, match="clock"):
             odometer.bound(bad)

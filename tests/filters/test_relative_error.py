@@ -50,7 +50,7 @@ def test_noise_reduction_beats_doubling_by_what_doubling_pays_twice():
 
 
 @pytest.mark.slow
-def test_what_is_released_is_mostly_accurate():
+def test_released_counts_are_mostly_accurate():
     result = relative_error(
         DOCTOR_VISITS, runs=8, methods={BROWNIAN: METHODS[BROWNIAN], "Laplace": METHODS["Laplace"]}
     )
@@ -87,13 +87,13 @@ def test_half_widths_hold_the_noise_with_the_stated_probability():
     assert stats.laplace.cdf(METHODS["Laplace"].half_width(0.5) * 0.5) * 2 - 1 == pytest.approx(0.95)
 
 
-def test_the_tables_are_in_a_public_order():
+def test_tables_are_in_a_public_order():
     for table in TABLES.values():
         assert np.all(np.diff(table) <= 0)
     assert (len(DOCTOR_VISITS), DOCTOR_VISITS[0], DOCTOR_VISITS[-1]) == (78, 20_190, 1)
 
 
-def test_doctor_visits_are_those_of_statsmodels():
+def test_doctor_visits_equal_statsmodels():
     datasets = pytest.importorskip(
         "statsmodels.datasets", reason="the source of the table is compared where it is installed"
     )
@@ -101,7 +101,7 @@ def test_doctor_visits_are_those_of_statsmodels():
     assert [int(np.sum(visits >= k)) for k in range(78)] == DOCTOR_VISITS.tolist()
 
 
-def test_intervals_are_those_of_student():
+def test_interval_equals_student():
     mean, half = Outcome(released=(3, 5, 7), accurate=(3, 3, 3)).interval()
     assert (mean, half) == (5.0, pytest.approx(4.302653 * 2 / math.sqrt(3)))
     assert Outcome(released=(3,), accurate=(3,)).interval() == (3.0, math.inf)

@@ -1,4 +1,4 @@
-"""The residue filter: its order against mpmath, its counts, the worst adaptive analyst, enumerated."""
+"""The residue filter against mpmath: its order, its counts, the worst adaptive analyst, enumerated."""
 
 import math
 from fractions import Fraction
@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import exact_curves, log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError
-from tradeoff.filters.response_bounds import bounded, by_variance, charge, log_delta, responses
+from tradeoff.filters.residue import (
+    Bounded,
+    Responses,
+    bounded,
+    by_search,
+    by_variance,
+    charge,
+    log_delta,
+    pure_residual,
+    reach,
+    responses,
+)
 
 few = settings(max_examples=max(6, settings.default.max_examples // 3))
 
@@ -77,7 +88,7 @@ def test_counts_of_randomised_response_under_1_gdp(epsilon, naive, residue):
 
 @pytest.mark.parametrize("r", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("share", [1e-4, 0.05, 0.3, 0.7])
-def test_what_randomised_response_leaves_is_enough_and_all(share, r):
+def test_charge_of_response_is_valid_and_tight(share, r):
     epsilon = share * r
     taken = charge(bounded(to.PureDP(epsilon), 0.0), r)
     with mpmath.workdps(60):
@@ -90,7 +101,7 @@ def test_what_randomised_response_leaves_is_enough_and_all(share, r):
 
 @few
 @given(exact_curves, log_uniform(0.3, 4.0))
-def test_what_a_polygon_leaves_is_enough_and_all(curve, r):
+def test_charge_of_polygon_is_valid_and_tight(curve, r):
     curve = curve.symmetrise(assume="either-order")
     assume(curve.mass_at_plus_infinity == 0 and 0 < curve.sup_loss < 5)
     taken = charge(bounded(curve, 0.0), r)
@@ -104,7 +115,7 @@ def test_what_a_polygon_leaves_is_enough_and_all(curve, r):
 @pytest.mark.parametrize(
     ("curve", "r"), [(to.Laplace(0.5), 1.0), (to.Laplace(1.5), 3.0), (to.PureDP(0.2) ** 5, 1.0)]
 )
-def test_what_a_curve_leaves_is_enough_and_all(curve, r):
+def test_charge_of_curve_is_valid_and_tight(curve, r):
     """Against the composition engine, up to its own width."""
     left = math.sqrt(r * r - charge(bounded(curve, 0.0), r))
     epsilon = np.linspace(-3, 3, 13) * r
@@ -113,7 +124,7 @@ def test_what_a_curve_leaves_is_enough_and_all(curve, r):
 
 
 @given(log_uniform(0.05, 5.0), st.floats(0.0, 0.49))
-def test_the_charge_by_variance_is_always_enough(r, share):
+def test_charge_by_variance_is_valid(r, share):
     epsilon = share * r
     assume(epsilon > 1e-30)
     taken = by_variance(epsilon**2, r)
@@ -123,7 +134,7 @@ def test_the_charge_by_variance_is_always_enough(r, share):
         assert worst(response(epsilon), left, mpmath.mpf(r)) <= 0
 
 
-def test_it_is_never_worse_than_the_naive_charge():
+def test_residue_charge_is_at_most_the_naive_charge():
     for step in (
         to.Laplace(0.4),
         to.PureDP(1),
@@ -159,7 +170,7 @@ def test_short_products_are_their_factors_one_by_one():
 @pytest.mark.parametrize(
     "step", [to.subsample(to.Gaussian(1.0), 0.01), to.mechanisms.DiscreteGaussian(sigma=3)]
 )
-def test_unbounded_losses_cost_less_once_a_sliver_of_mass_is_given_up(step):
+def test_step_delta_bounds_unbounded_losses(step):
     budget = to.filters.ResidueFilter(2, delta=1e-6, step_delta=1e-8)
     budget.spend(step)
     assert 1e-8 <= budget.spent.delta <= 1.01e-8
@@ -201,7 +212,7 @@ def leaves(budget, rule, depth):
 
 
 def greedy(answers):
-    """Ask strongly after an answer that told much, weakly after one that did not."""
+    """Ask strongly after a 1, weakly after a 0."""
     return 0.4 if not answers or answers[-1] else 0.1
 
 
@@ -210,7 +221,7 @@ def reversed_(answers):
 
 
 @pytest.mark.parametrize("rule", [greedy, reversed_])
-def test_the_worst_adaptive_analyst_stays_within_the_claim(rule):
+def test_residue_filter_enumerated_analyst_stays_within_guarantee(rule):
     """Enumerated, not sampled: seven responses chosen by the answers, then what is left in one Gaussian."""
     result = leaves(to.filters.ResidueFilter(1), rule, 7)
     epsilon = np.linspace(0, 4, 41)
@@ -260,3 +271,101 @@ def test_remaining_pair_can_be_spent(part):
     left = budget.remaining
     assert left.delta >= 1e-6 * (1 - part) * (1 - 1e-9)
     budget.spend(to.TotalVariation(left.delta) @ to.Gaussian(left.mu))
+
+
+# Profiles of responses after Gaussian noise, in logarithms.
+
+MU = [1e-6, 1e-3, 0.05, 0.099, 0.1, 0.17, 0.3, 0.7, 1.0, 3.0, 20.0, 50.0, 73.0]
+
+
+RATIO = np.array([0.0, 1e-6, 0.3, 5.0, 20.0, 36.4, 39.9, 40.1, 300.0])
+
+
+@pytest.mark.parametrize("mu", MU)
+def test_logarithms_of_profiles_lie_between_their_bounds(mu):
+    epsilon = np.concatenate([RATIO, -RATIO]) * mu
+    result, units = (
+        log_delta(epsilon, mu),
+        1e3 * (2 + np.abs(epsilon) / mu + mu) ** 2 + 1e2 * np.abs(epsilon) / mu**2,
+    )
+    with mpmath.workdps(100):
+        for e, low, high in zip(map(mpmath.mpf, epsilon.tolist()), *result, strict=True):
+            assert low <= mpmath.log(profile(e, mpmath.mpf(mu))) <= high
+    assert np.all(result.width <= 2.0**-53 * units)
+    assert log_delta(epsilon[3], mu).lower == result.lower[3]
+
+
+@pytest.mark.parametrize("mu", MU[1:])
+def test_logarithms_of_mixtures_are_rounded_up(mu):
+    loss, weight, at = np.array([0.0, 0.1, 0.7]) * mu, np.array([0.0, 0.25, 0.75]), RATIO[:6] * mu
+    with mpmath.workdps(100):
+        atoms = [
+            (x, w * q)
+            for k, w in zip(loss, weight, strict=True)
+            for x, q in response(float(k))
+            for w in [mpmath.mpf(w)]
+        ]
+        truth = [mpmath.log(composed(atoms, mpmath.mpf(e), mpmath.mpf(mu))) for e in at.tolist()]
+    result = Responses(loss, weight).log_delta(at, mu)
+    for high, exact in zip(result.tolist(), truth, strict=True):
+        assert 0 <= high - exact <= 1e-9 * (1 + abs(exact))
+
+
+@few
+@given(exact_curves)
+def test_mixtures_of_responses_lie_below_their_curve(curve):
+    curve = curve.symmetrise(assume="either-order")
+    assume(curve.mass_at_plus_infinity == 0 and curve.sup_loss > 0)
+    mixture = responses(bounded(curve, 0.0), 1.0)
+    at = np.linspace(0, curve.sup_loss * 1.01, 97)
+    assert np.all(mixture.delta(at) >= curve.bounds.delta(at).lower * (1 - 1e-13))
+    assert np.all(mixture.delta(at) <= curve.bounds.delta(at).upper + 1e-9)
+    assert abs(np.sum(mixture.weight) - 1) < 1e-12
+
+
+@given(log_uniform(1e-6, 50.0), log_uniform(1e-3, 16.0))
+def test_pure_residual_satisfies_its_inequality(r, ratio):
+    epsilon = min(ratio * r, 20.0)
+    left = pure_residual(epsilon, r)
+    with mpmath.workdps(60):
+        e, m = mpmath.mpf(epsilon), mpmath.mpf(left)
+        if left:
+            tail = mpmath.ncdf(-e / m + m / 2) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
+            goal = mpmath.erf(mpmath.mpf(r) / mpmath.sqrt(8))
+            assert mpmath.tanh(e / 2) + 2 * tail / (1 + mpmath.exp(e)) <= goal
+            searched = by_search(Bounded(to.PureDP(epsilon), epsilon), r)
+            assert searched >= mpmath.mpf(r) ** 2 - m**2
+
+
+@given(log_uniform(1e-6, 50.0), log_uniform(1e-9, 0.9), log_uniform(1e-3, 20.0))
+def test_reach_is_the_greater_root_rounded_up(r, gap, loss):
+    mu = r * (1 - gap)
+    result = reach(loss, mu, r)
+    with mpmath.workdps(60):
+        m, top = mpmath.mpf(mu), mpmath.mpf(r)
+        a = 1 / m**2 - 1 / top**2
+        b, c = loss / m**2, (top**2 - m**2) / 8 + mpmath.log(top / m)
+        root = (b + mpmath.sqrt(b * b + 2 * a * c)) / a
+        assert root <= result <= root * (1 + mpmath.mpf(1e-12))
+
+
+def test_mixtures_of_many_responses_are_rounded_down():
+    rng = np.random.default_rng(5)
+    loss = np.append(0.0, np.sort(rng.uniform(1e-3, 8.0, 1999)))
+    weight = rng.exponential(size=2000)
+    mixture = Responses(loss, weight / weight.sum())
+    at = np.array([0.0, 1e-9, 0.5, 3.0, 7.9])
+    with mpmath.workdps(40):
+        for epsilon, result in zip(at.tolist(), mixture.delta(at).tolist(), strict=True):
+            e = mpmath.exp(mpmath.mpf(epsilon))
+            each = ((mpmath.exp(mpmath.mpf(one)), w) for one, w in zip(loss, mixture.weight, strict=True))
+            truth = mpmath.fsum(mpmath.mpf(w) * max(one - e, 0) / (1 + one) for one, w in each)
+            assert truth * (1 - mpmath.mpf(1e-12)) <= result <= truth
+    assert responses(Bounded(to.Laplace(8.0), 8.0), 1.0) is not None
+
+
+def test_charge_is_at_most_the_budget():
+    for r in (1e-6, 1e-3, 1.0, 50.0):
+        for ratio in (1e-9, 0.1, 0.5, 1.0, 3.0):
+            result = charge(Bounded(to.PureDP(r * ratio), r * ratio), r)
+            assert math.isinf(result) or 0 < result <= r * r

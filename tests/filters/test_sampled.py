@@ -23,12 +23,12 @@ def test_renyi_filter_charges_a_sampled_step_its_own_divergence():
 @pytest.mark.parametrize(
     "budget", [lambda: RhoFilter(1), lambda: ZCDPFilter(5, 1e-6), lambda: UnifiedZCDPFilter(1)]
 )
-def test_zcdp_has_no_price_for_sampling(budget, step):
+def test_zcdp_filters_refuse_sampled_steps(budget, step):
     with pytest.raises(KindError, match=r"is sampled.*RenyiFilter"):
         budget().spend(step)
 
 
-def test_steps_at_rate_0_or_1_have_a_price_in_zcdp():
+def test_rho_filter_charges_rates_0_and_1():
     budget = RhoFilter(1)
     for step in (SubsampledGaussian(4, 1.0), SubsampledGaussian(4, 0.0)):
         budget.spend(step)
@@ -60,14 +60,14 @@ def test_rounds_are_composed_exactly():
         Plan({STEP: 2, Gaussian(100): 1}),
     ],
 )
-def test_louder_steps_are_refused(step):
+def test_sampled_filter_refuses_less_noise_or_higher_rate(step):
     budget = SampledFilter(1.0, 0.01, 10)
     with pytest.raises(KindError, match="must have noise_multiplier"):
         budget.spend(step)
     assert budget.spent == 0
 
 
-def test_whole_batches_are_rounds_too():
+def test_sampled_filter_counts_full_batches():
     budget = SampledFilter(2.0, 1.0, 4)
     budget.spend(Gaussian(2))
     budget.spend(STEP if STEP.noise_multiplier >= 2 else SubsampledGaussian(3.0, 0.5))
@@ -78,6 +78,6 @@ def test_whole_batches_are_rounds_too():
 @pytest.mark.parametrize(
     "arguments", [(0, 0.1, 1), (math.inf, 0.1, 1), (1, 2, 1), (1, 0.1, -1), (1, 0.1, 1.5), (1, 0.1, 2e9)]
 )
-def test_rounds_are_numbers_in_range(arguments):
+def test_sampled_filter_bad_parameters_raise(arguments):
     with pytest.raises(DomainError):
         SampledFilter(*arguments)

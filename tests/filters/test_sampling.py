@@ -44,14 +44,14 @@ def test_discrete_laplace_has_its_law(scale):
 
 
 @pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(5, 2)])
-def test_coins_of_exponential_probability(gamma):
+def test_heads_exp_has_its_probability(gamma):
     bits = _source(np.random.default_rng(3))
     heads = sum(_heads_exp(gamma.numerator, gamma.denominator, bits) for _ in range(MANY))
     assert stats.binomtest(heads, MANY, math.exp(-gamma)).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("n", [2, 8, 256])
-def test_whole_numbers_below_a_power_of_two_come_alike_from_every_byte(n):
+def test_below_power_of_two_is_uniform(n):
     turn = iter(range(256))
     assert np.all(
         np.bincount([_below(n, lambda size: next(turn).to_bytes(size, "big")) for _ in range(256)])
@@ -59,12 +59,12 @@ def test_whole_numbers_below_a_power_of_two_come_alike_from_every_byte(n):
     )
 
 
-def test_other_whole_numbers_are_drawn_again_when_too_large():
+def test_below_draws_again_when_too_large():
     turn = iter([0b11100000, 0b11000000, 0b10100000, 0b00000000])
     assert [_below(6, lambda size: next(turn).to_bytes(size, "big")) for _ in range(2)] == [5, 0]
 
 
-def test_a_release_takes_the_law_of_its_mechanism():
+def test_exact_release_has_the_law_of_its_mechanism():
     rng = np.random.default_rng(5)
     noisy = [exact_release(1000, DiscreteGaussian(sigma=1.5), rng) - 1000 for _ in range(MANY)]
     assert fits(noisy, lambda x: math.exp(-(x**2) / (2 * 1.5**2)))
@@ -72,23 +72,23 @@ def test_a_release_takes_the_law_of_its_mechanism():
     assert fits(noisy, lambda x: math.exp(-x / 2.5))
 
 
-def test_the_secure_source_is_the_default_and_does_not_repeat():
+def test_exact_release_default_source_does_not_repeat():
     draws = {exact_release(0, DiscreteGaussian(sigma=1e30)) for _ in range(10)}
     assert len(draws) == 10
 
 
-def test_a_huge_count_keeps_every_digit():
+def test_exact_release_large_count_keeps_every_digit():
     assert abs(exact_release(10**30, DiscreteGaussian(sigma=1), np.random.default_rng(6)) - 10**30) < 100
 
 
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "x", None, 1j])
-def test_what_is_no_positive_rational_is_named(bad):
+def test_discrete_noise_bad_scale_raises(bad):
     for draw in (discrete_gaussian, discrete_laplace):
         with pytest.raises(DomainError, match="positive rational"):
             draw(bad)
 
 
-def test_wrong_mechanisms_counts_and_sources_are_named():
+def test_exact_release_bad_arguments_raise():
     with pytest.raises(KindError, match="DiscreteGaussian or a DiscreteLaplace"):
         exact_release(1, Gaussian(1))
     for value in (1.5, True, np.array([1, 2])):

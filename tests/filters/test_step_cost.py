@@ -13,7 +13,7 @@ from tests.operators.test_divergence import binomial
 from tests.strategies import log_uniform
 from tradeoff.errors import BudgetExceeded, KindError
 from tradeoff.filters import GDPFilter
-from tradeoff.filters.response_bounds import charge
+from tradeoff.filters.residue import charge
 from tradeoff.filters.step_cost import CACHE_SIZE, gdp_mu, is_sampled, renyi, square, zcdp
 from tradeoff.mechanisms import SubsampledLaplace
 

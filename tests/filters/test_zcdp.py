@@ -19,7 +19,7 @@ deltas = pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-6, 0.01, 0.7])
 
 
 @given(st.floats(0.001, 50), log_uniform(1e-300, 0.9))
-def test_the_rho_of_an_epsilon_solves_its_equation(epsilon, delta):
+def test_rho_within_solves_its_equation(epsilon, delta):
     with mpmath.workdps(50):
         rho = mpmath.mpf(rho_within(epsilon, delta))
         result = rho + 2 * mpmath.sqrt(rho * mpmath.log(1 / mpmath.mpf(delta)))
@@ -43,7 +43,7 @@ def test_converted_renyi_bounds_lie_below_what_they_bound(epsilon):
 @pairs
 @deltas
 @pytest.mark.parametrize("build", [ZCDPFilter, ApproximateDPFilter])
-def test_guarantee_is_the_promise(build, epsilon, delta):
+def test_guarantee_equals_approximate_dp(build, epsilon, delta):
     assert build(epsilon, delta, step_delta=delta / 3).guarantee() == to.approximate_dp(epsilon, delta)
 
 
@@ -66,12 +66,12 @@ def test_largest_sum_that_fits_is_within_the_promise(build, epsilon, delta, shar
 
 
 @pytest.mark.parametrize("build", [ZCDPFilter, ApproximateDPFilter])
-def test_a_step_delta_that_leaves_nothing_is_named(build):
+def test_step_delta_without_remainder_raises(build):
     with pytest.raises(DomainError, match="step_delta"):
         build(1, 1e-6, step_delta=math.nextafter(1e-6, 0))
 
 
-def test_what_remains_is_taken_from_the_exact_sum():
+def test_remaining_is_computed_from_the_exact_sum():
     """The sum is 1 - 2^-54 + 2^-107, which rounds to 1 - 2^-53 or 1: the rest is that of the sum itself."""
     budget = to.filters.PureDPFilter(1.0)
     for epsilon in (0.5, 0.5 - 2.0**-54, 2.0**-107):

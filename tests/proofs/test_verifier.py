@@ -20,7 +20,7 @@ from tradeoff.proofs.certificate import read_certificates
 from tradeoff.proofs.verify.atoms import AtomSum
 from tradeoff.proofs.verify.contour import Contour, chernoff
 from tradeoff.proofs.verify.laws import read_law
-from tradeoff.proofs.verify.product import Product, gathered, phased_sums
+from tradeoff.proofs.verify.product import Product, gather_nodes, phased_sums
 from tradeoff.proofs.verify.report import outward
 from tradeoff.proofs.verify.verifier import Profile
 
@@ -186,7 +186,7 @@ def transform(law, z):
 def test_transform_nodes_enclose_quadrature(base, c):
     law = {"kind": "thinned", "p": 0.2, "base": base}
     parts, (step, count) = read_law(law), (7.5, 3)
-    nodes = gathered(parts, arb(c), step * count, 90)
+    nodes = gather_nodes(parts, arb(c), step * count, 90)
     values = [z + nodes.error * acb(arb(0, 1), arb(0, 1)) for z in phased_sums(nodes, step, count)]
     with mpmath.workdps(25):
         for k, value in enumerate(values):

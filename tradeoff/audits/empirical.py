@@ -10,8 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from tradeoff.audits.rates import combined, jointly, most, nodes, sure, tail
-from tradeoff.audits.refutation import Refutation, allowance, claimed
+from tradeoff import balls
+from tradeoff.audits.rates import (
+    MIN_TAIL,
+    bound_tail,
+    check_confidence,
+    error_probability,
+    joint_level,
+    joint_p_value,
+    largest_rate,
+    spaced_counts,
+)
+from tradeoff.audits.refutation import Refutation, claimed
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers, flattened, number, reals, shaped
@@ -22,22 +32,18 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.polygon import ONE, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import Array, Index, down
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.operators.tabulate import Tabulated
 
 _PASSES = 40  # sweeps that drop points above the chord of their neighbours; each of random scores drops half
-_FEW = 2  # tests whose p-value is worked out: those that speak most against the claim
+_FEW = 2  # tests whose p-value is computed: those that contradict the claim most
 
 # Cells in which a product of tails is bounded: what they add is as if its logarithm were a 20th larger.
 _CELLS = 64
 
 _CORNERS = 32  # rectangles that cover a region: what they add is as if log t were a 32nd larger
-_RAREST = 1e-300  # tails below are not told apart: no p-value needs to be
 _FARTHEST = 744.0  # log-odds at which rates are the least float, and 1
-
-# Error charged to each normal quantile: below 38 in size, where ``ndtri`` errs by less than 2e-15 of it.
-_ROUNDED = 1e-13
 
 _SHOWN = (1e-5, 1e-3, 0.1)  # deltas at which an audit is printed
 
@@ -52,9 +58,9 @@ class Decisions(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Empirical(Displayed):
-    """What independent scores under P and under Q say of f = T(P, Q).
+    """Bounds on f = T(P, Q) from independent scores under P and under Q.
 
-    A score is any function of the output: larger speaks for the alternative Q. Its tests "reject where the
+    A score is any function of the output; larger favours the alternative Q. Its tests "reject where the
     score is large" are among all tests, so f lies at or below their errors, and the scores bound privacy loss
     from below, at the stated confidence and for any law of the scores: continuous, with ties, infinite.
 
@@ -80,16 +86,16 @@ class Empirical(Displayed):
     thresholds: Array | None = None
 
     def __post_init__(self) -> None:
-        given = None if self.thresholds is None else ordered("thresholds", self.thresholds)
-        object.__setattr__(self, "null", ordered("null_scores", self.null))
-        object.__setattr__(self, "alternative", ordered("alternative_scores", self.alternative))
-        object.__setattr__(self, "confidence", sure(self.confidence))
+        given = None if self.thresholds is None else sort_scores("thresholds", self.thresholds)
+        object.__setattr__(self, "null", sort_scores("null_scores", self.null))
+        object.__setattr__(self, "alternative", sort_scores("alternative_scores", self.alternative))
+        object.__setattr__(self, "confidence", check_confidence(self.confidence))
         object.__setattr__(self, "thresholds", given)
 
     def epsilon(self, delta: Number | Numbers) -> Any:
         """Return a lower bound on epsilon(delta), in nats, at the confidence for all delta at once.
 
-        As for curves, it is negative where delta exceeds what is proved of delta(0).
+        As for curves, it is negative where delta exceeds the bound on delta(0).
         """
         flat, shape = flattened("delta", delta, 0.0, 1.0)  # a lower bound falls as questions rise
         alpha, beta = self._corners
@@ -110,26 +116,30 @@ class Empirical(Displayed):
         kept = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True))
         alpha, beta = (np.minimum((Bounds.of(side) / kept).upper, 1.0) for side in self._corners)
         with np.errstate(invalid="ignore"):
-            each = -ndtri(alpha) - ndtri(beta) - 2 * _ROUNDED
-        return float(np.max(np.min(np.where(alpha < 1, each, -np.inf), axis=1), initial=0.0))
+            each = np.min(np.where(alpha < 1, -ndtri(alpha) - ndtri(beta), -np.inf), axis=1)
+        best = int(np.argmax(each))  # any test bounds mu, and floats choose one
+        if not each[best] > 0:
+            return 0.0
+        shifts = balls.normal_isf(balls.to_balls(alpha[best])) + balls.normal_isf(balls.to_balls(beta[best]))
+        return max(0.0, float(np.min(balls.to_floats(shifts)[0])))
 
     @cached_property
     def upper(self) -> PiecewiseLinear:
-        """Return a curve that f is at or below everywhere, with probability ``confidence``.
+        """Curve that f is at or below everywhere, with probability ``confidence``.
 
-        Each error is held by its own limit: an answer read off it is safe, and ``epsilon``, ``delta`` and
-        ``mu``, which hold both errors together, are sharper.
+        Each error has a limit of its own; ``epsilon``, ``delta`` and ``mu``, which bound both errors
+        together, are sharper.
         """
-        alpha, beta = self._limits(allowance(self.confidence))
+        alpha, beta = self._limits(error_probability(self.confidence))
         return _hull(alpha.upper, beta.upper)
 
     @cached_property
     def band(self) -> Tabulated:
-        """Return curves that hold the trade-off of the score's own tests between them, at the confidence.
+        """Curves below and above the trade-off of the score's own tests, at the confidence.
 
-        Only the upper one speaks for f: better tests than those of this score may exist.
+        Only the upper one bounds f: better tests than those of this score may exist.
         """
-        alpha, beta = self._limits(allowance(self.confidence) / 2)
+        alpha, beta = self._limits(error_probability(self.confidence) / 2)
         # A test between two neighbours rejects at least what the first does, and misses what the second does.
         if self.thresholds is None:
             below = _hull(np.append(0.0, alpha.lower), np.append(beta.lower, 0.0))
@@ -139,7 +149,7 @@ class Empirical(Displayed):
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
-        """Return the convex hull of the empirical errors of all thresholds: exact fractions, and no bound."""
+        """Convex hull of the empirical errors of all thresholds: exact fractions, and no bound."""
         n, m = self._sizes
         every = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges what is sorted
         at = every[np.append(every[1:] != every[:-1], True)]
@@ -161,11 +171,6 @@ class Empirical(Displayed):
         claim
             A curve, for this order of the pair; or a plan or a mechanism, whose guarantee for both is tested.
 
-        Raises
-        ------
-        KindError
-            If the claim is an estimate, or no curve at all.
-
         Notes
         -----
         While the claim holds, q(b) <= q(claim(a)) at each test, so t (1 - log t) for the largest t = p(a)
@@ -176,14 +181,15 @@ class Empirical(Displayed):
         alphas, betas = f.lower.points[:2]  # where to look: nothing is proved by them
 
         def tails(alpha: Array) -> tuple[Array, Array]:
-            return tail(tests.rejected, n, alpha), tail(tests.missed, m, np.interp(alpha, alphas, betas))
+            beta = np.interp(alpha, alphas, betas)
+            return bound_tail(tests.rejected, n, alpha), bound_tail(tests.missed, m, beta)
 
         meet = bracket_root(lambda x: np.subtract(*tails(expit(x))), np.zeros(len(tests.missed)))[1]
         level = np.maximum(*tails(expit(meet)))
         few = np.argsort(level)[:_FEW]
-        far = np.maximum(level[few] ** 3, _RAREST)  # what is sought is about level^2
-        last = most(tests.rejected[few], n, far)
-        first = np.interp(most(tests.missed[few], m, far), betas[::-1], alphas[::-1])
+        far = np.maximum(level[few] ** 3, MIN_TAIL)  # what is sought is about level^2
+        last = largest_rate(tests.rejected[few], n, far)
+        first = np.interp(largest_rate(tests.missed[few], m, far), betas[::-1], alphas[::-1])
         p, at, k = min(self._p_value(f, *each) for each in zip(few.tolist(), first, last, strict=True))
         p = min(float((Bounds.of(p) * len(tests.missed)).upper), 1.0)
         return Refutation(f, p, self.confidence, at, float(tests.thresholds[k]))
@@ -193,11 +199,11 @@ class Empirical(Displayed):
         (n, m), (_, rejected, missed) = self._sizes, self._tests
         ends = np.clip(logit([first, last]), -_FARTHEST, _FARTHEST)
         alpha = expit(np.linspace(float(ends[0]), float(ends[1]), _CELLS + 1))
-        p, q = tail(rejected[k], n, alpha), tail(missed[k], m, f.bounds(alpha).lower)
+        p, q = bound_tail(rejected[k], n, alpha), bound_tail(missed[k], m, f.bounds(alpha).lower)
         # The first falls and the second grows with alpha: also below the first alpha, and above the last.
         product = (Bounds.of(np.append(1.0, p)) * np.append(q, 1.0)).upper
         worst = int(np.argmax(product))
-        return combined(float(product[worst])), float(alpha[min(worst, _CELLS)]), k
+        return joint_p_value(float(product[worst])), float(alpha[min(worst, _CELLS)]), k
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:
@@ -208,7 +214,7 @@ class Empirical(Displayed):
         (n, _), at = self._sizes, self.thresholds
         if at is not None:
             return Decisions(at, n - np.searchsorted(self.null, at), np.searchsorted(self.alternative, at))
-        rejected = nodes(n)
+        rejected = spaced_counts(n)
         at = self.null[n - 1 - rejected]  # what is larger is rejected
         return Decisions(at, rejected, _up_to(self.alternative, at))
 
@@ -216,25 +222,29 @@ class Empirical(Displayed):
     def _corners(self) -> tuple[Array, Array]:
         """Return the corners of the rectangles that cover each test's region, a test a row."""
         (n, m), (_, rejected, missed) = self._sizes, self._tests
-        t = jointly(float((Bounds.of(allowance(self.confidence)) / len(missed)).lower))
-        shares = np.linspace(0.0, 1.0, _CORNERS + 1)  # p = t^share, q = t^(1 - share), and in between
-        levels = down(t**shares, 1e6)
-        return most(rejected[:, None], n, levels[1:]), most(missed[:, None], m, levels[:0:-1])
+        t = joint_level(float((Bounds.of(error_probability(self.confidence)) / len(missed)).lower))
+        # p between t^share and the next one, and q at least t over the larger: t^(1 - share).
+        levels = exp(log(t) * np.linspace(0.0, 1.0, _CORNERS + 1)).lower
+        return largest_rate(rejected[:, None], n, levels[1:]), largest_rate(missed[:, None], m, levels[:0:-1])
 
     def _limits(self, error: float) -> tuple[Bounds[Array], Bounds[Array]]:
         """Bound both errors of every test, each side of each with its share of the probability of error."""
         (n, m), (_, rejected, missed) = self._sizes, self._tests
         level = float((Bounds.of(error) / (2 * len(missed))).lower)
         kept = n - rejected - (self.thresholds is None)  # at least one more null score is not smaller than x
-        least = [(1 - Bounds.of(most(k, size, level))).lower for k, size in ((kept, n), (m - missed, m))]
-        return Bounds(least[0], most(rejected, n, level)), Bounds(least[1], most(missed, m, level))
+        least = [
+            (1 - Bounds.of(largest_rate(k, size, level))).lower for k, size in ((kept, n), (m - missed, m))
+        ]
+        return Bounds(least[0], largest_rate(rejected, n, level)), Bounds(
+            least[1], largest_rate(missed, m, level)
+        )
 
     def grid(self) -> TextTable:
         n, m = self._sizes
-        known = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
+        limits = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
         rows = [
             (f"  {name} ≥ {decimal(least, '.4g', up=False)}" if least >= 0 else f"  {name}: nothing shown",)
-            for name, least in known.items()
+            for name, least in limits.items()
         ]
         head = f"Empirical: {n} null and {m} alternative scores, confidence {exactly(self.confidence)}"
         return TextTable(rows, head=head)
@@ -247,31 +257,22 @@ def empirical(
     *,
     thresholds: Numbers | None = None,
 ) -> Empirical:
-    """Bound a trade-off function by scores of its outputs, larger ones speaking for the alternative.
+    """Bound a trade-off function by scores of its outputs, larger ones favouring the alternative.
 
     Parameters
     ----------
-    null_scores
-        Independent scores under P (the record absent, say); one-dimensional, in any order, infinite ones
-        allowed.
-    alternative_scores
-        Independent scores under Q; the numbers may differ.
-    confidence
-        Probability in (0, 1) with which what is reported holds.
+    null_scores : independent scores under P (the record absent, say), in any order, infinite ones allowed
+    alternative_scores : independent scores under Q; the numbers may differ
+    confidence : probability in (0, 1) with which the bounds hold
     thresholds
-        Scores from which on to reject. Fixed before the scores were seen they make bounds sharper; None:
-        bounds hold for every threshold, also one that was chosen by the scores.
+        Scores at or above which the test rejects. If you fix them before seeing the data, the bounds are
+        tighter; None: bounds hold for every threshold, also one that was chosen by the scores.
 
     Returns
     -------
     Empirical
         With ``epsilon(delta)``, ``delta(epsilon)`` and ``mu()``, lower bounds on privacy loss; ``estimate``,
         ``band``, ``upper`` and ``refutes(claim)``.
-
-    Raises
-    ------
-    DomainError
-        If scores are empty, not one-dimensional, or NaN, or the confidence is outside (0, 1).
 
     Notes
     -----
@@ -291,7 +292,7 @@ def empirical(
     return Empirical(null_scores, alternative_scores, confidence, thresholds)  # type: ignore[arg-type]  # it makes arrays
 
 
-def ordered(name: str, values: Numbers) -> Array:
+def sort_scores(name: str, values: Numbers) -> Array:
     """Return checked scores in order, as an array that cannot be written to."""
     array = reals(name, values)
     if array.ndim != 1 or not len(array):
@@ -304,7 +305,7 @@ def ordered(name: str, values: Numbers) -> Array:
 
 
 def _up_to(scores: Array, at: Array) -> Index:
-    """Return how many scores are at most so large."""
+    """Count the scores that are at most so large."""
     return np.asarray(np.searchsorted(scores, at, side="right"))
 
 
@@ -316,7 +317,7 @@ def _hull(alpha: Array, beta: Array) -> PiecewiseLinear:
 
 
 def _convex(x: Index, y: Index) -> tuple[Any, Any]:
-    """Return the lower hull of whole points: none above a chord of others is a vertex."""
+    """Return the lower hull of integer points; sweeps over all first drop those above a chord."""
     for _ in range(_PASSES):
         right, down = np.diff(x), np.diff(y)
         kept = np.concatenate([[True], down[:-1] * right[1:] < down[1:] * right[:-1], [True]])

@@ -1,4 +1,4 @@
-"""Curves from samples of the privacy loss: an estimate that says so, and limits on delta."""
+"""Curves from samples of the privacy loss: an estimate, and bounds on delta."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from functools import cached_property
 import numpy as np
 from scipy.special import rel_entr
 
-from tradeoff.audits.empirical import empirical, ordered
-from tradeoff.audits.rates import sure
-from tradeoff.audits.refutation import allowance
+from tradeoff.audits.empirical import empirical, sort_scores
+from tradeoff.audits.rates import check_confidence, error_probability
 from tradeoff.curves.parameters import Number, Numbers, reals
 from tradeoff.display import exactly
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, minimum, where
 from tradeoff.intervals.roots import find_root
-from tradeoff.intervals.rounding import Array, down, up
+from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.sums import sum_rows
 from tradeoff.limits.approximate import ApproximateCurve
 
 _FALSE_ALARM = 1e-9  # probability that draws in order are refused, that of six standard deviations
 _STAKES = np.geomspace(1e-3, 1.0, 7)  # from many small excesses of e^L over 1 to few large ones
-
-_CLOSE = 1e-14  # width to which a limit is searched, beside means known to a millionth or worse
+_CLOSE = 1e-14  # width to which a limit is searched, where means are known to a millionth or worse
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -33,8 +32,7 @@ class LossSample:
 
     Parameters
     ----------
-    under_p, under_q, confidence
-        As ``from_losses`` takes them; the draws are kept sorted.
+    under_p, under_q, confidence : as ``from_losses`` takes them; the draws are kept sorted
     """
 
     under_p: Array
@@ -43,13 +41,13 @@ class LossSample:
 
     def __post_init__(self) -> None:
         for name, impossible in (("under_p", np.inf), ("under_q", -np.inf)):
-            result = ordered(f"losses_{name}", getattr(self, name))
+            result = sort_scores(f"losses_{name}", getattr(self, name))
             if impossible in result:
                 raise DomainError(
                     f"losses_{name} holds {impossible}, which has probability 0 there; give log dQ/dP"
                 )
             object.__setattr__(self, name, result)
-        object.__setattr__(self, "confidence", sure(self.confidence))
+        object.__setattr__(self, "confidence", check_confidence(self.confidence))
         for name, exponents, sign in (("under_p", self.under_p, ""), ("under_q", -self.under_q, "-")):
             if _exceeds_one(exponents):
                 mean = np.mean(np.exp(np.minimum(exponents, np.log(2))))
@@ -60,17 +58,18 @@ class LossSample:
                 )
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
-        return f"LossSample: {sizes}, confidence {exactly(self.confidence)}"
+        return f"LossSample: {self._sizes}, confidence {exactly(self.confidence)}"
+
+    @property
+    def _sizes(self) -> str:
+        return f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
-        """Return the hull of the empirical errors of all tests "reject where the loss is large": no bound."""
+        """Hull of the empirical errors of all tests "reject where the loss is large": no bound."""
         result = empirical(self.under_p, self.under_q, self.confidence).estimate
-        sizes = f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
-        return replace(
-            result, name="sampled losses", source=sizes, hypotheses=("both numbers of losses grow",)
-        )
+        hypotheses = ("both numbers of losses grow",)
+        return replace(result, name="sampled losses", source=self._sizes, hypotheses=hypotheses)
 
     def delta(self, epsilon: Number | Numbers) -> Bounds:
         """Bound delta(epsilon), epsilon in nats, on both sides; each entry alone holds at the confidence.
@@ -91,18 +90,18 @@ class LossSample:
 
     def _delta(self, epsilon: float) -> Bounds[float]:
         if epsilon > 0:
-            beyond = where(self.under_q == np.inf, -np.inf, epsilon - Bounds.of(self.under_q))
-            return self._mean(clip(-expm1(beyond), 0.0, 1.0))
-        short = where(self.under_p == -np.inf, -np.inf, Bounds.of(self.under_p) - epsilon)
-        return clip(1 - exp(epsilon) * self._mean(exp(minimum(short, 0.0))), 0.0, 1.0)
+            exponent = where(self.under_q == np.inf, -np.inf, epsilon - Bounds.of(self.under_q))
+            return self._mean(clip(-expm1(exponent), 0.0, 1.0))
+        exponent = where(self.under_p == -np.inf, -np.inf, Bounds.of(self.under_p) - epsilon)
+        return clip(1 - exp(epsilon) * self._mean(exp(minimum(exponent, 0.0))), 0.0, 1.0)
 
     def _mean(self, sample: Bounds[Array]) -> Bounds[float]:
         """Bound the mean of a law on [0, 1] from draws of it, half of the allowed error on each side."""
         n = len(sample.lower)
-        low, high = float(down(np.mean(sample.lower), n + 8)), float(up(np.mean(sample.upper), n + 8))
-        cost = float((log(2 / Bounds.of(allowance(self.confidence))) / n).upper)
-        rest = _limit(float((1 - Bounds.of(low)).upper), cost)
-        return Bounds(float((1 - Bounds.of(rest)).lower), _limit(high, cost))
+        mean = sum_rows(sample) / n
+        cost = float((log(2 / Bounds.of(error_probability(self.confidence))) / n).upper)
+        rest = _largest_mean(float((1 - mean).upper), cost)
+        return Bounds(float((1 - Bounds.of(rest)).lower), _largest_mean(float(mean.upper), cost))
 
 
 def _exceeds_one(exponents: Array) -> bool:
@@ -118,8 +117,8 @@ def _exceeds_one(exponents: Array) -> bool:
     return wealth > math.log(len(_STAKES) / _FALSE_ALARM)
 
 
-def _limit(mean: float, cost: float) -> float:
-    """Return the largest mu with kl(mean, mu) < cost, rounded up: found in floats, then verified."""
+def _largest_mean(mean: float, cost: float) -> float:
+    """Return the largest mu with kl(mean, mu) < cost, rounded up: searched in floats, then verified."""
     x = min(max(mean, 0.0), 1.0)
     mu = find_root(lambda mu: float(rel_entr(x, mu) + rel_entr(1 - x, 1 - mu)) - cost, x, 1.0, _CLOSE)
     step = _CLOSE
@@ -139,12 +138,9 @@ def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: fl
 
     Parameters
     ----------
-    losses_under_p
-        Independent draws of L under P, in nats; one-dimensional, +inf cannot occur.
-    losses_under_q
-        Independent draws under Q, -inf cannot occur.
-    confidence
-        Probability in (0, 1) with which ``delta`` holds at one loss.
+    losses_under_p : independent draws of L under P, in nats; one-dimensional, +inf cannot occur
+    losses_under_q : independent draws under Q, -inf cannot occur
+    confidence : probability in (0, 1) with which ``delta`` holds at one loss
 
     Returns
     -------
@@ -155,9 +151,8 @@ def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: fl
     Raises
     ------
     DomainError
-        If the draws are empty, not one-dimensional, NaN or impossible, or the confidence is outside (0, 1);
-        if the draws refute E_P[e^L] <= 1 or E_Q[e^-L] <= 1, as they do with the two arrays exchanged (draws
-        in order are refused with probability 2e-9 at most).
+        If the draws are empty, NaN or impossible, or refute E_P[e^L] <= 1 or E_Q[e^-L] <= 1, as they do with
+        the two arrays exchanged (draws in order are refused with probability 2e-9 at most).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Audits in one training run: what guesses at which canaries were included say of the guarantee."""
+"""Audits in one training run: a lower bound on privacy loss from guesses at which canaries were included."""
 
 from __future__ import annotations
 
@@ -10,35 +10,30 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
-from tradeoff.audits.rates import sure
-from tradeoff.audits.refutation import Refutation, allowance, both_orders, claimed
+from tradeoff import balls
+from tradeoff.audits.rates import check_confidence, error_probability
+from tradeoff.audits.refutation import Refutation, both_orders, claimed
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
-from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.roots import find_root, largest
-from tradeoff.intervals.rounding import UNIT, up
 
-_MOST_GUESSES = 10**7  # guesses of which a p-value takes tens of milliseconds, and a bound seconds
-
-# What is not summed of a binomial law, which no p-value needs, and half of log(2/1e-300), rounded up.
-_RAREST, _FAR = 1e-300, 346.0
+_MOST_GUESSES = 10**7  # guesses of which a bound takes ten seconds
+_BITS = 96  # of the balls: a tail of 1e7 guesses keeps 60
+_NEGLIGIBLE = 2.0**-60  # share of a tail that is bounded by a geometric series
 
 _STEEPEST = 512.0  # losses and shifts beyond are not searched: no number of guesses refutes them
 _CLOSE = 1e-10  # width to which epsilon is searched, in nats
 _HALVINGS = 40  # halvings for ten digits of a p-value of any size, and of mu
 _LOSSES = 32  # losses of a claimed profile that are tested; the p-value changes little between them
 
-# Below -37 Phi counts as 0; above, Phi(Phi^-1(x) - mu) misses by 40 (16 + 600 + 6 mu + 80) units or less.
+# Below -37 Phi counts as 0; above, Phi(Phi^-1(x) - mu) has a relative error of 1e-10 or less.
 _DEEPEST, _NORMAL = 37.0, 1e-10
 
 _LARGEST_P = 0.87  # below the least sum for which Corollary 5.4 is known to fail, 7/8 (see p_value)
-
-# Room for the few roundings of one step of a recursion among positive numbers.
-_DOWN, _UP = 1 - 8 * UNIT, 1 + 8 * UNIT
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,13 +42,12 @@ class OneRun(Displayed):
 
     Parameters
     ----------
-    correct, guesses, canaries, delta, confidence
-        As ``one_run`` takes them.
+    correct, guesses, canaries, delta, confidence : as ``one_run`` takes them
 
     Notes
     -----
-    All three statements bound the same chance, that of at least ``correct`` right guesses; so each may be
-    asked at every parameter, and the smallest p-value of a claim is one.
+    All three statements bound the same chance, that of at least ``correct`` right guesses; so the smallest
+    p-value of a claim, over all parameters, is one.
     """
 
     correct: int
@@ -70,14 +64,14 @@ class OneRun(Displayed):
             ("guesses", guesses),
             ("correct", count("correct", self.correct, 0, guesses)),
             ("delta", number("delta", self.delta, 0, 1)),
-            ("confidence", sure(self.confidence)),
+            ("confidence", check_confidence(self.confidence)),
         ):
             object.__setattr__(self, name, value)
 
     @cached_property
     def epsilon(self) -> float:
-        """Return a lower bound on the epsilon >= 0 of (epsilon, delta)-DP, in nats, at the confidence."""
-        error = allowance(self.confidence)
+        """Lower bound on the epsilon >= 0 of (epsilon, delta)-DP, in nats, at the confidence."""
+        error = error_probability(self.confidence)
         if not self.delta < 1 or self.p_value(0.0) > error:
             return 0.0
         high = 1.0
@@ -91,11 +85,11 @@ class OneRun(Displayed):
 
     @cached_property
     def mu(self) -> float:
-        """Return a lower bound on every mu of mu-GDP, at the confidence."""
-        error = allowance(self.confidence)
+        """Lower bound on every mu of mu-GDP, at the confidence."""
+        error = error_probability(self.confidence)
 
         def refuted(mu: float) -> bool:
-            return self._impossible(partial(_gaussian, mu), error)
+            return self._is_impossible(partial(_gaussian, mu), error)
 
         if not refuted(0.0):
             return 0.0
@@ -109,18 +103,14 @@ class OneRun(Displayed):
 
         Parameters
         ----------
-        epsilon
-            Loss in nats, at least 0.
-        delta
-            Probability in [0, 1]; default: the audit's.
+        epsilon : loss in nats, at least 0
+        delta : probability in [0, 1]; default: the audit's
 
         Notes
         -----
         P(W >= v) + 2 m delta max_i P(v - i <= W < v)/i for W ~ Bin(guesses, 1/(1 + e^-epsilon)), v right
         guesses and m canaries: "Privacy auditing with one (1) training run", Steinke, Nasr, Jagielski 2023,
-        Corollary 5.4 and the code of Appendix D in arXiv:2305.08846. Numbers of wrong guesses farther than w
-        from their mean have probability 2 e^(-2 w^2/guesses) at most (Hoeffding): 1e-300, charged at once to
-        P(W >= v) and to each P(v - i <= W < v).
+        Corollary 5.4 and the code of Appendix D in arXiv:2305.08846.
 
         For delta > 0 the corollary is false where failure is rare, so a sum above 0.87 is replaced by 1.
         Counter-example for epsilon = 0 and three guesses at three canaries: let the guess that is wrong at
@@ -134,38 +124,27 @@ class OneRun(Displayed):
         delta = self.delta if delta is None else number("delta", delta, 0, 1)
         if self.correct == 0 or epsilon > _STEEPEST:
             return 1.0
-        mean, far = self.guesses * float(expit(-epsilon)), math.sqrt(_FAR * self.guesses) + 1
-        first, last = max(math.ceil(mean - far), 0), min(math.floor(mean + far), self.guesses)
-        wrong = np.arange(first, last + 1.0)
-        log_p, error = log_pmf(wrong, self.guesses, epsilon)
-        mass = up(np.exp(log_p) * (1 + error), 16)
-        grows = 1 + 2 * (self.guesses + 4) * UNIT  # more than a rounding for each term of a sum
-        rest = 0.0 if mass.size > self.guesses else _RAREST
-        over = wrong - (self.guesses - self.correct)
-        reached = float(np.sum(mass[over <= 0])) * grows
-        spread = float(np.max(np.cumsum(mass[over > 0]) / over[over > 0], initial=0.0)) * grows
-        extra = Bounds.of(delta) * (2.0 * self.canaries) * (Bounds.of(spread) + rest)
-        p = float((extra + reached + rest).upper)
-        return 1.0 if p > 1 or (delta > 0 and p > _LARGEST_P) else p
+        with balls.precision(_BITS):
+            odds = balls.exp(balls.to_ball(-epsilon))
+            p = _upper_tail(self.guesses, self.correct, odds)
+            if delta > 0 and not p > _LARGEST_P:
+                spread = _largest_mean_mass(self.guesses, self.correct, odds)
+                p += 2 * self.canaries * balls.to_ball(delta) * spread
+            result = balls.upper_float(p)
+        return 1.0 if not result <= 1 or (delta > 0 and result > _LARGEST_P) else result
 
     def refutes(self, claim: Any) -> Refutation:
         """Test whether the claim is a guarantee for every canary, in both orders.
 
         Parameters
         ----------
-        claim
-            A curve, a plan or a mechanism; of a curve that is not symmetric the either-order envelope.
-
-        Raises
-        ------
-        KindError
-            If the claim is an estimate, or no curve at all.
+        claim : a curve, a plan or a mechanism; of a curve that is not symmetric the either-order envelope
 
         Notes
         -----
         The p-value is the least of ``p_value`` over the claim's privacy profile, and of the f-DP bound. With
         r_k = E[C; C >= k]/m and h_k = E[guesses - C; C >= k]/m for C right guesses, whether canary i is
-        guessed right with k - 1 others right is as hard to tell as its coin: h_{k-1} >= f(1 - r_k) for
+        guessed right with k - 1 others right is as hard to predict as its coin: h_{k-1} >= f(1 - r_k) for
         every k, as f is symmetric and convex. Laws of C with P(C >= c) = tau that meet all of these leave
         least for fewer right guesses where all of tau lies at c and every other inequality is met just so
         ("Auditing f-differential privacy in one run", Mahloujifar, Melis, Chaudhuri 2024, their recursion).
@@ -173,68 +152,110 @@ class OneRun(Displayed):
         """
         f = both_orders(claimed(claim))
         table = f.lower
-        demand = _asked_by(table)
-        # The largest x <= 690 known with no law for P(C >= correct) >= e^-x, if there is none for 1.
-        known = self._impossible(demand, 1.0)
-        x = largest(lambda x: self._impossible(demand, math.exp(-x)), 0.0, 690.0, _HALVINGS) if known else 0.0
-        by_curve = math.exp(-x)
-        return Refutation(f, min(by_curve, self._by_profile(table), 1.0), self.confidence)
+        demand = _demand_of(table)
+        # The largest x <= 690 with no law for P(C >= correct) >= e^-x, if there is none for 1.
+        possible = not self._is_impossible(demand, 1.0)
+        x = 0.0
+        if not possible:
+            x = largest(lambda x: self._is_impossible(demand, math.exp(-x)), 0.0, 690.0, _HALVINGS)
+        return Refutation(f, min(math.exp(-x), self._profile_p_value(table), 1.0), self.confidence)
 
     def grid(self) -> TextTable:
-        known = {f"ε({exactly(self.delta)})": self.epsilon, "μ": self.mu}
-        rows = [(f"  {name} ≥ {decimal(least, '.4g', up=False)}",) for name, least in known.items()]
+        limits = {f"ε({exactly(self.delta)})": self.epsilon, "μ": self.mu}
+        rows = [(f"  {name} ≥ {decimal(least, '.4g', up=False)}",) for name, least in limits.items()]
         guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
         return TextTable(rows, head=f"OneRun: {guesses}, confidence {exactly(self.confidence)}")
 
-    def _by_profile(self, table: PiecewiseLinear) -> float:
+    def _profile_p_value(self, table: PiecewiseLinear) -> float:
         top = min(float(table.epsilon(max(1e-12, min(2 * table.mass_at_plus_infinity, 1.0)))), _STEEPEST)
         losses = np.linspace(0.0, max(top, 0.0), _LOSSES)
         if 0 <= table.sup_loss < _STEEPEST:
             losses = np.append(losses, table.sup_loss)
-        return min(
-            self.p_value(e, d) for e, d in zip(losses.tolist(), table.delta(losses).tolist(), strict=True)
-        )
+        return min(map(self.p_value, losses.tolist(), table.delta(losses).tolist()))
 
-    def _impossible(self, demand: Callable[[float], float], tau: float) -> bool:
-        """Whether no law of right guesses has P(C >= correct) >= tau: what is needed below adds up to over 1.
+    def _is_impossible(self, demand: Callable[[float], float], tau: float) -> bool:
+        """Return whether no law of right guesses has P(C >= correct) >= tau: the masses needed exceed 1.
 
-        Sums that ask for more are rounded down, those that ask for less up: each mass stays below the one the
-        inequality asks for, which is all that the argument needs.
+        ``demand`` is rounded down, and its argument too: each mass is at most the one that the inequality
+        asks for, which is all that the argument needs.
         """
-        m, right, wrong, total = self.canaries, self.correct * tau, (self.guesses - self.correct) * tau, tau
-        right, wrong = right * _DOWN, wrong * _UP
-        for j in range(self.correct - 1, -1, -1):
-            mass = (demand(right / m * _DOWN) * m * _DOWN - wrong) / (self.guesses - j) * _DOWN
-            if mass <= 0:
-                break
-            total = (total + mass) * _DOWN
-            right, wrong = (right + j * mass) * _DOWN, (wrong + (self.guesses - j) * mass) * _UP
-            if total > 1:
-                return True
+        with balls.precision(_BITS):
+            total = balls.to_ball(tau)
+            right, wrong = self.correct * total, (self.guesses - self.correct) * total
+            for j in range(self.correct - 1, -1, -1):
+                asked = balls.to_ball(demand(balls.lower_float(right / self.canaries))) * self.canaries
+                mass = (asked - wrong) / (self.guesses - j)
+                if not mass > 0:
+                    break
+                total, right, wrong = total + mass, right + j * mass, asked
+                if total > 1:
+                    return True
         return False
 
 
+def _mass(n: int, k: int, odds: Any) -> Any:
+    """Return P(W = k) for W ~ Bin(n, 1/(1 + odds)), with balls that lose some 30 bits for n = 1e7."""
+    choices = (
+        balls.to_ball(n + 1).lgamma() - balls.to_ball(k + 1).lgamma() - balls.to_ball(n - k + 1).lgamma()
+    )
+    return balls.exp(choices + (n - k) * balls.log(odds) - n * balls.log1p(odds))
+
+
+def _upper_tail(n: int, v: int, odds: Any) -> Any:
+    """Return P(W >= v) for W ~ Bin(n, 1/(1 + odds)), from the side on which masses fall."""
+    if v > n:
+        return balls.to_ball(0)
+    if v * (1 + odds) < n:
+        return 1 - _upper_tail(n, n - v + 1, 1 / odds)
+    total = mass = _mass(n, v, odds)
+    for k in range(v, n):
+        mass = mass * (n - k) / (odds * (k + 1))
+        total += mass
+        if mass < total * _NEGLIGIBLE:
+            ratio = (n - k) / (odds * (k + 1))  # of neighbouring masses; it falls
+            if ratio < 1:
+                return total + balls.union(0, mass * ratio / (1 - ratio))
+    return total
+
+
+def _largest_mean_mass(n: int, v: int, odds: Any) -> Any:
+    """Return max over i >= 1 of P(v - i <= W < v)/i, the mean of the i masses below v.
+
+    Masses are log-concave, so they rise and then fall with i, and so do their means.
+    """
+    total = mass = _mass(n, v - 1, odds)
+    largest = balls.to_ball(0)
+    for i in range(1, v):
+        mass = mass * (v - i) / (n - v + 1 + i) * odds
+        if not mass * i > total:  # the mean of i masses may be the largest
+            largest = balls.maximum(largest, total / i)
+            if mass * i < total:
+                return largest
+        total += mass
+    return balls.maximum(largest, total / v)
+
+
 def _gaussian(mu: float, x: float) -> float:
-    """Return f(1 - x) = Phi(Phi^-1(x) - mu) from below."""
+    """Return f(1 - x) = Phi(Phi^-1(x) - mu), rounded down."""
     z = float(ndtri(x)) - mu
     return float(ndtr(z)) * (1 - _NORMAL) if z > -_DEEPEST else 0.0
 
 
-def _asked_by(curve: PiecewiseLinear) -> Callable[[float], float]:
-    """Return the function x -> f(1 - x) of a piecewise-linear curve, from below."""
-    _, beta, rest, _ = curve.points
-    # Above 1/2 a rest may be rounded: farther out the growing function is lower.
-    xs = np.where(rest <= 0.5, rest, np.nextafter(rest, np.inf))[::-1].tolist()
+def _demand_of(curve: PiecewiseLinear) -> Callable[[float], float]:
+    """Return the function x -> f(1 - x) of a piecewise-linear curve, rounded down."""
+    alpha, beta, rest, _ = curve.points
+    # Below 1/2 the rest 1 - alpha is exact; rounded up, it lowers the growing function.
+    xs = np.where(rest <= 0.5, rest, (1 - Bounds.of(alpha)).upper)[::-1].tolist()
     ys = beta[::-1].tolist()
 
-    def at(x: float) -> float:
+    def demand(x: float) -> float:
         k = bisect_right(xs, x)
         if k in {0, len(xs)}:
-            return float(ys[max(k - 1, 0)]) * _DOWN
-        (a, b), (c, d) = xs[k - 1 : k + 1], ys[k - 1 : k + 1]
-        return float(c + (d - c) * ((x - a) / (b - a))) * _DOWN
+            return float(ys[max(k - 1, 0)])
+        (a, b), (c, d) = map(balls.to_ball, xs[k - 1 : k + 1]), map(balls.to_ball, ys[k - 1 : k + 1])
+        return balls.lower_float(c + (d - c) * ((x - a) / (b - a)))
 
-    return at
+    return demand
 
 
 def one_run(
@@ -244,26 +265,16 @@ def one_run(
 
     Parameters
     ----------
-    correct
-        Right guesses, a whole number from 0 to ``guesses``.
-    guesses
-        Guesses made, a number fixed beforehand: at the highest and lowest scores, say, and at no others.
-    canaries
-        Records each included or not by a fair coin of its own, guessed or not: from ``guesses``.
-    delta
-        The delta in [0, 1] at which epsilon is bounded.
-    confidence
-        Probability in (0, 1) with which the bounds hold.
+    correct : right guesses, an integer from 0 to ``guesses``
+    guesses : guesses made, a number fixed beforehand: at the highest and lowest scores, say, and at no others
+    canaries : records each included or not by a fair coin of its own, guessed or not: from ``guesses``
+    delta : the delta in [0, 1] at which epsilon is bounded
+    confidence : probability in (0, 1) with which the bounds hold
 
     Returns
     -------
     OneRun
         With ``epsilon`` and ``mu``, lower bounds; ``p_value(epsilon)`` and ``refutes(claim)``.
-
-    Raises
-    ------
-    DomainError
-        Unless 0 <= correct <= guesses <= canaries, or if delta or the confidence is out of range.
 
     Examples
     --------

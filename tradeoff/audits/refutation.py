@@ -1,15 +1,15 @@
-"""What data say of a claimed guarantee: a p-value, and where the claim fails."""
+"""The test of a claimed guarantee by data: a p-value, and where the claim fails."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from tradeoff.audits.rates import sure
+from tradeoff.audits.rates import check_confidence, error_probability
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
 from tradeoff.display import Displayed, TextTable, exactly
-from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.bounds import decimal
 
 
 @dataclass(frozen=True, repr=False)
@@ -18,24 +18,17 @@ class Refutation(Displayed):
 
     Parameters
     ----------
-    claim
-        The curve that was tested.
-    p_value
-        Valid without assumptions on the law of the data: while the claim holds, it is at most p with
-        probability at most p, for every p in [0, 1].
-    confidence
-        The claim is refuted where the p-value is at most 1 - confidence.
-    at
-        Type I error at which the data contradict the claim most; None where counts do not tell.
-    threshold
-        Score above which the test that decides rejects, or from which on where thresholds were given; None
-        where there is none.
+    claim : the curve that was tested
+    p_value : while the claim holds, it is at most p with probability at most p, for any law of the data
+    confidence : the claim is refuted where the p-value is at most 1 - confidence
+    at : type I error at which the data contradict the claim most; None for counts
+    threshold : score at or above which the deciding test rejects; None for counts
 
     Examples
     --------
     >>> import tradeoff as to
-    >>> found = to.audits.one_run(correct=90, guesses=100, canaries=1000).refutes(to.PureDP(1.0))
-    >>> bool(found), found.p_value < 1e-3
+    >>> refutation = to.audits.one_run(correct=90, guesses=100, canaries=1000).refutes(to.PureDP(1.0))
+    >>> bool(refutation), refutation.p_value < 1e-3
     (True, True)
     """
 
@@ -48,10 +41,10 @@ class Refutation(Displayed):
     def __post_init__(self) -> None:
         operand(self.claim)
         number("p_value", self.p_value, 0, 1)
-        object.__setattr__(self, "confidence", sure(self.confidence))
+        object.__setattr__(self, "confidence", check_confidence(self.confidence))
 
     def __bool__(self) -> bool:
-        return bool(self.p_value <= allowance(self.confidence))
+        return bool(self.p_value <= error_probability(self.confidence))
 
     def grid(self) -> TextTable:
         given = {"at alpha": self.at, "rejecting above": self.threshold}
@@ -63,13 +56,8 @@ class Refutation(Displayed):
         )
 
 
-def allowance(confidence: float) -> float:
-    """Return the probability of error 1 - confidence, rounded down."""
-    return float((1 - Bounds.of(confidence)).lower)
-
-
 def claimed(claim: Any) -> TradeOff:
-    """Return the curve claimed: a curve itself, a plan's guarantee, a mechanism's for both orders at once."""
+    """Return the curve of a claim; of a plan or a mechanism its guarantee for both orders."""
     for name in ("guarantee", "curve"):
         result = None if isinstance(claim, TradeOff | type) else getattr(claim, name, None)
         if result is not None:
@@ -80,6 +68,6 @@ def claimed(claim: Any) -> TradeOff:
 
 
 def both_orders(curve: TradeOff) -> TradeOff:
-    """Return what the curve guarantees for either order of the pair."""
+    """Return the guarantee of a curve for either order of the pair."""
     curve.require_numbers()
     return curve.symmetrise(assume="either-order")

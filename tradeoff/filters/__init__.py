@@ -2,8 +2,7 @@
 
 from tradeoff.filters.base import KINDS, Filter
 from tradeoff.filters.expost import ConcurrentFilter, ExPost, ExPostFilter
-from tradeoff.filters.gdp import FDPFilter, GaussianSimulator, GDPFilter
-from tradeoff.filters.individual import IndividualGDPFilter
+from tradeoff.filters.gdp import FDPFilter, GaussianSimulator, GDPFilter, IndividualGDPFilter
 from tradeoff.filters.ledger import Entry, Ledger
 from tradeoff.filters.noise_reduction import (
     BrownianMechanism,

@@ -28,7 +28,7 @@ SLACK = 1e-12
 
 KINDS: dict[str, type[Filter]] = {}  # filters by the name they have in a stored state
 
-Sum = tuple[float, float]  # a running sum, high and low part: together at least everything that was added
+Sum = tuple[float, float]  # high and low part of a running sum: together at least everything that was added
 
 
 def add_up(running: Sum, amount: float) -> Sum:
@@ -38,13 +38,11 @@ def add_up(running: Sum, amount: float) -> Sum:
     (1.0000000000000002e+16, 0.0)
     """
     high = math.fsum((*running, amount))
-    low = math.fsum((*running, amount, -high))
-    exact = math.fsum((*running, amount, -high, -low)) <= 0
-    return high, low if exact else math.nextafter(low, math.inf)
+    return high, float(total((*running, amount, -high)).upper)
 
 
 def widen(limit: float) -> Bounds:
-    """Bound the most that a sum within ``limit`` may come to, its slack included."""
+    """Bound the largest sum that counts as within ``limit``, its slack included."""
     return Bounds.of(limit) * (1 + SLACK)
 
 
@@ -115,30 +113,31 @@ class Filter(ThreadSafe, ABC):
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound.
 
-        It does not depend on what was spent: a rule may have stopped because of an answer.
+        It does not depend on the amount spent: a rule may have stopped because of an answer.
         """
         return limited(assumed(self._curve(), self.assumptions), BOUND)
 
-    def _reported(self, amounts: Any, side: str) -> Any:
+    def _report(self, amounts: Any, side: str) -> Any:
         bounds = self._in_units(*map(Bounds.of, amounts))
         return self.amounts(*(float(getattr(each, side)) for each in bounds))
 
     @property
     def budget(self) -> Any:
         """Budget in the units of the filter."""
-        return self._reported(self.limits, "lower")
+        return self._report(self.limits, "lower")
 
     @property
     def spent(self) -> Any:
         """Sum over the granted steps, rounded up."""
-        return self._reported([total(each).upper for each in self.totals], "upper")
+        return self._report([total(each).upper for each in self.totals], "upper")
 
     @property
     def remaining(self) -> Any:
         """Largest amount that one more step may cost, rounded down."""
         each = zip(self.totals, self.limits, strict=True)
-        left = [max(0.0, -float(total((*running, -limit)).upper)) for running, limit in each]
-        return self._reported(left, "lower")
+        return self._report(
+            [max(0.0, -float(total((*running, -limit)).upper)) for running, limit in each], "lower"
+        )
 
     def _fits(self, cost: tuple[float, ...]) -> bool:
         each = zip(self.totals, cost, self.limits, strict=True)
@@ -166,21 +165,19 @@ class Filter(ThreadSafe, ABC):
             If the step may not enter a filter of this kind, has free symbols, or is stated for other
             neighbours.
         """
-        read = self._read(step)
+        curve = self._read(step)
         with self._lock:
             adjacency = common_adjacency(step, self.adjacency)
-            cost = self._cost(read)
+            cost = self._cost(curve)
             if not self._fits(cost):
-                amounts = self.spent, self._reported(cost, "upper"), self.remaining, self.budget
-                spent, requested = (_written(each, up=True) for each in amounts[:2])
-                remaining, budget = (_written(each, up=False) for each in amounts[2:])
-                there = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
-                raise BudgetExceeded(f"the step costs {requested}, but {there}", *amounts)
-            self.totals = tuple(
-                add_up(running, more) for running, more in zip(self.totals, cost, strict=True)
-            )
+                amounts = self.spent, self._report(cost, "upper"), self.remaining, self.budget
+                spent, requested = (_format(each, up=True) for each in amounts[:2])
+                remaining, budget = (_format(each, up=False) for each in amounts[2:])
+                rest = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
+                raise BudgetExceeded(f"the step costs {requested}, but {rest}", *amounts)
+            self.totals = tuple(map(add_up, self.totals, cost))
             self.steps, self.adjacency = self.steps + 1, adjacency
-            self.assumptions = all_assumptions(read, self.assumptions)
+            self.assumptions = all_assumptions(curve, self.assumptions)
 
     def state(self) -> dict[str, Any]:
         """Return the filter as plain data that JSON holds without loss.
@@ -202,36 +199,38 @@ class Filter(ThreadSafe, ABC):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return the filter that ``state`` came from; call it on ``Filter`` for any kind."""
+        """Return the filter of a ``state``; call it on ``Filter`` for any kind."""
         try:
-            made = KINDS[state["kind"]](**state["parameters"])
-            made.totals = tuple((float(high), float(low)) for high, low in state["sums"])
-            made.steps = count("steps", state["steps"])
-            made.adjacency, made.assumptions = state["adjacency"], tuple(state["assumptions"])
-            nonnegative = all(math.isfinite(high + low) and high + low >= 0 for high, low in made.totals)
-            if len(made.totals) != len(made.limits) or not nonnegative:
-                raise DomainError(f"sums must be {len(made.limits)} nonnegative pairs, got {state['sums']}")
-            texts = (*made.assumptions, *([] if made.adjacency is None else [made.adjacency]))
-            if not all(isinstance(each, str) for each in texts):
-                raise DomainError("adjacency and assumptions must be text")
+            filter_ = KINDS[state["kind"]](**state["parameters"])
+            filter_.totals = tuple((float(high), float(low)) for high, low in state["sums"])
+            filter_.steps = count("steps", state["steps"])
+            filter_.adjacency, filter_.assumptions = state["adjacency"], tuple(state["assumptions"])
+            texts = *filter_.assumptions, filter_.adjacency or ""
+            if not (
+                len(filter_.totals) == len(filter_.limits)
+                and all(0 <= high + low < math.inf for high, low in filter_.totals)
+                and all(isinstance(each, str) for each in texts)
+            ):
+                raise DomainError("sums must be nonnegative pairs, adjacency and assumptions text")
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise DomainError(f"state must be that of a filter ({error!r}), got {shown(state)}") from error
-        if not isinstance(made, cls):
-            raise DomainError(f"state must be that of a {cls.__name__}, got one of a {type(made).__name__}")
-        return made
+        if not isinstance(filter_, cls):
+            name = type(filter_).__name__
+            raise DomainError(f"state must be that of a {cls.__name__}, got one of a {name}")
+        return filter_
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        spent, budget = _written(self.spent, up=True), _written(self.budget, up=False)
-        return f"{type(self).__name__}({inside}): {spent} of {budget} spent in {self.steps} steps"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        spent, budget = _format(self.spent, up=True), _format(self.budget, up=False)
+        return f"{type(self).__name__}({arguments}): {spent} of {budget} spent in {self.steps} steps"
 
 
-def _written(amount: Any, *, up: bool) -> str:
+def _format(amount: Any, *, up: bool) -> str:
     """Format an amount with ten digits, rounded to the safe side, and the names of its parts."""
     if not hasattr(amount, "_asdict"):
         text = format(amount, ".10g")
         return text if float(text) == amount else decimal(amount, ".10g", up=up)
-    return ", ".join(f"{name} = {_written(each, up=up)}" for name, each in amount._asdict().items())
+    return ", ".join(f"{name} = {_format(each, up=up)}" for name, each in amount._asdict().items())
 
 
 def curve_of(step: object) -> TradeOff:
@@ -254,14 +253,16 @@ def curve_of(step: object) -> TradeOff:
     return step
 
 
-def common_adjacency(step: object, seen: str | None) -> str | None:
+def common_adjacency(step: object, earlier: str | None) -> str | None:
     """Return the neighbours that the earlier steps and this one are stated for; None if they fit any."""
-    mine = getattr(step, "adjacency", None)
-    if mine is not None and seen is not None and mine != seen:
-        raise PlanError(f"adjacency must be {seen}, as for earlier steps, got {mine} for {shown(step)}")
-    return mine or seen
+    adjacency = getattr(step, "adjacency", None)
+    if adjacency is not None and earlier is not None and adjacency != earlier:
+        raise PlanError(
+            f"adjacency must be {earlier}, as for earlier steps, got {adjacency} for {shown(step)}"
+        )
+    return adjacency or earlier
 
 
-def all_assumptions(curve: object, seen: tuple[str, ...]) -> tuple[str, ...]:
+def all_assumptions(curve: object, earlier: tuple[str, ...]) -> tuple[str, ...]:
     """Return the assumptions of earlier steps and this one, each sentence once."""
-    return tuple(dict.fromkeys((*seen, *getattr(curve, "assumptions", ()))))
+    return tuple(dict.fromkeys((*earlier, *getattr(curve, "assumptions", ()))))

@@ -10,9 +10,16 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.filters.base import Filter, Step, curve_of, widen
+from tradeoff.filters.base import Filter, widen
 from tradeoff.filters.step_cost import pure_loss
 from tradeoff.filters.zcdp import ZCDPFilter, zcdp_cost
+
+
+class Loss(NamedTuple):
+    """Sum of ex-post losses, and of the probabilities that they are larger."""
+
+    epsilon: float
+    delta: float
 
 
 @dataclass(frozen=True)
@@ -24,8 +31,8 @@ class ExPost:
 
     Parameters
     ----------
-    epsilon : Loss in nats of this output, in [0, inf).
-    delta : Probability, fixed before the release, that the loss is larger, in [0, 1].
+    epsilon : loss in nats of this output, in [0, inf)
+    delta : probability, fixed before the release, that the loss is larger, in [0, 1]
 
     Examples
     --------
@@ -39,13 +46,6 @@ class ExPost:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0.0, open_high=True))
         object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 1.0))
-
-
-class Loss(NamedTuple):
-    """Sum of ex-post losses, and of the probabilities that they are larger."""
-
-    epsilon: float
-    delta: float
 
 
 class ExPostFilter(Filter):
@@ -62,8 +62,8 @@ class ExPostFilter(Filter):
 
     Parameters
     ----------
-    epsilon : Loss of the whole interaction in nats, in [0, 1e4].
-    delta : Probability that the whole loss is larger, in [0, 1).
+    epsilon : loss of the whole interaction in nats, in [0, 1e4]
+    delta : probability that the whole loss is larger, in [0, 1)
 
     Examples
     --------
@@ -84,8 +84,8 @@ class ExPostFilter(Filter):
         self.delta = number("delta", delta, 0, 1, open_high=True)
         super().__init__(self.epsilon, self.delta)
 
-    def _read(self, step: ExPost | Step) -> ExPost | TradeOff:
-        return step if isinstance(step, ExPost) else curve_of(step)
+    def _read(self, step: Any) -> Any:
+        return step if isinstance(step, ExPost) else super()._read(step)
 
     def _cost(self, step: Any) -> tuple[float, float]:
         if isinstance(step, ExPost):
@@ -153,17 +153,15 @@ class ConcurrentFilter(Filter):
         ex_post_delta: float = 0.0,
         step_delta: float = 0.0,
     ) -> None:
-        steps, releases = (
-            ZCDPFilter(epsilon, delta, step_delta=step_delta),
-            ExPostFilter(ex_post_epsilon, ex_post_delta),
-        )
+        steps = ZCDPFilter(epsilon, delta, step_delta=step_delta)
+        releases = ExPostFilter(ex_post_epsilon, ex_post_delta)
         self.epsilon, self.delta, self.step_delta = steps.epsilon, steps.delta, steps.step_delta
         self.ex_post_epsilon, self.ex_post_delta = releases.epsilon, releases.delta
         self._curves = steps.guarantee(), releases.guarantee()
         super().__init__(*steps.limits, *releases.limits)
 
-    def _read(self, step: ExPost | Step) -> ExPost | TradeOff:
-        return step if isinstance(step, ExPost) else curve_of(step)
+    def _read(self, step: Any) -> Any:
+        return step if isinstance(step, ExPost) else super()._read(step)
 
     def _cost(self, step: Any) -> tuple[float, ...]:
         if isinstance(step, ExPost):

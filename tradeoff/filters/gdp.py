@@ -1,21 +1,29 @@
-"""The GDP filter: squares of mu add up, whatever the rule. Its proof, runnable; and why other f have none."""
+"""GDP filters: squares of mu add up, for the whole interaction or for each record. The proof, runnable."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number, reals, written
-from tradeoff.errors import BudgetExceeded, DomainError, KindError, shown
+from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.parameters import count, number, reals, written
+from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import SLACK, Filter, ThreadSafe
+from tradeoff.filters.base import SLACK, Filter, ThreadSafe, all_assumptions, curve_of, widen
 from tradeoff.filters.step_cost import gdp_mu
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import sqrt
+from tradeoff.intervals.rounding import Array
+from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.plan import Plan
+from tradeoff.operators.assumed import assumed
+
+Mask = NDArray[np.bool_]
 
 
 class GDPFilter(Filter):
@@ -27,9 +35,7 @@ class GDPFilter(Filter):
 
     Parameters
     ----------
-    mu
-        Budget, in [0, 1e4]. ``spent``, ``remaining`` and ``budget`` are in the same unit: the mu of one
-        Gaussian step.
+    mu : Budget, in [0, 1e4]; ``spent``, ``remaining`` and ``budget`` are in the same unit.
 
     Examples
     --------
@@ -54,7 +60,7 @@ class GDPFilter(Filter):
                 f"no finite mu with f >= G_mu is proved for {shown(curve)}; spend it in a ResidueFilter or "
                 "an ApproximateDPFilter, or spend a Gaussian that bounds it"
             )
-        return (share(mu, self._unit),)
+        return (relative_square(mu, self._unit),)
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         return (self._unit * sqrt(amounts[0]),)
@@ -63,24 +69,139 @@ class GDPFilter(Filter):
         return Gaussian(widen_mu(self.mu))
 
 
-def share(mu: float, unit: float) -> float:
+def relative_square(mu: float, unit: float) -> float:
     """Return (mu/unit)^2, rounded up."""
     return float(((Bounds.of(mu) / unit) ** 2).upper)
 
 
 def widen_mu(mu: float) -> float:
-    """Return mu sqrt(1 + SLACK), rounded up: the mu of shares of mu^2 that add up to 1 + SLACK."""
+    """Return mu sqrt(1 + SLACK), rounded up: mu^2 with the slack of its sum."""
     return float((mu * sqrt(1 + SLACK)).upper)
+
+
+class IndividualGDPFilter(ThreadSafe):
+    """Let each record take part while its own sum of mu_k^2 stays within mu^2: the whole is mu-GDP.
+
+    mu_k(z) bounds the change that record z can cause in step k, given the answers so far: its own sensitivity
+    over the standard deviation. The step is computed from the granted records alone. Neighbours add or remove
+    one record (Feldman, Zrnic 2021, Theorem 4.5; Koskela, Tobaben, Honkela 2023, "Individual privacy
+    accounting with Gaussian differential privacy", their theorem on fully adaptive GDP compositions). The
+    granted records depend on the data, and are not to be released. Sums are floats, each addition rounded up:
+    after n steps they are too large by at most n 2^-51 of themselves. Threads may share a table.
+
+    Parameters
+    ----------
+    mu : Budget of each record, in [1e-9, 1e4].
+    records : Number of records; each takes 8 bytes.
+
+    Examples
+    --------
+    >>> from tradeoff import filters
+    >>> budget = filters.IndividualGDPFilter(1, records=3)
+    >>> budget.spend([0.6, 0.8, 1.0]).tolist()
+    [True, True, True]
+    >>> budget.spend([0.8, 0.8, 0.1]).tolist()
+    [True, False, False]
+    """
+
+    def __init__(self, mu: float, records: int) -> None:
+        super().__init__()
+        self.mu = number("mu", mu, 1e-9, 1e4)
+        self.steps = 0
+        self.assumptions: tuple[str, ...] = ()
+        self._limit = float((widen(self.mu) * self.mu).lower)
+        self._used: Array = np.zeros(count("records", records))  # mu_k^2, summed and rounded up
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return len(self._used)
+
+    @property
+    def budget(self) -> float:
+        """Budget of each record, in mu."""
+        return self.mu
+
+    @property
+    def spent(self) -> Array:
+        """Mu that each record has used, rounded up."""
+        return np.asarray(sqrt(self._used).upper)
+
+    @property
+    def remaining(self) -> Array:
+        """Mu of the largest step that each record still has room for, rounded down."""
+        return np.asarray(sqrt(Bounds.of(self.mu) * self.mu - self._used).lower)
+
+    def _sums_with(self, mu: Array) -> Array:
+        """Return the sums of the records if all of them took part, rounded up."""
+        return np.asarray((Bounds.of(mu) * mu + self._used).upper)
+
+    def would_exceed(self, step: Any) -> Mask:
+        """Return for each record whether ``spend(step)`` would leave it out."""
+        return self._sums_with(self._mu_of(step)[0]) > self._limit
+
+    def spend(self, step: Any) -> Mask:
+        """Charge every record that has room for the step, and return the mask of records that take part.
+
+        A step is the mu of each record: numbers in [0, inf] of shape (records,), NumPy or Arrow; inf is
+        always left out. Or it is one curve or mechanism for all. If an error is raised, nothing is recorded.
+        """
+        mu, curve = self._mu_of(step)
+        with self._lock:
+            sums = self._sums_with(mu)
+            granted = sums <= self._limit
+            self._used = np.where(granted, sums, self._used)
+            self.steps += 1
+            self.assumptions = all_assumptions(curve, self.assumptions)
+        return granted
+
+    def spend_parquet(self, path: str | Path, column: str = "mu") -> Mask:
+        """Spend a step whose mu of each record is in a column of a Parquet file, without nulls."""
+        parquet = needed("pyarrow.parquet", 'Parquet files need pyarrow: pip install "tradeoff[arrow]"')
+        source = file_name(path)
+        try:
+            mu = reals(column, parquet.read_table(source, columns=[column])[column].to_numpy())
+        except (OSError, ValueError, KeyError) as error:  # damage, nulls, text, dates
+            raise DomainError(
+                f"{source} must be a Parquet file with one number a record in the column {column!r}; "
+                f"fill nulls, cast to float64: {' '.join(str(error).split())}"
+            ) from error
+        return self.spend(mu)
+
+    def guarantee(self) -> TradeOff:
+        """Curve of the whole interaction, for each record: G_mu, with mu widened by the slack of the sums."""
+        return limited(assumed(Gaussian(widen_mu(self.mu)), self.assumptions), BOUND)
+
+    def _mu_of(self, step: Any) -> tuple[Array, TradeOff | None]:
+        """Return the mu of each record, and the curve of the step, if it has one."""
+        if isinstance(step, TradeOff | Mechanism | Plan) or hasattr(step, "trusted"):
+            neighbours = getattr(step, "adjacency", None)
+            if neighbours not in {None, "add-remove"}:
+                raise PlanError(f"adjacency of a step must be add-remove, got {neighbours} for {shown(step)}")
+            curve = curve_of(step)
+            mu = gdp_mu(curve)
+            if np.isinf(mu):
+                raise KindError(
+                    f"no finite mu with f >= G_mu is proved for {shown(step)}; give the mu of each record"
+                )
+            return np.full(self.records, mu), curve
+        array = reals("mu", step)
+        if array.shape != self._used.shape:
+            raise DomainError(f"a step must have the shape {self._used.shape}, got {array.shape}")
+        if not np.all(array >= 0):
+            place = int(np.argmin(array >= 0))
+            raise DomainError(f"mu[{place}] must be in [0, inf], got {array[place]}")
+        return array, None
+
+    def __repr__(self) -> str:
+        return f"IndividualGDPFilter(mu={self.mu:g}, records={self.records}): {self.steps} steps"
 
 
 class FDPFilter:
     """Refused: a filter that composes curves along the path and stops at a target f is not f-DP.
 
-    Answers with different curves after different answers can each stay above f, while the whole, which an
-    observer sees with the path, does not: a first randomised response, after one answer a leak with
-    probability 0.01 and after the other a diluted randomised response, all with delta(1) = 0.01 along their
-    paths, have delta(1) = 0.01495 together. The remainder of a Gaussian target is one number r, and every
-    path uses the same G_r.
+    The products along all paths can stay above f while the whole, which an observer sees with the path, does
+    not. In the documentation's example of two steps, all paths have delta(1) = 0.01 and the whole 0.01495.
 
     Parameters
     ----------
@@ -110,10 +231,9 @@ class GaussianSimulator(ThreadSafe):
 
     W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i = m_1^2 + ... +
     m_i^2, U_i given the past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and variance (1 -
-    s_i)/(1 - s_{i-1}), so a round costs O(1); where 1 - s_{i-1} is below 1e-9 it is drawn afresh from N(0,
-    1). As the answers are made of one draw of N(b, 1), whatever the rule, the interaction is a
-    post-processing of a 1-GDP release (Smith, Thakurta 2022, the proof of Theorem 1). In floating point: for
-    simulation and proof, not for release.
+    s_i)/(1 - s_{i-1}); where 1 - s_{i-1} is below 1e-9 it is drawn afresh from N(0, 1). As the answers are
+    made of one draw of N(b, 1), whatever the rule, the interaction is a post-processing of a 1-GDP release
+    (Smith, Thakurta 2022, the proof of Theorem 1). In floating point: for simulation and proof.
 
     Parameters
     ----------
@@ -142,7 +262,7 @@ class GaussianSimulator(ThreadSafe):
     @property
     def remaining(self) -> Any:
         """Return 1 - s: the most that the squares of further m may add up to."""
-        return _unwrap(np.maximum(self._left, 0.0))
+        return np.maximum(self._left, 0.0)[()]
 
     def answer(self, m: ArrayLike) -> Any:
         """Answer the next query in each run: N(b m, 1), independent of the answers before.
@@ -156,10 +276,11 @@ class GaussianSimulator(ThreadSafe):
         m = np.broadcast_to(m, self._draw.shape)
         with self._lock:
             with np.errstate(over="ignore"):
-                after = self._left - m**2
+                square = m**2
+            after = self._left - square
             if np.any(after < -SLACK):
                 k = int(np.argmin(after))
-                left, cost = float(self._left.flat[k]), float(m.flat[k]) * float(m.flat[k])
+                left, cost = float(self._left.flat[k]), float(square.flat[k])
                 raise BudgetExceeded(
                     f"m^2 = {cost:.6g} is more than the {left:.6g} left in run {k}", 1 - left, cost, left, 1.0
                 )
@@ -169,8 +290,4 @@ class GaussianSimulator(ThreadSafe):
             ratio = np.where(some, np.maximum(after, 0.0) / before, 1.0)
             u = -m * self._sum / before + np.sqrt(ratio) * self._rng.normal(size=m.shape)
             self._left, self._sum = after, self._sum + m * u
-        return _unwrap(m * self._draw + u)
-
-
-def _unwrap(x: Any) -> Any:
-    return x if np.ndim(x) else float(x)
+        return (m * self._draw + u)[()]

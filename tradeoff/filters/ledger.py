@@ -48,9 +48,7 @@ class Entry:
         step 0 a random number that identifies this ledger, under ``ledger``.
     totals : ``budget``, ``spent`` and ``remaining`` after the grant, in the units of the filter
     state : state of the filter after the grant, from which it is rebuilt
-    hash
-        SHA-256 of the previous entry's hash and of everything above as JSON; the last one is the head of the
-        ledger.
+    hash : SHA-256 of the previous entry's hash and of everything above as JSON; the last one is the head
     """
 
     step: int
@@ -75,6 +73,11 @@ class Entry:
     def digest(self, previous: Self | None) -> str:
         """Return the hash of this entry after a previous one."""
         return hashlib.sha256(((previous.hash if previous else "0" * 64) + self.text()).encode()).hexdigest()
+
+
+def _of_filter(name: str) -> Any:
+    """Return a property that reads the same one of the filter."""
+    return property(lambda self: getattr(self.filter, name), doc=getattr(Filter, name).__doc__)
 
 
 class Ledger:
@@ -143,7 +146,7 @@ class Ledger:
         """
         self.would_exceed(step)  # computes the cost, which is cached, before other processes have to wait
         with self._open(write=True) as db:
-            last = _last(db)
+            last = _entries(db, 2)[-1]
             if head is not None and last.hash != head.strip().lower():
                 raise LedgerError(f"head must be {head}, got {last.hash}; nothing was granted")
             filter_ = Filter.from_state(last.state)
@@ -157,20 +160,7 @@ class Ledger:
         """The filter as it is now, in memory; spending from it does not touch the ledger."""
         return Filter.from_state(self.last.state)
 
-    @property
-    def spent(self) -> Any:
-        """Sum over the granted steps, rounded up."""
-        return self.filter.spent
-
-    @property
-    def remaining(self) -> Any:
-        """Largest amount that one more step may cost, rounded down."""
-        return self.filter.remaining
-
-    @property
-    def budget(self) -> Any:
-        """Budget in the units of the filter."""
-        return self.filter.budget
+    spent, remaining, budget = map(_of_filter, ("spent", "remaining", "budget"))
 
     @property
     def steps(self) -> int:
@@ -185,7 +175,7 @@ class Ledger:
     def last(self) -> Entry:
         """The last entry, checked against its hash."""
         with self._open() as db:
-            return _last(db)
+            return _entries(db, 2)[-1]
 
     @property
     def identity(self) -> str:
@@ -309,17 +299,13 @@ def _insert(db: sqlite3.Connection, entry: Entry) -> None:
     db.execute("INSERT INTO entries VALUES (?, ?, ?)", (entry.step, entry.text(), entry.hash))
 
 
-def _last(db: sqlite3.Connection) -> Entry:
-    return _entries(db, 2)[-1]
-
-
 def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
     """Return the last entries (-1: all), each checked against the one before, the oldest if it is step 0."""
     entries: list[Entry] = []
     query = "SELECT * FROM (SELECT * FROM entries ORDER BY step DESC LIMIT ?) ORDER BY step"
     for step, text, digest in db.execute(query, (limit,)):
         try:
-            entry = Entry(*json.loads(text), digest)  # type: ignore[call-arg]
+            entry = Entry(*json.loads(text), digest)  # type: ignore[call-arg]  # JSON has no types
             previous = entries[-1] if entries else None
             chained = digest == entry.digest(previous) or (previous is None and step > 0 and limit > 0)
             valid = chained and step == entry.step == Filter.from_state(entry.state).steps

@@ -7,7 +7,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise, repeat, takewhile
 from operator import truediv
 from typing import Any, Protocol
@@ -20,8 +20,7 @@ from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import ThreadSafe
 from tradeoff.filters.expost import ExPost
-from tradeoff.filters.gdp import GDPFilter
-from tradeoff.filters.individual import IndividualGDPFilter
+from tradeoff.filters.gdp import GDPFilter, IndividualGDPFilter
 from tradeoff.filters.zcdp import RhoFilter
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, log1p, sqrt
@@ -39,23 +38,39 @@ class Charged(Protocol):
     def spend(self, step: Any) -> Any: ...
 
 
-class Boundary(Protocol):
-    """A function psi(t) in nats, rounded up, with P(L(t) >= psi(t) for some t > 0) <= delta, falling in t."""
+@dataclass(frozen=True)
+class Boundary(ABC):
+    """A function psi(t) in nats with P(L(t) >= psi(t) for some t > 0) <= delta, for Brownian noise.
+
+    L(t) = d^2/(2t) + (d/t) W_t for neighbours at distance d. It reaches psi(t) = Delta^2/(2t) +
+    (Delta/t) u(t) only where W_t >= (Delta/d) u(t) + (Delta^2 - d^2)/(2d), which grows as d falls: the
+    sensitivity Delta is the worst distance, at which W_t has to reach u(t).
+    """
 
     delta: float
 
-    def __call__(self, time: float, sensitivity: float = 1.0) -> float: ...
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", number("delta", self.delta, 0, 1, open_low=True, open_high=True))
+        for name in [each.name for each in fields(self)][1:]:
+            object.__setattr__(self, name, number(name, getattr(self, name), *_TIMES))
+
+    def __call__(self, time: float, sensitivity: float = 1.0) -> float:
+        """Return psi(t) in nats, rounded up."""
+        cost = _gaussian_cost(time, sensitivity)
+        return float((cost / 2 + sqrt(cost) * self._height(Bounds.of(float(time)))).upper)
+
+    @abstractmethod
+    def _height(self, t: Bounds) -> Bounds:
+        """Bound u(t)/sqrt(t)."""
 
 
 @dataclass(frozen=True)
-class LinearBoundary:
-    """Stay below the line a t + b but for delta = e^(-2ab): psi(t) = (Delta/t)(Delta/2 + b) + Delta a.
+class LinearBoundary(Boundary):
+    """Stay below the line u(t) = a t + b but for delta = e^(-2ab): psi(t) = (Delta/t)(Delta/2 + b) + Delta a.
 
-    L(t) = d^2/(2t) + (d/t) W_t for neighbours at distance d; it reaches psi only where W_t >= t psi/d - d/2,
-    which grows as d falls, so the sensitivity Delta is the worst distance. The crossing probability e^(-2ab)
-    of a line is exact for all t > 0 (Doob); a = sqrt(ln(1/delta)/(2 t*)) minimises psi(t*) (Whitehouse,
-    Ramdas, Wu, Rogers 2022, Brownian noise reduction). With mu = Delta/sqrt(t) and s = sqrt(t/t*), psi(t) =
-    mu^2/2 + mu sqrt(ln(1/delta)/2) (s + 1/s).
+    The crossing probability e^(-2ab) of a line is exact for all t > 0 (Doob); a = sqrt(ln(1/delta)/(2 t*))
+    minimises psi(t*) (Whitehouse, Ramdas, Wu, Rogers 2022, Brownian noise reduction). With s = sqrt(t/t*),
+    u(t)/sqrt(t) = sqrt(ln(1/delta)/2) (s + 1/s).
 
     Parameters
     ----------
@@ -69,22 +84,15 @@ class LinearBoundary:
     (0.5307, 0.3298)
     """
 
-    delta: float
     time: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", number("delta", self.delta, 0, 1, open_low=True, open_high=True))
-        object.__setattr__(self, "time", number("time", self.time, *_TIMES))
-
-    def __call__(self, time: float, sensitivity: float = 1.0) -> float:
-        """Return psi(t) in nats, rounded up."""
-        mu = sqrt(_gaussian_cost(time, sensitivity))
-        s = sqrt(Bounds.of(float(time)) / self.time)
-        return float((mu * mu / 2 + mu * sqrt(-log(self.delta) / 2) * (s + 1 / s)).upper)
+    def _height(self, t: Bounds) -> Bounds:
+        s = sqrt(t / self.time)
+        return sqrt(-log(self.delta) / 2) * (s + 1 / s)
 
 
 @dataclass(frozen=True)
-class MixtureBoundary:
+class MixtureBoundary(Boundary):
     """A normal mixture of lines: psi(t) = Delta^2/(2t) + (Delta/t) sqrt(2 (t + r) ln(sqrt((t + r)/r)/delta)).
 
     Ville's inequality for exp(lambda W_t - lambda^2 t/2) averaged over lambda ~ N(0, 1/r) (Robbins 1970). It
@@ -102,18 +110,11 @@ class MixtureBoundary:
     (0.7577, 0.3035)
     """
 
-    delta: float
     r: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", number("delta", self.delta, 0, 1, open_low=True, open_high=True))
-        object.__setattr__(self, "r", number("r", self.r, *_TIMES))
-
-    def __call__(self, time: float, sensitivity: float = 1.0) -> float:
-        """Return psi(t) in nats, rounded up."""
-        mu = sqrt(_gaussian_cost(time, sensitivity))
-        u = Bounds.of(float(time)) / self.r
-        return float((mu * mu / 2 + mu * sqrt(2 * (1 + 1 / u) * (log1p(u) / 2 - log(self.delta)))).upper)
+    def _height(self, t: Bounds) -> Bounds:
+        ratio = t / self.r
+        return sqrt(2 * (1 + 1 / ratio) * (log1p(ratio) / 2 - log(self.delta)))
 
 
 def _gaussian_cost(time: float, sensitivity: float) -> Bounds:
@@ -124,7 +125,7 @@ def _gaussian_cost(time: float, sensitivity: float) -> Bounds:
 
 @dataclass(frozen=True)
 class Release:
-    """One released value, and the number it is to be kept with.
+    """One released value, and its cost.
 
     Parameters
     ----------
@@ -140,10 +141,9 @@ class Release:
 class NoiseReduction(ThreadSafe, ABC):
     """Session that refines the answer of one query: every further value is paid before it is drawn.
 
-    The public attributes of a session, its ``repr`` and its errors do not contain the true value; code that
-    runs in the process can read it in memory. Two sessions that continue from the same noise would reveal it
-    for a fraction of its cost: copies and pickles are refused, and so is refining in a forked child. Threads
-    may share a session.
+    The public attributes of a session, its ``repr`` and its errors do not contain the true value. Two
+    sessions that continue from the same noise would reveal it for a fraction of its cost: copies and pickles
+    are refused, and so is refining in a forked child. Threads may share a session.
     """
 
     def __init__(self, value: ArrayLike, sensitivity: float, charged: Charged | None, rng: Seed) -> None:
@@ -187,10 +187,8 @@ class NoiseReduction(ThreadSafe, ABC):
     def refine(self, level: float) -> Release:
         """Pay for the next level, then draw its value and return it with the cost so far.
 
-        If the filter raises ``BudgetExceeded``, nothing is paid and nothing drawn, and earlier releases stay
-        valid.
-
-        The level is the variance of the noise, below that of the last release, or epsilon, above it.
+        The level is the variance of the noise, below that of the last release, or epsilon, above it. If the
+        filter raises ``BudgetExceeded``, nothing is paid and nothing drawn, and earlier releases stay valid.
         """
         if os.getpid() != self._process:  # before the lock, which another thread may have held at the fork
             raise KindError(
@@ -211,14 +209,12 @@ class NoiseReduction(ThreadSafe, ABC):
     def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
         """Refine level after level, and return the release at which a rule stopped; None if none did.
 
-        A rule that looks at the data instead of the releases (is the *true* error small enough?) leaks
-        through its answer and is not covered by the cost of the session.
+        A rule that reads the data instead of the releases is not covered by the cost of the session.
 
         Parameters
         ----------
-        rule : Called with all releases so far, the latest last; a true result stops.
-        levels : Levels to go through.
-
+        rule : function of all releases so far, the latest last; a true result stops
+        levels : levels to go through
         """
         if not callable(rule):  # before a level is paid
             raise KindError(f"rule must be a function of the releases, got {shown(rule)}")
@@ -233,22 +229,19 @@ class NoiseReduction(ThreadSafe, ABC):
 
 
 class BrownianMechanism(NoiseReduction):
-    """Walk a Brownian motion back towards f(x).
+    """Release f(x) + B_t at falling t, for the cost of the last release, mu = Delta/sqrt(t).
 
-    All releases f(x) + B_t together cost as much as the last, mu = Delta/sqrt(t). Read in inverse time 1/t
-    the releases are Gaussian mechanisms with independent increments, chosen adaptively: the step from t to t'
-    is G_mu with mu^2 = Delta^2 (1/t' - 1/t), which telescopes (Whitehouse, Ramdas, Wu, Rogers 2022; as
-    adaptive Gaussian composition, Smith and Thakurta 2022). B_t' given B_t is the Brownian bridge from B_0 =
-    0. Noise is drawn in floating point: for research and simulation.
+    In inverse time 1/t the releases are Gaussian mechanisms with independent increments, chosen adaptively:
+    the step from t to t' is G_mu with mu^2 = Delta^2 (1/t' - 1/t), which telescopes (Whitehouse, Ramdas, Wu,
+    Rogers 2022; as adaptive Gaussian composition, Smith and Thakurta 2022). B_t' given B_t is the Brownian
+    bridge from B_0 = 0. Noise is drawn in floating point: for research and simulation.
 
     Parameters
     ----------
-    value : The true answer f(x), a number or an array.
-    sensitivity : l2-sensitivity Delta of the query, in [1e-9, 1e9].
-    filter : Filter or ledger with a ``spend`` that pays. Without one the session only keeps count.
-    boundary
-        ``LinearBoundary`` or ``MixtureBoundary``: pay ex post, psi(t) with its delta. Without one: pay
-        Gaussian steps.
+    value : true answer f(x), a number or an array
+    sensitivity : l2-sensitivity Delta of the query, in [1e-9, 1e9]
+    filter : filter or ledger that pays; without one the session only keeps count
+    boundary : ``LinearBoundary`` or ``MixtureBoundary`` to pay ex post; without one: Gaussian steps
     rng : ``numpy.random.Generator`` or a seed
 
     Examples
@@ -269,7 +262,7 @@ class BrownianMechanism(NoiseReduction):
         boundary: Boundary | None = None,
         rng: Seed = None,
     ) -> None:
-        if boundary is not None and not (callable(boundary) and hasattr(boundary, "delta")):
+        if not isinstance(boundary, Boundary | None):
             raise KindError(
                 f"boundary must be a LinearBoundary, MixtureBoundary or None, got {shown(boundary)}"
             )
@@ -308,9 +301,9 @@ class BrownianMechanism(NoiseReduction):
 class Doubling(BrownianMechanism):
     """Draw fresh noise at each level: n releases f(x) + N(0, t_i) cost mu^2 = sum of Delta^2/t_i.
 
-    With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, which is
-    the cost of noise reduction: 3.41 for factor sqrt(2), 2 for 2, 1.33 for 4; but a larger factor overshoots
-    the level that was needed. Noise is drawn in floating point: for research and simulation.
+    With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, the cost
+    of noise reduction; but a larger factor overshoots the level that was needed. Noise is drawn in floating
+    point: for research and simulation.
 
     Parameters
     ----------
@@ -339,9 +332,9 @@ class Doubling(BrownianMechanism):
 
 
 class LaplaceNoiseReduction(NoiseReduction):
-    """Release f(x) + Z_j with Z_j ~ Lap(Delta/epsilon_j) at growing epsilon_j.
+    """Release f(x) + Z_j with Z_j ~ Lap(Delta/epsilon_j) at growing epsilon_j, for the cost of the last.
 
-    All of them together cost as much as the last. Each noisier value is made from the finer one alone: it
+    Each noisier value is made from the finer one alone: it
     repeats it with probability (epsilon_j/epsilon_{j+1})^2, else it adds fresh Lap(Delta/epsilon_j). So the
     finest release determines the loss, at most epsilon in every case: pure ex-post privacy (Koufogiannis,
     Han, Pappas 2017; Ligett, Neel, Roth, Waggoner, Wu 2017). Noise is drawn in floating point: for research
@@ -349,12 +342,10 @@ class LaplaceNoiseReduction(NoiseReduction):
 
     Parameters
     ----------
-    value : The true answer f(x), a number or an array.
-    epsilons
-        Levels epsilon_1 < ... < epsilon_k in [1e-9, 1e9], fixed before the first release. Some may be skipped
-        later.
-    sensitivity : l1-sensitivity Delta of the query, in [1e-9, 1e9].
-    filter : ``ExPostFilter`` that pays, or a ledger of one. Without it the session only keeps count.
+    value : true answer f(x), a number or an array
+    epsilons : levels epsilon_1 < ... < epsilon_k in [1e-9, 1e9]; some may be skipped later
+    sensitivity : l1-sensitivity Delta of the query, in [1e-9, 1e9]
+    filter : ``ExPostFilter`` that pays, or a ledger of one; without it the session only keeps count
     rng : ``numpy.random.Generator`` or a seed
 
     Examples
@@ -431,9 +422,9 @@ class _Sessions:
 class UnifiedFilter(_Sessions, GDPFilter):
     """Continue while sum mu_k^2 + sum Delta_j^2/T_j <= mu^2, over steps k and sessions j: it is mu-GDP.
 
-    A session in inverse time is Gaussian composition with increments chosen adaptively, so sessions and steps
-    form one adaptive sequence for the GDP filter, in whatever order they are interleaved (Rogers,
-    Samorodnitsky, Wu, Ramdas 2023, in their zCDP form; Smith, Thakurta 2022).
+    A session in inverse time is Gaussian composition with increments chosen adaptively, so sessions and
+    steps, interleaved in any order, form one adaptive sequence for the GDP filter (Rogers, Samorodnitsky, Wu,
+    Ramdas 2023, in their zCDP form; Smith, Thakurta 2022).
 
     Parameters
     ----------

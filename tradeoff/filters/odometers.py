@@ -72,8 +72,7 @@ class Odometer(ThreadSafe, ABC):
         v = reals("clock", clock)
         if not np.all((v >= 0) & (v < np.inf)):
             raise DomainError(f"clock must be in [0, inf), got {shown(clock)}")
-        late = Bounds.of(v)
-        return np.asarray((late / 2 + self._margin(late)).upper)
+        return np.asarray((Bounds.of(v) / 2 + self._margin(Bounds.of(v))).upper)
 
     @abstractmethod
     def _margin(self, v: Bounds) -> Bounds:
@@ -93,7 +92,7 @@ class FilterOdometer(Odometer):
     Parameters
     ----------
     delta : probability in (0, 1) that the bound ever fails
-    at : Clock time y in [1e-9, 1e9] where it is tightest: there it is the epsilon of a filter with V = y.
+    at : clock time y in [1e-9, 1e9] where it is tightest: there it is the epsilon of a filter with V = y
 
     Examples
     --------
@@ -122,7 +121,7 @@ class MixtureOdometer(Odometer):
     Parameters
     ----------
     delta : probability in (0, 1) that the bound ever fails
-    r : Clock time in [1e-9, 1e9] around which it is tightest, up to a factor.
+    r : clock time in [1e-9, 1e9] around which it is tightest, up to a factor
 
     Examples
     --------
@@ -151,7 +150,7 @@ class StitchedOdometer(Odometer):
     Parameters
     ----------
     delta : probability in (0, 1) that the bound ever fails
-    start : Clock time v0 in [1e-9, 1e9] from which it is stated; before, its margin at v0 serves.
+    start : clock time v0 in [1e-9, 1e9] from which it is stated; before, its margin at v0 is used
 
     Examples
     --------

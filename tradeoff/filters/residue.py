@@ -1,26 +1,85 @@
-"""The residue filter: the part of a budget G_mu that each step leaves, for curves of any shape."""
+r"""The residue filter: the part of a budget G_mu that each step leaves, for curves of any shape.
+
+A step f leaves the largest r' with f (x) G_r' >= G_r, where G_r was left before. How it is proved:
+
+A symmetric f with finite losses is a mixture of randomised responses with public labels |L| = l, of weights
+nu. With D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r says D <= delta_{G_r} for eps >= 0; for eps
+< 0 it follows by symmetry.
+
+Between two points where it is known, D is bounded by its curvature. D(eps) = E delta_f(eps - Y) with Y normal
+of variance r'^2, so (log D)'' = -1/r'^2 + Var/r'^4 >= -1/r'^2, with the variance of the posterior of Y; and
+log delta_{G_r} is concave, as a convolution of log-concave functions is log-concave (Prekopa). So log D - log
+delta_{G_r} exceeds its chord over a cell of width h by at most h^2/(8 r'^2); nor by more than h^2 (v + v^2)/8
+with v = 1/delta_{G_r'} - 1 at the cell's end: D' = -R and D'' >= -R, R = e^eps P(L > eps), so -(log D)'' <=
+R/D + (R/D)^2; and R/D <= (1 - D)/D, which grows with eps and is at most v, as D >= delta_{G_r'}.
+
+Far out the densities decide. With e^{l/2} dP as reference they are even, and their log-ratio is at most -a
+l^2/2 + b l + c, a = 1/r'^2 - 1/r^2, b = max loss/r'^2, c = (r^2 - r'^2)/8 + log(r/r'). Where that is negative
+for good, D < delta_{G_r}.
+
+Two cases need no search. With m the difference of those densities, J(eps) = e^{-eps/2} (D - delta_{G_r}) is
+the integral of 2 sinh((l - eps)/2) m(l) over l > eps, or of its negative over l < eps, as m is orthogonal to
+e^{l/2} and e^{-l/2}: both are probability laws under P and under Q. J'' = J/4 + m, so where m >= 0, J has no
+positive inner maximum; and where m < 0 from a point on for good, J < 0. (V) If a >= V/r'^4, V a bound on
+every tilted variance of L, the log-ratio is concave, so m has the signs
+    (-, +, -), and J <= 0. Losses within [-eps, eps] have V <= eps^2 (Popoviciu).
+(R) For one randomised response the log-ratio on l >= 0 is a constant plus log cosh(b l) - a l^2/2. Its slope
+    b tanh(b l) - a l changes sign at most once, from + to -, so m has the signs (+, -) or (-, +, -) on l >=
+    0. In the first case J <= max(J(0), 0). In the second J(0) <= 0 and J'(0) = 0 (J is even) make J fall
+    until m turns positive. So J(0) <= 0 suffices: total variation alone decides.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff import balls
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import tensor
 from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
+from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import SLACK, Filter, widen
-from tradeoff.filters.gdp import share, widen_mu
-from tradeoff.filters.response_bounds import bounded, charge
-from tradeoff.filters.step_cost import gdp_mu, square
+from tradeoff.filters.gdp import relative_square, widen_mu
+from tradeoff.filters.step_cost import CACHE_SIZE, gdp_mu, pure_loss, square
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import expm1, log1p, sqrt, total, whole
+from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, sqrt, total, where, whole
+from tradeoff.intervals.normal import mills
+from tradeoff.intervals.polygon import lower_hull
+from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.sums import sum_rows
 
-# Factors charged one after the other, some seconds' work; more, or unbounded ones, count as one curve.
-_MAX_FACTORS = 200
+
+@dataclass(frozen=True)
+class Tuning:
+    """Effort of the search for r': bounds do not depend on it, but for how tight they are."""
+
+    factors: int = 200  # charged one after the other, some seconds' work; more count as one curve
+    losses: int = 2000  # labels of a mixture: evaluating it at one point then takes some 0.1 ms
+    resolution: float = 2e-3  # of the losses over sqrt(r): their variance grows by 4e-7 of r at most
+    margin: float = 2e-7  # share of r given up so that the order is strict, and provable despite rounding
+    min_residual: float = 1e-3  # share of r from which r' is searched: less takes all but 1e-6 of the budget
+    min_loss: float = 1e-3  # share of r below which the variance overcharges by at most 5e-7 of r
+    max_loss: float = 20.0
+    budgets: tuple[float, float] = (1e-6, 50.0)
+    work: int = 5_000_000  # pairs of a point and a label before a check gives up: some seconds' work
+    pairs: int = 200_000  # of them in memory at once: 1.6 MB an array
+    cells: int = 64  # of a check, at first
+    attempts: int = 12  # repairs of r' that fails a check: two in practice
+
+
+_TUNING = Tuning()
 
 
 class Residue(NamedTuple):
@@ -41,11 +100,9 @@ class ResidueFilter(Filter):
 
     Parameters
     ----------
-    mu : Budget, in [1e-9, 1e4].
-    delta : Failure probability of the whole interaction, in [0, 1): the guarantee is G_mu (x) f_{0,delta}.
-    step_delta
-        Mass that a step with unbounded losses may give up, in [0, delta], to be charged less than the least
-        mu with f >= G_mu.
+    mu : budget, in [1e-9, 1e4]
+    delta : failure probability of the whole interaction, in [0, 1): the guarantee is G_mu (x) f_{0,delta}
+    step_delta : mass that a step with unbounded losses may give up, in [0, delta], to be charged less
 
     Examples
     --------
@@ -73,11 +130,13 @@ class ResidueFilter(Filter):
 
     def _cost(self, curve: TradeOff) -> tuple[float, float]:
         factors = curve.factors.items()
-        shares = [whole(n) * share(float(f.mu), self.mu) for f, n in factors if isinstance(f, Gaussian)]
+        shares = [
+            whole(n) * relative_square(float(f.mu), self.mu) for f, n in factors if isinstance(f, Gaussian)
+        ]
         leaks = [(f.mass_at_infinity, n) for f, n in factors if isinstance(f, TotalVariation)]
         lost = [whole(n) * -log1p(-mass) for mass, n in leaks]
         rest = [(f, n) for f, n in factors if not isinstance(f, Gaussian | TotalVariation | Identity)]
-        few = sum(n for _, n in rest) <= _MAX_FACTORS and all(math.isfinite(f.sup_loss) for f, _ in rest)
+        few = sum(n for _, n in rest) <= _TUNING.factors and all(math.isfinite(f.sup_loss) for f, _ in rest)
         r = self.residual
         for piece in [f for f, n in rest for _ in range(n)] if few else [tensor(rest)]:
             taken, given_up = self._piece_cost(piece, r)
@@ -112,3 +171,234 @@ class ResidueFilter(Filter):
     def _curve(self) -> TradeOff:
         # 1 - (1 - delta)^(1 + s) <= (1 + s) delta.
         return Gaussian(widen_mu(self.mu)) @ TotalVariation(min(widen(self.delta).upper, 1.0))
+
+
+def _legendre() -> list[tuple[Bounds, Bounds]]:
+    """Return the five nodes and weights of Gauss-Legendre on [0, 1]."""
+    root = 2 * sqrt(Bounds.of(10.0) / 7)
+    rule = [(Bounds.of(0.5), Bounds.of(64.0) / 225)]
+    for sign in (1, -1):
+        node, weight = sqrt(5 - sign * root) / 3, (322 + sign * 13 * sqrt(70.0)) / 1800
+        rule += [((1 + node) / 2, weight), ((1 - node) / 2, weight)]
+    return rule
+
+
+_NODES = _legendre()
+
+_LOG_SQRT_2PI = balls.to_bounds((2 * balls.pi()).log() / 2)  # of the normal density
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Mixture of randomised responses: public label k of weight nu_k, then RR(loss_k); losses rise from 0."""
+
+    loss: Array
+    weight: Array
+
+    def delta(self, epsilon: Array) -> Array:
+        """Return the profile sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k) at epsilon >= 0, rounded down."""
+        gap = maximum(Bounds.of(self.loss) - epsilon[:, None], 0.0)
+        terms = Bounds.of(self.weight) * -expm1(-gap) / (1 + exp(-self.loss))
+        return np.asarray(np.maximum(sum_rows(terms).lower, 0.0))
+
+    def log_delta(self, epsilon: Array, mu: float) -> Array:
+        """Return log D at epsilon >= 0, of the mixture times G_mu, rounded up."""
+        loss = np.append(self.loss, -self.loss)  # of two labels each, by 1 to e^-l
+        share = log(np.append(self.weight, self.weight)) - log1p(exp(-loss))
+        terms = (share + log_delta((Bounds.of(epsilon[:, None]) - loss).lower, mu)).upper
+        most = np.max(terms, axis=1)
+        return np.asarray((most + log(sum_rows(exp(Bounds.of(terms) - most[:, None])))).upper)
+
+
+def log_delta(epsilon: ArrayLike, mu: float) -> Bounds:
+    """Bound log delta_{G_mu}(eps), however small, as -a^2/2 - log sqrt(2 pi) + log(R(a) - R(a + mu)).
+
+    For small mu the difference of Mills' ratios is the integral of -R' = 1 - t R(t), the transform of s
+    e^(-s^2/2): as its derivatives have alternating signs, five nodes miss it from below, by less than mu^10
+    (5!)^4/(11 (10!)^3) R^(11)/R' < 1e-18 of it, as R^(11)/R', the mean of s^10 by s e^(-t s - s^2/2), falls
+    in t, from 4800 at -0.05.
+    """
+    x = np.abs(epsilon)
+    a = Bounds.of(x) / mu - mu / 2
+    if mu < 0.1:
+        integral = sum((_shortfall(a + mu * at) * weight for at, weight in _NODES), Bounds(0.0, 0.0))
+        gain = integral * mu * Bounds(1.0, 1 + 1e-15)
+    else:
+        gain = mills(a) - mills(a + mu)
+    tail = minimum(log(gain) - a * a / 2 - _LOG_SQRT_2PI, 0.0)
+    folded = log(exp(tail - x) - expm1(-x))  # delta(-x) = 1 - e^-x + e^-x delta(x)
+    return where(np.less(epsilon, 0), folded, tail)
+
+
+def _shortfall(t: Bounds) -> Bounds:
+    """Bound 1 - t R(t), which cancels beyond 40: there by two sums of its asymptotic series."""
+    u = 1 / maximum(t, 40.0) ** 2
+    series = u * (1 - u * (3 - u * (15 - u * (105 - u * (945 - u * Bounds(0.0, 10395.0))))))
+    return where(np.greater(t.lower, 40.0), series, 1 - t * mills(t))
+
+
+def responses(f: Bounded, r: float) -> Responses | None:
+    """Return a mixture below ``f``, or None where rounding does not let it be checked.
+
+    Between its kinks the profile of the mixture is linear in e^eps, and that of f is convex: at the kinks it
+    is checked to lie above, so that nothing before that check needs to be exact.
+    """
+    size = int(min(_TUNING.losses, 2 + f.top / (_TUNING.resolution * math.sqrt(r))))
+    loss = np.linspace(0.0, f.top, size) if f.kinks is None else f.kinks
+    # The lower hull of upper bounds still bounds a convex function.
+    s, goal = lower_hull(np.exp(loss), np.minimum.accumulate(f.at(loss)))
+    goal = goal + 1e-11 * goal[0] * (s[-1] - s) / (s[-1] - 1)  # room for the roundings below
+    slope = np.append(np.diff(goal) / np.diff(s), 0.0)
+    weight = np.maximum(np.diff(slope), 0.0) * (1 + s[1:])  # the slope of RR(l) changes by 1/(1 + e^l) at l
+    total = max(1.0, float(np.sum(weight)) * (1 + 1e-12))
+    # Weights above 1 are scaled down, and losses up by as much as makes good for it at eps = 0.
+    stretch = 1 + 1e-12 + 4 * (total - 1) * math.sinh(f.top) / f.top
+    rest = max(0.0, 1 - math.fsum(weight / total) + 1e-15)  # at least the missing weight
+    mixture = Responses(np.append(0.0, np.log(s[1:]) * stretch), np.append(rest, weight / total))
+    below = mixture.loss[-1] >= f.top and np.all(mixture.delta(mixture.loss) >= f.at(mixture.loss))
+    return mixture if below else None
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Symmetric curve with losses up to ``top``, such that ``curve`` >= it (x) f_{0,leak}."""
+
+    curve: TradeOff
+    top: float
+    leak: float = 0.0
+
+    def at(self, epsilon: Array) -> Array:
+        """Bound the profile from above: (delta - leak)/(1 - leak) below ``top``, 0 from there on."""
+        delta = (self.curve.bounds.delta(epsilon) - self.leak) / (1 - Bounds.of(self.leak))
+        return np.where(epsilon < self.top, np.maximum(delta.upper, 0.0), 0.0)
+
+    @property
+    def kinks(self) -> Array | None:
+        """Return the losses >= 0 of a polygon, which need no lattice, rounded up to reach the top."""
+        if not isinstance(self.curve, PiecewiseLinear):
+            return None
+        loss = self.curve.loss_distribution().loss
+        return np.append(0.0, loss[loss > 0] * (1 + 1e-12))
+
+
+def bounded(curve: TradeOff, leak: float) -> Bounded | None:
+    """Return the envelope of both orders without ``leak`` of its mass; None if still unbounded."""
+    curve = curve.symmetrise(assume="either-order")
+    epsilon, delta = pure_loss(curve)
+    if math.isinf(epsilon):
+        delta = leak
+        epsilon = curve.epsilon(leak) if leak > curve.mass_at_plus_infinity else math.inf
+    return Bounded(curve, max(0.0, epsilon), delta) if math.isfinite(epsilon) else None
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def charge(f: Bounded, r: float) -> float:
+    """Return r^2 - r'^2 in [0, r^2], rounded up, with r' within 1e-6 of the largest; inf if unproved."""
+    if f.top <= min(_TUNING.min_loss * r, 1.0):
+        return by_variance(square(f.top), r)
+    mu = gdp_mu(PureDP(f.top) if f.leak else f.curve)
+    naive = square(mu)  # f >= G_mu
+    fits = naive <= (Bounds.of(r) * r).lower
+    return min(by_search(f, r), by_variance(square(f.top), r), naive if fits else math.inf)
+
+
+def by_search(f: Bounded, r: float) -> float:
+    """Return the charge with the largest r' that a search proves."""
+    left = 0.0
+    if f.top <= _TUNING.max_loss and _TUNING.budgets[0] <= r <= _TUNING.budgets[1]:
+        if isinstance(f.curve, PureDP):
+            left = pure_residual(f.top, r)
+        elif mixture := responses(f, r):
+            left = residual(mixture, r)
+    return float(((Bounds.of(r) - left) * (Bounds.of(r) + left)).upper) if left > 0 else math.inf
+
+
+def by_variance(variance: float, r: float) -> float:
+    """Return the charge of (V), 2V/(1 + sqrt(1 - 4V/r^2)): r'^2 is a root of x^2/r^2 - x + V = 0."""
+    room = 1 - 4 * Bounds.of(variance) / r / r
+    return float((2 * Bounds.of(variance) / (1 + sqrt(room))).upper) if room.lower >= 0 else math.inf
+
+
+def pure_residual(epsilon: float, r: float) -> float:
+    """Return r' from (R): tanh(eps/2) + 2 delta_{G_r'}(eps)/(1 + e^eps) <= 2 Phi(r/2) - 1; 0.0 if none."""
+    share, sure = 2 / (1 + exp(epsilon)), -expm1(-epsilon) / (1 + exp(-epsilon))
+    missed = sure - exp(log_delta(0.0, r))
+
+    def excess(mu: float) -> float:
+        return float((missed + share * exp(log_delta(epsilon, mu))).upper)
+
+    if not (root := _crossing(excess, r, 1e-15)):
+        return 0.0
+    candidates = (root * (1 - m) for m in (1e-13, 1e-12, 1e-10, 1e-8, 1e-6))
+    return next((mu for mu in candidates if excess(mu) < 0), 0.0)
+
+
+def residual(f: Responses, r: float) -> float:
+    """Return r' with f (x) G_r' >= G_r proved, within 1e-6 of the largest; 0.0 if none is.
+
+    The necessary condition D(eps) <= delta_{G_r}(eps) is solved where it binds, first at eps = 0, then where
+    the check fails.
+    """
+    at = 0.0
+    for _ in range(_TUNING.attempts):
+        goal, epsilon = float(log_delta(at, r).lower), np.array([at])
+        root = _crossing(lambda mu: float(f.log_delta(epsilon, mu)[0]) - goal, r, 1e-12)  # noqa: B023 - called at once
+        candidate = root * (1 - _TUNING.margin)
+        if not 0 < candidate < r:
+            return 0.0
+        violated = _violation(f, candidate, r)
+        if violated is None:
+            return candidate
+        if violated == at:
+            break
+        at = violated
+    return 0.0
+
+
+def _crossing(excess: Callable[[float], float], r: float, closeness: float) -> float:
+    """Return an approximate root below r of an increasing function; 0.0 if there is none."""
+    low = _TUNING.min_residual * r
+    if not excess(low) < 0 < excess(r):
+        return 0.0
+    from scipy.optimize import brentq  # its import takes 0.15 s
+
+    return float(brentq(excess, low, r, xtol=closeness * r, rtol=1e-14))
+
+
+def _violation(f: Responses, mu: float, r: float) -> float | None:
+    """Return None if D <= delta_{G_r} is proved everywhere, else where it fails, or is closest to failing."""
+    edges = np.linspace(0.0, reach(float(f.loss[-1]), mu, r), _TUNING.cells + 1)
+    work = 0
+    gaps = _gap(f, edges, mu, r)
+    while True:
+        if np.max(gaps) > -1e-13:  # a smaller gap takes too many cells
+            return float(edges[np.argmax(gaps)])
+        rate = expm1(-log_delta(edges[1:], mu))
+        bend = minimum(1 / Bounds.of(mu) ** 2, rate * (1 + rate))
+        bow = (Bounds.of(edges[1:]) - edges[:-1]) ** 2 / 8 * bend
+        open_ = np.flatnonzero((np.maximum(gaps[:-1], gaps[1:]) + bow).upper > 0)
+        if len(open_) == 0:
+            return None
+        work += len(open_) * len(f.loss)
+        if work > _TUNING.work:
+            return float(edges[np.argmax(gaps)])
+        middle = (edges[open_] + edges[open_ + 1]) / 2
+        edges = np.insert(edges, open_ + 1, middle)
+        gaps = np.insert(gaps, open_ + 1, _gap(f, middle, mu, r))
+
+
+def _gap(f: Responses, epsilon: Array, mu: float, r: float) -> Array:
+    """Return log D - log delta_{G_r}, rounded up."""
+    chunks = np.array_split(epsilon, 1 + len(epsilon) * len(f.loss) // _TUNING.pairs)
+    mine = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks])
+    return np.asarray((mine - log_delta(epsilon, r)).upper)
+
+
+def reach(loss: float, mu: float, r: float) -> float:
+    """Return the greater root of -a l^2/2 + b l + c, rounded up: beyond it the densities decide."""
+    m = Bounds.of(mu)
+    apart = (r - m) * (r + m)
+    a = apart / (m * r) ** 2
+    b = loss / m**2
+    c = apart / 8 + log(r / m)
+    return float(((b + sqrt(b * b + 2 * a * c)) / a).upper)

@@ -18,8 +18,6 @@ from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.assumed import bare
 from tradeoff.operators.subsample import Subsampled
 
-_MAX_ROUNDS = 10**9  # far below where the slack of a sum would admit one more round
-
 
 class SampledFilter(Filter):
     """Grant a number of steps of DP-SGD: the whole has the curve of as many steps fixed in advance, exactly.
@@ -29,8 +27,7 @@ class SampledFilter(Filter):
     order of the pair, as p G_mu + (1 - p) Id falls with p and with mu. Whatever rule chooses them, the whole
     is at or above f^n: by induction the steps after the first one are at or above f^(n-1) for each of its
     outputs, and the product is tight for that (Dong, Roth, Su 2022, Theorem 3.2). The other order of the pair
-    has the inverse curves, so that the envelope is taken once, at the end. Nothing is lost for stopping
-    early, by any rule, and nothing to a conversion.
+    has the inverse curves, so the envelope is taken once, at the end.
 
     Parameters
     ----------
@@ -57,7 +54,7 @@ class SampledFilter(Filter):
         finite = number("noise_multiplier", noise_multiplier, 0, open_low=True, open_high=True)
         self.unit = SubsampledGaussian(finite, sample_rate)
         self.noise_multiplier, self.sample_rate = self.unit.noise_multiplier, self.unit.sample_rate
-        self.rounds = count("rounds", rounds, 0, _MAX_ROUNDS)
+        self.rounds = count("rounds", rounds, 0, 10**9)  # the slack of a sum is far below one round
         super().__init__(float(self.rounds))
 
     def _read(self, step: Any) -> Any:

@@ -24,7 +24,7 @@ def exact_release(
 
     Parameters
     ----------
-    value : The true count, an integer.
+    value : true count, an integer
     mechanism
         ``mechanisms.DiscreteGaussian`` or ``mechanisms.DiscreteLaplace``; its float parameter is taken as its
         exact binary value.
@@ -57,10 +57,8 @@ def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | Non
 
     Parameters
     ----------
-    variance
-        sigma^2, a positive rational; a float means its exact binary value. (Square a float sigma as a
-        ``Fraction``.)
-    rng : As for ``exact_release``.
+    variance : sigma^2, a positive rational; a float means its binary value (square one as a ``Fraction``)
+    rng : as for ``exact_release``
 
     Examples
     --------
@@ -83,8 +81,8 @@ def discrete_laplace(scale: Rational | float, rng: np.random.Generator | None = 
 
     Parameters
     ----------
-    scale : A positive rational; a float means its exact binary value.
-    rng : As for ``exact_release``.
+    scale : positive rational; a float means its binary value
+    rng : as for ``exact_release``
 
     Examples
     --------

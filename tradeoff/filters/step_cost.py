@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import lru_cache
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
 from tradeoff.curves.product import Tensor
 from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.families.discrete import DiscreteGaussianCurve
@@ -18,7 +17,7 @@ from tradeoff.gdp.reduction import least
 from tradeoff.gdp.structure import cap
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
-from tradeoff.operators.assumed import Assumed, bare
+from tradeoff.operators.assumed import bare
 from tradeoff.operators.order import both_orders
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.pld.discrete import MAX_ATOMS
@@ -28,13 +27,7 @@ CACHE_SIZE = 256
 
 
 def square(x: float, times: float = 1.0) -> float:
-    """Return x^2 times a factor, rounded up: positive if x is, and inf if it overflows.
-
-    Examples
-    --------
-    >>> square(1e-200, 0.5) > 0, square(1e200)
-    (True, inf)
-    """
+    """Return x^2 times a factor, rounded up: positive if x is."""
     return float((Bounds.of(x) * x * times).upper)
 
 
@@ -44,7 +37,7 @@ def gdp_mu(curve: TradeOff) -> float:
     curve = bare(curve)
     if isinstance(curve, Gaussian):
         return float(curve.mu)
-    # Powers of pure DP too large for a lattice: looking for their profile takes a minute, and finds nothing.
+    # Powers of pure DP too large for a lattice: searching their profile takes a minute, and fails.
     large = any(
         isinstance(f, PureDP) and n >= MAX_ATOMS and f.power_pld(n) is None for f, n in curve.factors.items()
     )
@@ -64,16 +57,13 @@ def pure_loss(curve: TradeOff) -> tuple[float, float]:
 @lru_cache(maxsize=CACHE_SIZE)
 def zcdp(curve: TradeOff) -> tuple[float, float]:
     """Return (rho, delta) with both orders delta-approximately rho-zCDP; rho is inf where none is proved."""
-    if isinstance(curve, Assumed):
-        return zcdp(bare(curve))
+    curve = bare(curve)
     if isinstance(curve, DiscreteGaussianCurve):
         # As for the normal law of the same sigma (Canonne, Kamath, Steinke 2020, Proposition 5).
         return square((Bounds.of(curve.shift) / curve.sigma).upper, 0.5), 0.0
     if isinstance(curve, Tensor):
-        parts = [(n, zcdp(factor)) for factor, n in curve.factors.items()]
-        return _sum_costs((n, rho) for n, (rho, _) in parts), _sum_costs(
-            (n, delta) for n, (_, delta) in parts
-        )
+        rhos, deltas = zip(*(zcdp(factor) for factor in curve.factors), strict=True)
+        return _sum_costs(curve.factors.values(), rhos), _sum_costs(curve.factors.values(), deltas)
     epsilon, delta = pure_loss(curve)
     # mu-GDP is mu^2/2-zCDP, and (eps, delta)-DP delta-approximately eps^2/2-zCDP (Bun, Steinke 2016).
     return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve)), 0.5), delta
@@ -84,16 +74,15 @@ def is_sampled(curve: TradeOff) -> bool:
 
     D_a = a mu^2/2 + log p + o(1) for a sampled Gaussian, as the order a grows.
     """
-    if isinstance(curve, Tensor):
-        return any(map(is_sampled, curve.factors))
     if isinstance(curve, Subsampled) and math.isinf(pure_loss(curve)[0]):
         return True
-    return isinstance(curve, Derived) and any(map(is_sampled, curve.operands))
+    parts = curve.factors if isinstance(curve, Tensor) else getattr(curve, "operands", ())
+    return any(map(is_sampled, parts))
 
 
-def _sum_costs(costs: Iterable[tuple[int, float]]) -> float:
+def _sum_costs(counts: Iterable[int], costs: Iterable[float]) -> float:
     """Return the sum of costs with their counts, rounded up."""
-    return float(total(whole(n) * cost for n, cost in costs).upper)
+    return float(total(whole(n) * cost for n, cost in zip(counts, costs, strict=True)).upper)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -103,7 +92,7 @@ def renyi(curve: TradeOff, order: float) -> float:
         case Gaussian(mu=mu):
             return square(mu, order / 2)
         case Tensor(factors=factors):
-            return _sum_costs((n, renyi(factor, order)) for factor, n in factors.items())
+            return _sum_costs(factors.values(), (renyi(factor, order) for factor in factors))
     orders = both_orders(curve)
     divergence = max(f.renyi(order) for f in orders)
     epsilon, delta = pure_loss(curve)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 from tradeoff.conversions import from_renyi, from_zcdp
@@ -14,7 +13,7 @@ from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import SLACK, Filter, widen
-from tradeoff.filters.step_cost import CACHE_SIZE, is_sampled, pure_loss, renyi, square, zcdp
+from tradeoff.filters.step_cost import is_sampled, pure_loss, renyi, square, zcdp
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, sqrt
 
@@ -26,7 +25,7 @@ class PureDPFilter(Filter):
 
     Parameters
     ----------
-    epsilon : budget in nats, in [0, 1e4]; ``spent``, ``remaining`` and ``budget`` are in nats
+    epsilon : budget in nats, in [0, 1e4]
 
     Examples
     --------
@@ -46,8 +45,10 @@ class PureDPFilter(Filter):
     def _cost(self, curve: TradeOff) -> tuple[float]:
         epsilon, delta = pure_loss(curve)
         if delta > 0 or math.isinf(epsilon):
-            why = "as its losses are unbounded, or some are infinite; spend it in a filter with a delta"
-            raise KindError(f"{shown(curve)} is epsilon-DP for no epsilon, {why}")
+            raise KindError(
+                f"{shown(curve)} is epsilon-DP for no epsilon, as its losses are unbounded, or some are "
+                "infinite; spend it in a filter with a delta"
+            )
         return (epsilon,)
 
     def _curve(self) -> TradeOff:
@@ -62,8 +63,8 @@ class RenyiFilter(Filter):
 
     Parameters
     ----------
-    order : Order of the divergence, in (1, 1e6].
-    epsilon : Budget in nats, in [0, 1e6]; ``spent``, ``remaining`` and ``budget`` are in nats.
+    order : order of the divergence, in (1, 1e6]
+    epsilon : budget in nats, in [0, 1e6]
 
     Examples
     --------
@@ -101,6 +102,13 @@ class ZCDP(NamedTuple):
     delta: float
 
 
+class Approximate(NamedTuple):
+    """Squared losses and failure probabilities, summed over the steps."""
+
+    epsilon_squared: float
+    delta: float
+
+
 class RhoFilter(Filter):
     """Grant steps while sum rho_k <= rho and sum delta_k <= delta: the whole is delta-approximately rho-zCDP.
 
@@ -109,8 +117,8 @@ class RhoFilter(Filter):
 
     Parameters
     ----------
-    rho : Budget, in [0, 1e6].
-    delta : Budget for the failure probabilities of steps that are only approximately zCDP, in [0, 1).
+    rho : budget, in [0, 1e6]
+    delta : budget for the failure probabilities of approximately zCDP steps, in [0, 1)
 
     Examples
     --------
@@ -146,7 +154,13 @@ class _ConvertedFilter(Filter):
         self.epsilon = number("epsilon", epsilon, 0, 1e4)
         self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
         self.step_delta = number("step_delta", step_delta, 0, self.delta, open_high=True)
-        rho = _rho_for(self.epsilon, self.delta, self.step_delta)
+        # Twice the slack: more than any rounding of the sum admits.
+        rest = (self.delta - Bounds.of(self.step_delta) * (1 + 2 * SLACK)).lower
+        if not rest > 0:
+            raise DomainError(
+                f"step_delta must leave a share of delta = {delta!r} to convert, got {step_delta!r}"
+            )
+        rho = float((Bounds.of(rho_within(self.epsilon, rest)) / (1 + SLACK)).lower)
         super().__init__(self.per_rho * rho, self.step_delta)
 
     def _curve(self) -> TradeOff:
@@ -156,20 +170,17 @@ class _ConvertedFilter(Filter):
 class ZCDPFilter(_ConvertedFilter):
     """Grant steps while sum rho + 2 sqrt(sum rho log(1/delta'')) <= epsilon and sum delta <= step_delta.
 
-    The whole interaction is (epsilon, delta)-DP.
-
-    Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1, and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2,
-    with the conversion of Bun, Steinke 2016. The slack of the sums is paid from the budget: rho is 1e-12 of
-    itself below the largest that epsilon allows, and delta'' accounts for the slack of step_delta. ``spent``,
-    ``remaining`` and ``budget`` are pairs (rho, delta).
+    The whole interaction is (epsilon, delta)-DP: Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1, and
+    Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2, with the conversion of Bun, Steinke 2016. The slack of
+    the sums is paid from the budget: rho is 1e-12 of itself below the largest that epsilon allows, and
+    delta'' accounts for the slack of step_delta. ``spent``, ``remaining`` and ``budget`` are pairs (rho,
+    delta).
 
     Parameters
     ----------
-    epsilon : Loss of the whole interaction in nats, in [0, 1e4].
-    delta : Failure probability of the whole interaction, in (0, 1).
-    step_delta
-        Share of ``delta`` kept for steps that are only approximately zCDP, in [0, delta); the rest, delta'',
-        pays for the conversion.
+    epsilon : loss of the whole interaction in nats, in [0, 1e4]
+    delta : failure probability of the whole interaction, in (0, 1)
+    step_delta : share of ``delta`` for approximately zCDP steps, in [0, delta); the rest is delta''
 
     Examples
     --------
@@ -187,28 +198,19 @@ class ZCDPFilter(_ConvertedFilter):
         return zcdp_cost(curve)
 
 
-class Approximate(NamedTuple):
-    """Squared losses and failure probabilities, summed over the steps."""
-
-    epsilon_squared: float
-    delta: float
-
-
 class ApproximateDPFilter(_ConvertedFilter):
     """Grant steps while sqrt(2 log(1/delta') V) + V/2 <= epsilon, V = sum eps_k^2: (epsilon, delta)-DP.
 
-    The steps' own deltas stay within step_delta.
-
-    Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 2: advanced composition at no loss for adaptivity. A step is
-    charged the least (eps, delta) with delta its mass at infinite loss; state another pair as
-    ``approximate_dp(eps, delta)``. ``spent``, ``remaining`` and ``budget`` are pairs (sum of eps^2, sum of
-    delta).
+    The steps' own deltas stay within step_delta. Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 2: advanced
+    composition at no loss for adaptivity. A step is charged the least (eps, delta) with delta its mass at
+    infinite loss; state another pair as ``approximate_dp(eps, delta)``. ``spent``, ``remaining`` and
+    ``budget`` are pairs (sum of eps^2, sum of delta).
 
     Parameters
     ----------
-    epsilon : Loss of the whole interaction in nats, in [0, 1e4].
-    delta : Failure probability of the whole interaction, in (0, 1).
-    step_delta : Share of ``delta`` kept for the steps' own, in [0, delta); the rest is delta'.
+    epsilon : loss of the whole interaction in nats, in [0, 1e4]
+    delta : failure probability of the whole interaction, in (0, 1)
+    step_delta : share of ``delta`` for the deltas of steps, in [0, delta); the rest is delta'
 
     Examples
     --------
@@ -250,23 +252,9 @@ def zcdp_cost(curve: TradeOff) -> tuple[float, float]:
     return rho, delta
 
 
-@lru_cache(maxsize=CACHE_SIZE)
-def _rho_for(epsilon: float, delta: float, step_delta: float) -> float:
-    """Return the rho that, with the slack of both sums, is (epsilon, delta)-DP."""
-    # Twice the slack: more than any rounding of the sum admits.
-    rest = (delta - Bounds.of(step_delta) * (1 + 2 * SLACK)).lower
-    if not rest > 0:
-        raise DomainError(
-            f"step_delta must leave a share of delta = {delta!r} to convert, got {step_delta!r}"
-        )
-    return float((Bounds.of(rho_within(epsilon, rest)) / (1 + SLACK)).lower)
-
-
 def rho_within(epsilon: float, delta: float) -> float:
     """Return the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon, rounded down.
 
-    Examples
-    --------
     >>> rho = rho_within(1.0, 1e-6)
     >>> round(rho + 2 * math.sqrt(rho * math.log(1e6)), 12)
     1.0

@@ -29,7 +29,7 @@ class Certificate:
     question, at
         ``delta`` at an epsilon in nats, ``epsilon`` at a delta, or ``beta`` at a type I error.
     lower, upper
-        The bounds, in nats for epsilon; an infinite one is no claim.
+        The bounds, in nats for epsilon; an infinite one claims nothing.
     orders
         ``"one"``: P against Q as listed; ``"both"``: the guarantee for both orders of the pair.
     factors
@@ -52,27 +52,19 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read the text that ``to_json`` returned.
-
-        Raises
-        ------
-        DomainError
-            If the text is not a certificate of the current format.
-        """
+        """Read the text that ``to_json`` returned; ``DomainError`` if it is not of the current format."""
         try:
             content = json.loads(text)
             if not isinstance(content, dict):
-                raise DomainError(
-                    f"the text is no certificate: it must be a JSON object, got {shown(content)}"
-                )
-            if (known := content.pop("format", None)) != FORMAT:
-                raise DomainError(f"format must be {FORMAT}, got {shown(known)}; certify again")
+                raise DomainError(f"a certificate must be a JSON object, got {shown(content)}")
+            if (version := content.pop("format", None)) != FORMAT:
+                raise DomainError(f"format must be {FORMAT}, got {shown(version)}; certify again")
             lists = {name: tuple(content[name]) for name in ("factors", "losses")}
             return cls(**content | lists)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, DomainError):
                 raise
-            raise DomainError(f"the text is no certificate: {error!r}") from error
+            raise DomainError(f"the text is not a certificate: {error!r}") from error
 
     def __str__(self) -> str:
         order = "both orders" if self.orders == "both" else "one order"
@@ -81,7 +73,7 @@ class Certificate:
 
 
 def describe(law: Description) -> str:
-    """Return a law as it is read by people; lists are shortened."""
+    """Return a law as text; lists are shortened."""
     inner = [f"{k}={describe(v) if isinstance(v, dict) else shown(v)}" for k, v in law.items() if k != "kind"]
     return f"{law['kind']}({', '.join(inner)})"
 
@@ -104,8 +96,8 @@ def parse_certificates(text: str) -> list[Certificate]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DomainError(f"the text is no certificate: {error}") from error
+        raise DomainError(f"the text is not a certificate: {error}") from error
     entries = content if isinstance(content, list) else [content]
     if not entries:  # an empty list would prove nothing
-        raise DomainError("the text is no certificate: it is an empty list")
+        raise DomainError("the text is not a certificate: it is an empty list")
     return [Certificate.from_json(json.dumps(each)) for each in entries]

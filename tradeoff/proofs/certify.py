@@ -25,7 +25,7 @@ from tradeoff.operators.symmetrise import Envelope
 from tradeoff.proofs.certificate import Certificate, Description, Orders, Question
 from tradeoff.proofs.verify.verifier import EFFORTS, Profile, examine
 
-_GOAL = 1e-6  # width below which no more effort is made
+_GOAL = 1e-6  # width below which no more effort is certificate
 _ROUNDS = 6  # times that bounds are widened for one effort
 _ULPS = 2.0**-50  # least relative change of a delta, and of a bound
 _REMEDY = "certify curve.lower and curve.upper, which are polygons"
@@ -42,12 +42,9 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
         A product of laws: Gaussian, Laplace, pure and approximate DP, finite laws, discrete Gaussian and
         Laplace, mixtures of normal laws with an increasing ratio, and these subsampled, reversed or mixed.
         Its envelope for both orders (``symmetrise(assume="either-order")``, ``Plan.guarantee``) as well.
-    question
-        ``"delta"``, ``"epsilon"`` or ``"beta"``.
-    at
-        The epsilon in nats, the delta or the type I error.
-    tol
-        Width that the bounds must reach: absolute for epsilon, relative for delta and beta.
+    question : ``"delta"``, ``"epsilon"`` or ``"beta"``
+    at : the epsilon in nats, the delta or the type I error
+    tol : width that the bounds must reach: absolute for epsilon, relative for delta and beta
 
     Returns
     -------
@@ -73,13 +70,13 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
         number("tol", tol, 0.0, open_low=True, open_high=True)
     orders: Orders = "both" if isinstance(curve, Envelope) else "one"
     factors = describe_factors(curve.operands[0] if isinstance(curve, Envelope) else curve)
-    ask = curve.bounds if question == "beta" else getattr(curve.bounds, question)
-    low, high = ask(value, tol=tol)
+    bound = curve.bounds if question == "beta" else getattr(curve.bounds, question)
+    low, high = bound(value, tol=tol)
     claim = Certificate(question, value, float(low), float(high), orders, factors)
     best, goal = None, _GOAL if tol is None else tol
-    for made in _attempts(curve, claim):
-        best = made if best is None or width(made) < width(best) else best
-        if width(best) <= goal or (made.lower, made.upper) == (claim.lower, claim.upper):
+    for certificate in _attempts(curve, claim):
+        best = certificate if best is None or width(certificate) < width(best) else best
+        if width(best) <= goal or (certificate.lower, certificate.upper) == (claim.lower, claim.upper):
             return best
     if best is None:
         raise NoClosedForm(f"the verifier proves no bounds on {question} of {shown(curve)}; {_REMEDY}")
@@ -124,13 +121,15 @@ def _attempts(curve: TradeOff, claim: Certificate) -> Iterator[Certificate]:
     for effort in range(len(EFFORTS)):
         try:
             losses = _choose_losses(claim, effort) if claim.question == "beta" else ()
-            made = _widened(curve, replace(claim, losses=losses), effort)
+            certificate = _widened(curve, replace(claim, losses=losses), effort)
         except VerificationError as error:
             if error.term not in {"claim", "laws"}:  # limits of the verifier
                 raise
             continue
-        if made is not None and (made.lower > 0 or made.upper < 1 or claim.question == "epsilon"):
-            yield made
+        if certificate is not None and (
+            certificate.lower > 0 or certificate.upper < 1 or claim.question == "epsilon"
+        ):
+            yield certificate
 
 
 def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | None:
@@ -141,9 +140,8 @@ def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | 
         for check in checks:
             slack = _DISAGREES * max(abs(check.lower), abs(check.upper))
             if replace(check, recorded=check.recorded + (slack if check.side == "<=" else -slack)).refuted:
-                raise VerificationError(
-                    f"the engines and the verifier disagree: {check}; report it", "engine"
-                )
+                message = f"the engines and the verifier disagree: {check}; report it"
+                raise VerificationError(message, "engine")
         if all(check.proved for check in checks):
             return claim
         if claim.question != "epsilon":

@@ -16,7 +16,7 @@ class AtomSum:
     """delta(x) = Q(L = inf) + sum (q - e^x p)_+ over the atoms of a product."""
 
     def __init__(self, product: Product) -> None:
-        self.leak, self.slip, self.atoms = product.leak, product.slip, [(arb(1), arb(1))]
+        self.leak, self.unlisted, self.atoms = product.leak, product.unlisted, [(arb(1), arb(1))]
         require("factors", product.square == 0, "a density is not a sum of atoms")
         for parts, n in product.factors:
             each = [part.finite() for part in parts if isinstance(part, Atoms)]
@@ -31,7 +31,7 @@ class AtomSum:
         """Enclose delta(x)."""
         slope = arb(x).exp()
         total = sum(((q - slope * p).max(arb(0)) for p, q in self.atoms), arb(0))
-        return self.leak + total + self.slip
+        return self.leak + total + self.unlisted
 
 
 def _multinomial(atoms: list[Pair], n: int) -> Iterator[Pair]:

@@ -26,10 +26,8 @@ from tradeoff.proofs.verify.product import Product
 from tradeoff.proofs.verify.report import require
 
 GOAL = -36.0  # log of the errors that are allowed to each sum, relative to the integrand at its saddle point
-_FEWEST, _MOST = (
-    64,
-    2**13,
-)  # nodes of a contour without an added Gaussian: doubled until the rest is negligible
+# Nodes of a contour without an added Gaussian: doubled until the rest is negligible.
+_FEWEST, _MOST = 64, 2**13
 _WIDER = 1.5  # factor by which a period is lengthened that is too short
 _STEPS = 60  # bisections of a saddle point, and changes of a period, at most
 _TILTS = 9  # tilts that are compared, from that of the saddle point to a quarter of it
@@ -42,7 +40,7 @@ class Contour:
     def __init__(self, product: Product, x: float, *, middle: bool, count: int) -> None:
         self.product, self.x, self.middle, self.tau = product, x, middle, 0.0
         self.c, self.spread = self._saddle()
-        self._place()
+        self._choose_tilt()
         self.step = float((2 * arb.pi() / self.period).mid())
         self._evaluate(count)
 
@@ -78,7 +76,7 @@ class Contour:
             return arb(0)
         return self.product.tilt(c).log_m + arb(self.tau) ** 2 * (arb(c) ** 2 - c) / 2
 
-    def _place(self) -> None:
+    def _choose_tilt(self) -> None:
         """Choose the tilt, from the saddle point down, whose contour needs the fewest nodes.
 
         K may rise steeply beyond the saddle, and the period with it. A lower tilt has a larger integrand,
@@ -109,13 +107,13 @@ class Contour:
         points = [[max(self.c - s, ends[0]) for s in steps], [min(self.c + s, ends[1]) for s in steps]]
         period = 8 * self.spread
         for _ in range(_STEPS):
-            best = [self._best(each, period) for each in points]
+            best = [self._best_alias(each, period) for each in points]
             if all(alias <= size + GOAL for alias, _ in best):
                 break
             period *= _WIDER
         return period, best[0][1], best[1][1]
 
-    def _best(self, points: list[float], period: float) -> tuple[arb, float]:
+    def _best_alias(self, points: list[float], period: float) -> tuple[arb, float]:
         """Return the least logarithm of an alias, and its point; they fall and then rise along the points."""
         result: list[tuple[arb, float]] = []
         for c in points:
@@ -134,7 +132,7 @@ class Contour:
         return self._log_m(c) - (arb(c) - 1) * x + _log_kappa(c)
 
     def _evaluate(self, count: int) -> None:
-        """Evaluate M at as many nodes as are needed; ``cut`` bounds |M/M(c)| beyond the last."""
+        """Evaluate M at as many nodes as are needed; ``tail_ratio`` bounds |M/M(c)| beyond the last."""
         product, frequencies = self.product, _FEWEST
         goal = self.goal - max(0.0, math.log(self.c * abs(self.c - 1) * self.spread**2))
         while frequencies <= max(_MOST, 2 * count):
@@ -146,7 +144,7 @@ class Contour:
             frequencies = count
             self.tau = math.sqrt(-2 * self.goal) / self.step / (count - 1)
             log = -((arb(self.tau) * self.step * (count - 1)) ** 2) / 2
-        self.cut = log.exp()
+        self.tail_ratio = log.exp()
         self.values = product.values(self.c, self.step, frequencies, arb(self.tau), self.goal)
 
     def bound(self, x: float) -> arb:
@@ -155,7 +153,7 @@ class Contour:
         total, bump = self._sums(acb(0, -loss * step).exp())
         scale, last = size * step / arb.pi(), step * (len(self.values) - 1)
         # |z (z - 1)| >= y^2, and the sum over k > K of 1/(k step)^2 is less than 1/(K step^2).
-        rest = size * self.values[0].real * self.cut / (arb.pi() * last)
+        rest = size * self.values[0].real * self.tail_ratio / (arb.pi() * last)
         aliases = self._alias(self.left, loss) + self._alias(self.right, loss)
         low, high = scale * total.real - rest - aliases, scale * total.real + rest
         if self.tau:  # beyond the nodes the integral of e^(-tau^2 y^2/2) is less than itself over tau^2 y
@@ -173,8 +171,8 @@ class Contour:
         z = [acb(arb(self.c), arb(self.step) * k) for k in range(len(values))]
         weighed = [value / (at * (at - 1)) * sign for value, at in zip(values, z, strict=True)]
         row = math.isqrt(len(values)) + 1
-        blank = [acb(0)] * (row * row - len(values))
-        return [acb_mat(row, row, [*each, *blank]) for each in (weighed, values)]
+        padding = [acb(0)] * (row * row - len(values))
+        return [acb_mat(row, row, [*each, *padding]) for each in (weighed, values)]
 
     def _sums(self, turn: acb) -> list[acb]:
         """Return the sums of both times turn^k: by few products, as each widens a ball that it turns."""

@@ -55,11 +55,12 @@ def gaussian_square(description: Description) -> arb | None:
         description = description["base"]
     if description["kind"] != "gaussian":
         return None
-    require(
-        "mu", description.keys() in ({"kind", "mu"}, {"kind", "square"}), "must be given once, or its square"
-    )
+    once = description.keys() in ({"kind", "mu"}, {"kind", "square"})
+    require("mu", once, "must be given once, or its square")
     square = (
-        real(description["mu"], "mu", 0.0) ** 2 if "mu" in description else _rational(description["square"])
+        _rational(description["square"])
+        if "square" in description
+        else real(description["mu"], "mu", 0.0) ** 2
     )
     require("square", square > 0, f"must be positive, got {description!r}")
     return square
@@ -98,11 +99,8 @@ def _discrete_gaussian(description: Description, _depth: int) -> Law:
     sigma, shift = real(description["sigma"], "sigma", 0.0), description["shift"]
     require("shift", type(shift) is int and shift > 0, f"must be a positive integer, got {shift!r}")
     reach = math.ceil(float(sigma) * math.sqrt(1.4 * ctx.prec)) + 1  # deviations beyond which 2^-prec lies
-    require(
-        "sigma",
-        reach + shift < MAX_ATOMS // 2,
-        f"integer noise of {2 * reach} atoms is more than {MAX_ATOMS}",
-    )
+    few = reach + shift < MAX_ATOMS // 2
+    require("sigma", few, f"integer noise of {2 * reach} atoms is more than {MAX_ATOMS}")
     terms = [(-((arb(k) / sigma) ** 2) / 2).exp() for k in range(reach + shift + 1)]
     ratio = (-reach / sigma**2).exp()
     rest = arb(0).union(2 * terms[reach] * ratio / (1 - ratio))
@@ -113,15 +111,9 @@ def _discrete_gaussian(description: Description, _depth: int) -> Law:
 
 def _atoms(description: Description, _depth: int) -> Law:
     """Return atoms by log_p and the loss, whose masses are divided by their sums under P and under Q."""
-    mass_at_minus_infinity, mass_at_plus_infinity = (
-        real(description[name], name) for name in ("mass_at_minus_infinity", "mass_at_plus_infinity")
-    )
-    require(
-        "mass_at_plus_infinity",
-        mass_at_minus_infinity >= 0 and mass_at_plus_infinity >= 0,
-        "masses at infinity must not be negative",
-    )
-    p, q = [mass_at_minus_infinity, arb(0)], [arb(0), mass_at_plus_infinity]
+    infinite = [real(description[f"mass_at_{side}_infinity"], side) for side in ("minus", "plus")]
+    require("mass_at_infinity", min(infinite) >= 0, "masses at infinity must not be negative")
+    p, q = [infinite[0], arb(0)], [arb(0), infinite[1]]
     for written, at in zip(description["log_p"], description["loss"], strict=True):
         log_p = real(written, "log_p")
         p, q = [*p, log_p.exp()], [*q, (log_p + real(at, "loss")).exp()]
@@ -152,26 +144,24 @@ def _subsampled(description: Description, depth: int) -> Law:
     def change(a: arb, b: arb) -> Pair:
         return a, (1 - r) * a + r * b
 
-    return tuple(part.changed(change) for part in read_law(description["base"], depth))
+    return tuple(part.transformed(change) for part in read_law(description["base"], depth))
 
 
 def _reversed(description: Description, depth: int) -> Law:
-    return tuple(part.turned() for part in read_law(description["base"], depth))
+    return tuple(part.swapped() for part in read_law(description["base"], depth))
 
 
 def _mixed(description: Description, depth: int) -> Law:
     weights = [real(weight, "parts", 0.0) for weight, _ in description["parts"]]
-    off = float(abs(sum(weights, arb(0)) - 1))
-    require(
-        "parts", off <= len(weights) * _WEIGHT_TOLERANCE, f"weights must add to 1, and miss it by {off!r}"
-    )
+    off, most = float(abs(sum(weights, arb(0)) - 1)), len(weights) * _WEIGHT_TOLERANCE
+    require("parts", off <= most, f"weights must add to 1, and miss it by {off!r}")
     parts: list[Part] = []
     for weight, (_, law) in zip(_shares(weights), description["parts"], strict=True):
 
         def change(a: arb, b: arb, weight: arb = weight) -> Pair:
             return weight * a, weight * b
 
-        parts += [part.changed(change) for part in read_law(law, depth)]
+        parts += [part.transformed(change) for part in read_law(law, depth)]
     return tuple(parts)
 
 

@@ -58,8 +58,8 @@ def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
     return sum(starmap(mul, zip(a, b, strict=True)), arb(0))
 
 
-def greatest(numbers: Iterable[arb]) -> arb:
-    """Return the greatest of some numbers."""
+def maximum(numbers: Iterable[arb]) -> arb:
+    """Return the maximum of some numbers."""
     return reduce(arb.max, numbers)
 
 
@@ -77,12 +77,12 @@ class Part(ABC):
     p: tuple[arb, ...]
     q: tuple[arb, ...]
 
-    def changed(self, change: Callable[[arb, arb], Pair]) -> Self:
+    def transformed(self, change: Callable[[arb, arb], Pair]) -> Self:
         """Return the part whose P and Q are made of these coefficients."""
         p, q = zip(*(change(a, b) for a, b in zip(self.p, self.q, strict=True)), strict=True)
         return replace(self, p=p, q=q)
 
-    def turned(self) -> Self:
+    def swapped(self) -> Self:
         """Return the other order."""
         return replace(self, p=self.q, q=self.p)
 
@@ -112,7 +112,7 @@ class Atoms(Part):
         return [(a, b) for a, b in zip(self.p, self.q, strict=True) if not (a.is_zero() or b.is_zero())]
 
     def sup_loss(self) -> arb:
-        return greatest([(b / a).log() for a, b in self.finite()] or [arb.neg_inf()])
+        return maximum([(b / a).log() for a, b in self.finite()] or [arb.neg_inf()])
 
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
         loss = [(b / a).log() for a, b in self.finite()]
@@ -126,8 +126,8 @@ class Density(Part):
 
     rising: bool
 
-    def turned(self) -> Self:
-        return replace(super().turned(), rising=not self.rising)
+    def swapped(self) -> Self:
+        return replace(super().swapped(), rising=not self.rising)
 
     @abstractmethod
     def logs(self, x: Any) -> tuple[list[Any], Any]:
@@ -149,7 +149,7 @@ class Bell(Density):
     """
 
     means: tuple[arb, ...]
-    known: dict[tuple[float, int, float], Nodes] = field(default_factory=dict, init=False, compare=False)
+    cache: dict[tuple[float, int, float], Nodes] = field(default_factory=dict, init=False, compare=False)
 
     def logs(self, x: Any) -> tuple[list[Any], Any]:
         return [m * x - m * m / 2 for m in self.means], -x * x / 2 - (2 * arb.pi()).log() / 2
@@ -230,10 +230,10 @@ class Bell(Density):
         for shift in self.shifts(bits):
             key = float(c), bits, shift
             try:
-                self.known[key] = self.known.get(key) or self.shifted(c, bits, shift)
+                self.cache[key] = self.cache.get(key) or self.shifted(c, bits, shift)
             except VerificationError:  # a shift too small for a quadrature
                 break
-            bound = self.known[key].bound(y)
+            bound = self.cache[key].bound(y)
             if bound > last:  # it falls and then rises with the shift
                 break
             best, last = best.min(bound), bound
@@ -250,7 +250,7 @@ class Slab(Density):
         return [x * 0, 2 * x - self.epsilon], -x - arb(2).log()
 
     def sup_loss(self) -> arb:
-        return greatest(self.tilted(x, arb(0))[1].real for x in (arb(0), self.epsilon))
+        return maximum(self.tilted(x, arb(0))[1].real for x in (arb(0), self.epsilon))
 
     @property
     def single(self) -> tuple[bool, bool]:

@@ -11,7 +11,7 @@ from flint import acb, acb_mat, arb
 
 from tradeoff.proofs.certificate import Description
 from tradeoff.proofs.verify.laws import Law, gaussian_square, infinite_mass, read_law
-from tradeoff.proofs.verify.parts import COARSE, Atoms, Nodes, Slab, dot, greatest
+from tradeoff.proofs.verify.parts import COARSE, Atoms, Nodes, Slab, dot, maximum
 from tradeoff.proofs.verify.report import require
 
 _WORK = 2**25  # most phases of one factor, nodes times frequencies: some seconds
@@ -32,19 +32,15 @@ class Product:
         self.square = arb(0)
         self.factors: list[tuple[Law, int]] = []
         for factor in factors:
-            require(
-                "factor",
-                factor.keys() == {"law", "count"},
-                f"must be a law and a count, got {sorted(factor)}",
-            )
+            complete = factor.keys() == {"law", "count"}
+            require("factor", complete, f"must be a law and a count, got {sorted(factor)}")
             n, law = factor["count"], read_law(factor["law"])
-            require(
-                "count", type(n) is int and 0 < n <= 10**12, f"must be an integer in [1, 10^12], got {n!r}"
-            )
+            valid = type(n) is int and 0 < n <= 10**12
+            require("count", valid, f"must be an integer in [1, 10^12], got {n!r}")
             if (square := gaussian_square(factor["law"])) is not None:
                 self.square += n * square
             else:
-                self.factors.append((tuple(part.turned() for part in law) if reverse else law, n))
+                self.factors.append((tuple(part.swapped() for part in law) if reverse else law, n))
         self._tilts: dict[float, Tilt] = {}
 
     @cached_property
@@ -56,7 +52,7 @@ class Product:
         return 1 - kept
 
     @cached_property
-    def slip(self) -> arb:
+    def unlisted(self) -> arb:
         """From 0 to the mass of all atoms that are not listed, which a sum over the listed ones may miss."""
         each = (n * part.rest for law, n in self.factors for part in law if isinstance(part, Atoms))
         return arb(0).union(sum(each, arb(0)).upper())
@@ -64,7 +60,7 @@ class Product:
     @cached_property
     def sup_loss(self) -> arb:
         """A bound on the finite losses."""
-        each = [n * greatest(part.sup_loss() for part in parts) for parts, n in self.factors]
+        each = [n * maximum(part.sup_loss() for part in parts) for parts, n in self.factors]
         return arb.pos_inf() if self.square > 0 else sum(each, arb(0))
 
     def tilt(self, c: float) -> Tilt:
@@ -77,7 +73,7 @@ class Product:
         log_m = self.square * (c * c - c) / 2
         mean, variance = float(self.square * (c - arb(1) / 2)), float(self.square)
         for parts, n in self.factors:
-            weight, loss, error = gathered(parts, c, 0.0, COARSE)
+            weight, loss, error = gather_nodes(parts, c, 0.0, COARSE)
             total = sum(weight, arb(0)).real
             log_m += n * (total + error * arb(0, 1)).log()
             centre = (dot(weight, loss).real / total).mid()
@@ -90,7 +86,7 @@ class Product:
         result = -self.square * arb(y) ** 2 / 2
         for parts, n in self.factors:
             bits = 20 + n.bit_length()
-            nodes = gathered(parts, arb(c), 0.0, bits)
+            nodes = gather_nodes(parts, arb(c), 0.0, bits)
             least = sum(nodes.weight, arb(0)).real - nodes.error
             share = sum((part.bound(arb(c), y, bits) for part in parts), arb(0)) / least
             if share < 1:
@@ -109,7 +105,7 @@ class Product:
             slabs = [part for part in parts if isinstance(part, Slab) and all(part.single)]
             bits = math.ceil(8 - goal / math.log(2)) + n.bit_length()
             rest = tuple(part for part in parts if part not in slabs)
-            nodes = gathered(rest, arb(c), step * count, bits)
+            nodes = gather_nodes(rest, arb(c), step * count, bits)
             message = f"{len(nodes.loss)} nodes at {count} frequencies take too long"
             require("claim", len(nodes.loss) * count <= _WORK, message)
             unknown = nodes.error * acb(arb(0, 1), arb(0, 1))
@@ -120,7 +116,7 @@ class Product:
         return result
 
 
-def gathered(parts: Law, c: arb, top: float, bits: int) -> Nodes:
+def gather_nodes(parts: Law, c: arb, top: float, bits: int) -> Nodes:
     """Return the nodes of all parts."""
     result = [part.nodes(c, top, bits) for part in parts]
     weight, loss = [w for each in result for w in each.weight], [x for each in result for x in each.loss]

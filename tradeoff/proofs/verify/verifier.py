@@ -18,11 +18,8 @@ from tradeoff.proofs.verify.laws import real
 from tradeoff.proofs.verify.product import Product
 from tradeoff.proofs.verify.report import Check, Verification, outward, require
 
-EFFORTS = (
-    2**10,
-    2**13,
-    2**16,
-)  # nodes of contours with an added Gaussian; each effort takes about ten times the last
+# Nodes of contours with an added Gaussian; each effort takes about ten times the last.
+EFFORTS = 2**10, 2**13, 2**16
 _BITS = 256  # of the balls; twice as many with each effort
 _TRUSTED = (
     "the laws listed are those of the curve, with their numbers as written",
@@ -57,9 +54,7 @@ def verify(certificate: Certificate) -> Verification:
     ['>=', '<=']
     """
     if not isinstance(certificate, Certificate):
-        raise DomainError(
-            f"certificate must be a Certificate, got {shown(certificate)}; read one with from_json"
-        )
+        raise DomainError(f"certificate must be a Certificate, got {shown(certificate)}; use from_json")
     try:
         for effort in range(len(EFFORTS)):
             checks = examine(certificate, effort)
@@ -97,8 +92,8 @@ def examine(certificate: Certificate, effort: int) -> list[Check]:
                 for x, side in ((lower, ">"), (upper, "<="))
                 if math.isfinite(x)
             ]
-        known = certificate.question == "beta"
-        require("question", known, f"must be delta, epsilon or beta, got {certificate.question!r}")
+        is_beta = certificate.question == "beta"
+        require("question", is_beta, f"must be delta, epsilon or beta, got {certificate.question!r}")
         return _between(f"beta({at!r})", profile.beta(at, certificate.losses), lower, upper)
 
 
@@ -121,18 +116,18 @@ class Profile:
         reverse = (False, True) if certificate.orders == "both" else (False,)
         with ctx.workprec(_BITS):
             self.orders = [_Order(certificate.factors, effort, reverse=each) for each in reverse]
-        self.known: dict[float, Point] = {}
+        self.points: dict[float, Point] = {}
 
     def at(self, x: float) -> Point:
         """Enclose delta(x), and 1 - delta(x)."""
-        if x not in self.known:
+        if x not in self.points:
             with ctx.workprec(_BITS):
                 points = [order.at(x) for order in self.orders]
             delta, rest = points[0]
             for point in points[1:]:
                 delta, rest = delta.max(point.delta), rest.min(point.rest)
-            self.known[x] = Point(delta, rest)
-        return self.known[x]
+            self.points[x] = Point(delta, rest)
+        return self.points[x]
 
     def kinks(self, x: float) -> list[float]:
         """Return losses of atoms next to x, where a sum has kinks."""
@@ -183,16 +178,16 @@ class _Order:
             with ctx.workprec(self.bits):
                 delta = self.sum.delta(x)
                 return Point(delta, 1 - delta)
-        leak, slip, middle = self.product.leak, self.product.slip, x < self.product.tilt(0.5).mean
+        leak, unlisted, middle = self.product.leak, self.product.unlisted, x < self.product.tilt(0.5).mean
         if self.product.sup_loss <= x:
-            return Point(leak + slip, 1 - leak - slip)
+            return Point(leak + unlisted, 1 - leak - unlisted)
         near = (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2)
         if (contour := next(near, None)) is None:
             try:
                 contour = Contour(self.product, x, middle=middle, count=self.count)
             except VerificationError:  # limits of the contour
-                delta = leak.union(leak + chernoff(self.product, x)) + slip
+                delta = leak.union(leak + chernoff(self.product, x)) + unlisted
                 return Point(delta, 1 - delta)
             self.contours.append(contour)
-        psi = contour.bound(x) + slip
+        psi = contour.bound(x) + unlisted
         return Point(1 - psi, psi) if middle else Point(leak + psi, 1 - leak - psi)
