@@ -26,7 +26,7 @@ class TextTable(NamedTuple):
 
     Examples
     --------
-    >>> print(Grid([("mu", "1.25")], ("name", "value"), "one curve", sides="<>").text())
+    >>> print(TextTable([("mu", "1.25")], ("name", "value"), "one curve", sides="<>").text())
     one curve
     name  value
     mu     1.25
@@ -58,7 +58,7 @@ class TextTable(NamedTuple):
     def latex(self) -> str:
         r"""Return a tabular for booktabs, notes as comments; Greek names and powers of ten are typeset.
 
-        >>> print(Grid([("-1e-05",)], ("epsilon",)).latex())
+        >>> print(TextTable([("-1e-05",)], ("epsilon",)).latex())
         \begin{tabular}{l}
         \toprule
         $\varepsilon$ \\

@@ -10,8 +10,7 @@ import tradeoff as to
 from tradeoff.errors import DomainError, PrecisionError, TradeOffError
 from tradeoff.filters.ledger import describe_step as described
 from tradeoff.mechanisms import Gaussian, Mechanism, MixtureOfGaussians, TruncatedLaplace
-from tradeoff.report.answers import Answer, answer_query, row
-from tradeoff.report.summary import summary
+from tradeoff.report.answers import Answer, answer_query, row, summary
 
 
 @dataclass(frozen=True)

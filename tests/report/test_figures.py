@@ -133,8 +133,8 @@ def test_the_figure_of_a_comparison():
     figure = result.figure()
     assert [each.get_text() for each in figure.legends[0].get_texts()] == [
         "exact",
-        "CLT",
-        "basic composition",
+        "clt",
+        "basic",
     ]
     check_layout(figure)
 

@@ -112,7 +112,7 @@ def test_several_curves_differ_without_colour(ax):
 def test_labels(ax):
     to.plot(to.Gaussian(0.5), ax=ax, labels=["half"])
     assert [each.get_text() for each in ax.get_legend().get_texts()] == ["half"]
-    with pytest.raises(DomainError, match="name 2 curves, and there are 1"):
+    with pytest.raises(DomainError, match="labels must be 1 texts, one for each item"):
         to.plot(to.Gaussian(1), labels=["a", "b"], ax=ax)
 
 
@@ -211,7 +211,7 @@ def test_what_says_nothing_of_privacy_is_refused(ax, thing):
 
 
 def test_nothing_and_symbols_are_refused(ax):
-    with pytest.raises(DomainError, match="nothing to draw"):
+    with pytest.raises(DomainError, match="at least one curve"):
         to.plot(ax=ax)
     with pytest.raises(SymbolError):
         to.plot(to.Gaussian(sympy.Symbol("mu", positive=True)), ax=ax)
@@ -349,17 +349,17 @@ def test_scores_are_drawn_with_their_band_beside_a_claim(ax, scale):
 
 
 def test_unknown_scales_and_kinds(ax):
-    with pytest.raises(DomainError, match="scale = 'log'"):
+    with pytest.raises(DomainError, match="scale must be one of 'linear', 'loglog', got 'log'"):
         to.plot(to.Gaussian(1), ax=ax, scale="log")
-    with pytest.raises(DomainError, match="kind = 'pie'"):
+    with pytest.raises(DomainError, match=r"kind must be one of .*, got 'pie'"):
         to.plot(to.Gaussian(1), ax=ax, kind="pie")
 
 
 @pytest.mark.parametrize("style", [{"progress": True}, {"label": "a"}, {"clip_on": False}], ids=str)
 def test_keywords_of_no_line(ax, style):
-    with pytest.raises(DomainError, match="is no style of a line"):
+    with pytest.raises(DomainError, match="must not be given, got"):
         to.plot(to.Gaussian(1), ax=ax, **style)
-    with pytest.raises(DomainError, match=r"^\{.*Invalid property"):
+    with pytest.raises(DomainError, match=r"^style must be .*Invalid property"):
         to.plot(to.Gaussian(1), interactive=True, **style)
 
 
@@ -409,7 +409,7 @@ def test_plotly_is_an_extra_and_has_no_axes(monkeypatch, ax):
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     with pytest.raises(MissingExtraError, match=r"interactive plots need plotly: .*tradeoff\[report\]"):
         to.plot(to.Gaussian(1), interactive=True)
-    with pytest.raises(DomainError, match="axes of matplotlib"):
+    with pytest.raises(DomainError, match="ax must be None if interactive"):
         to.plot(to.Gaussian(1), interactive=True, ax=ax)
 
 
@@ -456,7 +456,7 @@ def test_what_the_library_refuses_is_not_laid_to_matplotlib(monkeypatch):
 )
 def test_a_table_is_drawn_one_way(given):
     table = to.sweep(lambda x, y: x * y, {"x": [1.0, 2.0], "y": [1.0, 2.0]})
-    with pytest.raises(DomainError, match="a table has no kind"):
+    with pytest.raises(DomainError, match="a heat map takes no kind"):
         to.plot(table, **given)
     with pytest.raises(KindError):
         heatmap({"x": [1.0]})

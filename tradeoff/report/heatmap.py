@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.intervals.rounding import Array
-from tradeoff.report.plot import module, new_axes, told
+from tradeoff.report.plot import matplotlib_errors, module, new_axes
 from tradeoff.report.styles import readable
 from tradeoff.sweeps import Table
 
@@ -77,7 +77,11 @@ def heatmap(
     x, y, named, values = _grid(table, column)
     axes = ax if ax is not None else new_axes()
     mpl = module("matplotlib")
-    with mpl.rc_context(getattr(axes.figure, "style", {})), np.errstate(all="ignore"), told(_REMEDY):
+    with (
+        mpl.rc_context(getattr(axes.figure, "style", {})),
+        np.errstate(all="ignore"),
+        matplotlib_errors(_REMEDY),
+    ):
         log = values.min() > 0 and values.max() > _DECADE * values.min()
         norm = module("matplotlib.colors").LogNorm() if log else None
         look = {"cmap": "Blues", "norm": norm, "shading": "nearest", "rasterized": True, **style}
