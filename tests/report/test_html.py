@@ -136,7 +136,7 @@ def test_risks_are_rounded_up():
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("report.txt", "--output must end in .html or .htm"), ("missing/report.html", "cannot be written")],
+    [("report.txt", "--output must end in one of .html, .htm"), ("missing/report.html", "cannot be written")],
 )
 def test_report_command_wrong_target_is_refused_at_once(tmp_path, capsys, monkeypatch, name, words):
     monkeypatch.setattr(to.Plan, "guarantee", lambda _: pytest.fail("computed"))

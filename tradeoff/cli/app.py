@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from cyclopts import App, CycloptsError, MissingArgumentError
+from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 import tradeoff
 from tradeoff.cli import experiment, ledger, shell
@@ -49,15 +50,13 @@ def install_completion(shell: Literal["bash", "fish", "zsh"] | None = None) -> N
 
 def run(tokens: Sequence[str]) -> int:
     """Run the command and return its exit code: 0, or another with one line on stderr."""
-    flags: set[str] = set()
     try:
         command, given, _ = app.parse_args(spread(tokens), exit_on_error=False, print_error=False)
-        flags = set(given.signature.parameters)
         command(*given.args, **given.kwargs)
         sys.stdout.flush()
     except (TradeOffError, CycloptsError) as error:
         code = shell.REFUTED if isinstance(error, VerificationError) else shell.BAD_INPUT
-        return shell.refuse(_message(error, flags), code)
+        return shell.refuse(_message(error, tokens), code)
     except KeyboardInterrupt:
         return shell.INTERRUPTED
     except BrokenPipeError:
@@ -75,15 +74,24 @@ def run(tokens: Sequence[str]) -> int:
     return 0
 
 
-def _message(error: TradeOffError | CycloptsError, flags: set[str]) -> str:
+def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str:
     """Return the message of an error, with the flag that was typed in place of a parameter's name."""
-    if isinstance(error, MissingArgumentError) and error.argument is not None:
-        words = " ".join(error.command_chain or ())
-        flag = error.argument.name
-        needed = flag if error.argument.index is None else flag.lstrip("-").upper()
-        return f"{needed} must be given; see tradeoff {words} --help"
-    name, must, rest = str(error).partition(" must ")
-    return f"--{name.replace('_', '-')}{must}{rest}" if name in flags else str(error)
+    if isinstance(error, CycloptsError):
+        command = " ".join(("tradeoff", *(error.command_chain or ())))
+        if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+            return f"unknown argument {shown(error.unused_tokens[0])}; see {command} --help"
+        argument = error.argument
+        if isinstance(error, MissingArgumentError) and argument is not None:
+            flag = argument.name if argument.index is None else argument.name.lstrip("-").upper()
+            return f"{flag} must be given; see {command} --help"
+        number = re.search(r"unable to convert (.*) into (?:float|int)", str(error))
+        if isinstance(error, CoercionError) and number and error.token and error.token.keyword:
+            return f"{error.token.keyword} must be a number, got {number[1]}"
+        return str(error)
+    name, _, rest = str(error).partition(" ")
+    flag = f"--{name.replace('_', '-')}"
+    typed = any(token == flag or token.startswith(f"{flag}=") for token in tokens)
+    return f"{flag} {rest}" if typed else str(error)
 
 
 def spread(tokens: Sequence[str]) -> list[str]:

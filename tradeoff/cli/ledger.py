@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 
 from tradeoff.cli.questions import Json
 from tradeoff.display import plain, rounded
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, TradeOffError
 
 if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter, Ledger
@@ -115,7 +115,11 @@ def spend(
     if count < 1:
         raise DomainError(f"count must be at least 1, got {count}")
     keys = {name.replace("-", "_"): value for name, value in parameters.items()}
-    mechanism = read_mechanism("spend", {"kind": kind, **keys})
+    try:
+        mechanism = read_mechanism("spend", {"kind": kind, **keys})
+    except TradeOffError as error:  # of a key, which is a flag here
+        key, _, rest = str(error).removeprefix("spend.").partition(" ")
+        raise DomainError(f"--{key.replace('_', '-')} {rest}") from error
     plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
     entry = ledger.spend(mechanism if count == 1 else plan, head=head)
     _print(f"{file}: {_describe(entry)}")
