@@ -11,14 +11,14 @@ from tradeoff.cli.compare import blocks
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError, KindError, MissingExtraError
 from tradeoff.operators.assumed import assumed
-from tradeoff.report.answers import Answer
+from tradeoff.report.answers import Answer, Answers
 from tradeoff.report.compare import (
     ALPHAS,
     ELSEWHERE,
     UNDER,
     Row,
     compare,
-    is_safe_everywhere,
+    compare_claim,
     largest_unsafe,
     make_entry,
 )
@@ -217,9 +217,11 @@ def test_verdict_is_certain_or_undecided():
     assert [row.verdict for row in result] == ["safe (curve)", UNDER, "safe (curve)"]
     assert abs(result["itself"].sup_error) < 1e-12
     assert Row("between", Claim("", "estimate")).verdict == "within the bounds (estimate)"
-    inside = {"delta": [(0.3, Answer(1.0, 0.2, 0.4))]}
-    assert not is_safe_everywhere(inside)
-    assert not largest_unsafe(inside)
+    assert not largest_unsafe([("delta", 0.3, Answer(1.0, 0.2, 0.4))])
+    assert largest_unsafe([("delta", 0.1, Answer(1.0, 0.2, 0.4))])[0].error == -0.1
+    between = Claim("", "estimate", beta=lambda alpha: alpha * np.nan, delta=lambda _: np.array([0.3]))
+    answers = Answers(delta=(Answer(1.0, 0.2, 0.4),))
+    assert not compare_claim("between", between, answers, result.beta).proved
     assert [len(row.unsafe) for row in result] == [0, 3, 0]
     exact = curve.bounds.epsilon(1e-5)
     epsilon, delta, beta = result["above"].unsafe

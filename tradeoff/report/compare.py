@@ -33,7 +33,7 @@ UNDER, ELSEWHERE, SAFE, WITHIN, DECLINED = (
 
 # The 129 type I errors at which the beta of each method is compared: hundredths, and more near 0.
 ALPHAS = np.unique(
-    np.concatenate([np.arange(101) / 100, [float(f"{a:.3g}") for a in np.geomspace(1e-6, 0.485, 28)]])
+    np.concatenate([np.arange(101) / 100, [float(f"{a:.3g}") for a in np.geomspace(1e-6, 0.495, 28)]])
 )
 
 NOTE = (
@@ -44,7 +44,7 @@ NOTE = (
     "exact bounds are too wide to decide. A bound is proved, an estimate is not."
 )
 
-Checks = Mapping[str, Sequence[tuple[float, Answer]]]  # by quantity: values of a method and exact answers
+Check = tuple[str, float, Answer]  # a quantity, the value of a method, and the exact answer
 
 
 @dataclass(frozen=True)
@@ -141,23 +141,25 @@ def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bo
     """Compare a claim, or the reason why there is none, with the exact answers."""
     if isinstance(claim, str):
         return Row(name, None, claim)
-    entries = {
-        quantity: _entries(claim, quantity, getattr(exact, quantity), decidable=exact.exact)
-        for quantity in PARAMETERS
-    }
-    checks = {
-        quantity: [(e.value, a) for e, a in zip(each, getattr(exact, quantity), strict=True)]
-        for quantity, each in entries.items()
-    }
+    entries: dict[str, tuple[Entry, ...]] = {}
+    checks: list[Check] = []
+    for quantity in PARAMETERS:
+        answers = getattr(exact, quantity)
+        values = _evaluate_each(claim, quantity, [each.asked for each in answers])
+        pairs = list(zip(values, answers, strict=True))
+        entries[quantity] = tuple(make_entry(claim, quantity, *each, decidable=exact.exact) for each in pairs)
+        checks += [(quantity, max(value, 0.0), answer) for value, answer in pairs]
     beta = _evaluate(claim, "beta", ALPHAS)
     sup_error = sup_error_at = float("nan")
     if beta is not None:
-        checks["beta"] += [(v, Answer(*each)) for v, *each in zip(beta, ALPHAS, *beta_bounds, strict=True)]
+        checks += [("beta", v, Answer(*each)) for v, *each in zip(beta, ALPHAS, *beta_bounds, strict=True)]
         error = beta - (beta_bounds.lower + beta_bounds.upper) / 2
         if not np.isnan(error).all():
             k = int(np.nanargmax(np.abs(error)))
             sup_error, sup_error_at = float(error[k]), float(ALPHAS[k])
-    proved = claim.kind == "bound" or is_safe_everywhere(checks)
+    proved = claim.kind == "bound" or all(
+        np.isnan(value) or _is_safe(quantity, value, answer) for quantity, value, answer in checks
+    )
     unsafe = largest_unsafe(checks) if exact.exact else ()
     return Row(name, claim, "", entries, sup_error, sup_error_at, unsafe, proved)
 
@@ -166,41 +168,21 @@ def _is_safe(quantity: str, value: float, exact: Answer) -> bool:
     return value <= exact.lower if quantity == "beta" else value >= exact.upper
 
 
-def _is_unsafe(quantity: str, value: float, exact: Answer) -> bool:
-    return value > exact.upper if quantity == "beta" else value < exact.lower
+def _excess(quantity: str, value: float, exact: Answer) -> float:
+    """Return the answer less the exact bound that it passes on the unsafe side, 0 elsewhere."""
+    if quantity == "beta":
+        return value - exact.upper if value > exact.upper else 0.0
+    return value - exact.lower if value < exact.lower else 0.0
 
 
-def largest_unsafe(checks: Checks) -> tuple[Unsafe, ...]:
+def largest_unsafe(checks: Iterable[Check]) -> tuple[Unsafe, ...]:
     """Return the largest error past the exact bound on the unsafe side, for each quantity."""
-    result = {
-        quantity: [
-            Unsafe(quantity, float(value - (a.upper if quantity == "beta" else a.lower)), float(a.asked))
-            for value, a in pairs
-            if _is_unsafe(quantity, value, a)
-        ]
-        for quantity, pairs in checks.items()
-    }
-    return tuple(max(each, key=lambda one: abs(one.error)) for each in result.values() if each)
-
-
-def is_safe_everywhere(checks: Checks) -> bool:
-    """Return whether every answer is past the exact bound on the safe side."""
-    pairs = ((quantity, *pair) for quantity, each in checks.items() for pair in each)
-    return all(np.isnan(value) or _is_safe(quantity, value, a) for quantity, value, a in pairs)
-
-
-def _entries(claim: Claim, quantity: str, exact: Sequence[Answer], *, decidable: bool) -> tuple[Entry, ...]:
-    """Evaluate a batch, which costs least, or one by one where some have no answer."""
-    if not exact:
-        return ()
-    values = _evaluate(claim, quantity, np.array([each.asked for each in exact]))
-    if values is None and len(exact) > 1:
-        return tuple(
-            entry for each in exact for entry in _entries(claim, quantity, [each], decidable=decidable)
-        )
-    known = [np.nan] if values is None else values.tolist()
-    pairs = zip(known, exact, strict=True)
-    return tuple(make_entry(claim, quantity, value, each, decidable=decidable) for value, each in pairs)
+    largest: dict[str, Unsafe] = {}
+    for quantity, value, answer in checks:
+        error = float(_excess(quantity, value, answer))
+        if error != 0 and (quantity not in largest or abs(error) > abs(largest[quantity].error)):
+            largest[quantity] = Unsafe(quantity, error, float(answer.asked))
+    return tuple(largest.values())
 
 
 def make_entry(claim: Claim, quantity: str, value: float, exact: Answer, *, decidable: bool = True) -> Entry:
@@ -209,24 +191,31 @@ def make_entry(claim: Claim, quantity: str, value: float, exact: Answer, *, deci
     That is for bounds on a dominating curve, to which a method may be closer from either side.
     """
     if np.isnan(value):
-        return Entry(exact.asked, float("nan"), float("nan"), under_reports=False)
+        return Entry(exact.asked, value, float("nan"), under_reports=False)
     value = max(value, 0.0)  # an epsilon below 0 is reported as 0, as the exact one is
-    unsafe = _is_unsafe(quantity, value, exact)
+    unsafe = _excess(quantity, value, exact) != 0
     between = not unsafe and not _is_safe(quantity, value, exact) and claim.kind != "bound"
     if value == exact.lower == exact.upper:  # infinite ones too
         error = 0.0
     else:
         error = value - (exact.lower if np.isinf(exact.upper) else (exact.lower + exact.upper) / 2)
-    undecided = between or (unsafe and not decidable)
-    return Entry(exact.asked, value, error, unsafe and decidable, undecided)
+    return Entry(exact.asked, value, error, unsafe and decidable, between or (unsafe and not decidable))
 
 
-def _evaluate(claim: Claim, quantity: Any, at: Array) -> Array | None:
+def _evaluate(claim: Claim, quantity: Any, at: ArrayLike) -> Array | None:
     """Return the answers of a method, or None where it has none."""
     try:
-        return np.atleast_1d(claim.evaluate(quantity, at))
+        return np.atleast_1d(claim.evaluate(quantity, np.asarray(at, dtype=float)))
     except TradeOffError:
         return None
+
+
+def _evaluate_each(claim: Claim, quantity: str, at: list[float]) -> list[float]:
+    """Evaluate a batch, which costs least, or one by one, NaN where there is no answer."""
+    values = _evaluate(claim, quantity, at) if at else np.empty(0)
+    if values is not None:
+        return list(map(float, values))
+    return [float("nan")] if len(at) == 1 else [_evaluate_each(claim, quantity, [x])[0] for x in at]
 
 
 @dataclass(frozen=True, repr=False)
