@@ -1,4 +1,4 @@
-"""Sweeps: one function at every point of a grid, in parallel where wanted, with a table as the answer."""
+"""Sweeps: one function at every point of a grid, optionally in parallel, with a table of results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, product
 from operator import mul
 from os import PathLike
-from pathlib import Path
 from pickle import PicklingError
 from typing import Any, Literal
 
@@ -20,27 +19,27 @@ import numpy as np
 from tradeoff.accounting.cache import Cache, shared_cache
 from tradeoff.curves.parameters import workers
 from tradeoff.display import Displayed, TextTable, exactly, rounded
-from tradeoff.errors import DomainError, SweepError, file_name, needed
+from tradeoff.errors import DomainError, SweepError, domain, file_name, needed
 from tradeoff.intervals.bounds import Bounds
 
 _SHOWN = 20  # rows that a printed table shows, so that it fits a screen
 
-# Columns whose name says to which side they are safe.
+# The safe side of columns by name.
 _SAFE: dict[str, Literal["lower", "upper"]] = {
     **dict.fromkeys(("lower", "beta", "bayes_risk"), "lower"),
     **dict.fromkeys(("upper", "epsilon", "delta", "mu", "advantage"), "upper"),
 }
 
-# Products whose lines and tables are kept for the points that follow: a few MB each, 180 MiB at worst.
-_KEPT = 8
+# Products cached for the points that follow: a few MB each, 180 MiB at worst.
+_CACHED_PRODUCTS = 8
 
-# Batches for each job at least, as points differ in cost, of at most 64 points, which answer within seconds.
-_BATCHES, _MOST = 8, 64
+# Least number of batches for each job, as points differ in cost, and most points of a batch.
+_MIN_BATCHES, _MAX_POINTS = 8, 64
 
 
 @dataclass(frozen=True, repr=False)
 class Table(Displayed):
-    """Named columns and rows that do not change; prints aligned.
+    """Immutable table of named columns; prints aligned.
 
     Examples
     --------
@@ -56,13 +55,13 @@ class Table(Displayed):
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     asked: int = 0
-    """How many columns, the first ones, are what was asked and not answered."""
+    """Number of leading columns that are parameters."""
     estimated: bool = False
-    """Whether answers without a safe side are estimates, of which six digits are printed."""
+    """Whether answers without a safe side are estimates, printed with six digits."""
 
     def __post_init__(self) -> None:
         if not all(isinstance(row, tuple) and len(row) == len(self.columns) for row in self.rows):
-            raise DomainError("the rows of a table are tuples of one value for each column")
+            raise DomainError("rows must be tuples with one value for each column")
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -72,23 +71,24 @@ class Table(Displayed):
 
     def __getitem__(self, column: str) -> list[Any]:
         if column not in self.columns:
-            raise DomainError(f"column = {column!r} is none of {', '.join(map(repr, self.columns))}")
+            raise domain("column", column, f"one of {', '.join(map(repr, self.columns))}")
         at = self.columns.index(column)
         return [row[at] for row in self.rows]
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return ``{column: values}``: what ``pandas.DataFrame`` and ``polars.DataFrame`` take."""
+        """Return ``{column: values}``, from which ``pandas.DataFrame`` and ``polars.DataFrame`` are made."""
         return {column: self[column] for column in self.columns}
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str:
-        """Return the table as comma-separated text with a header, numbers to the last digit.
-
-        Write it to ``path`` if given; raise ``DomainError`` if it cannot be written there.
-        """
+        """Return the table as comma-separated text with every digit; write it to ``path`` if given."""
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
         if path is not None:
-            _write(text.getvalue(), file_name(path))
+            place = file_name(path)
+            try:
+                place.write_text(text.getvalue(), encoding="utf-8", newline="")
+            except OSError as error:
+                raise DomainError(f"{place}: cannot be written: {error.strerror or error}") from error
         return text.getvalue()
 
     def to_pandas(self) -> Any:
@@ -97,7 +97,7 @@ class Table(Displayed):
         return pandas.DataFrame(self.to_dict())
 
     def to_latex(self) -> str:
-        """Return all rows as a tabular of LaTeX, for the package booktabs."""
+        """Return all rows as a LaTeX table for booktabs."""
         return self._texts(self.rows).latex()
 
     def grid(self) -> TextTable:
@@ -110,7 +110,7 @@ class Table(Displayed):
         return TextTable(texts, self.columns, sides=">" * len(self.columns))
 
     def _text(self, k: int, value: Any) -> str:
-        """Write a cell: what has a safe side by its name to six digits, all digits of the rest."""
+        """Format a cell: six digits towards the safe side of its column, every digit elsewhere."""
         if not isinstance(value, float | np.floating):
             return str(value)
         value = float(value)
@@ -122,16 +122,8 @@ class Table(Displayed):
         return rounded(value, side, 6)
 
 
-def _write(text: str, path: Path) -> None:
-    """Write into what is there, which may be a pipe or a device, as other libraries do with tables."""
-    try:
-        path.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise DomainError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:
-    """Table of a function at every point of a grid, the product of its axes.
+    """Tabulate a function at every point of a grid, the product of its axes.
 
     Parameters
     ----------
@@ -141,10 +133,10 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
         delta, mu, advantage, beta or bayes_risk, are printed with six digits, rounded to their safe side; all
         others with every digit.
     grid
-        ``{argument: values}``; the last axis turns fastest. Points in a row share what they have in common:
-        where the questions (delta, alpha) are the last axis, each product is composed once.
+        ``{argument: values}``; the last axis varies fastest. Consecutive points share cached products:
+        if delta or alpha is the last axis, each product is composed once.
     n_jobs
-        1: here and now. More, or -1 for every core: through joblib, in processes unless
+        1: in this process. More, or -1 for every core: through joblib, in processes unless
         ``joblib.parallel_config`` says otherwise (threads, Dask, Ray). None: as many as joblib is configured
         for.
 
@@ -182,10 +174,10 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
 def stream(
     function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1
 ) -> Iterator[dict[str, Any]]:
-    """Rows of ``sweep``, in the order of the grid, each as soon as it and those before it are known.
+    """Yield rows of ``sweep`` in the order of the grid, each as soon as it and those before it are computed.
 
-    Parameters, columns and errors are those of ``sweep``; what was yielded before an error stands.
-    Jobs that still run when the rows are left are killed.
+    Parameters, columns and errors are those of ``sweep``; rows before an error stay valid.
+    Closing the iterator kills the jobs that still run.
 
     Examples
     --------
@@ -196,7 +188,7 @@ def stream(
     """
     axes = _axes(grid)
     if not callable(function):
-        raise DomainError(f"function = {function!r} is not callable: give a function of {', '.join(axes)}")
+        raise domain("function", function, f"a function of {', '.join(axes)}")
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     answers = _answers(function, points, [len(values) for values in axes.values()], n_jobs)
     return _rows(points, answers)
@@ -207,22 +199,22 @@ def _rows(points: list[dict[str, Any]], answers: Iterable[dict[str, Any]]) -> It
     for point, answer in zip(points, answers, strict=True):
         names = tuple(answer) if names is None else names
         if tuple(answer) != names:
-            theirs = f"{_named(points[0])} with {list(names)}"
-            raise DomainError(f"{_named(point)} answers with the columns {list(answer)}, and {theirs}")
+            first = f"{list(names)} at {_named(points[0])}"
+            raise DomainError(f"columns must be {first}, got {list(answer)} at {_named(point)}")
         if both := sorted(point.keys() & answer.keys()):
-            raise DomainError(f"the answers have columns named as arguments: {both}")
+            raise DomainError(f"columns must not have names of arguments, got {both}")
         yield point | answer
 
 
 def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
     if not isinstance(grid, Mapping) or not grid:
-        raise DomainError(f"grid = {grid!r} is not a non-empty mapping {{argument: values}}")
+        raise domain("grid", grid, "a non-empty mapping {argument: values}")
     for name, values in grid.items():
         if not isinstance(name, str):
-            raise DomainError(f"{name!r} is not the name of an argument")
+            raise domain("a key of grid", name, "the name of an argument")
         single = isinstance(values, str | bytes | Mapping) or getattr(values, "shape", None) == ()
         if single or not hasattr(values, "__len__") or len(values) == 0:
-            raise DomainError(f"grid[{name!r}] = {values!r} is not a non-empty sequence of values")
+            raise domain(f"grid[{name!r}]", values, "a non-empty sequence of values")
     return {name: tuple(values) for name, values in grid.items()}
 
 
@@ -231,29 +223,29 @@ def _answers(
 ) -> Iterable[dict[str, Any]]:
     n_jobs = workers("n_jobs", n_jobs)
     if n_jobs == 1:
-        memory: Cache[Any] = Cache(_KEPT)
+        memory: Cache[Any] = Cache(_CACHED_PRODUCTS)
         return (_answer(function, point, memory) for point in points)
     joblib = needed("joblib", 'more than one job needs joblib: pip install "tradeoff[parallel]"')
     try:
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-    except ValueError:  # some backends, that of Ray among them, hand over everything at the end
+    except ValueError:  # some backends, such as Ray's, cannot return a generator
         parallel = joblib.Parallel(n_jobs=n_jobs)
-    size = _together(lengths, joblib.effective_n_jobs(n_jobs))
+    size = _batch_size(lengths, joblib.effective_n_jobs(n_jobs))
     starts = range(0, len(points), size)
     batches = (joblib.delayed(_batch)(function, points[start : start + size]) for start in starts)
-    return _until_left(parallel, batches)
+    return _collect(parallel, batches)
 
 
-def _until_left(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
-    """Yield what batches hold; joblib's warning that a sweep was left before its end tells nobody more."""
+def _collect(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
+    """Yield the results of all batches; suppress joblib's warning that a sweep was stopped early."""
     batches = None
     try:
-        batches = parallel(work)  # the first ones are handed over at once
+        batches = parallel(work)  # starts at once
         yield from chain.from_iterable(batches)
     except (PicklingError, TypeError, AttributeError) as error:
         given = str(error.__cause__ or error).strip('\n"').splitlines()  # loky's own holds a traceback
         why = given[-1] if given else type(error).__name__
-        raise SweepError(f"no other process can be handed this: {why}; take n_jobs = 1", {}) from error
+        raise SweepError(f"function and results must be picklable: {why}; take n_jobs = 1", {}) from error
     finally:
         if isinstance(batches, Generator):
             with warnings.catch_warnings():
@@ -261,15 +253,15 @@ def _until_left(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str,
                 batches.close()
 
 
-def _together(lengths: Sequence[int], jobs: int) -> int:
-    """Return how many points go to a worker at once: whole turns of as many last axes as fit."""
-    size = max(1, min(_MOST, math.prod(lengths) // (_BATCHES * jobs)))
-    turn = max(turn for turn in accumulate(reversed(lengths), mul, initial=1) if turn <= size)
-    return size // turn * turn
+def _batch_size(lengths: Sequence[int], jobs: int) -> int:
+    """Return the number of points in a batch: complete cycles of as many last axes as fit."""
+    size = max(1, min(_MAX_POINTS, math.prod(lengths) // (_MIN_BATCHES * jobs)))
+    cycle = max(n for n in accumulate(reversed(lengths), mul, initial=1) if n <= size)
+    return size // cycle * cycle
 
 
 def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    memory: Cache[Any] = Cache(_KEPT)
+    memory: Cache[Any] = Cache(_CACHED_PRODUCTS)
     return [_answer(function, point, memory) for point in points]
 
 
@@ -287,7 +279,7 @@ def _answer(function: Callable[..., Any], point: dict[str, Any], memory: Cache[A
         return {"value": value}
     for name in value:
         if not isinstance(name, str):
-            raise DomainError(f"{_named(point)} answers with {name!r} as a column; give names of type str")
+            raise DomainError(f"column names must be str, got {name!r} at {_named(point)}")
     return dict(value)
 
 
