@@ -115,7 +115,7 @@ def _curve(thing: Any) -> TradeOff:
         curve = thing
     elif isinstance(guarantee := getattr(thing, "guarantee", None), TradeOff):
         curve = guarantee
-    elif hasattr(thing, "guarantee") or hasattr(thing, "curve"):
+    elif not isinstance(thing, type) and (hasattr(thing, "guarantee") or hasattr(thing, "curve")):
         curve = claimed(thing)
     else:
         remedy = "give a curve, a plan, a mechanism, or what tradeoff.limits returns"
