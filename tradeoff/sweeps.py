@@ -150,12 +150,12 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     Raises
     ------
     DomainError
-        If the grid is no mapping of argument names to non-empty sequences, or answers differ in their
+        If the grid is not a mapping of argument names to non-empty sequences, or answers differ in their
         columns or name one by anything but a str.
     SweepError
-        If the function raises; the message and ``point`` say where, the cause says why.
+        If the function raises; ``point`` has its arguments, ``__cause__`` its error.
     MissingExtraError
-        If more than one job is asked and joblib is not installed.
+        If ``n_jobs`` is not 1 and joblib is not installed.
 
     Examples
     --------

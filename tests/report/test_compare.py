@@ -3,6 +3,7 @@
 import json
 import sys
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -22,7 +23,7 @@ from tradeoff.report.compare import (
     largest_unsafe,
     make_entry,
 )
-from tradeoff.report.methods import METHODS, Claim, claim_of_pairs
+from tradeoff.report.methods import METHODS, Claim, claim_of_pairs, formula_of_orders
 
 PROVED = ("berry-esseen", "zcdp", "renyi", "advanced", "basic")
 
@@ -305,6 +306,20 @@ def test_profile_of_orders_is_smooth_and_above_the_truth(curve, method):
     assert len(slopes) > 30
     assert np.all(slopes < 0)
     assert np.all(np.diff(slopes) <= 0.02 * np.abs(slopes[1:]))
+
+
+def test_formula_of_orders_is_just_above_the_exact_value():
+    orders, divergences = np.array([1.001, 1.5, 4.0, 1e6]), np.array([0.3, 0.5, 1.25, np.inf])
+    formula = formula_of_orders(orders, divergences)
+    with mpmath.workdps(50):
+        for epsilon in (-2.0, 0.0, 0.1, 3.0, 40.0):
+            logs = [
+                (mpmath.mpf(a) - 1) * (mpmath.mpf(d) - epsilon + mpmath.log(1 - 1 / mpmath.mpf(a)))
+                - mpmath.log(a)
+                for a, d in zip(orders.tolist()[:-1], divergences.tolist()[:-1], strict=True)
+            ]
+            exact = mpmath.exp(min(0, *logs))
+            assert exact <= formula(np.array([epsilon]))[0] <= exact * (1 + mpmath.mpf("1e-13"))
 
 
 @pytest.mark.parametrize("method", ["zcdp", "renyi"])

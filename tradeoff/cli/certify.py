@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from tradeoff.atomic_write import atomic_write
@@ -14,6 +13,7 @@ from tradeoff.cli.questions import (
     compose_plan,
     read_plan,
     read_questions,
+    read_stdin,
 )
 from tradeoff.cli.terminal import progress, show
 from tradeoff.errors import VerificationError
@@ -66,7 +66,7 @@ def verify(certificate: Path) -> None:
     from tradeoff.proofs.verify import verify as prove
 
     stdin = str(certificate) == "-"
-    certificates = parse_certificates(sys.stdin.read()) if stdin else read_certificates(certificate)
+    certificates = parse_certificates(read_stdin()) if stdin else read_certificates(certificate)
     reports = []
     with progress() as step:
         for each in certificates:

@@ -54,10 +54,15 @@ def read_source(plan: Path) -> str:
     """Return the text of a plan file, or of stdin if it is named -."""
     from tradeoff.spec.plan_file import MAX_CHARACTERS
 
-    if str(plan) != "-":
-        return read_text(plan, MAX_CHARACTERS)
+    return read_stdin(MAX_CHARACTERS) if str(plan) == "-" else read_text(plan, MAX_CHARACTERS)
+
+
+def read_stdin(limit: int = -1) -> str:
+    """Return the text of stdin, up to one character more than the limit."""
+    if sys.stdin is None:
+        raise DomainError("stdin must be open")
     try:
-        return sys.stdin.read(MAX_CHARACTERS + 1)
+        return sys.stdin.read(limit + 1 if limit >= 0 else -1)
     except (OSError, UnicodeDecodeError) as error:
         raise DomainError(f"stdin cannot be read: {error}") from error
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
 from tradeoff.display import Displayed, TextTable, exactly, rounded
-from tradeoff.errors import DomainError, KindError, TradeOffError, shown
+from tradeoff.errors import KindError, TradeOffError, domain, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.report.answers import PARAMETERS, Answer, Answers, answer_query, composition, finite
@@ -246,8 +246,7 @@ class Comparison(Displayed):
         for row in self.rows:
             if row.method == method:
                 return row
-        known = ", ".join(repr(row.method) for row in self.rows)
-        raise DomainError(f"method must be one of {known}, got {method!r}")
+        raise domain("method", method, f"one of {', '.join(repr(row.method) for row in self.rows)}")
 
     @property
     def declined(self) -> dict[str, str]:
@@ -404,11 +403,11 @@ def _claims(
             yield name, claim_of(name, thing)
         return
     if not isinstance(methods, Iterable | None):
-        raise DomainError(f"methods must be names, or a mapping from names to curves, got {shown(methods)}")
+        raise domain("methods", methods, "names, or a mapping from names to curves")
     names = list(METHODS) if methods is None else [methods] if isinstance(methods, str) else list(methods)
     for name in names:
         if name not in METHODS:
-            raise DomainError(f"method must be one of {', '.join(map(repr, METHODS))}, got {shown(name)}")
+            raise domain("method", name, f"one of {', '.join(map(repr, METHODS))}")
     for name in names:
         step(name)
         try:

@@ -32,7 +32,7 @@ Function = Callable[[Array], Any]
 
 _PAIR_CHECKS = 33  # type I errors at which the order of a pair of curves is checked
 _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
-# (epsilon, delta) pairs that make a curve of a rule: fewer where each asks a composed curve.
+# (epsilon, delta) pairs that make a curve of a rule: fewer where each evaluates a composed curve.
 _MANY_PAIRS, _FEW_PAIRS = 81, 12
 
 
@@ -215,8 +215,8 @@ def formula_of_orders(orders: Array, divergences: Array) -> Function:
 
     Rounded up; Canonne, Kamath, Steinke 2020, Proposition 12, for epsilon of either sign.
     """
-    known = np.isfinite(divergences)
-    a, divergence = Bounds.of(orders[known]), Bounds.of(divergences[known])
+    finite = np.isfinite(divergences)
+    a, divergence = Bounds.of(orders[finite]), Bounds.of(divergences[finite])
     k = a - 1
 
     def profile(epsilon: Array) -> Array:
