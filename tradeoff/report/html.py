@@ -108,7 +108,7 @@ power 1 − β on log axes, so that small α can be seen; lower is more private.
 lower is more private.</p>
 <img alt="Trade-off curve, power on log axes, and privacy profile" src="data:image/svg+xml;base64,$figure">
 <h2>Other methods</h2>
-<p>$note The column before it has the largest error of β on either side.</p>
+<p>$note The second to last column shows the largest error of β on either side.</p>
 $comparison
 $declined
 <footer>Made by tradeoff $version. Exact bounds are certified: lower bounds on β and upper bounds on ε and δ
@@ -153,7 +153,7 @@ def report(title: str, plan: Plan, reduction: Reduction, comparison: Comparison)
 
 
 def _figure(claims: Sequence[Claim]) -> bytes:
-    with paper(PAGE, 3.3, columns=len(_VIEWS)) as (figure, panels):
+    with paper(PAGE, 3.1, columns=len(_VIEWS)) as (figure, panels):
         for axes, (kind, scale) in zip(panels, _VIEWS, strict=True):
             view = view_of(kind, scale, claims[:1])
             view = view.pointwise(ALPHAS) if view.square else view
@@ -170,7 +170,7 @@ def assumptions(plan: Plan) -> list[str]:
     return [
         f"{_NEIGHBOURS[plan.adjacency]} (Adjacency: {plan.adjacency}.)",
         "The numbers hold for every such pair, whichever of the two is the real data set.",
-        "The noise and the number of releases were fixed in advance.",
+        "Noise and number of releases were fixed in advance; outputs may have been seen in between.",
         *(f"{words} The choice stays secret." for name, words in _SCHEMES.items() if name in schemes),
         "Everything released is in the list below, and nothing else about the data is.",
     ]
