@@ -11,7 +11,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.display import exactly, rounded
 from tradeoff.gdp import Reduction
 from tradeoff.report.plot import claims_of, mu_name, paint, plot
-from tradeoff.report.series import Kind, Scale, drawn, outline, view_of
+from tradeoff.report.series import Kind, Scale, make_series, outline, view_of
 from tradeoff.report.styles import EXACT, dashed, number, place_legend
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def gdp_bound(axes: Axes, found: Reduction, *, kind: Kind = "tradeoff", scale: S
     """Draw a curve with the Gaussian curve certified below it, and a dot where mu is decided."""
     exact, reported = claims_of([found.of, found], ["exact", mu_name(found)])
     view = view_of(kind, scale, [exact])
-    paint(axes, view, list(drawn(view, [exact, outline(reported)])), looks=[EXACT, REPORTED])
+    paint(axes, view, list(make_series(view, [exact, outline(reported)])), looks=[EXACT, REPORTED])
     if view.square and found.tight_at >= view.xlim[0]:
         touch = float(found.of(found.tight_at))
         axes.plot([found.tight_at], [1 - touch if view.power else touch], "ko", markersize=3)
@@ -56,7 +56,7 @@ def families(axes: Axes, curves: Mapping[str, TradeOff]) -> Axes:
     claims = claims_of(list(curves.values()), list(curves))
     view = view_of("tradeoff", "linear", claims)
     looks = [family(i, len(claims)) for i in range(len(claims))]
-    return paint(axes, view, list(drawn(view, claims)), looks=looks)
+    return paint(axes, view, list(make_series(view, claims)), looks=looks)
 
 
 def family(i: int, n: int) -> dict[str, Any]:

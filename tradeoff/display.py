@@ -1,4 +1,4 @@
-"""What results print as: tables, digits that keep the numbers' promise, text that steers no terminal."""
+"""Text, HTML and LaTeX tables, rounded numbers, and escaped text."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import Literal, NamedTuple
 
-_SIDES = {"<": "left", ">": "right"}
-_LETTERS = str.maketrans("<>", "lr")
-_SIGNS = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
-_LETTER = {"epsilon": r"\varepsilon", "ε": r"\varepsilon", "μ": r"\mu", "⊗": r"\otimes", "≥": r"\ge"}
-_GREEK = re.compile(r"\b(?:alpha|beta|delta|epsilon|mu)\b|[εμ⊗≥]")
-_POWER = re.compile(r"([+-]?)(\d[\d.]*)e([+-]\d+)")
+_ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+_GREEK = {"epsilon": r"\varepsilon", "ε": r"\varepsilon", "μ": r"\mu", "⊗": r"\otimes", "≥": r"\ge"}
 
 
 class TextTable(NamedTuple):
-    """Texts in rows, below the names of the columns and a line in words, above lines of notes.
+    """Rows of texts under column names, with a title above and notes below.
 
-    ``sides`` has one letter a column, ``"<"`` or ``">"``, for where its texts stand; default: all left.
+    ``sides`` has one character a column, ``"<"`` or ``">"``, for its alignment; default: all left.
 
     Examples
     --------
-    >>> print(Grid([("mu", "1.25")], ("name", "value"), "one curve", sides="<>").text())
+    >>> print(TextTable([("mu", "1.25")], ("name", "value"), "one curve", sides="<>").text())
     one curve
     name  value
     mu     1.25
@@ -47,18 +43,25 @@ class TextTable(NamedTuple):
         return "\n".join([*([self.head] if self.head else []), *table, *self.notes])
 
     def html(self) -> str:
-        """Return a table of HTML."""
+        """Return an HTML table."""
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            aligned = zip(cells, self._sides, strict=True)
+            style = {"<": "left", ">": "right"}
+            texts = (f'<{tag} style="text-align:{style[s]}">{escape(cell)}</{tag}>' for cell, s in aligned)
+            return f"<tr>{''.join(texts)}</tr>"
+
         style = "white-space:nowrap;text-align:left"
         head = f'<caption style="{style}">{escape(self.head)}</caption>' if self.head else ""
-        columns = f"<thead>{self._row('th', self.columns)}</thead>" if self.columns else ""
-        body = "".join(self._row("td", row) for row in self.rows)
+        columns = f"<thead>{line('th', self.columns)}</thead>" if self.columns else ""
+        body = "".join(line("td", row) for row in self.rows)
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
         return f"<div><table>{head}{columns}<tbody>{body}</tbody></table>{notes}</div>"
 
     def latex(self) -> str:
-        r"""Return a tabular for booktabs, notes as comments; Greek names and powers of ten are typeset.
+        r"""Return a LaTeX table for booktabs, notes as comments; Greek names and powers of ten are typeset.
 
-        >>> print(Grid([("-1e-05",)], ("epsilon",)).latex())
+        >>> print(TextTable([("-1e-05",)], ("epsilon",)).latex())
         \begin{tabular}{l}
         \toprule
         $\varepsilon$ \\
@@ -67,8 +70,8 @@ class TextTable(NamedTuple):
         \bottomrule
         \end{tabular}
         """
-        head, *body = [" & ".join(map(_typeset, line)) + r" \\" for line in [self.columns, *self.rows]]
-        begin = rf"\begin{{tabular}}{{{self._sides.translate(_LETTERS)}}}"
+        head, *body = [" & ".join(map(_latex, line)) + r" \\" for line in [self.columns, *self.rows]]
+        begin = rf"\begin{{tabular}}{{{self._sides.replace('<', 'l').replace('>', 'r')}}}"
         notes = (f"% {' '.join(note.split())}" for note in self.notes)
         lines = [*notes, begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
         return "\n".join(lines)
@@ -77,34 +80,26 @@ class TextTable(NamedTuple):
     def _sides(self) -> str:
         return self.sides or "<" * len(next(iter([*self.rows, self.columns])))
 
-    def _row(self, tag: str, cells: Sequence[str]) -> str:
-        written = (
-            f'<{tag} style="text-align:{_SIDES[side]}">{escape(cell)}</{tag}>'
-            for cell, side in zip(cells, self._sides, strict=True)
-        )
-        return f"<tr>{''.join(written)}</tr>"
 
+def _latex(text: str) -> str:
+    def power(match: re.Match[str]) -> str:
+        sign, digits, exponent = match[1], match[2], int(match[3])
+        factor = "" if digits == "1" else rf"{digits} \cdot "
+        return f"${sign}{factor}10^{{{exponent}}}$" if exponent else f"${sign}{digits}$"
 
-def _typeset(text: str) -> str:
-    """Return a text as LaTeX writes it."""
-    plain = re.sub(r"[\\{}_^$&#%~]", lambda sign: _SIGNS.get(sign[0], f"\\{sign[0]}"), text)
-    plain = re.sub(r"^(?=\s*[\[*])", "{}", plain)  # after the end of a row these would be its options
-    greek = _GREEK.sub(lambda name: f"${_LETTER.get(name[0], chr(92) + name[0])}$", plain)
-    return _POWER.sub(_ten, greek)
-
-
-def _ten(number: re.Match[str]) -> str:
-    sign, digits, power = number.groups()
-    times = "" if digits == "1" else rf"{digits} \cdot "
-    return f"${sign}{times}10^{{{int(power)}}}$" if int(power) else f"${sign}{digits}$"
+    text = re.sub(r"[\\{}_^$&#%~]", lambda match: _ESCAPES.get(match[0], f"\\{match[0]}"), text)
+    text = re.sub(r"^(?=\s*[\[*])", "{}", text)  # at the start of a row these would be its options
+    greek = r"\b(?:alpha|beta|delta|epsilon|mu)\b|[εμ⊗≥]"
+    text = re.sub(greek, lambda match: f"${_GREEK.get(match[0], chr(92) + match[0])}$", text)
+    return re.sub(r"([+-]?)(\d[\d.]*)e([+-]\d+)", power, text)
 
 
 class Displayed:
-    """What prints as a table, in a notebook as one of HTML: a subclass says which."""
+    """Mixin for text and HTML table representation."""
 
     @abstractmethod
     def grid(self) -> TextTable:
-        """Return what is printed."""
+        """Return the table that is shown."""
 
     def __repr__(self) -> str:
         return self.grid().text()
@@ -114,7 +109,7 @@ class Displayed:
 
 
 def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> str:
-    """Write a bound, any float but NaN, with so many significant digits, rounded away from the truth.
+    """Format a bound, any float but NaN, with so many significant digits, rounded away from the truth.
 
     Examples
     --------
@@ -132,7 +127,7 @@ def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> 
 
 
 def exactly(value: float) -> str:
-    """Write what was asked so that it reads back as the same float: the bounds beside it are for no other.
+    """Format a parameter so that it reads back as the same float.
 
     Examples
     --------
@@ -150,11 +145,12 @@ def plain(text: object) -> str:
     >>> print(plain("\x1b]0;owned\x07"))
     \x1b]0;owned\x07
     """
-    # A space may be one that breaks no line.
-    seen = ((c, c.isprintable() or unicodedata.category(c) == "Zs") for c in str(text))
-    return "".join(c if visible else c.encode("unicode_escape").decode() for c, visible in seen)
+    return "".join(
+        c if c.isprintable() or unicodedata.category(c) == "Zs" else c.encode("unicode_escape").decode()
+        for c in str(text)
+    )
 
 
 def folded(text: str) -> str:
-    """Return text of several lines in one, likewise."""
+    """Join the lines of a text, and escape its invisible characters."""
     return plain(" ".join(text.split()))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, product
 from operator import mul
 from os import PathLike
-from pathlib import Path
 from pickle import PicklingError
 from typing import Any, Literal
 
@@ -20,12 +19,12 @@ import numpy as np
 from tradeoff.accounting.cache import Cache, shared_cache
 from tradeoff.curves.parameters import workers
 from tradeoff.display import Displayed, TextTable, exactly, rounded
-from tradeoff.errors import DomainError, SweepError, file_name, needed
+from tradeoff.errors import DomainError, SweepError, domain, file_name, needed
 from tradeoff.intervals.bounds import Bounds
 
 _SHOWN = 20  # rows that a printed table shows, so that it fits a screen
 
-# Columns whose name says to which side they are safe.
+# The safe side of columns by name.
 _SAFE: dict[str, Literal["lower", "upper"]] = {
     **dict.fromkeys(("lower", "beta", "bayes_risk"), "lower"),
     **dict.fromkeys(("upper", "epsilon", "delta", "mu", "advantage"), "upper"),
@@ -37,7 +36,7 @@ _BATCHES_PER_JOB, _LARGEST_BATCH = 8, 64  # points differ in cost
 
 @dataclass(frozen=True, repr=False)
 class Table(Displayed):
-    """Named columns and rows that do not change; prints aligned.
+    """Immutable table of named columns; prints aligned.
 
     Examples
     --------
@@ -53,13 +52,13 @@ class Table(Displayed):
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     asked: int = 0
-    """How many columns, the first ones, are what was asked and not answered."""
+    """Number of leading columns that are parameters."""
     estimated: bool = False
-    """Whether answers without a safe side are estimates, of which six digits are printed."""
+    """Whether answers without a safe side are estimates, printed with six digits."""
 
     def __post_init__(self) -> None:
         if not all(isinstance(row, tuple) and len(row) == len(self.columns) for row in self.rows):
-            raise DomainError("the rows of a table are tuples of one value for each column")
+            raise DomainError("rows must be tuples with one value for each column")
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -69,23 +68,24 @@ class Table(Displayed):
 
     def __getitem__(self, column: str) -> list[Any]:
         if column not in self.columns:
-            raise DomainError(f"column = {column!r} is none of {', '.join(map(repr, self.columns))}")
+            raise domain("column", column, f"one of {', '.join(map(repr, self.columns))}")
         at = self.columns.index(column)
         return [row[at] for row in self.rows]
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return ``{column: values}``: what ``pandas.DataFrame`` and ``polars.DataFrame`` take."""
+        """Return ``{column: values}``, from which ``pandas.DataFrame`` and ``polars.DataFrame`` are made."""
         return {column: self[column] for column in self.columns}
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str:
-        """Return the table as comma-separated text with a header, numbers to the last digit.
-
-        Write it to ``path`` if given; raise ``DomainError`` if it cannot be written there.
-        """
+        """Return the table as comma-separated text with every digit; write it to ``path`` if given."""
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
         if path is not None:
-            _write(text.getvalue(), file_name(path))
+            place = file_name(path)
+            try:
+                place.write_text(text.getvalue(), encoding="utf-8", newline="")
+            except OSError as error:
+                raise DomainError(f"{place}: cannot be written: {error.strerror or error}") from error
         return text.getvalue()
 
     def to_pandas(self) -> Any:
@@ -94,7 +94,7 @@ class Table(Displayed):
         return pandas.DataFrame(self.to_dict())
 
     def to_latex(self) -> str:
-        """Return all rows as a tabular of LaTeX, for the package booktabs."""
+        """Return all rows as a LaTeX table for booktabs."""
         return self._texts(self.rows).latex()
 
     def grid(self) -> TextTable:
@@ -107,7 +107,7 @@ class Table(Displayed):
         return TextTable(texts, self.columns, sides=">" * len(self.columns))
 
     def _text(self, k: int, value: Any) -> str:
-        """Write a cell: what has a safe side by its name to six digits, all digits of the rest."""
+        """Format a cell: six digits towards the safe side of its column, every digit elsewhere."""
         if not isinstance(value, float | np.floating):
             return str(value)
         value = float(value)
@@ -117,14 +117,6 @@ class Table(Displayed):
         if side is None or math.isnan(value):
             return f"{value:.6g}" if self.estimated else exactly(value)
         return rounded(value, side, 6)
-
-
-def _write(text: str, path: Path) -> None:
-    """Write into what is there, which may be a pipe or a device, as other libraries do with tables."""
-    try:
-        path.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise DomainError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:

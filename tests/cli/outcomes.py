@@ -1,8 +1,8 @@
-"""What tests of the command expect of it."""
+"""Expectations of tests of the command."""
 
 
 def refused(outcome):
-    """Return the line that says why."""
+    """Return the message of a refused command."""
     code, out, err = outcome
     assert (code, out) == (2, "")
     return err

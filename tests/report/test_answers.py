@@ -10,8 +10,7 @@ import tradeoff as to
 from tradeoff.errors import DomainError, PrecisionError, TradeOffError
 from tradeoff.filters.ledger import describe_step as described
 from tradeoff.mechanisms import Gaussian, Mechanism, MixtureOfGaussians, TruncatedLaplace
-from tradeoff.report.answers import Answer, answer_query, row
-from tradeoff.report.summary import summary
+from tradeoff.report.answers import Answer, answer_query, row, summary
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Broken(to.TradeOff):
         return delta * math.nan, delta * math.nan
 
 
-def test_answers_are_those_of_the_curve():
+def test_answer_query_matches_bounds_of_the_curve():
     curve = to.Gaussian(1)
     answers = answer_query(curve, delta=[1e-5], epsilon=[1.0, 2.0], alpha=[0.05])
     for name, question, answer in answers:
@@ -42,7 +41,7 @@ def test_answers_are_those_of_the_curve():
     assert (len(answers.epsilon), len(answers.delta), len(answers.beta)) == (1, 2, 1)
 
 
-def test_a_negative_loss_is_reported_as_none():
+def test_answer_query_clamps_epsilon_at_0():
     assert answer_query(to.Gaussian(0.1), delta=[0.9]).epsilon == (Answer(0.9, 0.0, 0.0),)
 
 
@@ -50,11 +49,11 @@ def test_a_negative_loss_is_reported_as_none():
     ("asked", "printed"),
     [(1.0, "1"), (1e-5, "1e-05"), (0.9999999999999, "0.9999999999999"), (math.inf, "inf")],
 )
-def test_the_question_is_printed_as_it_was_asked(asked, printed):
+def test_row_prints_the_parameter_with_every_digit(asked, printed):
     assert row("beta", "alpha", Answer(asked, 0.0, 1e-13))[0] == f"beta at alpha = {printed}"
 
 
-def test_json_is_strict():
+def test_as_json_is_strict():
     answers = answer_query(to.approximate_dp(1, 0.1), delta=[0.01], epsilon=[math.inf, -math.inf])
     result = json.loads(json.dumps(answers.as_json(), allow_nan=False))
     assert result["epsilon"] == [{"delta": 0.01, "lower": "inf", "upper": "inf"}]
@@ -62,25 +61,25 @@ def test_json_is_strict():
 
 
 @pytest.mark.parametrize("question", ["delta", "epsilon", "alpha"])
-def test_no_number_never_passes_for_a_small_loss(question):
+def test_answer_query_nan_raises(question):
     with np.errstate(invalid="ignore"), pytest.raises(TradeOffError, match="no bounds found"):
         answer_query(Broken(), **{question: [0.5]})
 
 
-def test_bad_questions_and_unreachable_widths():
+def test_answer_query_wrong_arguments_raise():
     with pytest.raises(DomainError):
         answer_query(to.Gaussian(1), delta=[2])
     with pytest.raises(PrecisionError):
         answer_query(to.Gaussian(1), delta=[1e-5], tol=1e-300)
 
 
-def test_steps_are_announced():
+def test_answer_query_calls_step():
     steps = []
     answer_query(to.Gaussian(1), delta=[1e-5, 1e-6], alpha=[0.1], step=steps.append)
     assert steps == ["epsilon at 2 deltas", "beta at 1 alpha"]
 
 
-def test_a_plan_with_fractions_is_json_too():
+def test_summary_of_fractions_is_json():
     third, free = Fraction(1, 3), Gaussian(math.inf)
     plan = to.Plan(
         {MixtureOfGaussians(1.0, [0, 1], [third, 1 - third]): 2, TruncatedLaplace(third, 2): 1, free: 1}
@@ -91,7 +90,7 @@ def test_a_plan_with_fractions_is_json_too():
     assert described(free) == {"kind": "gaussian", "noise_multiplier": "inf"}
 
 
-def test_a_mechanism_of_unknown_parameters_is_named():
+def test_describe_step_of_unknown_mechanism_is_its_repr():
     class Own(Mechanism):
         kind = "own"
 

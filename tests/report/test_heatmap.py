@@ -17,7 +17,7 @@ def ax():
         yield axes
 
 
-def test_cells_are_the_answers_and_lines_are_labelled(ax):
+def test_heatmap_cells_are_answers_and_lines_have_labels(ax):
     assert to.plot(TABLE, ax=ax, cmap="Greys") is ax
     cells = ax.collections[0]
     expected = [[to.Gaussian(mu).epsilon(delta) for mu in MU] for delta in DELTA]
@@ -30,14 +30,14 @@ def test_cells_are_the_answers_and_lines_are_labelled(ax):
     check_layout(ax.figure)
 
 
-def test_columns_levels_and_names_are_chosen(ax):
+def test_heatmap_takes_column_levels_and_label(ax):
     heatmap(TABLE, "lower", levels=[2, 6], label="at least", ax=ax)
     assert {each.get_text() for each in ax.texts} == {"2", "6"}
     assert ax.figure.axes[1].get_ylabel() == "at least"
 
 
 @pytest.mark.slow
-def test_a_log_axis_of_few_decades_has_plain_ticks_that_do_not_overlap(ax):
+def test_heatmap_log_axis_of_few_decades_has_readable_ticks(ax):
     grid = {"noise": list(np.geomspace(0.6, 4, 5)), "delta": [1e-9, 1e-6, 1e-3]}
     heatmap(to.sweep(lambda noise, delta: noise * delta, grid), levels=[1e-7, 1e-4], ax=ax)
     ax.figure.canvas.draw()
@@ -48,7 +48,7 @@ def test_a_log_axis_of_few_decades_has_plain_ticks_that_do_not_overlap(ax):
     check_layout(ax.figure)
 
 
-def test_what_is_not_finite_is_left_out(ax):
+def test_heatmap_masks_infinite_values(ax):
     table = to.sweep(lambda x, y: np.inf if x == y == 1 else x + y, {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0]})
     heatmap(table, ax=ax)
     assert ax.collections[0].get_array().mask.sum() == 1
@@ -61,13 +61,13 @@ def table(answer, **grid):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (table(1.0, x=[1.0, 2.0]), "are not two parameters and an answer"),
-        (table(1.0, x=[1.0, 2.0], y=[1.0, 2.0], z=[1.0, 2.0]), "'upper' is none of"),
-        (table(1.0, x=[1.0, 2.0], y=[1.0]), "2 rows are no grid"),
-        (table(1.0, x=["a", "b"], y=[1.0, 2.0]), "not all numbers"),
-        (table(np.inf, x=[1.0, 2.0], y=[1.0, 2.0]), "no finite value"),
+        (table(1.0, x=[1.0, 2.0]), "must have two parameters and an answer"),
+        (table(1.0, x=[1.0, 2.0], y=[1.0, 2.0], z=[1.0, 2.0]), "column must be one of .*, got 'upper'"),
+        (table(1.0, x=[1.0, 2.0], y=[1.0]), "must be a grid of two or more values each, got 2 rows"),
+        (table(1.0, x=["a", "b"], y=[1.0, 2.0]), "must be numbers"),
+        (table(np.inf, x=[1.0, 2.0], y=[1.0, 2.0]), "must have a finite value"),
     ],
 )
-def test_tables_of_another_shape_are_refused(ax, table, words):
+def test_heatmap_other_tables_raise(ax, table, words):
     with pytest.raises(DomainError, match=words):
         to.plot(table, ax=ax)

@@ -226,7 +226,7 @@ P, "one_minus_alpha": [1, 0.5], "one_minus_beta": [0, 1]} => one_minus_alpha mus
 {"kind": "plan", "runs": [[1, 1]], "adjacency": "add-remove"} => must be one of tradeoff.mechanisms, got 1
 {"kind": "plan", "runs": [[L, 9], [L, 1]], "adjacency": "add-remove"} => runs must not repeat a mechanism
 {"kind": "mechanism/laplace", "scale": -1} => tradeoff.scale must be in (0, inf]
-{"kind": "table", "columns": ["cost"], "rows": [[1, 2]]} => rows of a table are tuples
+{"kind": "table", "columns": ["cost"], "rows": [[1, 2]]} => rows must be tuples
 {"kind": "bounds", "lower": [0, 2], "upper": 3} => tradeoff.lower must be at or below upper
 {"kind": "plan-file", "title": "", "plan": 3} => tradeoff.plan must be
 """

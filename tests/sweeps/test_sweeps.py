@@ -59,7 +59,7 @@ def test_table_converts_to_dict_and_csv(tmp_path):
     text = table.to_csv(tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_text(encoding="utf-8") == text
     assert list(csv.reader(text.splitlines())) == [["name", "value"], ["a,b", "0.1"], ["c", "inf"]]
-    with pytest.raises(DomainError, match="'x' is none of 'name', 'value'"):
+    with pytest.raises(DomainError, match="column must be one of 'name', 'value', got 'x'"):
         table["x"]
 
 

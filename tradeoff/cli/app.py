@@ -1,24 +1,26 @@
-"""The application: its commands, and how it ends. Each command imports what it needs when it runs."""
+"""The application: its commands, its flags, and its errors. Each command imports what it needs."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from cyclopts import App, CycloptsError, MissingArgumentError
+from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 import tradeoff
 from tradeoff.cli import experiment, ledger, shell
-from tradeoff.cli.calibrate import calibrate
 from tradeoff.cli.certify import certify, verify
 from tradeoff.cli.compare import compare, report
-from tradeoff.cli.compose import compose
+from tradeoff.cli.compose import calibrate, compose
 from tradeoff.cli.terminal import Screen, version
-from tradeoff.cli.tokens import spread
 from tradeoff.display import plain
-from tradeoff.errors import TradeOffError, VerificationError
+from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
+
+_REPEATED = ("--delta", "--epsilon", "--alpha")  # flags that take several numbers
+_MAX_WORDS = 1_000  # parsing takes time quadratic in them, 0.5 seconds for 1000
 
 app = App(
     name="tradeoff",
@@ -36,25 +38,25 @@ for command in (calibrate, certify, compare, compose, report, verify):
 
 @app.command(name="--install-completion")
 def install_completion(shell: Literal["bash", "fish", "zsh"] | None = None) -> None:
-    """Let the shell complete commands and flags, from its next start on.
+    """Install tab completion of commands and flags; restart the shell afterwards.
 
     Parameters
     ----------
     shell
-        Whose files to write; default: the shell that runs the command.
+        Shell whose files are written; default: the shell that runs the command.
     """
     print(f"Completion written to {plain(app.install_completion(shell=shell))}")
 
 
 def run(tokens: Sequence[str]) -> int:
-    """Run the command and return its exit code: 0, or another with one line on stderr that says why."""
+    """Run the command and return its exit code: 0, or another with one line on stderr."""
     try:
         command, given, _ = app.parse_args(spread(tokens), exit_on_error=False, print_error=False)
         command(*given.args, **given.kwargs)
         sys.stdout.flush()
     except (TradeOffError, CycloptsError) as error:
         code = shell.REFUTED if isinstance(error, VerificationError) else shell.BAD_INPUT
-        return shell.refuse(_said(error), code)
+        return shell.refuse(_message(error, tokens), code)
     except KeyboardInterrupt:
         return shell.INTERRUPTED
     except BrokenPipeError:
@@ -64,19 +66,70 @@ def run(tokens: Sequence[str]) -> int:
         shell.discard(sys.stdout)
         return shell.refuse(f"the answer could not be printed: {error.strerror or error}", shell.UNPRINTED)
     except Exception as error:
-        shell.raise_signal(error)
         if os.environ.get("TRADEOFF_DEBUG"):
             raise
-        said = f"internal error: {type(error).__name__}: {error}"
-        return shell.refuse(
-            f"{said}; please report it, with the traceback that TRADEOFF_DEBUG=1 shows", shell.INTERNAL
-        )
+        text = f"internal error: {type(error).__name__}: {error}"
+        remedy = "please report it, with the traceback of TRADEOFF_DEBUG=1"
+        return shell.refuse(f"{text}; {remedy}", shell.INTERNAL)
     return 0
 
 
-def _said(error: TradeOffError | CycloptsError) -> str:
-    """Return what is wrong; a missing file has the name of the help, not that of a flag nobody types."""
-    if not isinstance(error, MissingArgumentError) or error.argument is None or error.argument.index is None:
+def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str:
+    """Return the message of an error, with the flag that was typed in place of a parameter's name."""
+    if isinstance(error, CycloptsError):
+        command = " ".join(("tradeoff", *(error.command_chain or ())))
+        if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+            return f"unknown argument {shown(error.unused_tokens[0])}; see {command} --help"
+        argument = error.argument
+        if isinstance(error, MissingArgumentError) and argument is not None:
+            flag = argument.name if argument.index is None else argument.name.lstrip("-").upper()
+            return f"{flag} must be given; see {command} --help"
+        number = re.search(r"unable to convert (.*) into (?:float|int)", str(error))
+        if isinstance(error, CoercionError) and number and error.token and error.token.keyword:
+            return f"{error.token.keyword} must be a number, got {number[1]}"
         return str(error)
-    command = " ".join(error.command_chain or ())
-    return f"{command} needs {error.argument.name.lstrip('-').upper()}: see tradeoff {command} --help"
+    name, _, rest = str(error).partition(" ")
+    flag = f"--{name.replace('_', '-')}"
+    typed = any(token == flag or token.startswith(f"{flag}=") for token in tokens)
+    return f"{flag} {rest}" if typed else str(error)
+
+
+def spread(tokens: Sequence[str]) -> list[str]:
+    """Repeat a flag before each of its numbers, so that ``--delta 1e-5 1e-6 PLAN`` has two values.
+
+    Examples
+    --------
+    >>> spread(["--epsilon", "-1", "2", "plan.toml"])
+    ['--epsilon=-1', '--epsilon=2', 'plan.toml']
+    """
+    if len(tokens) > _MAX_WORDS:
+        raise DomainError(f"a command must have at most {_MAX_WORDS:,} words, got {len(tokens):,}")
+    return list(_spread(tokens))
+
+
+def _spread(tokens: Sequence[str]) -> Iterator[str]:
+    flag, needs_value = "", False
+    for token in tokens:
+        if flag and token not in _REPEATED:
+            if "," in token and all(map(_is_number, token.split(","))):
+                remedy = f"write {flag} {token.replace(',', ' ')}"
+                raise DomainError(f"{flag} must be numbers separated by spaces, got {shown(token)}; {remedy}")
+            if _is_number(token) or (needs_value and not token.startswith("--")):
+                yield f"{flag}={token}"
+                needs_value = False
+                continue
+        if needs_value:
+            yield flag
+        flag, needs_value = (token, True) if token in _REPEATED else ("", False)
+        if not flag:
+            yield {"-": "./-"}.get(token, token)  # stdin looks like a flag
+    if needs_value:
+        yield flag
+
+
+def _is_number(token: str) -> bool:
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True

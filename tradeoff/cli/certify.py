@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from tradeoff.atomic_write import atomic_write
-from tradeoff.cli.questions import UNASKED, Output, Questions, Source, asked, composed, read
+from tradeoff.cli.questions import (
+    NO_QUESTIONS,
+    Output,
+    Questions,
+    Source,
+    compose_plan,
+    read_plan,
+    read_questions,
+    read_stdin,
+)
 from tradeoff.cli.terminal import progress, show
 from tradeoff.errors import VerificationError
 from tradeoff.report.saving import check_target
 
 
 def certify(
-    plan: Source, *, output: Output, questions: Questions = UNASKED, tol: float | None = None
+    plan: Source, *, output: Output, questions: Questions = NO_QUESTIONS, tol: float | None = None
 ) -> None:
-    """Write certificates of the answers of a plan, which `tradeoff verify` checks independently.
+    """Write certificates of the answers for a plan; `tradeoff verify` checks them independently.
 
     The answers hold for every ordered pair of neighbours.
 
@@ -28,24 +36,22 @@ def certify(
     tol
         Width the bounds must reach: absolute for epsilon, relative for delta and beta.
     """
-    target = check_target(output, (".json",))
-    content = read(plan)
-    questions_by_name = asked(content, questions)
+    target = check_target(output, (".json",), "--output")
+    content = read_plan(plan)
+    queries = read_questions(content, questions)
 
     from tradeoff.curves.hooks import NOT_EXACT
     from tradeoff.display import TextTable
-    from tradeoff.report.answers import COLUMNS, row
-    from tradeoff.report.proofs import certify_plan, to_json
+    from tradeoff.report.answers import COLUMNS, certify_plan, join_certificates, row
 
     with progress() as step:
         step("certifying")
-        curve = composed(content.plan)  # raises if the plan is too large
-        proved = list(certify_plan(content.plan, tol, **questions_by_name))
-    atomic_write(target, to_json(proved))
+        curve = compose_plan(content.plan)  # raises if the plan is too large
+        lines, certificates = zip(*certify_plan(content.plan, tol, **queries), strict=True)
+    atomic_write(target, join_certificates(certificates))
     notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
     notes += [NOT_EXACT] * (not curve.exact) + [f"Certificates written to {target}"]
-    rows = [row(name, parameter, answer) for name, parameter, answer, _ in proved]
-    show(TextTable(rows, COLUMNS, content.title, notes, "<>>"))
+    show(TextTable([row(*each) for each in lines], COLUMNS, content.title, notes, "<>>"))
 
 
 def verify(certificate: Path) -> None:
@@ -60,7 +66,7 @@ def verify(certificate: Path) -> None:
     from tradeoff.proofs.verify import verify as prove
 
     stdin = str(certificate) == "-"
-    certificates = parse_certificates(sys.stdin.read()) if stdin else read_certificates(certificate)
+    certificates = parse_certificates(read_stdin()) if stdin else read_certificates(certificate)
     reports = []
     with progress() as step:
         for each in certificates:

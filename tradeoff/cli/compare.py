@@ -1,4 +1,4 @@
-"""``tradeoff compare`` and ``tradeoff report``: exact bounds beside other methods, in a table or a page."""
+"""``tradeoff compare`` and ``tradeoff report``: exact bounds and other methods, in a table or a page."""
 
 from __future__ import annotations
 
@@ -10,57 +10,56 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from tradeoff.atomic_write import atomic_write
-from tradeoff.cli.questions import UNASKED, Json, Output, Questions, Source, asked, composed, read
+from tradeoff.cli.questions import (
+    NO_QUESTIONS,
+    Json,
+    Output,
+    Questions,
+    Source,
+    compose_plan,
+    read_plan,
+    read_questions,
+)
 from tradeoff.cli.terminal import print_json, progress, screen
 from tradeoff.display import folded, plain
 from tradeoff.report.saving import check_target, save
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from tradeoff.report.compare import Comparison
 
-_BREAK = re.compile(r" (?=at alpha|at delta|at epsilon|composition)")  # where a cell breaks its line
-
-# What stands under the table.
-_NOTE = (
-    'In brackets the signed error; "!" marks one on the unsafe side, where more privacy is claimed than '
-    'there is. "under-reports": some answer here does; "under-reports elsewhere": only beta at one of 129 '
-    'other type I errors does. The last column says by how much and where. "safe": none does. '
-    '"within the bounds", and "?": the exact bounds do not tell. A bound is proved, an estimate is not.'
-)
+_BREAK = re.compile(r" (?=at alpha|at delta|at epsilon)|(?<=;) ")  # where a cell is broken into lines
 
 
 def compare(
     plan: Source,
     *,
     method: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
-    questions: Questions = UNASKED,
+    questions: Questions = NO_QUESTIONS,
     plot: Path | None = None,
     as_json: Json = False,
 ) -> None:
-    """Compare the exact answers of a plan with those of other methods, each error with its sign.
+    """Compare the exact answers for a plan with those of other methods, each error with its sign.
 
     Parameters
     ----------
     method
         Methods to compare, one after each flag; default: all that apply.
     questions
-        What is asked.
+        The questions.
     plot
         Draw all methods into this file: .png, .svg or .pdf.
     as_json
         Print the table as JSON.
     """
-    target = check_target(plot) if plot is not None else None
-    content = read(plan)
-    given = asked(content, questions)
+    target = check_target(plot, name="--plot") if plot is not None else None
+    content = read_plan(plan)
+    queries = read_questions(content, questions)
 
-    from tradeoff.report.compare import compare as compared
+    from tradeoff.report.compare import compare as compare_methods
 
     with progress() as step:
         step("composing")
-        result = compared(composed(content.plan), method or None, **given, step=step)
+        result = compare_methods(compose_plan(content.plan), method or None, **queries, step=step)
         if target is not None:
             step("drawing")
             save(result.figure(), target)
@@ -70,8 +69,10 @@ def compare(
         _show(content.title, result, target)
 
 
-def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Questions = UNASKED) -> None:
-    """Write a report of a plan: answers, one mu with its regret, interactive curves, assumptions in words.
+def report(
+    plan: Source, *, output: Output, failure: float = 1e-10, questions: Questions = NO_QUESTIONS
+) -> None:
+    """Write a report of a plan: answers with certificates, one mu with its regret, curves, assumptions.
 
     Parameters
     ----------
@@ -80,79 +81,67 @@ def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Q
     failure
         Probability that the reported mu may leave out.
     questions
-        What is asked.
+        The questions.
     """
-    from tradeoff.report.compare import compare as compared
-    from tradeoff.report.html import report as written
-    from tradeoff.report.interactive import library
+    target = check_target(output, (".html", ".htm"), "--output")
+    content = read_plan(plan)
+    queries = read_questions(content, questions)
 
-    library("offline")  # said before anything is computed, if it is missing
-    target = check_target(output, (".html", ".htm"))
-    content = read(plan)
-    given = asked(content, questions)
+    from tradeoff.report.compare import compare as compare_methods
+    from tradeoff.report.html import report as write_report
+
     with progress() as step:
         step("composing")
-        curve = composed(content.plan)
+        curve = compose_plan(content.plan)
         step("reducing to one mu")
-        result = curve.gdp(failure)
-        comparison = compared(curve, None, **given, step=step)
-        step("drawing")
-        atomic_write(target, written(content.title, content.plan, comparison.exact, result, comparison))
+        reduction = curve.gdp(failure)
+        comparison = compare_methods(curve, None, **queries, step=step)
+        step("certifying and drawing")
+        atomic_write(target, write_report(content.title, content.plan, reduction, comparison))
     print(f"Report written to {plain(target)}")
 
 
-def _show(title: str, found: Comparison, figure: Path | None) -> None:
-    from tradeoff.curves.hooks import NOT_EXACT
-    from tradeoff.report.rows import DECLINED
-
-    console = screen()
-    rows = [row for row in found.table() if row[1] != DECLINED]
-    columns = [
-        [_BREAK.sub("\n", cell) for cell in column] for column in zip(found.header(), *rows, strict=True)
-    ]
-    if title:
-        console.print(folded(title), style="bold", markup=False)
-    for block in blocks(columns, console.width):
-        console.print(_table(block))
-    for method, why in found.declined.items():
-        console.print(f"{method} declined: {why}.", style="dim", markup=False)
-    console.print(_NOTE, style="dim")
-    if not found.curve.exact:
-        console.print(NOT_EXACT, style="dim")
-    if figure is not None:
-        console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
-
-
-def blocks(columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
-    """Split whole columns into blocks no wider than the screen, each led by the first two."""
-    lead, taken = list(columns[:2]), 0
-    room = width - 1 - sum(map(_width, lead))
-    block: list[list[str]] = []
-    for column in columns[2:]:
-        if block and taken + _width(column) > room:
-            yield lead + block
-            block, taken = [], 0
-        block.append(column)
-        taken += _width(column)
-    yield lead + block
-
-
-def _width(column: Sequence[str]) -> int:
-    return 3 + max(len(part) for cell in column for part in cell.split("\n"))
-
-
-def _table(block: Sequence[Sequence[str]]) -> Table:
+def _show(title: str, result: Comparison, figure: Path | None) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
-    from tradeoff.report.rows import under
+    from tradeoff.report.compare import DECLINED, NOTE, UNDER
 
-    table = Table(box=SIMPLE_HEAD)
-    for name, *_ in block:
-        table.add_column(name, no_wrap=True)
-    for row in zip(*(column[1:] for column in block), strict=True):
-        table.add_row(
-            *(f"[bold red]{escape(c)}[/]" if under(c) or c.endswith("!") else escape(c) for c in row)
-        )
-    return table
+    console = screen()
+    if title:
+        console.print(folded(title), style="bold", markup=False)
+    lines = [result.header(), *(row for row in result.table() if row[1] != DECLINED)]
+    cells = [[_BREAK.sub("\n", cell) for cell in line] for line in lines]
+    for block in blocks([*zip(*cells, strict=True)], console.width):
+        header, *rows = zip(*block, strict=True)
+        table = Table(box=SIMPLE_HEAD)
+        for name in header:
+            table.add_column(name, no_wrap=True)
+        for row in rows:
+            unsafe = [each.startswith(UNDER) or each.endswith("!") for each in row]
+            texts = zip(unsafe, map(escape, row), strict=True)
+            table.add_row(*(f"[bold red]{text}[/]" if marked else text for marked, text in texts))
+        console.print(table)
+    notes = [f"{method} declined: {reason}." for method, reason in result.declined.items()]
+    for note in [*notes, NOTE, *result.curve.caveats]:
+        console.print(note, style="dim", markup=False)
+    if figure is not None:
+        console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
+
+
+def blocks(columns: Sequence[Sequence[str]], width: int) -> Iterator[list[Sequence[str]]]:
+    """Split columns into blocks no wider than the screen, each with the first two columns."""
+
+    def measure(column: Sequence[str]) -> int:
+        return 3 + max(len(part) for cell in column for part in cell.split("\n"))
+
+    lead, block, used = list(columns[:2]), list[Sequence[str]](), 0
+    space = width - 1 - sum(map(measure, lead))
+    for column in columns[2:]:
+        if block and used + measure(column) > space:
+            yield lead + block
+            block, used = [], 0
+        block.append(column)
+        used += measure(column)
+    yield lead + block

@@ -12,13 +12,13 @@ from cyclopts import App, Parameter
 
 from tradeoff.cli.questions import Json
 from tradeoff.display import plain, rounded
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, TradeOffError
 
 if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter, Ledger
 
 File = Annotated[Path, Parameter(help="A ledger.")]
-New = Annotated[Path, Parameter(help="File to make; it must not exist.")]
+New = Annotated[Path, Parameter(help="File to create; it must not exist.")]
 
 app = App(
     name="ledger", help_format="markdown", help="A privacy budget in a file that several processes share."
@@ -38,7 +38,7 @@ def init(
     sample_rate: float | None = None,
     rounds: int | None = None,
 ) -> None:
-    """Make a ledger: give --mu, or --rho, or --epsilon with --delta or --order or alone, or rounds of DP-SGD.
+    """Create a ledger with one budget: --mu, --rho, --epsilon (with --delta or --order), or rounds of DP-SGD.
 
     Parameters
     ----------
@@ -47,10 +47,10 @@ def init(
     rho
         Budget of zero-concentrated differential privacy: rho adds up.
     epsilon
-        Loss of the whole in nats: with --delta through zCDP, alone by adding up pure losses; with --order
+        Total loss in nats: with --delta through zCDP, alone as a sum of pure losses; with --order
         the Renyi divergence of that order, which benefits from sampling.
     delta
-        Failure probability of the whole.
+        Total failure probability.
     order
         Order of a Renyi divergence, above 1.
     noise_multiplier
@@ -60,16 +60,6 @@ def init(
     rounds
         Number of rounds of DP-SGD.
     """
-    from tradeoff.filters import Ledger
-
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta, "order": order}
-    given |= {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "rounds": rounds}
-    budget = _filter({name: value for name, value in given.items() if value is not None})
-    ledger = Ledger.create(file, budget)
-    _print(f"{file}: {_describe(ledger.entries()[0])}")
-
-
-def _filter(given: dict[str, float]) -> Filter:
     from tradeoff import filters
 
     kinds: dict[tuple[str, ...], Callable[..., Filter]] = {
@@ -80,13 +70,17 @@ def _filter(given: dict[str, float]) -> Filter:
         ("order", "epsilon"): filters.RenyiFilter,
         ("noise_multiplier", "sample_rate", "rounds"): filters.SampledFilter,
     }
+    values = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta, "order": order}
+    values |= {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "rounds": rounds}
+    given = {name: value for name, value in values.items() if value is not None}
     for names, kind in kinds.items():
         if given.keys() == set(names):
-            return kind(*(given[name] for name in names))
-    raise DomainError(
-        "a ledger has one budget: give --mu, or --rho, or --epsilon, or --epsilon and --delta, "
-        "or --epsilon and --order, or --noise-multiplier, --sample-rate and --rounds"
-    )
+            ledger = filters.Ledger.create(file, kind(*(given[name] for name in names)))
+            _print(f"{file}: {_describe(ledger.entries()[0])}")
+            return
+    flags = (" with ".join(f"--{name.replace('_', '-')}" for name in names) for names in (*kinds, given))
+    *budgets, typed = flags
+    raise DomainError(f"the budget must be one of {', '.join(budgets)}, got {typed or 'no flag'}")
 
 
 @app.command
@@ -99,29 +93,33 @@ def spend(
     head: str | None = None,
     **parameters: float,
 ) -> None:
-    """Grant a mechanism and record it, or refuse it, record nothing, and end with code 2.
+    """Record a mechanism if the budget allows it, or refuse it with exit code 2.
 
     Parameters
     ----------
     kind
         Kind of mechanism, as in plan files.
     count
-        How often it runs, as one step; from 1.
+        Number of runs, as one step; from 1.
     adjacency
         Neighbours, as in plan files: add-remove or replace-one.
     head
-        The head that the ledger must have; another one is refused.
+        The head that the ledger must have.
     parameters
-        Numbers of the kind, as in plan files: --noise-multiplier 10.
+        Parameters of the kind, as in plan files: --noise-multiplier 10.
     """
     from tradeoff.mechanisms import Plan
     from tradeoff.spec.plan_file import read_mechanism
 
     ledger = _ledger(file)
-    if count == 0:
-        raise DomainError("count must be at least 1, got 0")
+    if count < 1:
+        raise DomainError(f"count must be at least 1, got {count}")
     keys = {name.replace("-", "_"): value for name, value in parameters.items()}
-    mechanism = read_mechanism("spend", {"kind": kind, **keys})
+    try:
+        mechanism = read_mechanism("spend", {"kind": kind, **keys})
+    except TradeOffError as error:  # of a key, which is a flag here
+        key, _, rest = str(error).removeprefix("spend.").partition(" ")
+        raise DomainError(f"--{key.replace('_', '-')} {rest}") from error
     plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
     entry = ledger.spend(mechanism if count == 1 else plan, head=head)
     _print(f"{file}: {_describe(entry)}")
@@ -152,7 +150,7 @@ def verify(file: File, *, head: str | None = None) -> None:
     Parameters
     ----------
     head
-        A head known from before: a file restored to an earlier state is detected only with it.
+        An earlier head: only with it can a file that was restored to an older state be detected.
     """
     head_now = _ledger(file).verify(head)
     _print(f"{file}: every entry is as it was written\nhead {head_now}")
@@ -180,38 +178,34 @@ def export(
 
 @app.command
 def backup(file: File, copy: New) -> None:
-    """Write a copy, with every entry checked, while others go on spending.
+    """Write a checked copy while other processes spend.
 
-    It is a second budget: never spend from both.
+    It is a separate budget: never spend from both.
     """
     _print(f"{copy}: a copy of {file}\nhead {_ledger(file).backup(copy)}")
 
 
 def _ledger(file: Path) -> Ledger:
-    """Return the ledger in a file; if there is none, name the command that makes one."""
     from tradeoff.filters import Ledger
 
     if not file.exists():
-        raise DomainError(f"{file}: no such file; tradeoff ledger init makes a new ledger")
+        raise DomainError(f"{file}: no such file; create a ledger with tradeoff ledger init")
     return Ledger(file)
 
 
 def _describe(entry: Entry) -> str:
-    """Write an entry for a reader: spent rounded up, remaining rounded down."""
-    budget, spent, remaining = (_written(entry.totals[name], side) for name, side in _SIDES.items())
-    where = f"step {entry.step}: spent {spent}, remaining {remaining}"
-    return f"{entry.state['kind']} budget {budget}\n{where}\nhead {entry.hash}"
+    """Describe an entry: spent is rounded up, budget and remaining are rounded down."""
+    budget, remaining = (_format(entry.totals[name], "lower") for name in ("budget", "remaining"))
+    spent = _format(entry.totals["spent"], "upper")
+    step = f"step {entry.step}: spent {spent}, remaining {remaining}"
+    return f"{entry.state['kind']} budget {budget}\n{step}\nhead {entry.hash}"
 
 
-# The safe side of each number, to which it is rounded when printed.
-_SIDES: dict[str, Literal["lower", "upper"]] = {"budget": "lower", "spent": "upper", "remaining": "lower"}
-
-
-def _written(value: Any, side: Literal["lower", "upper"]) -> str:
+def _format(value: Any, side: Literal["lower", "upper"]) -> str:
     if isinstance(value, dict):
-        return "(" + ", ".join(f"{name} = {_written(each, side)}" for name, each in value.items()) + ")"
+        return "(" + ", ".join(f"{name} = {_format(each, side)}" for name, each in value.items()) + ")"
     if isinstance(value, list):
-        return "(" + ", ".join(_written(each, side) for each in value) + ")"
+        return "(" + ", ".join(_format(each, side) for each in value) + ")"
     return rounded(value, side) if isinstance(value, float) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""What a command asks, and of which curve."""
+"""Plan files and questions of the commands."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from tradeoff.mechanisms import Plan
     from tradeoff.spec import PlanFile
 
-DEFAULT = {"delta": (1e-5,)}  # where neither command nor plan asks: the delta that most papers report at
-FAILURE = 1e-10  # what mu leaves out unless said: with nothing left out, unbounded losses have no mu
+DEFAULT_DELTA = 1e-5  # the delta that most papers report at
 _MAX_FACTORS = 1_000  # different mechanisms that no closed form adds up: 6 to 60 seconds
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -36,11 +35,11 @@ class Questions:
     Parameters
     ----------
     delta
-        Probabilities at which to answer with epsilon; one or more.
+        Probabilities at which to bound epsilon; one or more.
     epsilon
-        Losses in nats at which to answer with delta; one or more.
+        Losses in nats at which to bound delta; one or more.
     alpha
-        Type I errors at which to answer with the least type II error beta; one or more.
+        Type I errors at which to bound the smallest type II error beta; one or more.
     """
 
     delta: Numbers = ()
@@ -48,54 +47,50 @@ class Questions:
     alpha: Numbers = ()
 
 
-UNASKED = Questions()  # where no flag asks anything: the file does, or epsilon is asked at ``DEFAULT``
-
-
-def read(plan: Path) -> PlanFile:
-    """Read a plan file, or stdin where it is named -."""
-    from tradeoff.spec import loads
-
-    return loads(read_source(plan), name="stdin" if str(plan) == "-" else str(plan), folder=plan.parent)
+NO_QUESTIONS = Questions()
 
 
 def read_source(plan: Path) -> str:
-    """Return the text of a plan file, or of stdin where it is named -."""
+    """Return the text of a plan file, or of stdin if it is named -."""
     from tradeoff.spec.plan_file import MAX_CHARACTERS
 
     return read_stdin(MAX_CHARACTERS) if str(plan) == "-" else read_text(plan, MAX_CHARACTERS)
 
 
-def read_stdin(limit: int) -> str:
+def read_stdin(limit: int = -1) -> str:
     """Return the text of stdin, up to one character more than the limit."""
+    if sys.stdin is None:
+        raise DomainError("stdin must be open")
     try:
-        return sys.stdin.read(limit + 1)
+        return sys.stdin.read(limit + 1 if limit >= 0 else -1)
     except (OSError, UnicodeDecodeError) as error:
         raise DomainError(f"stdin cannot be read: {error}") from error
 
 
-def asked(content: PlanFile, questions: Questions) -> dict[str, tuple[float, ...]]:
+def read_plan(plan: Path, content: str | None = None) -> PlanFile:
+    """Read a plan file, or the text of one."""
+    from tradeoff.spec import loads
+
+    content = read_source(plan) if content is None else content
+    return loads(content, name="stdin" if str(plan) == "-" else str(plan), folder=plan.parent)
+
+
+def read_questions(content: PlanFile, questions: Questions) -> dict[str, tuple[float, ...]]:
     """Return the questions of the command line if it has any, else those of the file, else the default."""
-    from tradeoff.spec.plan_file import QUESTIONS, check_questions
+    from tradeoff.spec.plan_file import check_questions
 
     flags = asdict(questions)
+    for name, values in flags.items():
+        check_questions(name, values, f"--{name}")
     if any(flags.values()):
-        for name, values in flags.items():
-            check_questions(name, values, f"--{name}")
         return flags
-    written = {name: getattr(content, name) for name in QUESTIONS}
-    return written if any(written.values()) else {name: DEFAULT.get(name, ()) for name in QUESTIONS}
+    in_file = {name: getattr(content, name) for name in flags}
+    return in_file if any(in_file.values()) else {"delta": (DEFAULT_DELTA,), "epsilon": (), "alpha": ()}
 
 
-def left_out(mu: bool, failure: float | None) -> tuple[float, ...]:  # noqa: FBT001 - the flag itself
-    """Return the failure probability of ``--mu``, if that is asked."""
-    if failure is not None and not mu:
-        raise DomainError("--failure is that of --mu: give both, or neither")
-    return (FAILURE if failure is None else failure,) if mu else ()
-
-
-def composed(plan: Plan) -> TradeOff:
-    """Return the guarantee of a plan, if it has few enough factors to be asked."""
-    from tradeoff.report.summary import factors
+def compose_plan(plan: Plan) -> TradeOff:
+    """Return the guarantee of a plan, if it has few enough factors."""
+    from tradeoff.report.answers import factors
 
     curve = plan.guarantee()
     if (n := len(factors(curve))) > _MAX_FACTORS:

@@ -1,4 +1,4 @@
-"""What the command shows: tables on stdout, progress on stderr, and that only to a terminal."""
+"""Output of the command: tables on stdout, progress on stderr if it is a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Screen(Console):
-    """Stdout, as rich writes to it."""
+    """Console on stdout."""
 
     def on_broken_pipe(self) -> None:
         """Leave the exit code to the command."""
@@ -26,13 +26,13 @@ class Screen(Console):
 
 
 def screen() -> Screen:
-    """Return stdout, wide enough that no number is cut where it goes to a file."""
+    """Return a console on stdout, wide enough that no number is cut in a file."""
     return Screen(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Show a bar with the current step and the time elapsed, while it runs, if stderr is a terminal."""
+    """Show the current step and the elapsed time while it runs, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -45,14 +45,16 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 
 def show(grid: TextTable) -> None:
-    """Print a table on stdout, its notes below it."""
+    """Print a table, its notes below it; numbers are never cut."""
     from rich.markup import escape
     from rich.table import Table
 
     console = screen()
     table = Table(title=escape(folded(grid.head)) or None, title_justify="left", title_style="bold")
     for name, side in zip(grid.columns, grid.sides, strict=True):
-        table.add_column(name, justify="right" if side == ">" else "left", no_wrap=side == ">")
+        table.add_column(
+            name, justify="right" if side == ">" else "left", no_wrap=side == ">", overflow="fold"
+        )
     for row in grid.rows:
         table.add_row(*map(escape, row))
     console.print(table)
@@ -60,16 +62,16 @@ def show(grid: TextTable) -> None:
         console.print(plain(note), style="dim", soft_wrap=True, markup=False)
 
 
-def print_json(plan: Path, content: PlanFile, found: Mapping[str, Any]) -> None:
-    """Print what was found of a plan as JSON, with the version of the library that found it."""
-    from tradeoff.report.summary import summary
+def print_json(plan: Path, content: PlanFile, answers: Mapping[str, Any]) -> None:
+    """Print answers for a plan as JSON, with the version of the library."""
+    from tradeoff.report.answers import summary
 
     head = {"file": str(plan), **summary(content.title, content.plan)}
-    print(json.dumps({"tradeoff": version(), "plan": head, **found}, allow_nan=False), flush=True)
+    print(json.dumps({"tradeoff": version(), "plan": head, **answers}, allow_nan=False), flush=True)
 
 
 def version() -> str:
-    """Return the version of the library that answers."""
+    """Return the version of the library."""
     from importlib import metadata
 
     return metadata.version("tradeoff")

@@ -1,1 +1,1 @@
-"""Ways out: answers as data and text, and plots. Asks curves, and computes nothing of its own."""
+"""Reports: answers as data and text, comparisons, plots, and the HTML page."""

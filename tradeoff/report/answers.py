@@ -1,37 +1,48 @@
-"""The questions of a plan file with their answers, held from both sides."""
+"""Questions of a plan file with two-sided answers, their certificates, and the plan as plain data."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import NOT_EXACT, ONE_ORDER
+from tradeoff.curves.hooks import NOT_EXACT, ONE_ORDER, limited
+from tradeoff.curves.product import Tensor
 from tradeoff.display import Displayed, TextTable, exactly, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.mechanisms import Plan
+from tradeoff.mechanisms.plan import plain as plain_data
+from tradeoff.operators.pointwise import Maximum
+from tradeoff.operators.symmetrise import Envelope
 from tradeoff.sweeps import Table
 
-ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}  # what is answered, and by what it is asked
-COLUMNS = ("question", "at least", "at most")  # heads of a table of answers, whose lines are ``row``
+if TYPE_CHECKING:
+    from tradeoff.proofs import Certificate
+
+PARAMETERS = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}  # of each quantity
+COLUMNS = ("question", "at least", "at most")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One question and its answer, ``lower <= truth <= upper``; a privacy loss below 0 is reported as 0."""
+    """Bounds on a quantity at one parameter value, ``lower <= truth <= upper``; an epsilon below 0 is 0."""
 
     asked: float
     lower: float
     upper: float
 
 
+Line = tuple[str, str, Answer]  # a quantity, its parameter, and its bounds there
+
+
 @dataclass(frozen=True, repr=False)
 class Answers(Displayed):
-    """Answers by what they say: epsilon at each delta, delta at each epsilon, beta at each alpha."""
+    """Bounds on epsilon at each delta, delta at each epsilon, and beta at each alpha."""
 
     epsilon: tuple[Answer, ...] = ()
     delta: tuple[Answer, ...] = ()
@@ -40,11 +51,11 @@ class Answers(Displayed):
     one_order: bool = False  # whether the curve is of one order of the neighbouring pair
     exact: bool = True  # whether both bounds are of the mechanism
 
-    def __iter__(self) -> Iterator[tuple[str, str, Answer]]:
-        """Go through all answers as (what is answered, by what it is asked, answer)."""
-        for name, question in ASKED.items():
+    def __iter__(self) -> Iterator[Line]:
+        """Yield (quantity, parameter, answer)."""
+        for name, parameter in PARAMETERS.items():
             for answer in getattr(self, name):
-                yield name, question, answer
+                yield name, parameter, answer
 
     def grid(self) -> TextTable:
         notes = [ONE_ORDER] * self.one_order + [NOT_EXACT] * (not self.exact)
@@ -59,36 +70,32 @@ class Answers(Displayed):
         >>> Answers(epsilon=(Answer(0.0, 1.5, float("inf")),)).as_json()["epsilon"]
         [{'delta': 0.0, 'lower': 1.5, 'upper': 'inf'}]
         """
-        result: dict[str, Any] = {
-            name: [
-                {question: finite(a.asked), "lower": finite(a.lower), "upper": finite(a.upper)}
-                for a in getattr(self, name)
-            ]
-            for name, question in ASKED.items()
-        }
-        order = {"one_order": True} if self.one_order else {}
-        assumes = {"assumptions": list(self.assumptions)} if self.assumptions else {}
-        return result | order | assumes | {"exact": self.exact}
+        result: dict[str, Any] = {name: [] for name in PARAMETERS}
+        for name, parameter, answer in self:
+            bounds = {"lower": finite(answer.lower), "upper": finite(answer.upper)}
+            result[name].append({parameter: finite(answer.asked), **bounds})
+        if self.one_order:
+            result["one_order"] = True
+        if self.assumptions:
+            result["assumptions"] = list(self.assumptions)
+        return result | {"exact": self.exact}
 
 
-Lines = Iterable[tuple[str, str, Answer]]  # what is answered, by what it is asked, and the answer
-
-
-def row(name: str, question: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:
-    """Return a question and both bounds as a table has them, rounded outward to so many digits."""
+def row(name: str, parameter: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:
+    """Return a question and its bounds as texts, rounded outward to so many digits."""
     bounds = rounded(answer.lower, "lower", digits), rounded(answer.upper, "upper", digits)
-    return f"{name} at {question} = {exactly(answer.asked)}", *bounds
+    return f"{name} at {parameter} = {exactly(answer.asked)}", *bounds
 
 
-def csv(lines: Lines, assumptions: Iterable[str], *, exact: bool = True) -> str:
-    """Write answers as CSV, every number to its last bit; infinity is inf."""
+def csv(lines: Iterable[Line], assumptions: Iterable[str], *, exact: bool = True) -> str:
+    """Write answers as CSV with every digit; infinity is inf."""
     assumed = "; ".join(map(plain, assumptions))
-    rows = ((name, question, a.asked, a.lower, a.upper, assumed, exact) for name, question, a in lines)
+    rows = ((name, parameter, a.asked, a.lower, a.upper, assumed, exact) for name, parameter, a in lines)
     return Table(("answered", "question", "at", "lower", "upper", "assumes", "exact"), tuple(rows)).to_csv()
 
 
-def latex(lines: Lines, assumptions: Iterable[str], *, exact: bool = True) -> str:
-    r"""Write answers as a table for LaTeX with booktabs, bounds rounded outward to 6 digits.
+def latex(lines: Iterable[Line], assumptions: Iterable[str], *, exact: bool = True) -> str:
+    r"""Write answers as a LaTeX table for booktabs, bounds rounded outward to 6 digits.
 
     Examples
     --------
@@ -103,10 +110,8 @@ def latex(lines: Lines, assumptions: Iterable[str], *, exact: bool = True) -> st
     \end{tabular}
     """
     notes = [f"Assumes: {plain(each)}" for each in assumptions] + [NOT_EXACT] * (not exact)
-    return (
-        TextTable([row(*each, digits=6) for each in lines], ("", *COLUMNS[1:]), "", notes, "<>>").latex()
-        + "\n"
-    )
+    rows = [row(*each, digits=6) for each in lines]
+    return TextTable(rows, ("", *COLUMNS[1:]), "", notes, "<>>").latex() + "\n"
 
 
 def finite(value: float) -> float | str:
@@ -123,26 +128,77 @@ def answer_query(
     tol: float | None = None,
     step: Callable[[str], Any] = lambda _: None,
 ) -> Answers:
-    """Ask a curve for epsilon at each delta, delta at each epsilon and beta at each alpha.
+    """Bound epsilon at each delta, delta at each epsilon and beta at each alpha.
 
-    Epsilon is clamped at 0 from below; ``step`` is called with what comes next, before each kind of question.
+    Epsilon is clamped at 0 from below; ``step`` is called with a description before each kind of question.
     """
-    given: dict[str, tuple[Sequence[float], Callable[..., Bounds]]] = {
+    queries: dict[str, tuple[Sequence[float], Callable[..., Bounds]]] = {
         "epsilon": (delta, curve.bounds.epsilon),
         "delta": (epsilon, curve.bounds.delta),
         "beta": (alpha, curve.bounds),
     }
     result: dict[str, tuple[Answer, ...]] = {}
-    for name, (at, question) in given.items():
-        if len(at):
-            step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
-            floor = 0.0 if name == "epsilon" else -math.inf
-            result[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), floor)
+    for name, (values, query) in queries.items():
+        if len(values) == 0:
+            continue
+        step(f"{name} at {len(values)} {PARAMETERS[name]}{'s' if len(values) > 1 else ''}")
+        bounds = query(np.asarray(values, dtype=float), tol=tol)
+        if not np.all(bounds.lower <= bounds.upper):  # NaN too, which must not pass for a small loss
+            raise TradeOffError(f"no bounds found at {list(values)}: {bounds}; please report this")
+        floor = 0.0 if name == "epsilon" else -math.inf
+        lower, upper = ((np.maximum(side, floor) + 0.0).tolist() for side in bounds)  # + 0.0: no -0.0
+        result[name] = tuple(map(Answer, map(float, values), lower, upper))
     return Answers(**result, assumptions=curve.assumptions, one_order=not curve.symmetric, exact=curve.exact)
 
 
-def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:
-    if not np.all(bounds.lower <= bounds.upper):  # NaN lands here too, and must never pass for a small loss
-        raise TradeOffError(f"no bounds found at {list(asked)}: {bounds}; please report this")
-    lower, upper = ((np.maximum(side, floor) + 0.0).tolist() for side in bounds)  # + 0.0: no -0.0
-    return tuple(map(Answer, map(float, asked), lower, upper))
+def certify_plan(
+    plan: Plan, tol: float | None, **queries: Sequence[float]
+) -> Iterator[tuple[Line, Certificate]]:
+    """Yield certified answers for every ordered pair of neighbours, in the order of ``Answers``."""
+    from tradeoff.proofs.certify import certify
+
+    curve = plan.guarantee()
+    for name, parameter in PARAMETERS.items():
+        for value in queries.get(parameter, ()):
+            certificate = certify(curve, name, value, tol=tol)  # type: ignore[arg-type]  # one of three
+            floor = 0.0 if name == "epsilon" else -math.inf
+            bounds = max(certificate.lower, floor), max(certificate.upper, floor)
+            yield (name, parameter, Answer(value, *bounds)), certificate
+
+
+def join_certificates(certificates: Sequence[Certificate]) -> str:
+    """Return one certificate as its JSON, several as a JSON list."""
+    texts = [each.to_json() for each in certificates]
+    return texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]"
+
+
+def factors(curve: TradeOff) -> dict[TradeOff, int]:
+    """Return the factors of a product, in one order of an envelope; a curve is its own factor."""
+    product = composition(curve)
+    return dict((product.operands[0] if isinstance(product, Envelope) else product).factors)
+
+
+def composition(curve: TradeOff) -> TradeOff:
+    """Return the product inside a guarantee that is the greater of it and of what its zCDP implies."""
+    if isinstance(curve, Maximum) and isinstance(curve.operands[0], Tensor) and not curve.exact:
+        return limited(curve.operands[0], curve.tightness)
+    return curve
+
+
+def summary(title: str, plan: Plan) -> dict[str, Any]:
+    """Return a plan under the keys of its file; infinity is the string ``"inf"``.
+
+    Examples
+    --------
+    >>> from tradeoff.mechanisms import Gaussian
+    >>> summary("one", Plan({Gaussian(2): 3}))["mechanism"]
+    [{'kind': 'gaussian', 'noise_multiplier': 2.0, 'count': 3}]
+    """
+    return {"title": title, **plain_data(plan)}
+
+
+def mechanism_rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """Yield the number of runs, the kind and the parameters of each mechanism as texts."""
+    for each, n in plan.mechanisms.items():
+        parameters = plain_data(each.parameters()).items()
+        yield f"{n:,}", each.kind, ", ".join(f"{name} = {value}" for name, value in parameters)

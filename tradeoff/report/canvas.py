@@ -1,4 +1,4 @@
-"""Figures in the style of papers, where the user's matplotlib settings do not say otherwise."""
+"""Figures in the style of papers, where the user has not set matplotlib's settings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from tradeoff.report.styles import PAPER, unset
 
 
 class PaperFigure(Figure):
-    """A figure that is laid out and saved in the style it was made in; its PDFs hold text as text.
-
-    ``style`` has its settings: those of ``PAPER`` that the user had not set.
-    """
+    """A figure that is laid out and saved with the settings of its creation, in ``style``."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.style = unset(PAPER)
@@ -27,7 +24,7 @@ class PaperFigure(Figure):
             return super().add_subplot(*args, **kwargs)
 
     def draw(self, renderer: Any) -> None:
-        with rc_context(self.style):  # ticks are made late
+        with rc_context(self.style):  # ticks are created while drawing
             super().draw(renderer)
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
@@ -35,7 +32,7 @@ class PaperFigure(Figure):
             super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:
-        """Show the figure in a notebook, whether or not pyplot is there."""
+        """Show the figure in a notebook without pyplot."""
         image = io.BytesIO()
         self.savefig(image, format="png", dpi=self.dpi)
         return image.getvalue()

@@ -1,11 +1,8 @@
-"""Views of curves for papers: the exact one black with its band, approximations dashed.
-
-Every function draws on axes it is given and returns them, so that views can be put side by side.
-"""
+"""Figures for papers: sizes, insets, shared legends, and the figure of a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +12,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plot import canvas, module, paint
-from tradeoff.report.series import Kind, known, outline, view_of
+from tradeoff.report.series import Kind, make_known_series, outline, view_of
 from tradeoff.report.styles import COLUMN, PAGE
 
 if TYPE_CHECKING:
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 def paper(
     width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1
 ) -> Iterator[tuple[Figure, Any]]:
-    """Give a figure of the stated size in inches, with its axes, in the style of papers."""
+    """Yield a figure of the stated size in inches, with its axes, in the style of papers."""
     figure = canvas()(figsize=(width, height))
     with module("matplotlib").rc_context(figure.style):
         yield figure, figure.subplots(rows, columns)
@@ -41,7 +38,7 @@ def inset(
     low, high = max(centre - width / 2, 0.0), min(centre + width / 2, 1.0)
     claims = [claim_of("", exact), *(outline(claim_of("", each)) for each in others.values())]
     view = view_of("tradeoff", "linear", claims[:1]).pointwise(np.linspace(low, high, 25))
-    result = list(known(view, claims))
+    result = list(make_known_series(view, claims))
     ends = exact.bounds(np.array([high, low]))
     bottom, top = float(ends.lower[0]), float(ends.upper[1])
     paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), result)
@@ -68,30 +65,27 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
         legend = axes.get_legend()
         if legend is not None:
             legend.remove()
-    inches = 0.6 + 0.065 * max(map(len, handles), default=0)  # of a sample and of letters
+    inches = 0.6 + 0.065 * max(map(len, handles), default=0)  # of a line and its label
     columns = max(min(len(handles), int(figure.get_figwidth() / inches), 5), 1)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
 
 
 def comparison_figure(
-    curve: TradeOff, claims: Mapping[str, Claim], worst: tuple[float, float] | None = None
+    curve: TradeOff, claims: Sequence[Claim], worst: tuple[float, float] | None = None
 ) -> Figure:
     """Draw errors and profiles side by side with one legend, zoomed at the worst (alpha, error of beta)."""
     exact = claim_of("exact", curve)
-    others = [outline(claim_of(name, each)) for name, each in claims.items()]
+    others = list(map(outline, claims))
     with paper(PAGE, 3.8, columns=2) as (figure, (left, right)):
         kinds: tuple[tuple[Axes, Kind], ...] = ((left, "tradeoff"), (right, "profile"))
         for axes, kind in kinds:
             view = view_of(kind, "linear", [exact])
-            paint(axes, view, list(known(view, [exact, *others])))
+            paint(axes, view, list(make_known_series(view, [exact, *others])))
         if worst is not None:
-            inset(left, curve, claims, centre=worst[0], width=_zoom(curve, *worst))
+            # Over this width the curve falls about ten times the error.
+            alpha, error = worst
+            fall = float(curve(max(alpha - 1e-3, 0.0))) - float(curve(min(alpha + 1e-3, 1.0)))
+            width = float(np.clip(0.02 * abs(error) / max(fall, 1e-6), 1e-4, 0.1))
+            inset(left, curve, {each.name: each for each in claims}, centre=alpha, width=width)
         shared_legend(figure, left, right)
     return figure
-
-
-def _zoom(curve: TradeOff, alpha: float, error: float) -> float:
-    """Return a width over which the curve falls about ten times the error to be seen."""
-    step = 1e-3
-    fall = float(curve(max(alpha - step, 0.0))) - float(curve(min(alpha + step, 1.0)))
-    return float(np.clip(10 * abs(error) * 2 * step / max(fall, 1e-6), 1e-4, 0.1))

@@ -9,17 +9,16 @@ import numpy as np
 
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.intervals.rounding import Array
-from tradeoff.report.plot import module, new_axes, told
+from tradeoff.report.plot import matplotlib_errors, module, new_axes
 from tradeoff.report.styles import readable
 from tradeoff.sweeps import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEVELS = 7  # contour lines unless said otherwise: as many as labels have room for on one column
-_REMEDY = "give increasing levels, keywords of pcolormesh, and values within some hundred powers of ten"
-_DECADE = 30.0  # ratio of the largest to the least value from which colours and levels are logarithmic
-_PLAIN = 1e3  # ratio of the ends of a log axis from which powers of ten are ticks enough, else 1, 2 and 5
+_LEVELS = 7  # default number of contour lines: labels of more overlap on one column
+_LOG_RATIO = 30.0  # largest to least value above which colours and levels are logarithmic
+_DECADES_RATIO = 1e3  # ratio of the ends of a log axis above which powers of ten are enough ticks
 
 
 def heatmap(
@@ -31,17 +30,17 @@ def heatmap(
     ax: Axes | None = None,
     **style: Any,
 ) -> Axes:
-    """Draw what a sweep over two parameters found: a cell for each point, and labelled contour lines.
+    """Draw a sweep over two parameters: a coloured cell for each point, and labelled contour lines.
 
     Parameters
     ----------
     table
-        What ``tradeoff.sweep`` returns over a grid of two parameters; the first goes across. A parameter or
-        a value spaced by ratios gets a log axis or logarithmic colours.
+        Result of ``tradeoff.sweep`` over a grid of two parameters, the first of them on the x axis. A
+        geometric grid gets a log axis, and values over several decades logarithmic colours.
     column
-        What to draw; default: the one column of answers, and of bounds ``upper``, as its label says.
+        Column to draw; default: the only column of answers, and of bounds ``upper``.
     levels
-        Values of the contour lines, which run straight between the points and are no bounds there.
+        Values of the contour lines, which interpolate between the points and are not bounds there.
     label
         Name of the values, such as "ε at δ = 1e-5"; default: the column's.
     ax
@@ -57,8 +56,7 @@ def heatmap(
     Raises
     ------
     DomainError
-        If the rows are no grid of two numeric parameters, or there is no such column of numbers, or none of
-        them is finite.
+        If the rows are not a grid of two numeric parameters, or the column has no finite number.
     MissingExtraError
         If matplotlib is not installed.
 
@@ -73,12 +71,17 @@ def heatmap(
     ('log', 'delta')
     """
     if not isinstance(table, Table):
-        raise KindError(f"{shown(table)} is no table; give what tradeoff.sweep returns")
-    x, y, named, values = _grid(table, column)
+        raise KindError(f"table must be a result of tradeoff.sweep, got {shown(table)}")
+    x, y, name, values = _grid(table, column)
     axes = ax if ax is not None else new_axes()
     mpl = module("matplotlib")
-    with mpl.rc_context(getattr(axes.figure, "style", {})), np.errstate(all="ignore"), told(_REMEDY):
-        log = values.min() > 0 and values.max() > _DECADE * values.min()
+    remedy = "give increasing levels, keywords of pcolormesh, and values within some hundred powers of ten"
+    with (
+        mpl.rc_context(getattr(axes.figure, "style", {})),
+        np.errstate(all="ignore"),
+        matplotlib_errors(remedy),
+    ):
+        log = values.min() > 0 and values.max() > _LOG_RATIO * values.min()
         norm = module("matplotlib.colors").LogNorm() if log else None
         look = {"cmap": "Blues", "norm": norm, "shading": "nearest", "rasterized": True, **style}
         cells = axes.pcolormesh(x, y, values, **look)
@@ -92,43 +95,43 @@ def heatmap(
         axes.set(xlabel=table.columns[0], ylabel=table.columns[1])
         axes.set(xscale=_scale(x), yscale=_scale(y))
         for axis, along in ((axes.xaxis, x), (axes.yaxis, y)):
-            if _scale(along) == "log" and along[-1] < _PLAIN * along[0]:
+            if _scale(along) == "log" and along[-1] < _DECADES_RATIO * along[0]:
                 axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
                 axis.set_major_formatter(lambda value, _: f"{value:g}")
                 axis.set_minor_formatter(ticker.NullFormatter())
-        axes.figure.colorbar(cells, ax=axes, label=readable(label or named))
+        axes.figure.colorbar(cells, ax=axes, label=readable(label or name))
     return axes
 
 
 def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
-    """Return both axes, the name of the values, and the values with what is not finite masked."""
-    if len(table.columns) < 3:
-        raise DomainError(f"columns = {table.columns} are not two parameters and an answer; sweep over two")
-    first, second, *answers = table.columns
-    if column is None and len(answers) > 1 and "upper" not in answers:
-        raise DomainError(f"column = 'upper' is none of {table.columns}; give column=, the one to draw")
-    named = column or (answers[0] if len(answers) == 1 else "upper")
+    """Return both axes, the label of the values, and the values, those that are not finite masked."""
+    first, second, *answers = (*table.columns, "", "")[: max(len(table.columns), 2)]
+    if not answers:
+        raise DomainError(f"table must have two parameters and an answer, got columns {table.columns}")
+    name = column or (answers[0] if len(answers) == 1 else "upper")
+    if name not in table.columns:
+        raise DomainError(f"column must be one of {table.columns}, got {name!r}")
     try:
         x, across = np.unique(np.array(table[first], dtype=float), return_inverse=True)
         y, up = np.unique(np.array(table[second], dtype=float), return_inverse=True)
-        result = np.array(table[named], dtype=float)
+        numbers = np.array(table[name], dtype=float)
     except (TypeError, ValueError) as error:
-        raise DomainError(f"{first!r}, {second!r} and {named!r} are not all numbers: {error}") from error
+        raise DomainError(f"{first!r}, {second!r} and {name!r} must be numbers: {error}") from error
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise DomainError(f"{first!r} or {second!r} is not finite everywhere; sweep over finite parameters")
+        raise DomainError(f"{first!r} and {second!r} must be finite")
     if min(len(x), len(y)) < 2 or len(table) != len(x) * len(y):
-        grid = f"{len(x)} values of {first!r} and {len(y)} of {second!r}, two or more of each"
-        raise DomainError(f"{len(table)} rows are no grid of {grid}; sweep over two parameters")
+        grid = f"{len(x)} values of {first!r} and {len(y)} of {second!r}"
+        raise DomainError(f"table must be a grid of two or more values each, got {len(table)} rows of {grid}")
     values = np.full((len(y), len(x)), np.nan)
-    values[up, across] = result
+    values[up, across] = numbers
     if not np.isfinite(values).any():
-        raise DomainError(f"{named!r} has no finite value; sweep where there are answers")
-    said = {"upper": "upper bound", "lower": "lower bound"}.get(named, named)
-    return x, y, said, np.ma.masked_invalid(values)
+        raise DomainError(f"{name!r} must have a finite value")
+    label = {"upper": "upper bound", "lower": "lower bound"}.get(name, name)
+    return x, y, label, np.ma.masked_invalid(values)
 
 
 def _scale(values: Array) -> str:
-    """Return "log" for values spaced by ratios."""
+    """Return "log" for a geometric grid."""
     if values[0] <= 0:
         return "linear"
     even, ratios = np.diff(values), np.diff(np.log(values))

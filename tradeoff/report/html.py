@@ -1,12 +1,10 @@
-"""A report in one HTML file that asks no network: tables, interactive curves, assumptions in words."""
+"""A report as one HTML page that needs no network: tables, figures, certificates, assumptions in words."""
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from html import escape
 from importlib import metadata
 from string import Template
@@ -20,35 +18,104 @@ from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Mechanism, Plan
-from tradeoff.report.answers import COLUMNS, Answer, Answers, row
-from tradeoff.report.compare import Comparison
-from tradeoff.report.interactive import figure_of, library, to_html
-from tradeoff.report.methods import claim_of, remembered
-from tradeoff.report.page import PAGE
-from tradeoff.report.plot import mu_name
-from tradeoff.report.proofs import Proved, certify_plan, to_json
-from tradeoff.report.rows import DECLINED, under
-from tradeoff.report.series import known, outline
-from tradeoff.report.summary import rows
+from tradeoff.report.answers import COLUMNS, Line, certify_plan, join_certificates, mechanism_rows, row
+from tradeoff.report.compare import ALPHAS, DECLINED, NOTE, UNDER, Comparison
+from tradeoff.report.figures import paper, shared_legend
+from tradeoff.report.methods import Claim, claim_of
+from tradeoff.report.plot import mu_name, paint
+from tradeoff.report.saving import figure_bytes
+from tradeoff.report.series import Kind, Scale, make_known_series, outline, view_of
+from tradeoff.report.styles import PAGE
 
-# Adjacencies in words.
 _NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one of them has a single record more than the other.",
     "replace-one": "Two data sets are neighbours if they have the same size and differ in a single record.",
 }
 
-# Ways to hide who takes part, in words.
 _SCHEMES = {
-    "poisson": "Each batch is a Poisson sample: every record enters it by a coin of its own",
-    "without-replacement": "Each batch is a set of a fixed number of records, every such set alike",
-    "with-replacement": "Each batch is a fixed number of draws of one record each, which may meet again",
-    "allocated": "Each record takes part in a fixed number of steps, every choice of them alike",
-    "shuffled": "Each record is answered for on its own, and the answers are shuffled",
+    "poisson": "Each batch is a Poisson sample: each record is included independently.",
+    "without-replacement": "Each batch is a uniformly random set of a fixed number of records.",
+    "with-replacement": "Each batch is a fixed number of independent uniform draws of one record.",
+    "allocated": "Each record takes part in a fixed number of steps, chosen uniformly at random.",
+    "shuffled": "Each record is randomised on its own, and the outputs are shuffled.",
 }
 
-_SIDES = "The truth lies between the two bounds; rounding is inside them."  # of an exact curve
+_VIEWS: tuple[tuple[Kind, Scale], ...] = (
+    ("tradeoff", "linear"),
+    ("tradeoff", "loglog"),
+    ("profile", "linear"),
+)
 
-_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)  # what the policy of the page must name
+_TEMPLATE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>$title</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; color: #111; max-width: 60rem; margin: 2rem auto;
+ padding: 0 1rem; }
+h1 { font-size: 1.5rem; overflow-wrap: anywhere; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: 0.2rem 0.8rem 0.2rem 0; border-bottom: 1px solid #ddd;
+ white-space: nowrap; vertical-align: top; }
+th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
+dt { font-weight: 600; } dd { margin: 0 0 0.4rem 1.2rem; } img { max-width: 100%; }
+.under td { color: #9c1c1c; font-weight: 600; }
+@media (max-width: 40rem) { body { margin: 1rem auto; } ul { padding-left: 1.2rem; } }
+@media print {
+ @page { margin: 1.5cm; }
+ body { font-size: 9pt; margin: 0; max-width: none; padding: 0; }
+ .wide { overflow: visible; }
+ th, td { white-space: normal; padding-right: 0.4rem; } th:first-child, td:first-child { position: static; }
+ table { font-size: 7pt; } h2, h2 + p { break-after: avoid; }
+ table, li, img { break-inside: avoid; }
+}
+footer { margin-top: 2rem; color: #555; font-size: 0.85rem; }
+</style>
+</head>
+<body>
+<h1>$title</h1>
+<h2>Assumptions</h2>
+<ul>$assumptions</ul>
+<h2>Releases</h2>
+$mechanisms
+<h2>How to read the numbers</h2>
+<dl>
+<dt>α, type I error (alpha)</dt><dd>The false-positive rate of a test for one record.</dd>
+<dt>β, type II error (beta)</dt><dd>The false-negative rate of that test. The trade-off curve is the
+smallest β of any test at each α: the higher the curve, the more private.</dd>
+<dt>ε and δ (epsilon, delta)</dt><dd>Every event is at most e<sup>ε</sup> times as
+probable for one of two neighbours as for the other, plus δ. ε is in nats, the unit of natural logarithms;
+smaller is more private.</dd>
+<dt>at least, at most</dt><dd>$sides The number to
+report is in bold: the upper bound for ε and δ, the lower bound for β. These never claim more privacy than
+there is.</dd>
+</dl>
+<h2>Answers</h2>
+$answers
+$proofs
+<h2>Attacks by someone who has every record but one</h2>
+<ul>$risks</ul>
+<h2>One number</h2>
+$gdp
+<h2>Curves</h2>
+<p>Black is exact, dashes are other methods. Left: the trade-off curve; higher is more private. Middle: the
+power 1 − β on log axes, so that small α can be seen; lower is more private. Right: the smallest δ at each ε;
+lower is more private.</p>
+<img alt="Trade-off curve, power on log axes, and privacy profile" src="data:image/svg+xml;base64,$figure">
+<h2>Other methods</h2>
+<p>$note The second to last column shows the largest error of β on either side.</p>
+$comparison
+$declined
+<footer>Made by tradeoff $version. Exact bounds are certified: lower bounds on β and upper bounds on ε and δ
+never under-report. This page is complete in itself and uses no network.</footer>
+</body>
+</html>
+""")
 
 
 class Strong(str):
@@ -57,132 +124,142 @@ class Strong(str):
     __slots__ = ()
 
 
-def report(title: str, plan: Plan, answers: Answers, found: Reduction, comparison: Comparison) -> str:
-    """Write a report of a plan as one HTML page that opens without a network: script and style are inside.
+def report(title: str, plan: Plan, reduction: Reduction, comparison: Comparison) -> str:
+    """Write a report of a plan as one HTML page without scripts.
 
-    ``found`` is the reduction of the plan's guarantee to one mu.
+    ``reduction`` is that of the plan's guarantee to one mu.
     """
-    curve = found.of
-    script = library("offline").get_plotlyjs()
-    methods = [outline(row.claim) for row in comparison if row.claim is not None]
-    exact = replace(claim_of("exact", curve), band=remembered(curve))
-    claims = [exact, outline(claim_of(mu_name(found), found)), *methods]
-    tradeoff = to_html("tradeoff", figure_of("tradeoff", claims, series=known))
-    profile = to_html("profile", figure_of("profile", claims, series=known))
-    return Template(PAGE).substitute(
+    curve, answers = reduction.of, comparison.exact
+    exact = replace(claim_of("exact", curve), band=lambda _: comparison.beta, whole=None)  # at ALPHAS alone
+    methods = [row.claim for row in comparison if row.claim is not None]
+    claims = [exact, *map(outline, [claim_of(mu_name(reduction), reduction), *methods])]
+    sides = "The truth lies between the two bounds; they account for rounding."
+    table = [each for each in comparison.table() if each[1] != DECLINED]
+    return _TEMPLATE.substitute(
         title=escape(folded(title) or "A privacy guarantee"),
-        words="".join(f"<li>{escape(each)}</li>" for each in (*assumptions(plan), *curve.assumptions)),
-        sides=_SIDES if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
-        reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve)),
-        mechanisms=_table(("runs", "mechanism", "parameters"), rows(plan)),
-        answers=_table(COLUMNS, _answers(answers)),
+        assumptions=_items([*assumptions(plan), *curve.assumptions]),
+        sides=sides if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
+        risks=_items(risks(curve)),
+        mechanisms=_table(("runs", "mechanism", "parameters"), mechanism_rows(plan)),
+        answers=_table(COLUMNS, map(_emphasise, answers)),
         proofs=_proofs(plan, answers),
-        gdp=_gdp(found),
-        comparison=_table(comparison.header(), (row for row in comparison.table() if row[1] != DECLINED)),
+        gdp=_gdp(reduction),
+        note=escape(NOTE),
+        comparison=_table(comparison.header(), table),
         declined=_declined(comparison),
-        allowed=" ".join(map(_hash, [script, *_SCRIPT.findall(tradeoff + profile)])),
-        script=script,
-        tradeoff=tradeoff,
-        profile=profile,
+        figure=b64encode(_figure(claims)).decode(),
         version=escape(metadata.version("tradeoff")),
     )
 
 
-def _hash(script: str) -> str:
-    """Name a script as the policy of the page does; one put there by others has no name and does not run."""
-    return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
+def _figure(claims: Sequence[Claim]) -> bytes:
+    with paper(PAGE, 3.1, columns=len(_VIEWS)) as (figure, panels):
+        for axes, (kind, scale) in zip(panels, _VIEWS, strict=True):
+            view = view_of(kind, scale, claims[:1])
+            view = view.pointwise(ALPHAS) if view.square else view
+            paint(axes, view, list(make_known_series(view, claims)))
+        panels[0].set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+        panels[2].set_box_aspect(1)
+        shared_legend(figure, *panels)
+        return figure_bytes(figure, ".svg")
 
 
 def assumptions(plan: Plan) -> list[str]:
-    """Say in plain words what the numbers rest on."""
-    fixed = "The noise and the number of releases were fixed in advance."
-    said = [
+    """Return the assumptions of a guarantee in plain words."""
+    schemes = {getattr(each, "scheme", None) for one in plan.mechanisms for each in _nested(one)}
+    return [
         f"{_NEIGHBOURS[plan.adjacency]} (Adjacency: {plan.adjacency}.)",
         "The numbers hold for every such pair, whichever of the two is the real data set.",
-        f"{fixed} What was released may have been looked at in between.",
+        "Noise and number of releases were fixed in advance; outputs may have been seen in between.",
+        *(f"{words} The choice stays secret." for name, words in _SCHEMES.items() if name in schemes),
+        "Everything released is in the list below, and nothing else about the data is.",
     ]
-    schemes = {getattr(each, "scheme", None) for one in plan.mechanisms for each in _inside(one)}
-    said += [f"{words}; who it was stays secret." for name, words in _SCHEMES.items() if name in schemes]
-    return [*said, "Everything released is in the list below, and nothing else about the data is."]
 
 
-def _inside(mechanism: Mechanism | None) -> Iterator[Mechanism]:
+def _nested(mechanism: Mechanism | None) -> Iterator[Mechanism]:
     """Yield a mechanism, and those that it runs."""
     while mechanism is not None:
         yield mechanism
         mechanism = getattr(mechanism, "mechanism", None)
 
 
-def readings(curve: TradeOff) -> list[str]:
-    """Say what an attacker who knows all records but one can still do."""
+def risks(curve: TradeOff) -> list[str]:
+    """Bound the success of an attacker who has all records but one, in words."""
     alphas = 0.001, 0.01, 0.1
-    lower, _ = remembered(curve)(np.array(alphas))
-    said = [
-        f"A test for one record that raises a false alarm in {alpha * 100:g}% of all cases finds it "
-        f"with probability at most {rounded(most, 'upper', 4)}."
-        for alpha, most in zip(alphas, (1 - Bounds.of(lower)).upper, strict=True)
+    power = (1 - Bounds.of(curve.bounds(np.array(alphas)).lower)).upper
+    chance = rounded(((1 + Bounds.of(curve.delta(0.0))) / 2).upper, "upper", 4)
+    return [
+        *(
+            f"A test for one record with a false-positive rate of {alpha * 100:g}% detects it "
+            f"with probability at most {rounded(most, 'upper', 4)}."
+            for alpha, most in zip(alphas, power, strict=True)
+        ),
+        f"A guess between two equally likely neighbours is right with probability at most {chance}.",
     ]
-    right = rounded(((1 + Bounds.of(curve.delta(0.0))) / 2).upper, "upper", 4)
-    guess = "Whoever must guess between two equally likely neighbours is right with probability at most"
-    return [*said, f"{guess} {right}."]
 
 
-def _answers(answers: Iterable[tuple[str, str, Answer]]) -> Iterable[Sequence[str]]:
-    for line in answers:
-        said, lower, upper = row(*line)
-        yield (said, Strong(lower), upper) if line[0] == "beta" else (said, lower, Strong(upper))
+def _emphasise(line: Line) -> Sequence[str]:
+    question, lower, upper = row(*line)
+    return (question, Strong(lower), upper) if line[0] == "beta" else (question, lower, Strong(upper))
 
 
-def _proofs(plan: Plan, answers: Answers) -> str:
+def _proofs(plan: Plan, answers: Iterable[Line]) -> str:
     """Attach a certificate of each answer, or the reason why there is none."""
-    result: list[Proved] = []
-    refused = ""
-    for name, by, answer in answers:
+    lines, certificates, missing = [], [], ""
+    for name, parameter, answer in answers:
         try:
-            result += certify_plan(plan, None, **{by: [answer.asked]})
+            for line, certificate in certify_plan(plan, None, **{parameter: [answer.asked]}):
+                lines.append(line)
+                certificates.append(certificate)
         except TradeOffError as error:
-            said = f"{name} at {by} = {exactly(answer.asked)}: {error}"
-            refused += f"<p>No proof is attached of {escape(said)}.</p>"
-    if not result:
-        return refused
-    file, text = "certificates.json", b64encode(to_json(result).encode()).decode()
+            reason = escape(f"{name} at {parameter} = {exactly(answer.asked)}: {error}")
+            missing += f"<p>No certificate for {reason}.</p>"
+    if not lines:
+        return missing
+    file, text = "certificates.json", b64encode(join_certificates(certificates).encode()).decode()
     link = f"<a download={file} href='data:application/json;base64,{text}'>{file}</a>"
     return (
         f"<p>Certificates are in {link}; <code>tradeoff verify {file}</code> checks them. They prove:</p>"
-        f"{_table(COLUMNS, _answers(each[:3] for each in result))}{refused}"
+        f"{_table(COLUMNS, map(_emphasise, lines))}{missing}"
     )
 
 
-def _gdp(found: Reduction) -> str:
-    if found.reason is not None:
-        return f"<p>No finite μ holds with failure {exactly(found.failure)}: {escape(found.reason)}.</p>"
-    mu, regret = rounded(found.mu, "upper", 6), rounded(found.regret, "upper", 3)
+def _gdp(reduction: Reduction) -> str:
+    failure = exactly(reduction.failure)
+    if reduction.reason is not None:
+        return f"<p>No finite μ holds with failure {failure}: {escape(reduction.reason)}.</p>"
+    mu, regret = rounded(reduction.mu, "upper", 6), rounded(reduction.regret, "upper", 3)
     return (
         f"<p>The guarantee is at least as private as one Gaussian release with <strong>μ = {mu}</strong>, "
-        f"but for an event of probability {exactly(found.failure)}; this is proved for every type I error. "
-        "Here μ is how far apart two bell curves of width one lie, if telling them apart is at least as easy "
-        "as telling the two data sets apart: μ = 0 is perfect privacy, and smaller is more private.</p>"
-        "<p>Whatever an attacker believed before, the probability of being wrong is in truth at most "
-        f"<strong>{regret}</strong> larger than μ makes it seem. This is the regret of reporting μ alone: "
-        "a small one says that μ tells nearly the whole story.</p>"
+        f"except with probability {failure}; this is proved for every type I error. "
+        "Telling two neighbours apart is then at least as hard as telling N(0, 1) from N(μ, 1): "
+        "μ = 0 is perfect privacy, and smaller is more private.</p>"
+        "<p>For every prior belief of an attacker, the true probability of an error is at most "
+        f"<strong>{regret}</strong> larger than μ implies. This is the regret of reporting μ alone: "
+        "if it is small, μ describes the whole curve well.</p>"
     )
 
 
 def _declined(comparison: Comparison) -> str:
-    if not comparison.declined:
-        return ""
-    said = "".join(f"<li>{escape(name)}: {escape(why)}.</li>" for name, why in comparison.declined.items())
-    return f"<p>Methods that do not apply to this plan:</p><ul>{said}</ul>"
+    reasons = [f"{name}: {reason}." for name, reason in comparison.declined.items()]
+    return f"<p>Methods that do not apply to this plan:</p><ul>{_items(reasons)}</ul>" if reasons else ""
+
+
+def _items(texts: Iterable[str]) -> str:
+    return "".join(f"<li>{escape(each)}</li>" for each in texts)
 
 
 def _table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    def cell(text: str) -> str:
+        return (
+            f"<td><strong>{escape(text)}</strong></td>"
+            if isinstance(text, Strong)
+            else f"<td>{escape(text)}</td>"
+        )
+
     head = "".join(f"<th>{escape(each)}</th>" for each in header)
-    body = "".join(
-        f"<tr{' class=under' if any(map(under, row)) else ''}>{''.join(map(_cell, row))}</tr>" for row in rows
-    )
+    body = ""
+    for cells in rows:
+        unsafe = any(each.startswith(UNDER) for each in cells)
+        body += f"<tr{' class=under' if unsafe else ''}>{''.join(map(cell, cells))}</tr>"
     return f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-
-
-def _cell(text: str) -> str:
-    inner = f"<strong>{escape(text)}</strong>" if isinstance(text, Strong) else escape(text)
-    return f"<td>{inner}</td>"

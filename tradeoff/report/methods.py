@@ -1,47 +1,55 @@
-"""The ways to account for a composition that a comparison sets side by side; each may decline."""
+"""Claims about a composition: curves, estimates, and the answers of limit theorems and textbook rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any, Literal
+from functools import cache, cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tradeoff import limits
+from tradeoff import baselines, limits
 from tradeoff.audits.empirical import Empirical
 from tradeoff.audits.refutation import claimed
+from tradeoff.baselines.concentrated import ORDERS, converted, renyi_divergence
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, NoClosedForm, TradeOffError, shown
+from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.filters.step_cost import pure_loss
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, sqrt, total
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Tabulated
-from tradeoff.report.summary import factors
+from tradeoff.report.answers import factors
 
 Kind = Literal["estimate", "bound", "curve"]
-Answer = Callable[[Array], Any]
+Function = Callable[[Array], Any]
 
-_ORDERED = 33  # type I errors at which a pair of curves is looked at before the first is called the lower
+_PAIR_CHECKS = 33  # type I errors at which the order of a pair of curves is checked
+_CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
+# (epsilon, delta) pairs that make a curve of a rule: fewer where each evaluates a composed curve.
+_MANY_PAIRS, _FEW_PAIRS = 81, 12
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What one method says of a curve.
+    """Answers of one method or curve.
 
     An ``"estimate"`` is on neither side of the truth, a ``"bound"`` never under-reports if its hypotheses
-    hold, of a ``"curve"`` that the caller gave nothing is known. ``band`` bounds beta at alpha, ``profile``
-    delta at epsilon; ``whole`` gives curves below and above at every alpha.
+    hold, and a ``"curve"`` is given by the caller. ``band`` bounds beta at alpha, ``profile`` delta at
+    epsilon; ``whole`` gives curves below and above at every alpha.
     """
 
     name: str
     kind: Kind
-    beta: Answer | None = None
-    delta: Answer | None = None
-    epsilon: Answer | None = None
+    beta: Function | None = None
+    delta: Function | None = None
+    epsilon: Function | None = None
     source: str = ""
     band: Callable[[Array], Bounds] | None = None
     profile: Callable[[Array], Bounds] | None = None
@@ -49,50 +57,25 @@ class Claim:
 
     @cached_property
     def reach(self) -> float:
-        """The loss where delta has fallen to 1e-12, or where the losses end; 1 if it is not known."""
+        """The epsilon where delta has fallen to 1e-12, or the largest loss; 1 if neither is known."""
         with suppress(TradeOffError):
-            least = float(self.ask("delta", np.array([np.inf]))[0])
+            least = float(self.evaluate("delta", np.array([np.inf]))[0])
             for delta in (1e-12, min(max(1.001 * least, 1e-12), 1.0)):
-                end = float(self.ask("epsilon", np.array([delta]))[0])
+                end = float(self.evaluate("epsilon", np.array([delta]))[0])
                 if 0 < end < np.inf:
                     return 1.05 * end
         return 1.0
 
-    def ask(self, question: Literal["beta", "delta", "epsilon"], at: Array) -> Array:
+    def evaluate(self, quantity: Literal["beta", "delta", "epsilon"], at: Array) -> Array:
         """Return the answers, or raise a ``TradeOffError``."""
-        answer = getattr(self, question)
-        if answer is None:
-            raise NoClosedForm(f"{self.name} has no answer for {question}")
-        return np.asarray(answer(at), dtype=float)
-
-
-@lru_cache(maxsize=1)  # the curve of one report
-def remembered(curve: TradeOff) -> Remembered:
-    """Return bounds on the beta of a curve that are asked once at each alpha."""
-    return Remembered(curve.bounds)
-
-
-class Remembered:
-    """Bounds on beta that tables, figures and sentences share."""
-
-    def __init__(self, bounds: Callable[[Array], Bounds]) -> None:
-        self._bounds = bounds
-        self._known: dict[float, tuple[float, float]] = {}
-
-    def __call__(self, alpha: Array) -> Bounds[Array]:
-        """Bound f(alpha)."""
-        asked = alpha.tolist()
-        fresh = sorted(set(asked) - self._known.keys())
-        if fresh:
-            self._known.update(zip(fresh, zip(*self._bounds(np.array(fresh)), strict=True), strict=True))
-        return Bounds(*np.array([self._known[each] for each in asked]).reshape(-1, 2).T)
-
-
-Method = Callable[[TradeOff], Claim]
+        function = getattr(self, quantity)
+        if function is None:
+            raise NoClosedForm(f"{self.name} has no answer for {quantity}")
+        return np.asarray(function(at), dtype=float)
 
 
 def claim_of(name: str, thing: Any) -> Claim:
-    """Return what a thing says: a curve or what leads to one, an estimate, a band, scores, a pair of curves.
+    """Return the claim of a curve, plan, mechanism, estimate, band, scores, or pair of curves.
 
     Of plans and mechanisms it is the guarantee for both orders of the pair of data sets.
     """
@@ -101,50 +84,53 @@ def claim_of(name: str, thing: Any) -> Claim:
             return replace(thing, name=name)
         case limits.BerryEsseen(most_epsilon=most, source=source):
             delta = thing.delta
-            name = _labelled(name, symmetric=thing.of.symmetric)
+            name = _label(name, symmetric=thing.of.symmetric)
             return Claim(
                 name, "bound", thing.lower, lambda e: delta(e).upper, most, source, thing.bounds, delta
             )
         case limits.ApproximateCurve():
-            name = _labelled(name, symmetric=thing.of is None or thing.of.symmetric)
+            name = _label(name, symmetric=thing.of is None or thing.of.symmetric)
             return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)
         case Empirical(estimate=line, band=sides):
-            said = claim_of(name, line)
             band = _between(name, *sides)
-            return replace(said, band=band.band, profile=band.profile, whole=band.whole)
+            return replace(claim_of(name, line), band=band.band, profile=band.profile, whole=band.whole)
         case (TradeOff() as lower, TradeOff() as upper) | Bounds(TradeOff() as lower, TradeOff() as upper):
             return _between(name, lower, upper)
     curve = _curve(thing)
-    asked = curve.bounds
-    source = getattr(thing, "source", "")
-    name = _labelled(name, symmetric=curve.symmetric)
-    return Claim(name, "curve", curve, curve.delta, curve.epsilon, source, asked, asked.delta, curve.tabulate)
+    bounds, source = curve.bounds, getattr(thing, "source", "")
+    name = _label(name, symmetric=curve.symmetric)
+    return Claim(
+        name, "curve", curve, curve.delta, curve.epsilon, source, bounds, bounds.delta, curve.tabulate
+    )
 
 
-def _labelled(name: str, *, symmetric: bool) -> str:
-    """Return the name of a line, which states that a curve is of one order of the neighbouring pair."""
+def _label(name: str, *, symmetric: bool) -> str:
     if symmetric or "one order" in name:
         return name
     return f"{name} (one order)" if name else "one order"
 
 
 def _curve(thing: Any) -> TradeOff:
-    given = thing if isinstance(thing, TradeOff) else getattr(thing, "guarantee", thing)
-    if not isinstance(given, TradeOff) and not (hasattr(thing, "guarantee") or hasattr(thing, "curve")):
+    if isinstance(thing, TradeOff):
+        curve = thing
+    elif isinstance(guarantee := getattr(thing, "guarantee", None), TradeOff):
+        curve = guarantee
+    elif not isinstance(thing, type) and (hasattr(thing, "guarantee") or hasattr(thing, "curve")):
+        curve = claimed(thing)
+    else:
         remedy = "give a curve, a plan, a mechanism, or what tradeoff.limits returns"
         raise KindError(f"{shown(thing)} is not a trade-off function; {remedy}")
-    curve = given if isinstance(given, TradeOff) else claimed(thing)
     curve.require_numbers()
     return curve
 
 
 def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
-    """Return the claim of two curves with something between them: the lower one is what holds."""
-    at = np.linspace(0.0, 1.0, _ORDERED)
+    """Return the claim of two curves with the truth between them: the lower one is safe."""
+    at = np.linspace(0.0, 1.0, _PAIR_CHECKS)
     if np.any(lower.bounds(at).lower > upper.bounds(at).upper):
         raise DomainError("the first curve of a pair passes above the second; give (lower, upper)")
     return Claim(
-        _labelled(name, symmetric=lower.symmetric and upper.symmetric),
+        _label(name, symmetric=lower.symmetric and upper.symmetric),
         "curve",
         lower,
         lower.delta,
@@ -155,22 +141,198 @@ def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
     )
 
 
-def _by(name: str, theorem: Callable[[TradeOff], Any]) -> Method:
-    return lambda curve: claim_of(name, theorem(curve))
-
-
-def _dp_sgd_clt(curve: TradeOff) -> Claim:
+def _dp_sgd_clt(curve: TradeOff) -> Any:
     """Apply the closed formula for Poisson-sampled Gaussian steps of one kind."""
     match list(factors(curve).items()):
         case [(Subsampled(operands=(Gaussian(mu=mu),), rate=rate), n)] if mu > 0:
-            return claim_of("DP-SGD CLT", limits.dp_sgd_clt(rate.upper, 1 / mu, n))
+            return limits.dp_sgd_clt(rate.upper, 1 / mu, n)
     raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")
 
 
-# Methods by name, those of textbooks behind. What does not apply raises a ``TradeOffError`` that says why.
-METHODS: dict[str, Method] = {
-    "clt": _by("CLT", limits.clt),
+Rule = Callable[[list[float]], list[float]]  # smallest epsilons at deltas in (0, 1), rounded up
+
+
+def claim_of_pairs(
+    source: str,
+    rule: Rule,
+    size: int = _MANY_PAIRS,
+    formula: Function | None = None,
+    epsilon_at_0: float = math.inf,
+) -> Claim:
+    """Return the claim of a rule epsilon(delta): the maximum of the f_{epsilon,delta} that it proves.
+
+    ``formula`` is a bound on delta(epsilon) by the rule's own formula, for any epsilon, where there is one;
+    ``epsilon_at_0`` the epsilon at delta = 0, where there is one.
+    """
+    answers = {0.0: epsilon_at_0, 1.0: 0.0}
+    deltas = np.geomspace(1e-12, 0.3, size).tolist()
+
+    def epsilon(deltas: list[float]) -> list[float]:
+        missing = [delta for delta in deltas if 0 < delta < 1 and delta not in answers]
+        answers.update(zip(missing, rule(missing) if missing else (), strict=True))
+        return [answers.get(delta, math.inf) for delta in deltas]
+
+    @cache
+    def pairs() -> tuple[Bounds, Bounds]:
+        columns = np.array([[epsilon_at_0, *_each(epsilon, deltas)], [0.0, *deltas]])
+        columns = columns[:, np.isfinite(columns[0])]
+        if not columns.size:
+            raise NoClosedForm("the rule has no finite epsilon at any delta")
+        return Bounds.of(columns[0][:, None]), Bounds.of(columns[1][:, None])
+
+    def profile(at: Array) -> Array:
+        # delta(x) of f_{e,d} is d + (1 - d) (e^e - e^x)/(1 + e^e) for |x| < e, d + (1 - d) (1 - e^x) below -e
+        # and d above e. The larger of both terms in x below is the one that applies.
+        e, d = pairs()
+        between = -expm1(Bounds.of(at) - e) / (1 + exp(-e))
+        result: Array = (d + (1 - d) * maximum(between, -expm1(at), 0.0)).upper.min(axis=0)
+        return np.minimum(result, 1.0 if formula is None else formula(at))
+
+    def beta(alpha: Array) -> Array:
+        e, d = pairs()
+        steep, flat = 1 - d - exp(e) * alpha, exp(-e) * (1 - d - alpha)
+        result: Array = maximum(steep, flat, 0.0).lower.max(axis=0)
+        return result
+
+    with suppress(TradeOffError):
+        epsilon([1e-5, *deltas])  # one batch costs less than single questions
+    epsilon([1e-5])  # raises here where the rule does not apply
+    return Claim("", "bound", beta, profile, lambda d: np.array(epsilon(np.atleast_1d(d).tolist())), source)
+
+
+def _each(epsilon: Rule, deltas: list[float]) -> list[float]:
+    """Evaluate a batch, or one by one with infinity where the rule has no answer."""
+    try:
+        return epsilon(deltas)
+    except TradeOffError:
+        if len(deltas) == 1:
+            return [math.inf]
+        return [e for delta in deltas for e in _each(epsilon, [delta])]
+
+
+def formula_of_orders(orders: Array, divergences: Array) -> Function:
+    """Return delta(epsilon) by the best order a: log delta = (a - 1)(D_a - epsilon + log(1 - 1/a)) - log a.
+
+    Rounded up; Canonne, Kamath, Steinke 2020, Proposition 12, for epsilon of either sign.
+    """
+    finite = np.isfinite(divergences)
+    a, divergence = Bounds.of(orders[finite]), Bounds.of(divergences[finite])
+    k = a - 1
+
+    def profile(epsilon: Array) -> Array:
+        x = np.clip(epsilon, -1e300, 1e300)[..., None]  # delta falls: a bound at 1e300 holds at infinity
+        log_delta = k * (divergence - x + log1p(-1 / a)) - log(a)
+        result: Array = exp(np.min(log_delta.upper, axis=-1, initial=0.0)).upper
+        return result
+
+    return profile
+
+
+def _zcdp(curve: TradeOff) -> Claim:
+    def rho(factor: TradeOff) -> Bounds:
+        if isinstance(factor, BoundedRange) and not curve.exact:  # of an exponential mechanism
+            return Bounds.of(factor.epsilon_0) ** 2 / 8
+        epsilon, mass = pure_loss(factor)
+        if isinstance(factor, Gaussian):
+            return Bounds.of(float(factor.mu)) ** 2 / 2
+        if math.isinf(epsilon) or mass > 0:
+            raise NoClosedForm(f"no rho is known for {factor!r}")
+        return Bounds.of(epsilon) ** 2 / 2
+
+    rho_total = float(total(rho(factor) * n for factor, n in factors(curve).items()).upper)
+    orders = 1 + np.geomspace(1e-3, 1e6, 4096)
+    formula = formula_of_orders(orders, (Bounds.of(rho_total) * orders).upper) if rho_total > 0 else None
+
+    def rule(deltas: list[float]) -> list[float]:
+        return [baselines.zcdp_route(rho_total, delta).epsilon for delta in deltas]
+
+    return claim_of_pairs(_CKS, rule, formula=formula)
+
+
+def _renyi(curve: TradeOff) -> Claim:
+    both = {curve, curve.inverse()}  # f_{epsilon,delta} claims both orders
+    orders = np.array(ORDERS)
+    bounds = np.array([max(renyi_divergence(f, a) for f in both) for a in ORDERS])
+
+    def rule(deltas: list[float]) -> list[float]:
+        return [max(float(np.min(converted(bounds, orders - 1, delta))), 0.0) for delta in deltas]
+
+    return claim_of_pairs(_CKS, rule, formula=formula_of_orders(orders, bounds))
+
+
+class Release(NamedTuple):
+    """So many releases, each (epsilon, delta)-DP."""
+
+    epsilon: float
+    delta: float
+    n: int
+
+    @property
+    def failure(self) -> float:
+        """The sum of delta over the releases, rounded up."""
+        return min(float((Bounds.of(self.delta) * self.n).upper), 1.0)
+
+
+def _claim_of_releases(
+    source: str,
+    curve: TradeOff,
+    share: float,
+    least: Callable[[float, Sequence[Release]], float],
+    epsilon_at_0: float = math.inf,
+) -> Claim:
+    """Return the claim of a rule for releases; those of unbounded loss split a share of delta equally."""
+    parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
+    unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
+
+    def releases(e: float, d: float, factor: TradeOff, n: int, budgets: list[float]) -> list[Release]:
+        if math.isfinite(e):
+            return [Release(e, d, n)] * len(budgets)
+        each = np.array(budgets) / unbounded
+        losses = np.max([order.epsilon(each) for order in {factor, factor.inverse()}], axis=0)
+        pairs = zip(np.maximum(losses, 0.0).tolist(), each.tolist(), strict=True)
+        return [Release(*pair, n) for pair in pairs]
+
+    def rule(deltas: list[float]) -> list[float]:
+        budgets = [delta * share for delta in deltas]
+        rows = zip(*(releases(*part, budgets) for part in parts), strict=True)
+        return [least(delta, each) for delta, each in zip(deltas, rows, strict=True)]
+
+    return claim_of_pairs(source, rule, _FEW_PAIRS if unbounded else _MANY_PAIRS, epsilon_at_0=epsilon_at_0)
+
+
+def _advanced(curve: TradeOff) -> Claim:
+    def least(delta: float, releases: Sequence[Release]) -> float:
+        failures = [each.failure for each in releases]
+        slack = delta - math.fsum(failures)
+        if slack <= 0:
+            return math.inf
+        # The formula uses sum epsilon^2 alone: n equal losses count as one that is sqrt(n) times as large.
+        epsilon = [float((sqrt(each.n) * each.epsilon).upper) for each in releases]
+        return baselines.advanced_composition(epsilon, failures, slack=slack * (1 - 1e-12)).epsilon
+
+    return _claim_of_releases("Bun, Steinke 2016", curve, 0.5, least)
+
+
+def _basic(curve: TradeOff) -> Claim:
+    def least(delta: float, releases: Sequence[Release]) -> float:
+        losses = [float((Bounds.of(each.epsilon) * each.n).upper) for each in releases]
+        result = baselines.basic_composition(losses, [each.failure for each in releases])
+        return result.epsilon if result.delta <= delta else math.inf
+
+    parts = [Release(*pure_loss(factor), n) for factor, n in factors(curve).items()]
+    pure = all(math.isfinite(each.epsilon) and each.delta == 0 for each in parts)
+    epsilon_at_0 = least(0.0, parts) if pure else math.inf
+    return _claim_of_releases("Dwork, Roth 2014, Theorem 3.16", curve, 1 - 1e-12, least, epsilon_at_0)
+
+
+# Arguments of ``claim_of`` by method; a method that does not apply raises a ``TradeOffError``.
+METHODS: dict[str, Callable[[TradeOff], Any]] = {
+    "clt": limits.clt,
     "dp-sgd-clt": _dp_sgd_clt,
-    "edgeworth": _by("Edgeworth", limits.edgeworth),
-    "berry-esseen": _by("Berry-Esseen", limits.berry_esseen),
+    "edgeworth": limits.edgeworth,
+    "berry-esseen": limits.berry_esseen,
+    "zcdp": _zcdp,
+    "renyi": _renyi,
+    "advanced": _advanced,
+    "basic": _basic,
 }

@@ -1,28 +1,25 @@
-"""Curves in a notebook: the normal form and the closed form in LaTeX, a small picture beside the name."""
+"""Curves in a notebook: normal form and closed form as LaTeX, and a small picture with the name."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from fractions import Fraction
 from html import escape
-from itertools import pairwise, permutations
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import written as parameter
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.operators.assumed import Assumed
@@ -37,7 +34,7 @@ from tradeoff.symbolic.formula import Symbolic
 
 
 def latex(curve: Any) -> str:
-    r"""Return the normal form as LaTeX without dollars; what has no notation stands as text.
+    r"""Return the normal form as LaTeX without dollars; a curve without a notation is text.
 
     Examples
     --------
@@ -57,31 +54,34 @@ def equation(curve: Any) -> str:
     """Return the normal form, and f(alpha) where that is a closed form, as LaTeX without dollars."""
     if isinstance(curve, Symbolic):
         return rf"f\left({_number(curve.alpha)}\right) = {latex(curve)}"
-    f, delta = _without_leak(curve)
-    kept = "" if delta is None else f"1 - {_number(delta)}"
-    if not kept:
-        beta = _closed(f, r"\alpha")
-    elif isinstance(f, PureDP):
-        beta = _lines(f, r"\alpha", kept, "0, ")
-    elif inner := _closed(f, rf"\frac{{\alpha}}{{{kept}}}"):
-        beta = rf"\left({kept}\right) {_inside(inner)} \text{{ where }} \alpha \le {kept}"
+    f, delta = _split_delta(curve)
+    mass = "1" if delta is None else f"1 - {_number(delta)}"
+    if isinstance(f, PureDP):
+        e, floor = _number(f.epsilon_0), "" if delta is None else "0, "
+        lines = rf"{mass} - e^{{{e}}} \alpha, e^{{-{e}}} \left({mass} - \alpha\right)"
+        beta = rf"\max\left\{{{floor}{lines}\right\}}"
+    elif type(f) not in _BETA:
+        return latex(curve)
+    elif delta is None:
+        beta = _BETA[type(f)](f, r"\alpha")
     else:
-        beta = None
-    return rf"{latex(curve)}:\quad f(\alpha) = {beta}" if beta else latex(curve)
+        inner = _BETA[type(f)](f, rf"\frac{{\alpha}}{{{mass}}}")
+        beta = rf"\left({mass}\right) {_inside(inner)} \text{{ where }} \alpha \le {mass}"
+    return rf"{latex(curve)}:\quad f(\alpha) = {beta}"
 
 
-def _without_leak(curve: Any) -> tuple[Any, Any]:
-    """Return f and delta of f (x) f_{0,delta}; of another curve itself and None."""
+def _split_delta(curve: Any) -> tuple[Any, Any]:
+    """Return f and delta of f (x) f_{0,delta}, or the curve and None."""
     if isinstance(curve, Tensor) and sorted(curve.factors.values()) == [1, 1]:
-        for f, leak in permutations(curve.factors):
-            if isinstance(leak, TotalVariation):
-                return f, leak.delta_0
+        for f, other in permutations(curve.factors):
+            if isinstance(other, TotalVariation):
+                return f, other.delta_0
     return curve, None
 
 
 def _number(value: Any, *, bracket: bool = True) -> str:
-    """Return a parameter with six digits, a short fraction, or as SymPy writes it, a sum in brackets."""
-    if isinstance(value, Fraction) and 1 < value.denominator < _LONGEST:
+    """Write a parameter with six digits, as a short fraction, or as SymPy does, a sum in brackets."""
+    if isinstance(value, Fraction) and 1 < value.denominator < _MAX_DENOMINATOR:
         return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
     if getattr(value, "free_symbols", ()):
         import sympy
@@ -97,17 +97,17 @@ def _number(value: Any, *, bracket: bool = True) -> str:
 
 
 def _text(words: str) -> str:
-    r"""Return words as \text{...}; signs with a meaning stand outside, where all know them."""
+    r"""Return words as \text{...}; characters with a meaning in LaTeX are outside of it."""
     inner = re.sub(
         r"[\\{}_^$&#%~<>]", lambda sign: rf"}}{_SIGNS.get(sign[0], chr(92) + sign[0])}\text{{", words
     )
     return rf"\text{{{inner}}}"
 
 
-# Signs that a backslash does not make plain.
+# Characters that a backslash does not escape.
 _SIGNS = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", "<": r"\lt ", ">": r"\gt "}
 
-# Names of symbols that SymPy writes as they are, and that a page would read as HTML or as a link.
+# Names of symbols that a page would read as HTML or as a link.
 _UNSAFE_NAME = re.compile(r"[<>&$#%~]|\\(href|html|class|style|css|require)")
 
 
@@ -123,7 +123,7 @@ def _power(curve: Any, exponent: str) -> str:
 
 
 def _product(curve: Tensor) -> str:
-    f, delta = _without_leak(curve)
+    f, delta = _split_delta(curve)
     if isinstance(f, PureDP):
         return rf"f_{{{_number(f.epsilon_0)}, {_number(delta)}}}"
     powers = (_power(f, rf"\otimes {n}") if n > 1 else latex(f) for f, n in curve.factors.items())
@@ -137,7 +137,6 @@ def _subsampled(curve: Subsampled) -> str:
 
 
 def _envelope(curve: Envelope) -> str:
-    """Return C_p(f), or the hull of the minimum of both orders."""
     f = curve.operands[0]
     if isinstance(f, Subsampled) and f.operands[0].symmetric:
         return rf"C_{{{_number(f.p)}}}{_inside(latex(f.operands[0]))}"
@@ -154,7 +153,6 @@ def _set(name: str, parts: Iterable[str]) -> str:
 
 
 def _normal(f: GaussianMixtures) -> str:
-    """Return T(P, Q) of two mixtures of normal laws."""
     variance = rf"{_number(f.sigma)}^2" if f.sigma != 1 else "1"
     sides = (
         " + ".join(
@@ -188,7 +186,7 @@ _FORMS: Mapping[type, Callable[[Any], str]] = {
     Assumed: lambda f: rf"{latex(f.operands[0])}\ \text{{(with assumptions)}}",
 }
 
-_SINGLE = {Identity, Gaussian, Laplace, PureDP, TotalVariation, BoundedRange}  # one letter with an index
+_SINGLE = {Identity, Gaussian, Laplace, PureDP, TotalVariation, BoundedRange}  # a symbol with an index
 
 
 def _laplace(f: Laplace, a: str) -> str:
@@ -201,83 +199,31 @@ def _laplace(f: Laplace, a: str) -> str:
     return r"\begin{cases} " + r" \\ ".join(cases) + r" \end{cases}"
 
 
-def _vertices(f: PiecewiseLinear, a: str) -> str | None:
-    """Return the largest of the lines through neighbouring vertices, where these are few."""
-    points = list(zip(f.alpha.tolist(), f.beta.tolist(), strict=True))
-    if len(points) > _MOST_VERTICES:
-        return None
-    lines = [_line((y - v) / (u - x), x, y, a) for (x, y), (u, v) in pairwise(points)]
-    return _set(r"\max", lines if points[-1][0] == 1 else [*lines, "0"])
-
-
-def _line(slope: Any, x: Any, y: Any, a: str) -> str:
-    return f"{_number(y + slope * x)} - {'' if slope == 1 else _number(slope)} {a}"
-
-
-def _shift(f: LogConcaveShift, a: str) -> str | None:
-    e = f"e^{{{_number(f.theta)}}}"
-    match f.name, f.shift > 0:
-        case "logistic", _:
-            return rf"\frac{{1 - {a}}}{{1 - {a} + {e} {a}}}"
-        case ("gumbel_r", True) | ("gumbel_l", False):
-            return rf"\left(1 - {a}\right)^{{{e}}}"
-        case ("gumbel_r", False) | ("gumbel_l", True):
-            return rf"1 - {_inside(a)}^{{1/{e}}}"
-    return None
-
-
-def _mixed(f: Subsampled, a: str) -> str | None:
-    """Return p f + (1 - p) (1 - a), in the order in which that is the curve."""
-    inner, p = _closed(f.operands[0], a), _number(f.p)
-    return None if f.flipped or inner is None else rf"{p} {_inside(inner)} + (1 - {p}) \left(1 - {a}\right)"
-
-
-def _largest(f: Maximum, a: str) -> str | None:
-    parts = [_closed(each, a) for each in f.operands]
-    return None if None in parts else _set(r"\max", map(str, parts))
-
-
-def _lines(f: PureDP, a: str, kept: str = "1", floor: str = "") -> str:
-    e = _number(f.epsilon_0)
-    return rf"\max\left\{{{floor}{kept} - e^{{{e}}} {a}, e^{{-{e}}} \left({kept} - {a}\right)\right\}}"
-
-
-def _closed(f: Any, a: str) -> str | None:
-    """Return f at an argument, where that is a closed form."""
-    return _BETA[type(f)](f, a) if type(f) in _BETA else None
-
-
 # Closed forms of f at an argument.
-_BETA: Mapping[type, Callable[[Any, str], str | None]] = {
+_BETA: Mapping[type, Callable[[Any, str], str]] = {
     Identity: lambda _, a: f"1 - {a}",
     Gaussian: lambda f, a: rf"\Phi\left(\Phi^{{-1}}\left(1 - {a}\right) - {_number(f.mu)}\right)",
     Laplace: _laplace,
-    PureDP: _lines,
     TotalVariation: lambda f, a: rf"\max\left\{{0, 1 - {_number(f.delta_0)} - {a}\right\}}",
-    LogConcaveShift: _shift,
-    PiecewiseLinear: _vertices,
-    Subsampled: _mixed,
-    Maximum: _largest,
 }
 
-_MOST_VERTICES = 7  # of a polygon whose lines are written out: they fill one line of a page
-_LONGEST = 1000  # denominator below which a fraction is written as one
+_MAX_DENOMINATOR = 1000  # of a fraction that is written as one
 _SIZE = 120  # side of a picture in pixels: four lines of text
-_ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # of its points: closer at the ends, where it turns
-_TURNS = 6  # rounds of questions: of 2^k slopes each, 63 in all, half of them where the curve is symmetric
-_ENOUGH = 3  # rounds without which there is no picture: 7 tangents look like a curve
-_SECONDS = 0.5  # time of the processor after which no more is asked: how busy the machine is changes nothing
-_FACTORS = 16  # distinct factors up to which one question is quick
+_ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # closer at the ends, where curves bend
+_SLOPES = 6  # batches of 2^k slopes, 63 in all
+_MIN_BATCHES = 3  # fewer tangents do not look like a curve
+_SECONDS = 0.5  # processor time, which does not depend on other programs
+_MAX_FACTORS = 16  # distinct factors for which one question is quick
 
 
 def picture(curve: Any) -> str | None:
-    """Return a picture of the curve beside its name, as HTML; None where it has symbols, or takes long.
+    """Return a picture of the curve with its name as HTML; None where it has symbols, or takes long.
 
     Its 61 points lie on the largest of certified lines 1 - delta(eps) - e^eps alpha below the curve.
     """
     try:
         beta = None if _is_slow(curve) else _points(curve)
-    except Exception:  # noqa: BLE001 - whatever goes wrong in a picture, the name is still there
+    except Exception:  # noqa: BLE001 - a picture that fails must not hide the name
         return None
     if beta is None:
         return None
@@ -296,34 +242,35 @@ def picture(curve: Any) -> str | None:
 
 
 def _is_slow(curve: Any) -> bool:
-    """Whether one question may take seconds, or a formula answers."""
+    """Return whether one question may take seconds, or a formula answers."""
     parts = curve.operands if isinstance(curve, Derived) else curve.factors
     return (
         bool(curve.free_symbols)
         or isinstance(curve, Symbolic)
         or (isinstance(curve, BetaOperator) and any(part.composed for part in parts))
-        or len(parts) > _FACTORS
+        or len(parts) > _MAX_FACTORS
         or any(part is not curve and _is_slow(part) for part in parts)
     )
 
 
 def _points(curve: Any) -> Any:
-    """Return beta from below, by lines of slopes that fill the quadrant ever closer; None if too few."""
+    """Bound beta from below by lines of ever more slopes until the time is over; None if they are too few."""
     end = time.thread_time() + _SECONDS
 
-    def late(*_: int) -> None:
+    def stop_late(*_: int) -> None:
         if time.thread_time() > end:
             raise TimeoutError
 
-    beta, turn = np.zeros(len(_ALPHAS)), 0
-    with suppress(TimeoutError):
-        while turn < _TURNS:
-            share = (np.arange(2**turn) + 0.5) / 2**turn
-            slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)
-            start = 1 - curve.bounds.delta(np.log(slopes), progress=late).upper
-            for s, c in zip(slopes, start, strict=True):  # lines below f, and of a symmetric f mirrored
-                mirrored = (c - _ALPHAS) / s if curve.symmetric else 0.0
-                beta = np.maximum(beta, np.maximum(c - s * _ALPHAS, mirrored))
-            turn += 1
-            late()
-    return beta if turn >= _ENOUGH else None
+    beta = np.zeros(len(_ALPHAS))
+    for batch in range(_SLOPES):
+        share = (np.arange(2**batch) + 0.5) / 2**batch
+        slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)
+        try:
+            stop_late()
+            start = 1 - curve.bounds.delta(np.log(slopes), progress=stop_late).upper
+        except TimeoutError:
+            return beta if batch >= _MIN_BATCHES else None
+        for s, c in zip(slopes, start, strict=True):  # lines below f, and of a symmetric f mirrored
+            mirrored = (c - _ALPHAS) / s if curve.symmetric else 0.0
+            beta = np.maximum(beta, np.maximum(c - s * _ALPHAS, mirrored))
+    return beta

@@ -1,4 +1,4 @@
-"""How figures for papers look: widths in inches, small sans text, lines told apart without colour."""
+"""Styles of figures for papers: widths in inches, small sans text, lines that differ without colour."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 COLUMN, PAGE = 3.4, 7.0  # width of one column and of the text block of a two-column paper, in inches
 
-# Settings of every figure written: always the same bytes, text that stays text, pixels for print.
+# Settings of every file: reproducible bytes, text as text, resolution of print.
 OUTPUT: dict[str, Any] = {"svg.hashsalt": "tradeoff", "pdf.fonttype": 42, "savefig.dpi": 300}
 
 _TICKS = {"labelsize": "small", "major.width": 0.6, "minor.width": 0.4}
 
-# Matplotlib settings of every figure made here; those that the user has set stay as they are.
+# Settings of every new figure, where the user has set none.
 PAPER: dict[str, Any] = {
     "figure.figsize": [COLUMN, COLUMN + 0.1],
     "figure.dpi": 150,
@@ -44,17 +44,17 @@ PAPER: dict[str, Any] = {
 
 
 def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the settings that the user has left as matplotlib comes."""
+    """Return the settings that still have matplotlib's default value."""
     from matplotlib import rcParams, rcParamsDefault
 
     return {name: value for name, value in settings.items() if rcParams[name] == rcParamsDefault[name]}
 
 
-EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}  # above all but its Gaussian bound
+EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}
 BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0, "zorder": 1.5}  # light, behind every line
 CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}  # dots
 
-# Neighbours are unlike in length and rhythm, and in lightness too; dashes are in units of the line width.
+# Neighbours differ in rhythm and in lightness; dashes are in units of the line width.
 _LOOKS = (
     ("#1b4f8a", (5, 2)),
     ("#d1663b", (1.4, 1.4)),
@@ -71,14 +71,14 @@ COLOURS, DASHES = [colour for colour, _ in _LOOKS], [dashes for _, dashes in _LO
 
 
 def dashed(i: int) -> dict[str, Any]:
-    """Return the style of the i-th approximation: broken, above the exact line, unlike its neighbours'."""
-    round_ = i // len(DASHES)  # after the last dashes the first come again, in another colour
-    colour, dashes = COLOURS[(i + round_) % len(COLOURS)], (0, DASHES[i % len(DASHES)])
+    """Return the style of the i-th approximation: dashed, above the exact line, unlike its neighbours."""
+    # A repeated dash pattern gets another colour.
+    colour, dashes = COLOURS[(i + i // len(DASHES)) % len(COLOURS)], (0, DASHES[i % len(DASHES)])
     return {"color": colour, "linestyle": dashes, "zorder": 3.2 + 0.01 * i}
 
 
 def number(value: float) -> str:
-    """Write a number for a reader, in as many digits as it has: powers of ten as such.
+    """Write a number with all its digits, a small one as a power of ten for matplotlib.
 
     Examples
     --------
@@ -91,22 +91,31 @@ def number(value: float) -> str:
     return f"$10^{{{int(power)}}}$" if digits == "1" else rf"${digits} \times 10^{{{int(power)}}}$"
 
 
-_FEW, _SHORT, _LINE = 5, 26, 44  # entries and letters of a legend inside the axes, letters of a line below
-_WIDEST = 120  # characters of a line of a title, in the widest figures
-_WORDS = re.compile(r"(?:(?<!\\)\$.*?(?<!\\)\$|\S)+")  # formulas with spaces are one
-_FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")  # not letters that are seen
+_INSIDE_ENTRIES, _INSIDE_COLUMNS = 5, 26  # most entries and characters of a legend inside the axes
+_BELOW_COLUMNS = 44  # characters of a line of a legend below the axes, and of a name
+_TITLE_COLUMNS = 120  # characters of a line of a title, in the widest figures
+_WORDS = re.compile(r"(?:(?<!\\)\$.*?(?<!\\)\$|\S)+")  # a formula with spaces is one word
+_MARKUP = re.compile(r"[$\\{}_^]|mathrm")  # characters of a formula that take no space
 
 
 def typeset(name: str) -> str:
-    """Set G_{0.5} and Lap_{0.1}^50 in a curve's normal form as formulas, and cut a long one to a line."""
-    orders = re.fullmatch(r"either-order envelope of \[(.*)\]", name)
-    plain = f"{orders[1]}, either order" if orders else name
-    short = textwrap.shorten(plain, _LINE + plain.count("_{"), placeholder=" …")  # braces are not seen
-    return re.sub(r"([A-Za-z]+)_\{([^{}$\s]*)\}(?:\^(\d+))?|\^(\d+)", _formula, short)
+    """Set G_{0.5} and Lap_{0.1}^50 in a curve's normal form as formulas, and cut a long name to a line."""
+    if match := re.fullmatch(r"either-order envelope of \[(.*)\]", name):
+        name = f"{match[1]}, either order"
+    short = textwrap.shorten(
+        name, _BELOW_COLUMNS + name.count("_{"), placeholder=" …"
+    )  # braces take no space
+
+    def formula(match: re.Match[str]) -> str:
+        base, index, power, alone = match.groups()
+        exponent = f"^{{{power or alone}}}" if power or alone else ""
+        return f"${exponent}$" if base is None else rf"$\mathrm{{{base}}}_{{{index}}}{exponent}$"
+
+    return re.sub(r"([A-Za-z]+)_\{([^{}$\s]*)\}(?:\^(\d+))?|\^(\d+)", formula, short)
 
 
 def readable(label: str) -> str:
-    """Return a label whose formulas matplotlib reads, or else with its dollars as they are."""
+    """Return a label, its dollars escaped unless matplotlib can parse them as formulas."""
     if "$" not in label:
         return label
     from matplotlib.mathtext import MathTextParser
@@ -118,36 +127,30 @@ def readable(label: str) -> str:
     return label
 
 
-def _formula(found: re.Match[str]) -> str:
-    letters, index, power, alone = found.groups()
-    raised = f"^{{{power or alone}}}" if power or alone else ""
-    return f"${raised}$" if letters is None else rf"$\mathrm{{{letters}}}_{{{index}}}{raised}$"
-
-
 def add_title(figure: Figure, title: str) -> None:
-    """Put a title above all axes in lines that fit the width, and make the figure as much higher."""
+    """Put a title above all axes in lines that fit the width, and extend the figure by its height."""
     from matplotlib import rcParams
 
     text, best = figure.suptitle("", fontsize=rcParams["axes.titlesize"]), [""]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
-        for columns in range(min(len(title), _WIDEST), 0, -1):
+        for columns in range(min(len(title), _TITLE_COLUMNS), 0, -1):
             lines = [line.replace("$", r"\$") for line in textwrap.wrap(title, columns)]
             if best != [""] and len(lines) > len(best):
                 break
             text.set_text("\n".join(lines))
             if text.get_window_extent().width <= 0.97 * figure.bbox.width:
-                best = lines  # the narrowest of as few lines
+                best = lines  # the narrowest with as few lines is balanced
         text.set_text("\n".join(best))
         figure.set_figheight(figure.get_figheight() + text.get_window_extent().height / figure.dpi)
 
 
 def fold(label: str, columns: int) -> str:
-    """Break a label into lines of so many characters that are seen, at spaces outside its formulas."""
+    """Break a label into lines of so many visible characters, at spaces outside its formulas."""
     lines = [""]
     for word in _WORDS.findall(label):
         longer = f"{lines[-1]} {word}".lstrip()
-        if len(_FORMULA_SIGNS.sub("", longer)) <= columns:
+        if len(_MARKUP.sub("", longer)) <= columns:
             lines[-1] = longer
         else:
             lines += [word] if "$" in word else textwrap.wrap(word, columns)
@@ -157,25 +160,26 @@ def fold(label: str, columns: int) -> str:
 def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | None = None) -> None:
     """Put the legend where the plot is empty, if anywhere; many or long names go below it, wrapped."""
     handles, labels = axes.get_legend_handles_labels()
-    longest = max((len(_FORMULA_SIGNS.sub("", label)) for label in labels), default=0)
-    if inside is not None and len(labels) <= _FEW and longest <= _SHORT:
+    longest = max((len(_MARKUP.sub("", label)) for label in labels), default=0)
+    if inside is not None and len(labels) <= _INSIDE_ENTRIES and longest <= _INSIDE_COLUMNS:
         axes.legend(loc=inside)
         return
     from matplotlib.transforms import ScaledTranslation
 
-    if axes.figure.get_layout_engine() is None:  # nothing would make room below
-        wrapped = [fold(label, _LINE) for label in labels]
+    if axes.figure.get_layout_engine() is None:  # nothing makes space below the axes
+        wrapped = [fold(label, _BELOW_COLUMNS) for label in labels]
         axes.legend(handles, wrapped, loc=inside or "best", fontsize="small")
         return
-    size = axes.xaxis.label.get_fontproperties().get_size_in_points()
-    below = axes.transAxes + ScaledTranslation(0, -4 * size / 72, axes.figure.dpi_scale_trans)
-    place = axes.get_subplotspec()
-    room = 0.9 * axes.figure.bbox.width / (place.get_gridspec().ncols if place else 1)
-    for columns, line in ((2, _SHORT), *((1, line) for line in range(_LINE, 0, -4))):
-        if columns == 2 and longest > _SHORT:
-            continue
+    spec = axes.get_subplotspec()
+    width = 0.9 * axes.figure.bbox.width / (spec.get_gridspec().ncols if spec else 1)
+    layouts = [(1, line) for line in range(_BELOW_COLUMNS, 0, -4)]
+    if longest <= _INSIDE_COLUMNS:
+        layouts.insert(0, (2, _INSIDE_COLUMNS))
+    for columns, line in layouts:
         wrapped = [fold(label, line) for label in labels]
         legend = axes.legend(handles, wrapped, fontsize="small", loc="upper center", ncols=columns)
-        if legend.get_window_extent().width <= room:
+        if legend.get_window_extent().width <= width:
             break
+    size = axes.xaxis.label.get_fontproperties().get_size_in_points()
+    below = axes.transAxes + ScaledTranslation(0, -4 * size / 72, axes.figure.dpi_scale_trans)
     legend.set_bbox_to_anchor((0.5, 0), transform=below)

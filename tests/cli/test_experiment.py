@@ -15,7 +15,7 @@ def run(run):
 
 
 @pytest.mark.slow
-def test_the_table_and_its_figure(run, tmp_path):
+def test_relative_error_prints_a_table_and_draws(run, tmp_path):
     figure = tmp_path / "figure.svg"
     code, out, err = run("--plot", figure)
     assert (code, err) == (0, "")
@@ -28,7 +28,7 @@ def test_the_table_and_its_figure(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_json_repeats_with_its_seed(run):
+def test_relative_error_json_repeats_with_its_seed(run):
     first, again = (json.loads(run("--json", "--seed", 3)[1]) for _ in range(2))
     assert first == again
     assert first["settings"] == {"epsilon": 1.0, "delta": 1e-6, "error": 0.3, "runs": 2, "seed": 3}
@@ -51,10 +51,10 @@ def test_json_repeats_with_its_seed(run):
         ["--plot", "a.txt"],
     ],
 )
-def test_what_is_out_of_range_is_one_line(run, flags):
+def test_relative_error_out_of_range_is_refused(run, flags):
     refused(run(*flags))
 
 
-def test_without_the_examples_it_says_where_they_are(run, monkeypatch, tmp_path):
+def test_relative_error_without_examples_names_their_place(run, monkeypatch, tmp_path):
     monkeypatch.setattr(import_module("tradeoff.cli.experiment"), "EXAMPLES", tmp_path)
     assert "examples/relative_error.py" in refused(run())

@@ -29,7 +29,7 @@ def file(tmp_path):
         (["--epsilon", "1", "--delta", "1e-6"], ZCDPFilter(1, 1e-6)),
     ],
 )
-def test_init_makes_the_filter_that_was_asked_for(run, file, flags, filter_):
+def test_init_creates_the_filter_of_the_flags(run, file, flags, filter_):
     code, out, err = run("init", file, *flags)
     assert (code, err) == (0, "")
     assert Ledger(file).filter.state() == filter_.state()
@@ -39,20 +39,20 @@ def test_init_makes_the_filter_that_was_asked_for(run, file, flags, filter_):
 @pytest.mark.parametrize(
     "flags", [[], ["--mu", "1", "--rho", "1"], ["--delta", "1e-6"], ["--mu", "1", "--delta", "1e-6"]]
 )
-def test_init_wants_one_budget(run, file, flags):
-    assert "one budget" in refused(run("init", file, *flags))
+def test_init_several_budgets_are_refused(run, file, flags):
+    assert "the budget must be one of --mu" in refused(run("init", file, *flags))
     assert not file.exists()
 
 
 @pytest.mark.parametrize(
     "flags", [["--mu", "-1"], ["--mu", "nan"], ["--mu", "x"], ["--epsilon", "1", "--delta", "2"]]
 )
-def test_init_refuses_what_is_no_budget(run, file, flags):
+def test_init_budget_out_of_range_is_refused(run, file, flags):
     refused(run("init", file, *flags))
     assert not file.exists()
 
 
-def test_spend_grants_with_the_keys_of_plan_files(run, file):
+def test_spend_takes_the_keys_of_plan_files(run, file):
     run("init", file, "--mu", 1)
     for flags in (
         ["--kind", "gaussian", "--noise-multiplier", "10"],
@@ -77,7 +77,7 @@ def test_spend_grants_with_the_keys_of_plan_files(run, file):
     ]
 
 
-def test_spend_refuses_with_one_line_and_records_nothing(run, file):
+def test_spend_over_budget_records_nothing(run, file):
     run("init", file, "--mu", 1)
     head = Ledger(file).head
     assert "the step costs 2" in refused(run("spend", file, "--kind", "gaussian", "--noise-multiplier", 0.5))
@@ -85,29 +85,38 @@ def test_spend_refuses_with_one_line_and_records_nothing(run, file):
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         (["--kind", "gausian", "--noise-multiplier", "1"], "did you mean gaussian"),
         (["--kind", "gaussian", "--noise-multipler", "1"], "did you mean noise_multiplier"),
-        (["--kind", "gaussian"], "noise_multiplier is missing"),
-        (["--kind", "gaussian", "--noise-multiplier", "0"], "noise_multiplier must be in (0, inf], got 0.0"),
-        (["--kind", "gaussian", "--noise-multiplier", "nan"], "noise_multiplier"),
-        (["--kind", "gaussian", "--noise-multiplier", "ten"], "float"),
-        (["--kind", "gaussian", "--noise-multiplier", "1", "--count", "-1"], "count"),
-        (["--kind", "gaussian", "--noise-multiplier", "1", "--count", "0"], "count must be"),
-        (["--kind", "gaussian", "--noise-multiplier", "1", "--adjacency", "cousins"], "adjacency"),
+        (["--kind", "gaussian"], "--noise-multiplier is missing"),
+        (
+            ["--kind", "gaussian", "--noise-multiplier", "0"],
+            "--noise-multiplier must be in (0, inf], got 0.0",
+        ),
+        (["--kind", "gaussian", "--noise-multiplier", "nan"], "--noise-multiplier must be"),
+        (["--kind", "gaussian", "--noise-multiplier", "ten"], "--noise-multiplier must be a number"),
+        (
+            ["--kind", "gaussian", "--noise-multiplier", "1", "--count", "-1"],
+            "--count must be at least 1, got -1",
+        ),
+        (
+            ["--kind", "gaussian", "--noise-multiplier", "1", "--count", "0"],
+            "--count must be at least 1, got 0",
+        ),
+        (["--kind", "gaussian", "--noise-multiplier", "1", "--adjacency", "cousins"], "--adjacency"),
         (["--kind", "gaussian", "--noise-multiplier", "10", "--head", "0" * 64], "nothing was granted"),
-        (["--noise-multiplier", "1"], "kind"),
-        (["--kind", 'a"\nb', "--noise-multiplier", "1"], "kind"),
+        (["--noise-multiplier", "1"], "--kind must be given"),
+        (["--kind", 'a"\nb', "--noise-multiplier", "1"], "--kind"),
     ],
 )
-def test_spend_names_what_is_wrong(run, file, flags, told):
+def test_spend_wrong_flag_is_named(run, file, flags, message):
     run("init", file, "--mu", 1)
-    assert told in refused(run("spend", file, *flags))
+    assert message in refused(run("spend", file, *flags))
     assert Ledger(file).steps == 0
 
 
-def test_status_rounds_to_the_safe_side_and_speaks_json(run, file):
+def test_status_rounds_outward_and_prints_json(run, file):
     run("init", file, "--rho", 1)
     run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
     code, out, err = run("status", file)
@@ -165,12 +174,14 @@ def test_backup_makes_a_new_file(run, file, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["status", "verify", "export"])
-def test_a_file_that_is_no_ledger_is_one_line(run, tmp_path, command):
-    assert "no such file; tradeoff ledger init" in refused(run(command, tmp_path / "missing"))
+def test_commands_other_file_is_refused(run, tmp_path, command):
+    assert "no such file; create a ledger with tradeoff ledger init" in refused(
+        run(command, tmp_path / "missing")
+    )
     (tmp_path / "text").write_text("budget " * 500, encoding="utf-8")
     assert "file is not a database" in refused(run(command, tmp_path / "text"))
 
 
-def test_init_where_it_cannot_is_one_line(run, tmp_path):
+def test_init_wrong_place_is_refused(run, tmp_path):
     assert "no such file or folder" in refused(run("init", tmp_path / "missing" / "file", "--mu", 1))
     assert "exists already" in refused(run("init", tmp_path, "--mu", 1))

@@ -1,7 +1,4 @@
-"""The command and its surroundings.
-
-Whatever they do, it ends in one line on stderr and the right exit code.
-"""
+"""The application: words, messages, exit codes, streams, and files that it writes."""
 
 import os
 import subprocess
@@ -14,18 +11,20 @@ import pytest
 import tradeoff as to
 from tests.cli.outcomes import refused
 from tradeoff.__main__ import main
+from tradeoff.cli.app import spread
 from tradeoff.display import folded, plain
+from tradeoff.errors import DomainError
 
 PLAN = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\ncount = 4\n'
 STEERING = "a\x1b]0;owned\x07\x9b31m\u202eb"
 HARMLESS = r"a\x1b]0;owned\x07\x9b31m\u202eb"
-posix = pytest.mark.skipif(os.name != "posix", reason="signals and devices of POSIX")
+posix = pytest.mark.skipif(os.name != "posix", reason="devices of POSIX")
 
 
 class TestText:
-    """No text of a file or of a name steers the terminal."""
+    """Text of files and names is escaped."""
 
-    def test_escapes(self):
+    def test_plain_escapes_invisible_characters(self):
         assert plain(STEERING) == HARMLESS
         assert plain("two\nlines, \r, \u2028, \udc80") == r"two\nlines, \r, \u2028, \udc80"
         assert folded("two\nlines  and\ta tab\r\u2028\x00") == r"two lines and a tab \x00"
@@ -34,7 +33,7 @@ class TestText:
     @pytest.mark.parametrize(
         "command", [["compose"], pytest.param(["compare", "--method", "clt"], marks=pytest.mark.slow)]
     )
-    def test_title_and_names(self, run, tmp_path, command):
+    def test_commands_escape_titles_and_file_names(self, run, tmp_path, command):
         plan = tmp_path / "plan.toml"
         plan.write_text(
             f'title = "a\\u001b]0;owned\\u0007\\u009b31m\\u202eb [b]x\\\\"\n{PLAN}', encoding="utf-8"
@@ -46,27 +45,27 @@ class TestText:
         assert expat.ParserCreate().Parse((tmp_path / f"{STEERING}.svg").read_bytes(), True) == 1
         assert not set(STEERING[1:-1]) & set(out) & set("\x1b\x07\x9b\u202e")
 
-    def test_keys_and_names_in_complaints(self, run, plan, tmp_path):
+    def test_errors_escape_keys_and_names(self, run, plan, tmp_path):
         plan.write_text(f'"a\\u001b]0;owned\\u0007\\u009b31m\\u202eb" = 1\n{PLAN}', encoding="utf-8")
         assert f"{HARMLESS} is not known" in run("compose", plan)[2]
         assert f"{HARMLESS}: cannot be read" in run("compose", tmp_path / STEERING)[2]
         assert f"{HARMLESS}" in run("compose", plan, f"--{STEERING}")[2]
 
-    def test_ledgers(self, run, tmp_path):
+    def test_ledger_escapes_file_names(self, run, tmp_path):
         code, out, _ = run("ledger", "init", tmp_path / STEERING, "--mu", "1")
         assert code == 0
         assert HARMLESS in out.splitlines()[0]
 
-    def test_complaints_are_short(self, run, plan):
+    def test_errors_are_short(self, run, plan):
         plan.write_text(f"{'x' * 10**5} = 1\n{'x' * 10**5} = 1", encoding="utf-8")
         assert len(refused(run("compose", plan))) < 2100
 
 
 class TestLimits:
-    """What would take hours is refused."""
+    """Sizes of plans and of command lines."""
 
     @pytest.mark.slow
-    def test_different_mechanisms(self, run, plan):
+    def test_too_many_mechanisms_are_refused(self, run, plan):
         entries = [f'[[mechanism]]\nkind = "laplace"\nscale = {10 + i}\n' for i in range(1001)]
         plan.write_text("".join(entries), encoding="utf-8")
         for command in (
@@ -78,21 +77,21 @@ class TestLimits:
             assert "a plan must have at most 1,000 different mechanisms, got 1,001" in said
 
     @pytest.mark.slow
-    def test_mechanisms_that_a_closed_form_adds_up_are_one(self, run, plan):
+    def test_gaussian_mechanisms_count_as_one(self, run, plan):
         entry = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = {}\n'
         plan.write_text("".join(entry.format(100 + i) for i in range(5000)), encoding="utf-8")
         assert run("compose", plan, "--json")[0] == 0
 
-    def test_words(self, run, plan):
+    def test_too_many_words_are_refused(self, run, plan):
         said = refused(run("compose", plan, "--delta", *["0.1"] * 1000))
         assert "a command must have at most 1,000 words, got 1,003" in said
 
 
 class TestTargets:
-    """A figure is refused before anything is computed, or written whole."""
+    """A figure is refused before anything is computed, or written completely."""
 
     @pytest.fixture(autouse=True)
-    def nothing_is_computed(self, request, monkeypatch):
+    def forbid_computation(self, request, monkeypatch):
         if "refused" in request.node.name:
             monkeypatch.setattr(to.Plan, "guarantee", lambda _: pytest.fail("computed"))
 
@@ -113,7 +112,7 @@ class TestTargets:
         assert "must be a regular file" in refused(run("compose", plan, "--plot", target))
 
     @posix
-    def test_a_link_stays_and_leads_to_the_figure(self, run, plan, tmp_path, tmp_path_factory):
+    def test_symbolic_link_is_kept(self, run, plan, tmp_path, tmp_path_factory):
         shared = Path("/dev/shm")
         folder = tmp_path_factory.mktemp("elsewhere") if not os.access(shared, os.W_OK) else shared
         place, link = folder / f"tradeoff-{os.getpid()}.svg", tmp_path / "link.svg"
@@ -125,13 +124,13 @@ class TestTargets:
         finally:
             place.unlink(missing_ok=True)
 
-    def test_letters_that_the_font_lacks_are_no_warning(self, run, plan):
+    def test_characters_that_the_font_lacks_emit_no_warning(self, run, plan):
         plan.write_text(f'title = "中文"\n{PLAN}', encoding="utf-8")
         assert run("compose", plan, "--plot", plan.with_suffix(".svg"))[0] == 0
 
 
-class TestMistakesOfOurs:
-    """What nobody foresaw is one line too."""
+class TestInternalErrors:
+    """An unexpected exception is one line too."""
 
     @pytest.fixture(autouse=True)
     def broken(self, monkeypatch):
@@ -140,12 +139,12 @@ class TestMistakesOfOurs:
 
         monkeypatch.setattr(to.Plan, "guarantee", guarantee)
 
-    def test_the_line(self, run, plan):
+    def test_unexpected_exception_exits_with_70(self, run, plan):
         code, out, err = run("compose", plan)
         assert (code, out) == (70, "")
         assert "internal error: ZeroDivisionError: division by zero; please report it" in err
 
-    def test_the_traceback(self, plan, monkeypatch):
+    def test_debug_variable_shows_the_traceback(self, plan, monkeypatch):
         monkeypatch.setenv("TRADEOFF_DEBUG", "1")
         with pytest.raises(ZeroDivisionError):
             main(["compose", str(plan)])
@@ -153,7 +152,7 @@ class TestMistakesOfOurs:
 
 @posix
 class TestProcess:
-    """Streams and signals."""
+    """Streams of the process."""
 
     @staticmethod
     def call(redirection, *arguments, program=("-m", "tradeoff"), **environment):
@@ -168,13 +167,13 @@ class TestProcess:
     @pytest.mark.parametrize(
         "arguments", [pytest.param(["compose", "PLAN"], marks=pytest.mark.slow), ["compose", "--help"]]
     )
-    def test_a_full_disk(self, plan, arguments):
+    def test_full_disk_exits_with_74(self, plan, arguments):
         result = self.call("> /dev/full", *(plan if each == "PLAN" else each for each in arguments))
         assert result.returncode == 74
         assert result.stderr == b"tradeoff: the answer could not be printed: No space left on device\n"
 
     @pytest.mark.slow
-    def test_a_step_is_granted_though_nobody_can_be_told(self, tmp_path):
+    def test_ledger_step_is_recorded_on_a_full_disk(self, tmp_path):
         file = tmp_path / "budget.ledger"
         assert main(["ledger", "init", str(file), "--mu", "1"]) == 0
         result = self.call(
@@ -184,31 +183,31 @@ class TestProcess:
         assert result.stderr.count(b"\n") == 1
         assert to.filters.Ledger(file).last.step == 1
 
-    def test_a_closed_stdout_is_said_before_anything_is_done(self, plan):
+    def test_closed_stdout_is_refused_at_once(self, plan):
         result = self.call(">&-", "compose", plan, "--plot", target := plan.with_suffix(".svg"))
         assert result.returncode == 74
         assert result.stderr == b"tradeoff: stdout is closed, so no answer could be printed\n"
         assert not target.exists()
 
     @pytest.mark.slow
-    def test_a_closed_stderr_is_no_error(self, plan):
+    def test_closed_stderr_is_ignored(self, plan):
         result = self.call("2>&-", "compose", plan, "--json")
         assert result.returncode == 0
         assert result.stdout.startswith(b"{")
 
     @pytest.mark.slow
-    def test_a_full_stderr_changes_no_code(self, plan):
+    def test_full_stderr_keeps_the_exit_code(self, plan):
         assert self.call("2> /dev/full", "compose", plan.with_name("missing.toml")).returncode == 2
 
     @pytest.mark.slow
-    def test_letters_that_the_terminal_has_not(self, plan):
+    def test_characters_that_the_encoding_lacks_are_escaped(self, plan):
         plan.write_text(f'title = "ε and 中"\n{PLAN}', encoding="utf-8")
         result = self.call("", "compose", plan, PYTHONIOENCODING="ascii")
         assert (result.returncode, result.stderr) == (0, b"")
         assert rb"\u03b5 and \u4e2d" in result.stdout
 
     @pytest.mark.slow
-    def test_a_reader_that_leaves_a_table(self, plan):
+    def test_closed_pipe_exits_with_141(self, plan):
         process = subprocess.Popen(
             [sys.executable, "-m", "tradeoff", "compose", str(plan)],
             stdout=subprocess.PIPE,
@@ -219,68 +218,85 @@ class TestProcess:
             assert err.read() == b""
         assert process.wait() == 141
 
-    # A signal that comes when a certain module is looked for, or when half of a figure is written.
-    IMPORTING = """
-import os, signal, sys
-from tradeoff.__main__ import main
-class Finder:
-    def find_spec(self, name, *_):
-        if name == "scipy":
-            os.kill(os.getpid(), signal.{0})
-sys.meta_path.insert(0, Finder())
-sys.exit(main())
-"""
-    DRAWING = """
-import os, signal, sys
+    @pytest.mark.slow
+    def test_interrupt_while_drawing_exits_with_130_and_leaves_nothing(self, plan):
+        program = """
+import sys
 from matplotlib.figure import Figure
 from tradeoff.__main__ import main
 def savefig(self, file, **_):
     file.write(b"half")
-    os.kill(os.getpid(), signal.{0})
-    os.kill(os.getpid(), signal.{0})
+    raise KeyboardInterrupt
 Figure.savefig = savefig
 sys.exit(main())
 """
-
-    # One that comes when a class is made, which wraps it in an error of its own.
-    NAMING = """
-import os, signal, sys
-from tradeoff import Plan
-from tradeoff.__main__ import main
-class Name:
-    def __set_name__(self, *_):
-        os.kill(os.getpid(), signal.{0})
-Plan.guarantee = lambda self: type("Class", (), dict(name=Name()))
-sys.exit(main())
-"""
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("program", "signal", "code"),
-        [
-            (IMPORTING, "SIGINT", 130),
-            (NAMING, "SIGINT", 130),
-            (DRAWING, "SIGINT", 130),
-            (DRAWING, "SIGTERM", 143),
-        ],
-    )
-    def test_signals_end_in_silence_and_leave_nothing(self, plan, program, signal, code):
-        result = self.call(
-            "", "compose", plan, "--plot", plan.with_suffix(".svg"), program=("-c", program.format(signal))
-        )
-        assert (result.returncode, result.stdout, result.stderr) == (code, b"", b"")
+        result = self.call("", "compose", plan, "--plot", plan.with_suffix(".svg"), program=("-c", program))
+        assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
         assert [each.name for each in plan.parent.iterdir()] == ["plan.toml"]
 
-    @pytest.mark.slow
-    def test_what_nohup_ignores_stays_ignored(self, plan):
-        result = self.call(
-            "",
-            "compose",
-            plan,
-            "--json",
-            program=(
-                "-c",
-                "import signal; signal.signal(1, signal.SIG_IGN)" + self.IMPORTING.format("SIGHUP"),
-            ),
-        )
-        assert result.returncode == 0
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], []),
+        (["compose", "p.toml", "--delta", "1", "2"], ["compose", "p.toml", "--delta=1", "--delta=2"]),
+        (["--delta", "1", "p.toml", "--json"], ["--delta=1", "p.toml", "--json"]),
+        (["--delta", "--json"], ["--delta", "--json"]),
+        (["--delta", "x", "3"], ["--delta=x", "--delta=3"]),
+        (["--alpha", "1", "--delta", "2"], ["--alpha=1", "--delta=2"]),
+        (["--tol", "-1"], ["--tol", "-1"]),
+        (["--delta"], ["--delta"]),
+        (["--delta", "--alpha", "1"], ["--delta", "--alpha=1"]),
+        (["--delta", "1e-5", "a,b.toml"], ["--delta=1e-5", "a,b.toml"]),
+        (["--delta", "1", "-"], ["--delta=1", "./-"]),
+    ],
+)
+def test_spread_repeats_the_flag_of_each_number(given, expected):
+    assert spread(given) == expected
+
+
+def test_spread_commas_are_refused():
+    with pytest.raises(DomainError, match=r"separated by spaces, .*write --delta 1e-5 1e-6$"):
+        spread(["compose", "p.toml", "--delta", "1e-5,1e-6"])
+
+
+VARY = ("calibrate", "PLAN", "--vary", "mechanism[1].noise_multiplier")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compose"], "PLAN must be given; see tradeoff compose --help"),
+        (["compose", "PLAN", "x.toml"], "unknown argument 'x.toml'; see tradeoff compose --help"),
+        (["compose", "PLAN", "--gamma", "1"], "Unknown option: --gamma"),
+        (["compose", "PLAN", "--delta", "2"], "--delta must be in [0, 1], got 2.0"),
+        (["compose", "PLAN", "--delta", "0.1", "-0.1"], "--delta must be in [0, 1], got -0.1"),
+        (["compose", "PLAN", "--delta", "nan"], "--delta must be in [0, 1], got nan"),
+        (["compose", "PLAN", "--alpha", "1.5"], "--alpha must be in [0, 1], got 1.5"),
+        (["compose", "PLAN", "--epsilon", "nan"], "--epsilon must be in [-inf, inf], got nan"),
+        (["compose", "PLAN", "--delta", "small"], '--delta must be a number, got "small"'),
+        (["compose", "PLAN", "--delta"], "--delta"),
+        (["compose", "PLAN", "--tol", "0"], "--tol must be in (0, inf], got 0.0"),
+        (["compose", "PLAN", "--tol", "-1"], "--tol must be in (0, inf], got -1.0"),
+        (["compose", "PLAN", "--tol", "wide"], '--tol must be a number, got "wide"'),
+        (["compose", "PLAN", "--tol", "1e-300"], "tol = 1e-300 not reached"),
+        (["compose", "PLAN", "--failure", "0.1"], "--failure must be given with --mu"),
+        (["compose", "PLAN", "--mu", "--failure", "2"], "--failure must be in [0, 1], got 2.0"),
+        (["compose", "PLAN", "--json", "--csv"], "one of --json, --csv and --latex"),
+        (["compare", "PLAN", "--method", "ctl"], "--method must be one of 'clt'"),
+        ([*VARY], "the target must be one of --epsilon with --delta"),
+        ([*VARY, "--epsilon", "1"], "got --epsilon"),
+        ([*VARY, "--alpha", "0.1", "--mu", "1"], "got --mu, --alpha"),
+        ([*VARY, "--epsilon", "-1", "--delta", "0.1"], "--epsilon must be in [0, inf), got -1.0"),
+        (["calibrate", "PLAN", "--mu", "1"], "--vary must be given"),
+        (["report", "PLAN"], "--output must be given"),
+        (["report", "PLAN", "-o", "x.pdf"], "--output must end in one of .html, .htm, got x.pdf"),
+        (["certify", "PLAN", "-o", "x.txt"], "--output must end in one of .json, got x.txt"),
+        (["certify", "PLAN", "-o", "missing/x.json"], "No such file or directory"),
+        (["verify"], "CERTIFICATE must be given; see tradeoff verify --help"),
+        (["ledger", "status"], "FILE must be given; see tradeoff ledger status --help"),
+        (["decompose"], 'Did you mean "compose"'),
+    ],
+)
+def test_typical_mistake_names_the_flag(run, plan, words, message):
+    assert message in refused(run(*(plan if each == "PLAN" else each for each in words)))

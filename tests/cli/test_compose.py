@@ -26,7 +26,7 @@ count = 4
 """
 
 
-def test_json_has_its_documented_shape(run, plan):
+def test_compose_json_has_its_documented_shape(run, plan):
     code, out, err = run("compose", plan, "--json")
     assert (code, err) == (0, "")
     result = json.loads(out)
@@ -47,7 +47,7 @@ def test_json_has_its_documented_shape(run, plan):
     assert (result["epsilon"][0]["lower"], result["epsilon"][0]["upper"]) == (lower, upper)
 
 
-def test_flags_replace_the_questions_of_the_file(run, plan):
+def test_compose_flags_replace_questions_of_the_file(run, plan):
     result = json.loads(run("compose", plan, "--epsilon", "1", "--json")[1])
     assert result["epsilon"] == result["beta"] == []
     assert [each["epsilon"] for each in result["delta"]] == [1.0]
@@ -60,14 +60,14 @@ def test_flags_replace_the_questions_of_the_file(run, plan):
     [["--delta", "1e-5", "--delta", "1e-7"], ["--delta", "1e-5", "1e-7"], ["--delta=1e-5", "--delta=1e-7"]],
 )
 @pytest.mark.parametrize("plan_first", [True, False])
-def test_several_values(run, plan, flags, plan_first):
+def test_compose_flags_take_several_values(run, plan, flags, plan_first):
     where = [plan, *flags] if plan_first else [*flags, plan]
     code, out, _ = run("compose", *where, "--json")
     assert code == 0
     assert [each["delta"] for each in json.loads(out)["epsilon"]] == [1e-5, 1e-7]
 
 
-def test_negative_and_infinite_losses(run, plan):
+def test_compose_negative_and_infinite_epsilon(run, plan):
     result = json.loads(run("compose", plan, "--epsilon", "-1", "inf", "-inf", "--json")[1])["delta"]
     assert [each["epsilon"] for each in result] == [-1.0, "inf", "-inf"]
     assert result[0]["lower"] > 1 - 2.718281828**-1
@@ -75,7 +75,7 @@ def test_negative_and_infinite_losses(run, plan):
     assert (result[2]["lower"], result[2]["upper"]) == (1.0, 1.0)
 
 
-def test_infinity_is_a_string_and_losses_below_0_are_0(run, write):
+def test_compose_json_infinity_is_a_string_and_epsilon_is_clamped(run, write):
     path = write('[[mechanism]]\nkind = "approximate-dp"\nepsilon = 1\ndelta = 0.01\n')
     result = json.loads(run("compose", path, "--delta", "1e-3", "0.9", "--json")[1])["epsilon"]
     assert result[0] == {"delta": 1e-3, "lower": "inf", "upper": "inf"}
@@ -94,7 +94,7 @@ noise_multiplier = 2
 
 
 @pytest.mark.slow
-def test_mu_is_asked_by_a_flag(run, write):
+def test_compose_mu_needs_its_flag(run, write):
     path = write(MIXED)
     assert json.loads(run("compose", path, "--json")[1])["mu"] is None
     assert "For mu, one number for the whole curve: --mu" in run("compose", path)[1]
@@ -105,7 +105,7 @@ def test_mu_is_asked_by_a_flag(run, write):
     assert "mu at failure = 1e-10" in run("compose", path, "--mu")[1]
 
 
-def test_csv_says_what_json_says(run, plan):
+def test_compose_csv_and_json_agree(run, plan):
     rows = list(csv.DictReader(io.StringIO(run("compose", plan, "--csv")[1])))
     result = json.loads(run("compose", plan, "--json")[1])
     assert [row["answered"] for row in rows] == ["epsilon", "epsilon", "beta", "mu"]
@@ -114,7 +114,7 @@ def test_csv_says_what_json_says(run, plan):
         assert [float(row[key]) for key in ("at", "lower", "upper")] == list(answer.values())
 
 
-def test_compose_labels_the_bounds_of_a_plan_that_is_not_exact(run, tmp_path):
+def test_compose_inexact_plan_is_labelled(run, tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text('[[mechanism]]\nkind = "pure-dp"\nepsilon = 1\ncount = 1\n', encoding="utf-8")
     note = "of the bound used, not of the mechanism"
@@ -125,7 +125,7 @@ def test_compose_labels_the_bounds_of_a_plan_that_is_not_exact(run, tmp_path):
     assert note in " ".join(run("compare", plan)[1].split())
 
 
-def test_latex_rounds_outward(run, plan):
+def test_compose_latex_rounds_outward(run, plan):
     code, out, err = run("compose", plan, "--latex")
     assert (code, err) == (0, "")
     assert out.startswith("\\begin{tabular}")
@@ -138,12 +138,8 @@ def test_latex_rounds_outward(run, plan):
     assert float(cells[0][0]) <= lower <= upper <= float(cells[0][1])
 
 
-def test_an_answer_has_one_form(run, plan):
-    assert "one of --json, --csv and --latex" in refused(run("compose", plan, "--json", "--csv"))
-
-
 @pytest.mark.parametrize("command", ["compose", "compare"])
-def test_a_plan_comes_through_a_pipe(run, monkeypatch, command):
+def test_commands_read_a_plan_from_stdin(run, monkeypatch, command):
     monkeypatch.setattr(sys, "stdin", io.StringIO(PLAN))
     result = json.loads(
         run(command, "-", "--json", *(["--method", "clt"] if command == "compare" else []))[1]
@@ -158,14 +154,14 @@ def test_a_plan_comes_through_a_pipe(run, monkeypatch, command):
     assert "stdin cannot be read" in refused(run(command, "-"))
 
 
-def test_without_questions_epsilon_is_asked_at_1e_5(run, write):
+def test_compose_default_delta_is_1e_5(run, write):
     path = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 1\n')
     result = json.loads(run("compose", path, "--json")[1])
     assert [each["delta"] for each in result["epsilon"]] == [1e-5]
     assert result["delta"] == result["beta"] == []
 
 
-def test_people_see_what_was_composed_and_both_bounds(run, plan):
+def test_compose_prints_mechanisms_and_bounds(run, plan):
     code, out, err = run("compose", plan)
     assert (code, err) == (0, "")
     assert "one [small] plan" in out
@@ -178,7 +174,7 @@ def test_people_see_what_was_composed_and_both_bounds(run, plan):
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", pytest.param("pdf", marks=pytest.mark.slow), "PNG"])
-def test_plots(run, plan, tmp_path, suffix):
+def test_compose_plot_is_written(run, plan, tmp_path, suffix):
     target = tmp_path / f"plot.{suffix}"
     target.write_text("old", encoding="utf-8")
     code, out, _ = run("compose", plan, "--plot", target)
@@ -191,14 +187,14 @@ def test_plots(run, plan, tmp_path, suffix):
 @pytest.mark.parametrize(
     ("name", "named"),
     [
-        ("plot.jpg", "allowed: .png, .svg, .pdf"),
-        ("plot", "allowed: .png, .svg, .pdf"),
+        ("plot.jpg", "--plot must end in one of .png, .svg, .pdf"),
+        ("plot", "--plot must end in one of .png, .svg, .pdf"),
         ("missing/plot.png", "No such file or directory"),
         ("plan.toml/plot.png", "Not a directory"),
-        ("folder.png", "is a folder"),
+        ("folder.png", "must be a regular file"),
     ],
 )
-def test_plots_that_cannot_be_written_are_refused(run, plan, name, named):
+def test_compose_wrong_plot_is_refused(run, plan, name, named):
     folder = plan.parent
     (folder / "folder.png").mkdir()
     before = sorted(folder.rglob("*"))
@@ -206,12 +202,12 @@ def test_plots_that_cannot_be_written_are_refused(run, plan, name, named):
     assert sorted(folder.rglob("*")) == before
 
 
-def test_a_bad_plot_is_refused_before_anything_is_computed(run, plan, monkeypatch):
+def test_compose_wrong_plot_is_refused_before_computing(run, plan, monkeypatch):
     monkeypatch.setattr(to.Plan, "guarantee", lambda _: pytest.fail("computed"))
     refused(run("compose", plan, "--plot", plan.parent / "missing" / "plot.png"))
 
 
-def test_a_failure_while_drawing_leaves_the_old_plot(run, plan, tmp_path, monkeypatch):
+def test_compose_failed_write_keeps_the_old_plot(run, plan, tmp_path, monkeypatch):
     def broken(_):
         raise OSError(28, "No space left on device")
 
@@ -223,45 +219,12 @@ def test_a_failure_while_drawing_leaves_the_old_plot(run, plan, tmp_path, monkey
     assert sorted(each.name for each in tmp_path.iterdir()) == ["plan.toml", "plot.svg"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["--delta", "2"], "--delta must be in [0, 1], got 2.0"),
-        (["--delta", "0.1", "-0.1"], "--delta must be in [0, 1], got -0.1"),
-        (["--delta", "nan"], "--delta must be in [0, 1], got nan"),
-        (["--alpha", "1.5"], "--alpha must be in [0, 1], got 1.5"),
-        (["--epsilon", "nan"], "--epsilon must be in [-inf, inf], got nan"),
-        (["--delta", "small"], "small"),
-        (["--delta"], "--delta"),
-        (["--tol", "0"], "tol must be in (0, inf], got 0.0"),
-        (["--tol", "-1"], "tol must be in (0, inf], got -1.0"),
-        (["--tol", "wide"], "wide"),
-        (["--gamma", "1"], "--gamma"),
-        (["another.toml"], "another.toml"),
-    ],
-)
-def test_bad_flags(run, plan, arguments, named):
-    assert named in refused(run("compose", plan, *arguments))
-
-
-def test_a_plan_is_needed(run):
-    assert "PLAN" in refused(run("compose")).upper()
-
-
-def test_unknown_commands(run):
-    refused(run("decompose"))
-
-
-def test_bad_plans(run, write):
+def test_compose_malformed_plan_is_refused(run, write):
     assert "missing.toml: cannot be read" in refused(run("compose", "missing.toml"))
     path = write('[[mechanism]]\nkind = "laplace"\nscale = -1\n')
     assert f"{path}: line 3: mechanism[1].scale must be in (0, inf], got -1" in refused(run("compose", path))
     path.write_text("title = [\n", encoding="utf-8")
     assert "is not valid TOML" in refused(run("compose", path))
-
-
-def test_a_width_that_cannot_be_reached(run, plan):
-    assert "tol = 1e-300 not reached" in refused(run("compose", plan, "--tol", "1e-300"))
 
 
 def test_help_names_every_flag(run):
@@ -273,15 +236,15 @@ def test_help_names_every_flag(run):
     assert "()" not in out
 
 
-def test_help_is_about_the_command(run):
+def test_help_does_not_mention_imports(run):
     assert "import" not in run("--help")[1]
 
 
-def test_version(run):
+def test_version_is_that_of_the_library(run):
     assert run("--version")[1].strip() == version("tradeoff") == to.__version__
 
 
-def test_a_missing_extra_is_named(run, monkeypatch):
+def test_missing_extra_is_named(run, monkeypatch):
     for name in [each for each in sys.modules if each.startswith("tradeoff.cli")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "cyclopts", None)
@@ -289,7 +252,7 @@ def test_a_missing_extra_is_named(run, monkeypatch):
 
 
 class TestProcess:
-    """The command as the shell sees it."""
+    """The command as a process."""
 
     @staticmethod
     def call(*arguments, module=False):
@@ -303,7 +266,7 @@ class TestProcess:
         )
 
     @pytest.mark.parametrize("module", [True, pytest.param(False, marks=pytest.mark.slow)])
-    def test_mixed_example(self, tmp_path, module):
+    def test_compose_mixed_example_encloses_the_truth(self, tmp_path, module):
         if not module and not Path(sys.executable).with_name("tradeoff").exists():
             pytest.skip("the script is not installed beside this interpreter")
         target = tmp_path / "mixed.svg"
@@ -314,7 +277,7 @@ class TestProcess:
             assert each["lower"] <= truth[each["delta"]] <= each["upper"]
         assert target.stat().st_size > 1000
 
-    def test_starting_loads_no_mathematics(self):
+    def test_import_loads_no_numerical_package(self):
         heavy = ("numpy", "scipy", "mpmath", "sympy", "matplotlib")
         code = f"import sys, tradeoff.cli.app; print([m for m in {heavy} if m in sys.modules])"
         command = [sys.executable, "-c", code]
@@ -322,7 +285,7 @@ class TestProcess:
         assert result.stdout == "[]\n"
 
     @pytest.mark.skipif(shutil.which("bash") is None, reason="completes in bash")
-    def test_bash_completes_what_it_was_taught(self, tmp_path, monkeypatch):
+    def test_install_completion_writes_a_script_for_bash(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.delenv("XDG_DATA_HOME", raising=False)
         result = self.call("--install-completion", "bash", module=True)
@@ -334,16 +297,7 @@ class TestProcess:
         )
 
     @pytest.mark.slow
-    def test_a_reader_that_leaves_is_no_error(self, plan):
-        command = [sys.executable, "-m", "tradeoff", "compose", str(plan), "--json"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        process.stdout.close()
-        with process.stderr as err:
-            assert err.read() == b""
-        assert process.wait() == 141
-
-    @pytest.mark.slow
-    def test_bad_input(self, tmp_path):
+    def test_missing_plan_exits_with_2(self, tmp_path):
         result = self.call("compose", tmp_path / "missing.toml", module=True)
         assert result.returncode == 2
         assert result.stdout == ""
@@ -362,12 +316,12 @@ count = 4
 
 
 @pytest.mark.slow
-def test_methods_are_compared(run, write):
+def test_compare_prints_methods_and_draws(run, write):
     plan = write(FOUR)
     picture = plan.with_suffix(".svg")
     code, out, _ = run("compare", plan, "--method", "clt", "--method", "basic", "--plot", picture)
     assert code == 0
-    for words in ("four [counts]", "at delta = 0.001", "composition"):
+    for words in ("four [counts]", "at delta = 0.001", " basic "):
         assert words in out
     assert picture.read_text(encoding="utf-8").startswith("<?xml")
     result = json.loads(run("compare", plan, "--method", "basic", "--delta", "1e-4", "--json")[1])
@@ -388,7 +342,7 @@ noise_multiplier = 1  # to be found
 """
 
 
-def test_a_number_is_calibrated_and_written(run, write):
+def test_calibrate_prints_or_writes_the_parameter(run, write):
     path = write(TWO)
     flags = ("--vary", "mechanism[2].noise_multiplier", "--epsilon", "1", "--delta", "1e-6")
     code, out, err = run("calibrate", path, *flags)
@@ -402,7 +356,7 @@ def test_a_number_is_calibrated_and_written(run, write):
     assert path.read_text(encoding="utf-8") == TWO.replace("multiplier = 1", f"multiplier = {sigma!r}")
 
 
-def test_a_plan_on_stdin_is_calibrated_and_printed(run, monkeypatch):
+def test_calibrate_reads_stdin(run, monkeypatch):
     flags = ("--vary", "mechanism[2].noise_multiplier", "--mu", "1")
     monkeypatch.setattr(sys, "stdin", io.StringIO(TWO))
     code, out, err = run("calibrate", "-", *flags)
@@ -411,15 +365,7 @@ def test_a_plan_on_stdin_is_calibrated_and_printed(run, monkeypatch):
     assert "--write needs a plan file" in refused(run("calibrate", "-", *flags, "--write"))
 
 
-@pytest.mark.parametrize("flags", [(), ("--epsilon", "1"), ("--alpha", "0.1", "--mu", "1")])
-def test_a_target_is_given_by_flags_that_go_together(run, write, flags):
-    said = refused(run("calibrate", write(TWO), "--vary", "mechanism[2].noise_multiplier", *flags))
-    assert (
-        "give one of --epsilon with --delta, --mu (with --failure), --beta with --alpha, --advantage" in said
-    )
-
-
-def test_a_file_that_is_written_keeps_its_ends_of_lines_and_its_readers(run, write):
+def test_calibrate_write_keeps_line_ends_and_mode(run, write):
     path = write("")
     path.write_text(TWO.replace("\n", "\r\n") + "\r\n", encoding="utf-8", newline="")
     path.chmod(0o600)
@@ -430,7 +376,7 @@ def test_a_file_that_is_written_keeps_its_ends_of_lines_and_its_readers(run, wri
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_counts_and_keys_left_out_are_calibrated(run, write):
+def test_calibrate_count_that_the_file_lacks(run, write):
     path = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 4')
     code, out, _ = run("calibrate", path, "--vary", "mechanism[1].count", "--mu", "1.1")
     assert (code, out.splitlines()[1]) == (0, "count = 19")
@@ -451,14 +397,7 @@ def test_counts_and_keys_left_out_are_calibrated(run, write):
         ('title = """\n[[mechanism]]"""\n' + TWO, "mechanism[1].scale", "on a line of its own"),
     ],
 )
-def test_places_that_cannot_be_calibrated(run, write, content, place, says):
+def test_calibrate_wrong_place_is_refused(run, write, content, place, says):
     path = write(content)
     assert says in refused(run("calibrate", path, "--vary", place, "--mu", "1", "--write"))
     assert path.read_text(encoding="utf-8") == content
-
-
-@pytest.mark.parametrize(
-    ("words", "missing"), [("compose", "PLAN"), ("verify", "CERTIFICATE"), ("ledger status", "FILE")]
-)
-def test_what_is_missing_has_the_name_of_the_help(run, words, missing):
-    assert f"{words} needs {missing}: see tradeoff {words} --help" in refused(run(*words.split()))
