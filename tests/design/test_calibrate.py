@@ -335,7 +335,6 @@ def test_calibrate_accepts_numpy_arguments():
         (lambda _: Gaussian, {}, KindError, r"is the class Gaussian; return an instance"),
         (Gaussian, {"between": (1e-160, 1e3)}, DomainError, "no answer at 1e-160, an end of between"),
     ],
-    ids=str,
 )
 def test_calibrate_wrong_arguments_raise(build, given, error, message):
     with pytest.raises(error, match=message):
