@@ -171,6 +171,17 @@ Gaussian([]) => noise_multiplier must be a list of at least one real number, got
 Gaussian(1, sensitivity=[1, -1]) => sensitivity[1] must be in [0, inf), got -1
 Gaussian(1, sensitivity='1') => sensitivity must be one real number, got '1'
 TreeAggregation(1, 0) => steps must be an integer from 1, got 0
+Gaussian(1e-5) => noise_multiplier must be at least 0.0001, got 1e-05; the loss must be at most 10000
+Gaussian(1, sensitivity=1e5) => noise_multiplier must be at least 10, got 1.0
+Gaussian([1e-5, 1]) => noise_multiplier must be larger, got (1e-05, 1.0); the loss must be at most 10000
+SubsampledGaussian(1e-5, 0.1).curve() => noise_multiplier must be at least 0.0001, got 1e-05
+SubsampledGaussian(1e-5, 0.1, 'without-replacement').curve() => noise_multiplier must be at least 0.0002, got
+SubsampledLaplace(1e-5, 0.1, adjacency='replace-one') => scale must be at least 0.0002, got 1e-05
+ThresholdedKeys(1e-5, 2, noise='gaussian') => scale must be at least 0.0001, got 1e-05
+BoundedLaplace(1e-5, 10) => scale must be at least 0.0001, got 1e-05
+DiscreteLaplace(1e-5).curve() => scale must be at least 0.0001, got 1e-05
+TreeAggregation(1e-5, 5).curve() => noise_multiplier must be at least 0.000173205, got 1e-05
+BallsInBins(1e-5, 3, 4).curve() => noise_multiplier must be at least 0.0002, got 1e-05
 TreeAggregation(1, 10, participations=0) => participations must be an integer from 1 to 128, got 0
 TreeAggregation(1, 10, participations=129) => participations must be an integer from 1 to 128, got 129
 TreeAggregation(1, 10, separation=0) => separation must be an integer from 1, got 0
