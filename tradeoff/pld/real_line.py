@@ -103,8 +103,10 @@ class RealLineLaw:
         """
         mass = self.first.bound_mass(*_ordered(np.array([inner, end])))
         low, high = exp(np.minimum(epsilon, _STEEPEST)) * mass
-        for k in np.flatnonzero((epsilon > _STEEPEST) & (inner != end)):
-            start, stop = np.clip([inner[k], certain[k]], *self.second.points[[0, -1]]).tolist()
+        steep = np.flatnonzero((epsilon > _STEEPEST) & (inner != end))
+        bulk = self.second.points[[0, -1]] if len(steep) else np.zeros(2)
+        for k in steep:
+            start, stop = np.clip([inner[k], certain[k]], *bulk).tolist()
             stop = stop if (stop > start) == (end[k] > inner[k]) else start
             part = self.first.bound_scaled_mass(min(start, stop), max(start, stop), float(epsilon[k]))
             rest = self.second.bound_mass(*_ordered(np.array([[inner[k], stop], [start, end[k]]]))).upper
