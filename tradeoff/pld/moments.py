@@ -111,7 +111,7 @@ class FiniteLaw:
             low, high = low + below, high + above
         if not math.isfinite(high):
             raise PrecisionError(
-                "the moments of this law cannot be bounded: powers of its losses overflow floats", np.inf
+                "the moments of this law cannot be bounded: powers of its losses are no floats", np.inf
             )
         return self._given_finite(low, high)
 

@@ -98,18 +98,20 @@ class RealLineLaw:
     def _lifted_mass(self, epsilon: Array, inner: Array, certain: Array, end: Array) -> Bounds:
         """Bound e^eps P between ``inner`` and the end of a piece, where L >= eps.
 
-        For steep losses it is an integral up to where L >= eps + 40, or where Q has no mass a float holds;
-        the rest is e^eps P <= Q there.
+        For steep losses it is an integral over where L < eps + 40 and Q has mass a float holds; elsewhere
+        e^eps P <= Q, and beyond eps + 40 it is at most e^-40 Q.
         """
         mass = self.first.bound_mass(*_ordered(np.array([inner, end])))
         low, high = exp(np.minimum(epsilon, _STEEPEST)) * mass
-        for k in np.flatnonzero(epsilon > _STEEPEST):
-            cut = float(np.clip(certain[k], *self.second.points[[0, -1]]))
-            cut = cut if (cut - inner[k]) * (end[k] - inner[k]) > 0 else float(inner[k])
-            part = self.first.bound_scaled_mass(min(inner[k], cut), max(inner[k], cut), float(epsilon[k]))
-            rest = self.second.bound_mass(*_ordered(np.array([[cut], [end[k]]])))
-            share = np.exp(-_CERTAIN) * (1 + 16 * UNIT) if cut == certain[k] else 1.0
-            low[k], high[k] = part.lower, part.upper + rest.upper[0] * share * (1 + UNIT)
+        steep = np.flatnonzero((epsilon > _STEEPEST) & (inner != end))
+        bulk = self.second.points[[0, -1]] if len(steep) else np.zeros(2)
+        for k in steep:
+            start, stop = np.clip([inner[k], certain[k]], *bulk).tolist()
+            stop = stop if (stop > start) == (end[k] > inner[k]) else start
+            part = self.first.bound_scaled_mass(min(start, stop), max(start, stop), float(epsilon[k]))
+            rest = self.second.bound_mass(*_ordered(np.array([[inner[k], stop], [start, end[k]]]))).upper
+            share = np.exp(-_CERTAIN) * (1 + 16 * UNIT) if stop == certain[k] else 1.0
+            low[k], high[k] = part.lower, part.upper + (rest[0] + rest[1] * share) * (1 + 4 * UNIT)
         return Bounds(low, high)
 
     def _threshold(self, piece: Piece, loss: Array) -> tuple[Array, Array, Array]:
