@@ -90,6 +90,7 @@ def test_report_figure_names_every_curve(page):
         assert f"<!-- {label} -->" in svg
 
 
+@pytest.mark.slow
 def test_report_same_plan_gives_the_same_bytes():
     plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 3})
 
