@@ -136,13 +136,13 @@ class Tensor(TradeOff):
     @property
     def _engines(self) -> Composition | _ProductBounds:
         """Engines for the product under the options of this question."""
-        return self._engines_by_options.of(query_options().choices, self._make_engines)
+        return self._engines_by_options.of(query_options().choices, self._compositions)
 
     @cached_property
     def _engines_by_options(self) -> Cache[Composition | _ProductBounds]:
         return cache_for(("product", self), CHOICES)
 
-    def _make_engines(self) -> Composition | _ProductBounds:
+    def _compositions(self) -> Composition | _ProductBounds:
         bounds = _ProductBounds(self.factors, symmetric=self.symmetric)
         return bounds if bounds.nested or bounds.below is not bounds.above else bounds.below
 
