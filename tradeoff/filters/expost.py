@@ -24,7 +24,7 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True)
 class ExPost:
-    """Ex-post loss of a release: Pr[loss > epsilon(output)] <= delta, with epsilon known once the output is.
+    """Ex-post loss of a release: Pr[loss > epsilon(output)] <= delta, with epsilon a function of the output.
 
     Ligett, Neel, Roth, Waggoner, Wu 2017; Rogers, Samorodnitsky, Wu, Ramdas 2023, Definition 4.1. With delta
     > 0 it is not immune to post-processing: keep the release together with its number.

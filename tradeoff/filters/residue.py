@@ -3,10 +3,10 @@ r"""The residue filter: the part of a budget G_mu that each step leaves, for cur
 A step f leaves the largest r' with f (x) G_r' >= G_r, where G_r was left before. How it is proved:
 
 A symmetric f with finite losses is a mixture of randomised responses with public labels |L| = l, of weights
-nu. With D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r says D <= delta_{G_r} for eps >= 0; for eps
-< 0 it follows by symmetry.
+nu. With D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r means D <= delta_{G_r} for eps >= 0; for
+eps < 0 it follows by symmetry.
 
-Between two points where it is known, D is bounded by its curvature. D(eps) = E delta_f(eps - Y) with Y normal
+Between two evaluated points D is bounded by its curvature. D(eps) = E delta_f(eps - Y) with Y normal
 of variance r'^2, so (log D)'' = -1/r'^2 + Var/r'^4 >= -1/r'^2, with the variance of the posterior of Y; and
 log delta_{G_r} is concave, as a convolution of log-concave functions is log-concave (Prekopa). So log D - log
 delta_{G_r} exceeds its chord over a cell of width h by at most h^2/(8 r'^2); nor by more than h^2 (v + v^2)/8
@@ -151,7 +151,7 @@ class ResidueFilter(Filter):
         return float(total(shares).upper), float(total(lost).upper)
 
     def _piece_cost(self, piece: TradeOff, r: float) -> tuple[float, float]:
-        """Return r^2 - r'^2 and -log(1 - delta) of a piece without Gaussian factors; inf if none is known."""
+        """Return r^2 - r'^2 and -log(1 - delta) of a piece without Gaussian factors; inf if unproved."""
         taken = lost = math.inf
         f = bounded(piece, self.step_delta)
         if f is not None and f.leak < 1:
