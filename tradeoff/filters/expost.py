@@ -10,7 +10,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.filters.base import Filter, widen
+from tradeoff.filters.base import Filter, loss_budget, widen
 from tradeoff.filters.step_cost import pure_loss
 from tradeoff.filters.zcdp import ZCDPFilter, zcdp_cost
 
@@ -80,7 +80,7 @@ class ExPostFilter(Filter):
     amounts = Loss
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, 1e4)
+        self.epsilon = loss_budget("epsilon", epsilon)
         self.delta = number("delta", delta, 0, 1, open_high=True)
         super().__init__(self.epsilon, self.delta)
 

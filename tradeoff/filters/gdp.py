@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import count, number, reals, written
+from tradeoff.curves.parameters import count, reals, written
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import SLACK, Filter, ThreadSafe, all_assumptions, curve_of, widen
+from tradeoff.filters.base import SLACK, Filter, ThreadSafe, all_assumptions, curve_of, loss_budget, widen
 from tradeoff.filters.step_cost import gdp_mu
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import sqrt
@@ -49,7 +49,7 @@ class GDPFilter(Filter):
     kind = "gdp"
 
     def __init__(self, mu: float) -> None:
-        self.mu = number("mu", mu, 0, 1e4)
+        self.mu = loss_budget("mu", mu)
         self._unit = self.mu or 1.0
         super().__init__(self.mu / self._unit)  # sums are of (mu_k/mu)^2
 
@@ -106,7 +106,7 @@ class IndividualGDPFilter(ThreadSafe):
 
     def __init__(self, mu: float, records: int) -> None:
         super().__init__()
-        self.mu = number("mu", mu, 1e-9, 1e4)
+        self.mu = loss_budget("mu", mu, 1e-9)
         self.steps = 0
         self.assumptions: tuple[str, ...] = ()
         self._limit = float((widen(self.mu) * self.mu).lower)

@@ -50,7 +50,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.filters.base import SLACK, Filter, widen
+from tradeoff.filters.base import SLACK, Filter, loss_budget, widen
 from tradeoff.filters.gdp import relative_square, widen_mu
 from tradeoff.filters.step_cost import CACHE_SIZE, gdp_mu, pure_loss, square
 from tradeoff.intervals.bounds import Bounds
@@ -118,7 +118,7 @@ class ResidueFilter(Filter):
     amounts = Residue
 
     def __init__(self, mu: float, *, delta: float = 0.0, step_delta: float = 0.0) -> None:
-        self.mu = number("mu", mu, 1e-9, 1e4)
+        self.mu = loss_budget("mu", mu, 1e-9)
         self.delta = number("delta", delta, 0, 1, open_high=True)
         self.step_delta = number("step_delta", step_delta, 0, self.delta)
         super().__init__(1.0, float((-log1p(-self.delta)).lower))  # of mu^2, and -log(1 - delta), which add
