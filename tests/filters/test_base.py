@@ -192,6 +192,24 @@ def test_spend_without_budget_grants_identity_only():
         assert budget.guarantee().delta(0) <= 5e-324
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: to.filters.GDPFilter(1e4),
+        lambda: to.filters.IndividualGDPFilter(1e4, 1),
+        lambda: to.filters.PureDPFilter(1e4),
+        lambda: to.filters.ExPostFilter(1e4),
+        lambda: to.filters.ResidueFilter(1e4),
+        lambda: to.filters.ConcurrentFilter(1e4, 1e-6, ex_post_epsilon=1e4),
+    ],
+)
+def test_guarantee_of_the_largest_budget_is_in_the_working_range(build):
+    budget = build()
+    assert budget.guarantee()(0.5) == 0
+    parts = budget.budget if isinstance(budget.budget, tuple) else (budget.budget,)
+    assert all(part < 1 or 9e3 < part <= 1e4 for part in parts)
+
+
 def test_guarantee_includes_the_slack():
     slack = 1 + 1e-12
     assert to.filters.PureDPFilter(1).guarantee().epsilon_0 >= slack

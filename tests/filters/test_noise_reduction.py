@@ -317,7 +317,7 @@ def test_parameters_outside_their_range_are_named():
         for make in (BrownianMechanism, Doubling, lambda true, s: LaplaceNoiseReduction(true, [1.0], s)):
             with pytest.raises(DomainError, match="sensitivity"):
                 make(1.0, sensitivity)
-    for epsilons in ([], [0.0], [1.0, 1.0], [2.0, 1.0], [math.nan], [-1.0]):
+    for epsilons in ([], [0.0], [1.0, 1.0], [2.0, 1.0], [math.nan], [-1.0], 0.5, None):
         with pytest.raises(DomainError, match="epsilon"):
             LaplaceNoiseReduction(0.0, epsilons)
     for start, factor in ((0.0, 2), (math.inf, 2), (1.0, 1.0), (1.0, math.nan)):

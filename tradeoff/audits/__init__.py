@@ -1,4 +1,4 @@
-"""Audits: what scores, guesses and samples of the loss prove of a guarantee, at a stated confidence."""
+"""Audits: lower bounds on privacy loss from scores, guesses and draws of the loss, at a confidence."""
 
 from tradeoff.audits.empirical import Empirical, empirical
 from tradeoff.audits.losses import LossSample, from_losses

@@ -39,10 +39,10 @@ from tradeoff.operators.tabulate import Tabulated
 _PASSES = 40  # sweeps that drop points above the chord of their neighbours; each of random scores drops half
 _FEW = 2  # tests whose p-value is computed: those that contradict the claim most
 
-# Cells in which a product of tails is bounded: what they add is as if its logarithm were a 20th larger.
+# Cells in which a product of tails is bounded: they add as much as a logarithm larger by a 20th.
 _CELLS = 64
 
-_CORNERS = 32  # rectangles that cover a region: what they add is as if log t were a 32nd larger
+_CORNERS = 32  # rectangles that cover a region: they add as much as a log t larger by a 32nd
 _FARTHEST = 744.0  # log-odds at which rates are the least float, and 1
 
 _SHOWN = (1e-5, 1e-3, 0.1)  # deltas at which an audit is printed
@@ -73,10 +73,10 @@ class Empirical(Displayed):
     -----
     A test is set where it rejects k of the n null scores: at the (k + 1)-th largest, x. Its type I error a =
     P(X > x) is at most the (k + 1)-th smallest of n uniform numbers in law, so p(a) = P(Bin(n, a) <= k) is a
-    p-value; and as x knows nothing of the other scores, given x so is q(b) = P(Bin(m, b) <= j), where j of
+    p-value; and as x is independent of the other scores, given x so is q(b) = P(Bin(m, b) <= j), where j of
     their m are missed and b is its type II error. So p(a) q(b) <= t has probability t (1 - log t) at most
     (Fisher's combination), and with K tests, fixed by n alone, no p(a) q(b) is below the t of (1 -
-    confidence)/K: every (a, b) lies in a region known from the counts, and f(a) <= b. Regions are covered by
+    confidence)/K: every (a, b) lies in a region given by the counts, and f(a) <= b. Regions are covered by
     rectangles: f lies at or below one corner of each.
     """
 
@@ -140,7 +140,7 @@ class Empirical(Displayed):
         Only the upper one bounds f: better tests than those of this score may exist.
         """
         alpha, beta = self._limits(error_probability(self.confidence) / 2)
-        # A test between two neighbours rejects at least what the first does, and misses what the second does.
+        # A test between two neighbours rejects at least as many as one, and misses as many as the other.
         if self.thresholds is None:
             below = _hull(np.append(0.0, alpha.lower), np.append(beta.lower, 0.0))
         else:  # thresholds rise, and alpha falls
@@ -151,7 +151,7 @@ class Empirical(Displayed):
     def estimate(self) -> ApproximateCurve:
         """Convex hull of the empirical errors of all thresholds: exact fractions, and no bound."""
         n, m = self._sizes
-        every = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges what is sorted
+        every = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges sorted runs
         at = every[np.append(every[1:] != every[:-1], True)]
         rejected, missed = n - _up_to(self.null, at), _up_to(self.alternative, at)
         x, y = _convex(np.append(rejected[::-1], n), np.append(missed[::-1], 0))
@@ -187,7 +187,7 @@ class Empirical(Displayed):
         meet = bracket_root(lambda x: np.subtract(*tails(expit(x))), np.zeros(len(tests.missed)))[1]
         level = np.maximum(*tails(expit(meet)))
         few = np.argsort(level)[:_FEW]
-        far = np.maximum(level[few] ** 3, MIN_TAIL)  # what is sought is about level^2
+        far = np.maximum(level[few] ** 3, MIN_TAIL)  # the p-value is about level^2
         last = largest_rate(tests.rejected[few], n, far)
         first = np.interp(largest_rate(tests.missed[few], m, far), betas[::-1], alphas[::-1])
         p, at, k = min(self._p_value(f, *each) for each in zip(few.tolist(), first, last, strict=True))
@@ -215,7 +215,7 @@ class Empirical(Displayed):
         if at is not None:
             return Decisions(at, n - np.searchsorted(self.null, at), np.searchsorted(self.alternative, at))
         rejected = spaced_counts(n)
-        at = self.null[n - 1 - rejected]  # what is larger is rejected
+        at = self.null[n - 1 - rejected]  # larger scores are rejected
         return Decisions(at, rejected, _up_to(self.alternative, at))
 
     @cached_property

@@ -177,7 +177,7 @@ class OneRun(Displayed):
         """Return whether no law of right guesses has P(C >= correct) >= tau: the masses needed exceed 1.
 
         ``demand`` is rounded down, and its argument too: each mass is at most the one that the inequality
-        asks for, which is all that the argument needs.
+        needs, which is enough for the argument.
         """
         with balls.precision(_BITS):
             total = balls.to_ball(tau)

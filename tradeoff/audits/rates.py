@@ -17,7 +17,7 @@ SLACK = 1e-10
 
 MIN_TAIL = 2.0**-1000  # no p-value needs a smaller tail, and below 2^-1022 floats lose their digits
 
-# Relative distance of the level that the inverse is asked for: it stops where the tail is within about 1e-9.
+# Relative room below the level given to the inverse, which stops where the tail is within about 1e-9.
 _INVERSE_MARGIN = 1e-6
 
 # Counts beyond it are set apart by an eighth of themselves, which costs less than more tests would.

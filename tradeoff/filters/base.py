@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import MAX_LOSS, count, number
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import total
@@ -44,6 +44,11 @@ def add_up(running: Sum, amount: float) -> Sum:
 def widen(limit: float) -> Bounds:
     """Bound the largest sum that counts as within ``limit``, its slack included."""
     return Bounds.of(limit) * (1 + SLACK)
+
+
+def loss_budget(name: str, value: float, low: float = 0.0) -> float:
+    """Return a checked budget of loss; the largest is lowered, so that with its slack it is in the range."""
+    return min(number(name, value, low, MAX_LOSS), float((Bounds.of(MAX_LOSS) / (1 + 2 * SLACK)).lower))
 
 
 class ThreadSafe:

@@ -10,7 +10,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.filters.base import Filter, widen
+from tradeoff.filters.base import Filter, loss_budget, widen
 from tradeoff.filters.step_cost import pure_loss
 from tradeoff.filters.zcdp import ZCDPFilter, zcdp_cost
 
@@ -24,7 +24,7 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True)
 class ExPost:
-    """Ex-post loss of a release: Pr[loss > epsilon(output)] <= delta, with epsilon known once the output is.
+    """Ex-post loss of a release: Pr[loss > epsilon(output)] <= delta, with epsilon a function of the output.
 
     Ligett, Neel, Roth, Waggoner, Wu 2017; Rogers, Samorodnitsky, Wu, Ramdas 2023, Definition 4.1. With delta
     > 0 it is not immune to post-processing: keep the release together with its number.
@@ -80,7 +80,7 @@ class ExPostFilter(Filter):
     amounts = Loss
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, 1e4)
+        self.epsilon = loss_budget("epsilon", epsilon)
         self.delta = number("delta", delta, 0, 1, open_high=True)
         super().__init__(self.epsilon, self.delta)
 

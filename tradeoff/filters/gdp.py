@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import count, number, reals, written
+from tradeoff.curves.parameters import count, reals, written
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import SLACK, Filter, ThreadSafe, all_assumptions, curve_of, widen
+from tradeoff.filters.base import SLACK, Filter, ThreadSafe, all_assumptions, curve_of, loss_budget, widen
 from tradeoff.filters.step_cost import gdp_mu
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import sqrt
@@ -49,7 +49,7 @@ class GDPFilter(Filter):
     kind = "gdp"
 
     def __init__(self, mu: float) -> None:
-        self.mu = number("mu", mu, 0, 1e4)
+        self.mu = loss_budget("mu", mu)
         self._unit = self.mu or 1.0
         super().__init__(self.mu / self._unit)  # sums are of (mu_k/mu)^2
 
@@ -106,7 +106,7 @@ class IndividualGDPFilter(ThreadSafe):
 
     def __init__(self, mu: float, records: int) -> None:
         super().__init__()
-        self.mu = number("mu", mu, 1e-9, 1e4)
+        self.mu = loss_budget("mu", mu, 1e-9)
         self.steps = 0
         self.assumptions: tuple[str, ...] = ()
         self._limit = float((widen(self.mu) * self.mu).lower)
@@ -262,7 +262,7 @@ class GaussianSimulator(ThreadSafe):
     @property
     def remaining(self) -> Any:
         """Return 1 - s: the most that the squares of further m may add up to."""
-        return np.maximum(self._left, 0.0)[()]
+        return _unwrap(np.maximum(self._left, 0.0))
 
     def answer(self, m: ArrayLike) -> Any:
         """Answer the next query in each run: N(b m, 1), independent of the answers before.
@@ -290,4 +290,8 @@ class GaussianSimulator(ThreadSafe):
             ratio = np.where(some, np.maximum(after, 0.0) / before, 1.0)
             u = -m * self._sum / before + np.sqrt(ratio) * self._rng.normal(size=m.shape)
             self._left, self._sum = after, self._sum + m * u
-        return (m * self._draw + u)[()]
+        return _unwrap(m * self._draw + u)
+
+
+def _unwrap(x: Any) -> Any:
+    return x if np.ndim(x) else float(x)

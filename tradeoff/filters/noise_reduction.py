@@ -365,9 +365,11 @@ class LaplaceNoiseReduction(NoiseReduction):
         rng: Seed = None,
     ) -> None:
         super().__init__(value, sensitivity, filter, rng)
+        if not isinstance(epsilons, Iterable):
+            raise DomainError(f"epsilons must be several numbers, got {shown(epsilons)}")
         levels = [number("epsilons", each, *_SCALES) for each in epsilons]
         if not levels or any(a >= b for a, b in pairwise(levels)):
-            raise DomainError(f"epsilons must rise, got {levels}")
+            raise DomainError(f"epsilons must increase, got {levels}")
         scales = [float((Bounds.of(self._sensitivity) / level).upper) for level in levels]
         shape = self._true.shape
         noise = [self._rng.laplace(scale=scales[-1], size=shape)]  # the finest, then each noisier one from it

@@ -3,10 +3,10 @@ r"""The residue filter: the part of a budget G_mu that each step leaves, for cur
 A step f leaves the largest r' with f (x) G_r' >= G_r, where G_r was left before. How it is proved:
 
 A symmetric f with finite losses is a mixture of randomised responses with public labels |L| = l, of weights
-nu. With D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r says D <= delta_{G_r} for eps >= 0; for eps
-< 0 it follows by symmetry.
+nu. With D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r means D <= delta_{G_r} for eps >= 0; for
+eps < 0 it follows by symmetry.
 
-Between two points where it is known, D is bounded by its curvature. D(eps) = E delta_f(eps - Y) with Y normal
+Between two evaluated points D is bounded by its curvature. D(eps) = E delta_f(eps - Y) with Y normal
 of variance r'^2, so (log D)'' = -1/r'^2 + Var/r'^4 >= -1/r'^2, with the variance of the posterior of Y; and
 log delta_{G_r} is concave, as a convolution of log-concave functions is log-concave (Prekopa). So log D - log
 delta_{G_r} exceeds its chord over a cell of width h by at most h^2/(8 r'^2); nor by more than h^2 (v + v^2)/8
@@ -50,7 +50,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.filters.base import SLACK, Filter, widen
+from tradeoff.filters.base import SLACK, Filter, loss_budget, widen
 from tradeoff.filters.gdp import relative_square, widen_mu
 from tradeoff.filters.step_cost import CACHE_SIZE, gdp_mu, pure_loss, square
 from tradeoff.intervals.bounds import Bounds
@@ -118,7 +118,7 @@ class ResidueFilter(Filter):
     amounts = Residue
 
     def __init__(self, mu: float, *, delta: float = 0.0, step_delta: float = 0.0) -> None:
-        self.mu = number("mu", mu, 1e-9, 1e4)
+        self.mu = loss_budget("mu", mu, 1e-9)
         self.delta = number("delta", delta, 0, 1, open_high=True)
         self.step_delta = number("step_delta", step_delta, 0, self.delta)
         super().__init__(1.0, float((-log1p(-self.delta)).lower))  # of mu^2, and -log(1 - delta), which add
@@ -151,7 +151,7 @@ class ResidueFilter(Filter):
         return float(total(shares).upper), float(total(lost).upper)
 
     def _piece_cost(self, piece: TradeOff, r: float) -> tuple[float, float]:
-        """Return r^2 - r'^2 and -log(1 - delta) of a piece without Gaussian factors; inf if none is known."""
+        """Return r^2 - r'^2 and -log(1 - delta) of a piece without Gaussian factors; inf if unproved."""
         taken = lost = math.inf
         f = bounded(piece, self.step_delta)
         if f is not None and f.leak < 1:

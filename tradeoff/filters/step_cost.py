@@ -42,7 +42,7 @@ def gdp_mu(curve: TradeOff) -> float:
         isinstance(f, PureDP) and n >= MAX_ATOMS and f.power_pld(n) is None for f, n in curve.factors.items()
     )
     if not (large or isinstance(curve, PureDP)):
-        with suppress(PrecisionError, SizeError):  # the profile is not known far enough
+        with suppress(PrecisionError, SizeError):  # the profile is not bounded far enough
             return float(least(curve, 0.0).mu.upper)
     return max(cap(curve), cap(curve.inverse()))
 

@@ -12,7 +12,7 @@ from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.filters.base import SLACK, Filter, widen
+from tradeoff.filters.base import SLACK, Filter, loss_budget, widen
 from tradeoff.filters.step_cost import is_sampled, pure_loss, renyi, square, zcdp
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, sqrt
@@ -39,7 +39,7 @@ class PureDPFilter(Filter):
     kind = "pure-dp"
 
     def __init__(self, epsilon: float) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, 1e4)
+        self.epsilon = loss_budget("epsilon", epsilon)
         super().__init__(self.epsilon)
 
     def _cost(self, curve: TradeOff) -> tuple[float]:
