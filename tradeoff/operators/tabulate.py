@@ -107,7 +107,7 @@ def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
     nodes = reals("alphas", alphas)
     if nodes.ndim != 1 or len(nodes) == 0 or not np.all((nodes >= 0) & (nodes <= 1)):
         raise DomainError(
-            f"alphas = {shown(alphas)} is not a non-empty one-dimensional list of type I errors in [0, 1]"
+            f"alphas must be a non-empty one-dimensional list of type I errors in [0, 1], got {shown(alphas)}"
         )
     nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
     points = zip(map(whole, nodes.tolist()), map(whole, f.bounds(nodes).upper.tolist()), strict=True)
