@@ -16,18 +16,29 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from mechanism_table import table
 
+from tradeoff import __version__
+
 project = "tradeoff"
 author = "The tradeoff developers"
 copyright = author  # noqa: A001 - Sphinx names it
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.bibtex"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinxcontrib.bibtex",
+]
 exclude_patterns = ["_build"]
 html_theme = "furo"
-html_title = "tradeoff"
+html_title = f"tradeoff {__version__}"
 html_static_path = ["_static"]
 html_math_renderer = "mathml"
 html_show_sphinx = False
 html_copy_source = False
 html_css_files = ["site.css"]
+
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 
 myst_enable_extensions = ["dollarmath", "substitution"]
 myst_substitutions = {"mechanisms": table()}

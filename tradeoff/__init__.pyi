@@ -30,6 +30,7 @@ from .families.profile import Profile as Profile
 from .families.pure_dp import PureDP as PureDP
 from .families.total_variation import TotalVariation as TotalVariation
 from .intervals.bounds import Bounds as Bounds
+from .mechanisms.dp_sgd import dp_sgd as dp_sgd
 from .mechanisms.plan import Plan as Plan
 from .operators.distance import distance as distance
 from .operators.mixture import mixture as mixture
@@ -40,6 +41,7 @@ from .proofs.certify import certify as certify
 from .proofs.verify import verify as verify
 from .report.compare import compare as compare
 from .report.plot import plot as plot
+from .report.statement import statement as statement
 from .spec.saved_file import load as load
 from .spec.saved_file import save as save
 from .sweeps import sweep as sweep

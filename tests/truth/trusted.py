@@ -219,8 +219,8 @@ def longer(x: Any) -> Any:
 POSITIVE, EXPONENTS, PHASES = [(TINY, HUGE)], [(-745.0, 709.7)], [(-1e9, 1e9)]
 BOX, SIZES = [(-2.0, 2.0), (-2.0, 2.0)], [(6.0, 20.99), (0.0, 1.0), (0.0, 1.0)]
 BOUNDS, NORMAL, PAIR = "intervals/functions.py", "intervals/normal.py", "limits/normal_pair.py"
-POWER, LOG, FFT = "lattice/convolve.py `_power`", "loss/law.py `logarithm`", "lattice/convolve.py `fft_error`"
-SMOOTH, SHAPES, ATOMS = "limits/smoothing.py", "loss/log_concave.py", "composition/exact.py"
+POWER, LOG, FFT = "lattice/convolve.py `_power`", "pld/law.py `logarithm`", "lattice/convolve.py `fft_error`"
+SMOOTH, SHAPES, ATOMS = "limits/smoothing.py", "pld/log_concave.py", "accounting/exact.py"
 
 # fmt: off
 TRUSTED = [
@@ -235,7 +235,7 @@ TRUSTED = [
         if lender is np or name != "log1p"
     ),
     Trusted("math.log1p", floats(math.log1p), arb.log1p, [(-1 + UNIT, HUGE)], 2,
-            "loss/law.py `log_finite_mass`", near=(0.0,)),
+            "pld/law.py `log_finite_mass`", near=(0.0,)),
     Trusted("numpy.exp, extended", longer, arb.exp, EXPONENTS, 8, f"{ATOMS} `_slacks`"),
     Trusted("numpy.sqrt", np.sqrt, arb.sqrt, POSITIVE, 1, f"{BOUNDS} `_roots`"),
     Trusted("numpy.sin", np.sin, arb.sin, PHASES, 8, POWER, "8 of min(1, abs(x))",
@@ -251,12 +251,12 @@ TRUSTED = [
     Trusted("numpy.logaddexp(0, x)", lambda x: np.logaddexp(0.0, x), lambda x: x.exp().log1p(),
             [(-700.0, 700.0)], 3, "intervals/binomial.py `log_pmf`"),
     Trusted("numpy.logaddexp", np.logaddexp, log_sum, [(-700.0, 700.0)] * 2, 4,
-            "loss/normal_mixtures.py `_crossed`", "4 of 1 and the arguments", beside_all),
+            "pld/normal_mixtures.py `_crossed`", "4 of 1 and the arguments", beside_all),
     Trusted("numpy.sinh", np.sinh, arb.sinh, [(0.0, 300.0)],
-            1e-6 / UNIT, "loss/quadrature.py `variance`", "1e-6"),
+            1e-6 / UNIT, "pld/quadrature.py `variance`", "1e-6"),
     Trusted("numpy.arctan", np.arctan, arb.atan, [(0.0, 1.0)], 32, f"{SHAPES} `beta`"),
     Trusted("numpy.tan", np.tan, arb.tan, [(0.0, 1.5707)], 1e-10 / UNIT, f"{SMOOTH} `_ROUNDED`", "1e-10"),
-    Trusted("numpy.arctanh", np.arctanh, arb.atanh, [(0.0, 0.5)], 16, "loss/shuffled.py `shuffled_law`"),
+    Trusted("numpy.arctanh", np.arctanh, arb.atanh, [(0.0, 0.5)], 16, "pld/shuffled.py `shuffled_law`"),
     Trusted("math.hypot", floats(math.hypot), lambda x, y: (x * x + y * y).sqrt(),
             [(0.0, 1e3)] * 2, 2, "gdp/structure.py"),
     Trusted("math.tanh", floats(math.tanh), arb.tanh, [(0.0, 400.0)], 10, "filters/costs.py `_pure_mu`"),
