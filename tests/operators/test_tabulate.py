@@ -337,5 +337,5 @@ class TestInTheAlgebra:
 
 @pytest.mark.parametrize("alphas", [[0.2, 1.5], [0.2, math.nan, 0.3], [-1e-300]])
 def test_tabulate_refuses_nodes_outside_range(alphas):
-    with pytest.raises(DomainError, match=r"alphas = .* is not a non-empty .* in \[0, 1\]"):
+    with pytest.raises(DomainError, match=r"alphas must be a non-empty .* in \[0, 1\], got"):
         to.Gaussian(1).tabulate(alphas)

@@ -53,7 +53,7 @@ class Dual:
         """Conjugate f*(y) = sup_x x y - f(x), from above: delta(log(-y)) - 1 for y < 0, else y."""
         at = reals("y", y)
         if np.isnan(at).any():
-            raise DomainError(f"y = {shown(y)} holds NaN; give real slopes")
+            raise DomainError(f"y must hold real slopes without NaN, got {shown(y)}")
         flat = at.ravel()
         value, below = np.maximum(flat, 0.0), flat < 0  # f >= 0 with f(1) = 0: the supremum sits at x = 1
         # delta(log s) - 1 rounded up, at a float below log s, as delta decreases.

@@ -22,8 +22,8 @@ from tradeoff.operators.beta_operator import BetaOperator
 from tradeoff.operators.tabulate import largest, segments, tabulate
 from tradeoff.symbolic.forms import Form, form, lines_group, two_lines
 
-_MOST = 10_000  # compositions of a curve without a closed form: each is a question, all take seconds
-_VERTICES = 10_000  # vertices of a group of a polygon, in seconds; beyond, lines are laid below and above
+_MAX_STEPS = 10_000  # of a curve without a closed form: each is an evaluation, all take seconds
+_MAX_VERTICES = 10_000  # of a group of a polygon, in seconds; beyond, it is tabulated
 
 
 class Group(BetaOperator):
@@ -35,7 +35,7 @@ class Group(BetaOperator):
         self.operands, self.parameters, self.k = (f,), (k,), k
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        # power = (1 - f)^(o j)(alpha) grows with alpha and falls with f: each side feeds itself.
+        # power = (1 - f)^(o j)(alpha) grows with alpha and falls with f: each side follows from itself.
         power = Bounds.of(alpha)
         for _ in range(self.k - 1):
             power = clip(1 - self._of_base(power), 0.0, 1.0)
@@ -48,7 +48,7 @@ class Group(BetaOperator):
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         (f,) = curves
-        if self.k * len(f.alpha) > _VERTICES:
+        if self.k * len(f.alpha) > _MAX_VERTICES:
             return tabulate(Group(f, self.k))[up]
         result = f
         for _ in range(self.k - 1):
@@ -130,7 +130,8 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     if k == 0:
         return Identity()
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(f), k)
-    if not is_symbol(steps) and steps > _MOST:
-        most = f"{_MOST}, the most compositions of a curve without a closed form"
-        raise DomainError(f"k = {shown(steps)} is above {most}")
+    if not is_symbol(steps) and steps > _MAX_STEPS:
+        raise DomainError(
+            f"k must be at most {_MAX_STEPS} for a curve without a closed form, got {shown(steps)}"
+        )
     return f if k == 1 else limited(Group(base, steps), BOUND)

@@ -1,4 +1,4 @@
-"""Mixtures: one of several mechanisms runs, and everybody sees which."""
+"""Mixtures: one of several mechanisms runs, and its index is published."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tradeoff.pld.discrete import to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import MixturePLD
 
-_MISSED = 1e-12  # by how much weights may miss 1, and one exceed it: rounded ones of thousands do by less
+_TOLERANCE = 1e-12  # by which weights may miss 1: thousands of rounded ones miss it by less
 
 
 def added(pairs: Iterable[tuple[TradeOff, float | Fraction]]) -> dict[TradeOff, Fraction]:
@@ -115,8 +115,8 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
         raise KindError(f"weights must be a mapping {{curve: probability}}, got {shown(weights)}")
     checked = {pure(operand(f)): _weight(w) for f, w in weights.items()}
     total = sum(checked.values(), Fraction(0))
-    if abs(total - 1) > _MISSED:
-        raise DomainError(f"the weights add to {float(total)!r}, not to 1")
+    if abs(total - 1) > _TOLERANCE:
+        raise DomainError(f"weights must add to 1, got {float(total)!r}")
     shares = {f: w / total for f, w in checked.items() if w > 0}
     mixed = next(iter(shares)) if len(shares) == 1 else Mixture(shares)
     return limited(mixed, joint(weights))
@@ -125,4 +125,4 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
 def _weight(value: Any) -> Fraction:
     if is_symbol(value):
         raise SymbolError(f"weight must be a number, got the symbol {value!r}; substitute it first")
-    return exact_number("weight", value, 0, 1 + _MISSED)
+    return exact_number("weight", value, 0, 1 + _TOLERANCE)

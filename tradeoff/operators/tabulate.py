@@ -14,6 +14,7 @@ from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
 from tradeoff.intervals.rounding import Array
@@ -106,7 +107,7 @@ def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
     nodes = reals("alphas", alphas)
     if nodes.ndim != 1 or len(nodes) == 0 or not np.all((nodes >= 0) & (nodes <= 1)):
         raise DomainError(
-            f"alphas = {shown(alphas)} is not a non-empty one-dimensional list of type I errors in [0, 1]"
+            f"alphas must be a non-empty one-dimensional list of type I errors in [0, 1], got {shown(alphas)}"
         )
     nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
     points = zip(map(whole, nodes.tolist()), map(whole, f.bounds(nodes).upper.tolist()), strict=True)
@@ -133,24 +134,21 @@ def lines_below(nodes: Nodes) -> list[Line]:
 
 
 def lines_above(nodes: Nodes) -> list[Line]:
-    """Return lines whose maximum is above f where it is steeper than at the first node.
+    """Return lines whose maximum is above f where it is steeper than at the second node.
 
     They are those of the vertices of a polygon below delta(log s), as sup_s 1 - delta - s alpha is reached at
-    one of them. Beyond the last node delta is at least Q(L = inf).
+    one of them; the first cell has no chord on its left. Beyond the last node delta is at least Q(L = inf).
     """
     t, low = under(nodes)
-    s = (exp(nodes.epsilon[:-1]) * (1 + t)).lower
+    s = (exp(nodes.epsilon[1:-1]) * (1 + Bounds(t.lower[:2, 1:], t.upper[:2, 1:]))).lower
     end = exp(nodes.epsilon[-1:]).lower
-    slopes, deltas = (
-        np.append(s[:2].ravel(), [end, end]),
-        [nodes.lower[-1], nodes.curve.mass_at_infinity.lower],
-    )
-    return _lines(slopes, np.append(low[:2].ravel(), deltas))
+    deltas = [nodes.lower[-1], nodes.curve.mass_at_infinity.lower]
+    return _lines(np.append(s.ravel(), [end, end]), np.append(low[:2, 1:].ravel(), deltas))
 
 
 def flattest_above(nodes: Nodes) -> Line:
-    """Return the line above f where it is flatter than at the first node: delta(log s) >= 1 - s."""
-    s = whole(float(exp(nodes.epsilon[:1]).lower[0]))
+    """Return the line above f where it is flatter than at the second node: delta(log s) >= 1 - s."""
+    s = whole(float(exp(nodes.epsilon[1:2]).lower[0]))
     return s, ONE, s
 
 
@@ -160,11 +158,12 @@ def _lines(slopes: Array, deltas: Array) -> list[Line]:
 
 
 def refined_nodes(f: TradeOff) -> Nodes:
-    """Choose nodes from 0 to where the tail ends, closer where the sides are farther apart than bounds."""
+    """Choose nodes from about 0 to where the tail ends, closer where sides are farther apart than bounds."""
     top = _top(f)
     scale = np.concatenate([np.geomspace(2.0**-20, 1.0, 41), np.linspace(0.0, 1.0, 33)[1:]]) * top
-    first = np.append(0.0, np.unique(scale[scale >= _CLOSEST]))
-    first = first if len(first) > 1 else np.array([0.0, _CLOSEST])
+    positive = np.unique(scale[scale >= _CLOSEST])
+    positive = positive if len(positive) else np.array([_CLOSEST])
+    first = np.concatenate([[-positive[0], 0.0], positive])
     nodes = Nodes.of(f, first[np.append(True, np.diff(first) >= _CLOSEST / 2)])
     for _ in range(_ROUNDS):
         fresh = _open_cells(nodes)[: _MAX_NODES - len(nodes.epsilon)]
@@ -189,6 +188,7 @@ def _open_cells(nodes: Nodes) -> Array:
     blurred = gap < 6 * np.maximum(own[:-1], own[1:]) + 24 * _NOISE * excess
     reached = alpha + excess < nodes.curve.mass_at_infinity.lower + _REACH
     open_ = np.flatnonzero((ratio > _WIDTH) & ~blurred & ~reached & (np.diff(e) > 2 * _CLOSEST))
+    open_ = open_[open_ > 0]
     return nodes.middle(open_[np.argsort(-ratio[open_])])
 
 
