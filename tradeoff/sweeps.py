@@ -51,7 +51,7 @@ class Table(Displayed):
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    asked: int = 0
+    n_arguments: int = 0
     """Number of leading columns that are parameters."""
     estimated: bool = False
     """Whether answers without a safe side are estimates, printed with six digits."""
@@ -111,7 +111,7 @@ class Table(Displayed):
         if not isinstance(value, float | np.floating):
             return str(value)
         value = float(value)
-        if k < self.asked:
+        if k < self.n_arguments:
             return exactly(value)
         side = _SAFE.get(self.columns[k])
         if side is None or math.isnan(value):

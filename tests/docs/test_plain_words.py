@@ -1,13 +1,18 @@
-"""Check pages for words that a reader of NumPy would have to learn."""
+"""Check names, docstrings, messages and pages for words that a reader of NumPy would have to learn."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+NAMES = {"found", "held", "told", "asked", "beyond", "dear", "faint", "heard", "said", "going"}
+"""Not nouns: a variable is named by what it holds, a function by a verb and its object."""
+
 PATTERNS = (
     r"at hand|dear|faint|letters|beside|whole numbers?|nought|wrongly accus\w+|is none of",
     r"(?<!there )(?:is|are) no(?! (?:longer|more|less|larger|greater|smaller|better|worse))",
@@ -20,8 +25,40 @@ PATTERNS = (
 WORDS = re.compile(rf"\b(?:{'|'.join(PATTERNS)})\b", re.IGNORECASE)
 
 
+def sources() -> list[Path]:
+    return sorted((ROOT / "tradeoff").rglob("*.py"))
+
+
 def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def name_nodes(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Attribute(attr=name):
+                yield node.lineno, name
+
+
+def sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the first lines of docstrings and the messages of errors."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            yield getattr(node, "lineno", 1), (ast.get_docstring(node) or "").split("\n\n")[0]
+        elif isinstance(node, ast.Raise) and node.exc is not None:
+            for part in ast.walk(node.exc):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.lineno, part.value
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_source_uses_plain_words(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    wrong = [f"{line}: name {name}" for line, name in name_nodes(tree) if name.strip("_") in NAMES]
+    wrong += [f"{n}: {m.group()!r} in {text!r}" for n, text in sentences(tree) for m in WORDS.finditer(text)]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)

@@ -37,7 +37,7 @@ OUT_OF_REACH = {
 """Questions that raise PrecisionError at these widths, and why; their bounds hold all the same."""
 
 
-def asked(question: str, name: str, order: str, tol: float) -> float | None:
+def answer(question: str, name: str, order: str, tol: float) -> float | None:
     """Return the tolerance to ask, or None where it is known not to be reached."""
     return None if (question, name, order) in OUT_OF_REACH else tol
 
@@ -95,7 +95,7 @@ def rows(question: str) -> Iterator[Any]:
 def test_delta(name: str, order: str) -> None:
     table = CASES[name][order]["delta"]
     lower, upper = composed(name, order).bounds.delta(
-        [epsilon for epsilon, _, _ in table], tol=asked("delta", name, order, WIDTH_OF_DELTA)
+        [epsilon for epsilon, _, _ in table], tol=answer("delta", name, order, WIDTH_OF_DELTA)
     )
     for (epsilon, value, error), low, high in zip(table, lower, upper, strict=True):
         least, most = interval(value, error)
@@ -114,7 +114,7 @@ def test_epsilon(name: str, order: str) -> None:
     table = CASES[name][order]["delta"]
     around = [outwards(*interval(value, error)) for _, value, error in table]
     lower, upper = composed(name, order).bounds.epsilon(
-        around, tol=asked("epsilon", name, order, WIDTH_OF_EPSILON)
+        around, tol=answer("epsilon", name, order, WIDTH_OF_EPSILON)
     )
     for (epsilon, value, _), low, high in zip(table, lower, upper, strict=True):
         assert low[1] <= epsilon, f"lower bound above the truth at delta = {value}"

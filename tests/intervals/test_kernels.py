@@ -238,7 +238,7 @@ class TestPolygons:
         exact = [(0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0)]
         result = polygon.corners(lines, up=up)
         assert [(Fraction(a, polygon.ONE), Fraction(b, polygon.ONE)) for a, b in result] == exact
-        third = polygon.to_atomic([(polygon.ONE // 3, polygon.ONE // 3)], up=up)[0][0]
+        third = polygon.round_points([(polygon.ONE // 3, polygon.ONE // 3)], up=up)[0][0]
         assert (third > polygon.ONE // 3) == up
         assert abs(third - polygon.ONE // 3) <= polygon.ONE >> 53
 
@@ -247,7 +247,7 @@ class TestPolygons:
     )
     def test_coordinates_contain_truth(self, n: int, d: int) -> None:
         low, high = (
-            Fraction(polygon.to_atomic([(n * polygon.ONE // d, 0)], up=up)[0][0], polygon.ONE)
+            Fraction(polygon.round_points([(n * polygon.ONE // d, 0)], up=up)[0][0], polygon.ONE)
             for up in (False, True)
         )
         assert low <= Fraction(n * polygon.ONE // d, polygon.ONE) <= high

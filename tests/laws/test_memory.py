@@ -57,7 +57,7 @@ Question = tuple[str, float]
 QUESTIONS: list[Question] = [(kind, at) for kind, every in AT.items() for at in every]
 
 
-def asked(f: to.TradeOff, kind: str, at: Any, **how: Any) -> Any:
+def answer(f: to.TradeOff, kind: str, at: Any, **how: Any) -> Any:
     """Return both sides, or what is said instead of an answer."""
     ask = f.bounds if kind == "beta" else getattr(f.bounds, kind)
     try:
@@ -68,11 +68,11 @@ def asked(f: to.TradeOff, kind: str, at: Any, **how: Any) -> Any:
 
 def barrage(f: to.TradeOff) -> None:
     """Ask much: in the neighbourhood, at once, more narrowly, and with less memory."""
-    asked(f, "delta", np.linspace(0, 1, 11))
-    asked(f, "beta", np.array([0.29, 0.32]))
-    asked(f, "epsilon", np.array([0.9e-5, 0.03]))
-    asked(f, "delta", 0.69, tol=1e-6)
-    asked(f, "delta", 0.7, memory=2**22)
+    answer(f, "delta", np.linspace(0, 1, 11))
+    answer(f, "beta", np.array([0.29, 0.32]))
+    answer(f, "epsilon", np.array([0.9e-5, 0.03]))
+    answer(f, "delta", 0.69, tol=1e-6)
+    answer(f, "delta", 0.7, memory=2**22)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def fresh() -> Callable[[str], dict[Question, Any]]:
 
     def answers(name: str) -> dict[Question, Any]:
         if name not in known:  # every question to a curve of its own
-            known[name] = {(kind, at): asked(CURVES[name](), kind, at) for kind, at in QUESTIONS}
+            known[name] = {(kind, at): answer(CURVES[name](), kind, at) for kind, at in QUESTIONS}
         return known[name]
 
     return answers
@@ -94,23 +94,23 @@ Fresh = Callable[[str], dict[Question, Any]]
 def test_answers_do_not_depend_on_earlier_questions(name: str, fresh: Fresh) -> None:
     curve = CURVES[name]()
     barrage(curve)
-    assert {each: asked(curve, *each) for each in reversed(QUESTIONS)} == fresh(name)
+    assert {each: answer(curve, *each) for each in reversed(QUESTIONS)} == fresh(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_array_entries_equal_scalar_answers(name: str, fresh: Fresh) -> None:
     for kind, every in AT.items():
-        low, high = asked(CURVES[name](), kind, np.array(every))
+        low, high = answer(CURVES[name](), kind, np.array(every))
         assert [fresh(name)[kind, at] for at in every] == list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_pickled_copies_and_threads_give_equal_answers(name: str, fresh: Fresh) -> None:
     curve = CURVES[name]()
-    asked(curve, "delta", 0.69)
+    answer(curve, "delta", 0.69)
     copy = pickle.loads(pickle.dumps(curve))
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda each: asked(copy, *each), QUESTIONS))
+        answers = list(pool.map(lambda each: answer(copy, *each), QUESTIONS))
     assert dict(zip(QUESTIONS, answers, strict=True)) == fresh(name)
 
 
@@ -123,19 +123,19 @@ def test_each_engine_does_not_depend_on_earlier_questions(method: str, tol: floa
         return {"method": method, "tol": loose if tol else None}
 
     for kind, every in AT.items():
-        alone = [asked(CURVES["dpsgd"](), kind, at, **how(kind)) for at in every]
+        alone = [answer(CURVES["dpsgd"](), kind, at, **how(kind)) for at in every]
         curve = CURVES["dpsgd"]()
         barrage(curve)
-        low, high = asked(curve, kind, np.array(every), **how(kind))
+        low, high = answer(curve, kind, np.array(every), **how(kind))
         assert alone == list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 @pytest.mark.slow
 def test_whole_curves_do_not_depend_on_first_question() -> None:
     alone, after = CURVES["maximum"](), CURVES["maximum"]()
-    asked(after, "delta", 0.7, method="contour")
-    asked(after, "delta", 0.7, memory=2**20)
-    assert asked(after, "delta", 0.7) == asked(alone, "delta", 0.7)
+    answer(after, "delta", 0.7, method="contour")
+    answer(after, "delta", 0.7, memory=2**20)
+    assert answer(after, "delta", 0.7) == answer(alone, "delta", 0.7)
     assert after.lower == alone.lower
 
 
@@ -161,7 +161,7 @@ def test_the_order_of_factors_does_not_matter(factors: list[to.TradeOff]) -> Non
     one, other = product(factors), product(factors[::-1])
     assert one == other
     for kind, at in QUESTIONS[::3]:
-        assert asked(one, kind, at) == asked(other, kind, at)
+        assert answer(one, kind, at) == answer(other, kind, at)
 
 
 @pytest.mark.slow

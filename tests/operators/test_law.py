@@ -54,6 +54,13 @@ def test_quantile_at_infinite_loss_is_infinite():
     assert law.mass_at_infinity == law.mass_at_minus_infinity == 0.1
 
 
+def test_law_without_finite_losses_has_infinite_samples_and_no_mean():
+    law = to.TotalVariation(1.0).law
+    assert np.all(law.sample(3, np.random.default_rng(0)) == -math.inf)
+    with pytest.raises(DomainError, match="no finite loss"):
+        law.mean()
+
+
 def test_atoms_of_product_are_refused():
     loss, p, q = to.PureDP(1).law.atoms
     assert loss == pytest.approx([-1, 1])

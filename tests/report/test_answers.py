@@ -34,7 +34,7 @@ def test_answer_query_matches_bounds_of_the_curve():
     answers = answer_query(curve, delta=[1e-5], epsilon=[1.0, 2.0], alpha=[0.05])
     for name, question, answer in answers:
         bounds = {"epsilon": curve.bounds.epsilon, "delta": curve.bounds.delta, "beta": curve.bounds}[name](
-            answer.asked
+            answer.argument
         )
         assert (answer.lower, answer.upper) == tuple(bounds)
         assert question in ("delta", "epsilon", "alpha")
@@ -46,11 +46,11 @@ def test_answer_query_clamps_epsilon_at_0():
 
 
 @pytest.mark.parametrize(
-    ("asked", "printed"),
+    ("argument", "printed"),
     [(1.0, "1"), (1e-5, "1e-05"), (0.9999999999999, "0.9999999999999"), (math.inf, "inf")],
 )
-def test_row_prints_the_parameter_with_every_digit(asked, printed):
-    assert row("beta", "alpha", Answer(asked, 0.0, 1e-13))[0] == f"beta at alpha = {printed}"
+def test_row_prints_the_parameter_with_every_digit(argument, printed):
+    assert row("beta", "alpha", Answer(argument, 0.0, 1e-13))[0] == f"beta at alpha = {printed}"
 
 
 def test_as_json_is_strict():

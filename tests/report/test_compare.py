@@ -204,9 +204,9 @@ def test_compare_error_between_questions_is_reported_with_its_place():
     assert row.verdict == ELSEWHERE
     (worst,) = row.unsafe
     assert worst.answered == "beta"
-    truth, claimed = curve.bounds(worst.asked, tol=1e-6), float(row.claim.beta(worst.asked))
+    truth, claimed = curve.bounds(worst.argument, tol=1e-6), float(row.claim.beta(worst.argument))
     assert 0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower
-    least, place = rounded(worst.error, "lower", 2), exactly(worst.asked)
+    least, place = rounded(worst.error, "lower", 2), exactly(worst.argument)
     assert result.table()[-1][-1] == f"beta +{least} at alpha = {place}"
     assert "!" not in result.table()[-1][2]
 

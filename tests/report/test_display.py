@@ -77,10 +77,10 @@ def test_target_and_failure_print_every_digit():
 
 
 def test_sweep_rounds_bounds_outward_and_prints_distinct_points():
-    def asked(mu, delta):
+    def argument(mu, delta):
         return to.Gaussian(mu).bounds.epsilon(delta)
 
-    table = to.sweep(asked, {"mu": [0.5, 1.0], "delta": [1e-5, 1.0000049e-5]})
+    table = to.sweep(argument, {"mu": [0.5, 1.0], "delta": [1e-5, 1.0000049e-5]})
     rows = [line.split() for line in repr(table).splitlines()[1:]]
     for (mu, delta, lower, upper), row in zip(rows, table, strict=True):
         assert (float(mu), float(delta)) == (row["mu"], row["delta"])

@@ -58,12 +58,12 @@ FORMULAS = [
 def test_kernel_shows_every_kind_of_object():
     missing = "nbclient and nbformat, of the extra [test], are not installed"
     nbclient, nbformat = (pytest.importorskip(name, reason=missing) for name in ("nbclient", "nbformat"))
-    asked = {**TABLES, **PLAIN, "f": "<svg", "f.symbolic()": r"\alpha"}
-    cells = [nbformat.v4.new_code_cell(code) for code in (START, *asked)]
+    argument = {**TABLES, **PLAIN, "f": "<svg", "f.symbolic()": r"\alpha"}
+    cells = [nbformat.v4.new_code_cell(code) for code in (START, *argument)]
     notebook = nbformat.v4.new_notebook(cells=cells)
     where = {"metadata": {"path": ROOT}}
     nbclient.NotebookClient(notebook, kernel_name="python3", startup_timeout=300, resources=where).execute()
-    for cell, (code, given) in zip(cells[1:], asked.items(), strict=True):
+    for cell, (code, given) in zip(cells[1:], argument.items(), strict=True):
         (output,) = cell.outputs  # no warning beside it
         data = output["data"]
         if code in PLAIN:

@@ -1,4 +1,4 @@
-"""Laws of the privacy loss in, certified numbers out: planner, engines and what they remember.
+"""From privacy loss distributions to certified numbers: the planner, the engines and their caches.
 
 No privacy policy here.
 """

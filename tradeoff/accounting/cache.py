@@ -62,7 +62,7 @@ def set_context(variable: ContextVar[Any], value: Value) -> Iterator[Value]:
 
 
 def shared_cache(memory: Cache[Any]) -> AbstractContextManager[Cache[Any]]:
-    """Let equal curves that are first asked inside share what they remember."""
+    """Share the caches of equal curves that are first used inside."""
     return set_context(_SHARED, memory)
 
 

@@ -58,9 +58,9 @@ class _Tuning:
     widest: float = 1e6
     # Lines beyond the outermost edge between cells, and with tilts below 0 and above 1: the rest is e^-12
     # of the mass that edge holds, and e^-80 of all.
-    beyond: int = 1
+    margin: int = 1
     tilts_beyond: int = 3
-    faint: float = (
+    negligible: float = (
         1e-6  # size beyond the last node, and error of a logarithm, from which on a line is useless
     )
     unseen: float = 1e-24  # values of the product that count as errors: floats cannot see them in a sum
@@ -164,7 +164,7 @@ class Rung(NamedTuple):
 
 
 class ComposedLaw(PrivacyLossDistribution):
-    """Law of the sum of the losses of a product that has a transform and no atoms to speak of."""
+    """Law of the sum of the losses of a product with a transform and negligible atoms."""
 
     def __init__(
         self, laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], *, symmetric: bool = False
@@ -258,8 +258,8 @@ class ComposedLaw(PrivacyLossDistribution):
     def _line(self, rung: Rung) -> CellLine | None:
         place = self._place(rung)
         line = evaluate_line(self.factors, self.counts, place) if place.drawable else None
-        faint = line is None or max(line.tail_bound, line.log_m_error) > _TUNING.faint
-        return None if line is None or faint else CellLine(line, self.blur)
+        negligible = line is None or max(line.tail_bound, line.log_m_error) > _TUNING.negligible
+        return None if line is None or negligible else CellLine(line, self.blur)
 
     def _place(self, rung: Rung) -> Placement:
         """Place a line whose aliases are nothing to cells less than ``apart`` deviations from its mean."""
@@ -342,7 +342,7 @@ class ComposedLaw(PrivacyLossDistribution):
         for side, x, k in ((-1, bottom, first), (1, top, last)):
             cell = int(np.searchsorted(edges, x, side="left" if side < 0 else "right")) - 1
             if 0 <= cell < len(edges) - 1:
-                sides[2:, cell] += _beyond(lines[k], x, side)
+                sides[2:, cell] += _bound_tail(lines[k], x, side)
         # A sum of so many positive terms.
         units = (64 + len(lines)) * UNIT
         least, most = sides[:2] * (1 - units), sides[2:] * (1 + units)
@@ -356,8 +356,8 @@ class ComposedLaw(PrivacyLossDistribution):
         bounds = inside[[0, -1]] if len(inside) else np.full(2, self.middle.mean)
         (low, high), start = self._nearest(bounds).tolist(), self.rungs.index(self.middle)
         below, above = (sum(rung.c < 0 for rung in self.rungs), sum(rung.c <= 1 for rung in self.rungs))
-        least = max(min(low - _TUNING.beyond, below - _TUNING.tilts_beyond), 0)
-        most = min(max(high + _TUNING.beyond, above + _TUNING.tilts_beyond - 1) + 1, len(self.rungs))
+        least = max(min(low - _TUNING.margin, below - _TUNING.tilts_beyond), 0)
+        most = min(max(high + _TUNING.margin, above + _TUNING.tilts_beyond - 1) + 1, len(self.rungs))
         result = {}
         for way in (range(start, least - 1, -1), range(start, most)):
             for k in way:
@@ -402,7 +402,7 @@ class ComposedLaw(PrivacyLossDistribution):
         return result
 
 
-def _beyond(line: CellLine, x: float, side: int) -> Array:
+def _bound_tail(line: CellLine, x: float, side: int) -> Array:
     """Bound Q- and P-mass below (above) x by Chernoff's e^(K(c) - (c - 1) x) and e^(K(c) - cx)."""
     log_m, size = line.log_m + line.line.log_m_error, abs(line.log_m) + (abs(line.c) + 1) * abs(x) + 1
     slip = 16 * UNIT * size + (abs(line.c) + 1) * line.blur  # of losses that are moved

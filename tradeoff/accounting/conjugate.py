@@ -52,7 +52,7 @@ _LEAST = 1e-320
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Enclosure(ABC):
-    """Bounds at every loss, sharp about one: what one table or one line proves."""
+    """Bounds at every loss from one table or one line, sharp about one loss."""
 
     kind: Kind = "delta"
     """Which number ``bound`` bounds: delta(x), 1 - delta(x), or the other order's delta(-x)."""
@@ -124,21 +124,21 @@ def _outward(holds: Callable[[Array, Index], Mask], x: Array, step: Array, farth
     """Return points near x, on the side of ``step``, from where on a condition holds; or infinities."""
     missed, bounds = np.zeros(len(x)), np.copysign(np.inf, step)
     for k in range(_OUTWARD):
-        going = np.flatnonzero(np.isinf(bounds) & (np.abs(missed) < farthest))
-        if not len(going):
+        active = np.flatnonzero(np.isinf(bounds) & (np.abs(missed) < farthest))
+        if not len(active):
             break
-        result = holds((x + step)[going], going)
-        bounds[going] = np.where(result, step[going], bounds[going])
-        missed[going] = np.where(result, missed[going], step[going])
+        result = holds((x + step)[active], active)
+        bounds[active] = np.where(result, step[active], bounds[active])
+        missed[active] = np.where(result, missed[active], step[active])
         step = np.clip(step * (2 if k < _GENTLE else 16), -farthest, farthest)
     for _ in range(_BACK):
-        going = np.flatnonzero(np.isfinite(bounds) & (np.abs(bounds) > 3 * np.abs(missed)) & (missed != 0))
-        if not len(going):
+        active = np.flatnonzero(np.isfinite(bounds) & (np.abs(bounds) > 3 * np.abs(missed)) & (missed != 0))
+        if not len(active):
             break
-        middle = np.copysign(np.sqrt(missed[going] * bounds[going]), bounds[going])
-        result = holds(x[going] + middle, going)
-        bounds[going] = np.where(result, middle, bounds[going])
-        missed[going] = np.where(result, missed[going], middle)
+        middle = np.copysign(np.sqrt(missed[active] * bounds[active]), bounds[active])
+        result = holds(x[active] + middle, active)
+        bounds[active] = np.where(result, middle, bounds[active])
+        missed[active] = np.where(result, missed[active], middle)
     return x + bounds
 
 
@@ -146,29 +146,29 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
     """Estimate x with delta(x) = level, and how far from it both sides are first looked for."""
     goal = np.log(np.maximum(level - e.leak, _LEAST)) if e.kind == "delta" else np.log1p(-level)
     start, x, reach = x, x.copy(), np.ones(len(x))
-    going = np.arange(len(x))
+    active = np.arange(len(x))
     left, right = np.full(len(x), -np.inf), np.full(len(x), np.inf)
     for k in range(_HALVING):
-        at = x[going]
-        gap = np.clip((right - left)[going] / 8, 1e-14 * (1 + np.abs(at)), _GAP * min(1.0, e.scale))
+        at = x[active]
+        gap = np.clip((right - left)[active] / 8, 1e-14 * (1 + np.abs(at)), _GAP * min(1.0, e.scale))
         here, width, slope = _log_with_slope(e, at, gap)
-        before = (here > goal[going]) == (e.kind == "delta")  # delta falls, and 1 - delta rises
-        left[going], right[going] = np.where(before, at, left[going]), np.where(before, right[going], at)
+        before = (here > goal[active]) == (e.kind == "delta")  # delta falls, and 1 - delta rises
+        left[active], right[active] = np.where(before, at, left[active]), np.where(before, right[active], at)
         with np.errstate(over="ignore"):
-            move, within = (here - goal[going]) / slope, width / np.abs(slope)
-        reach[going] = _BESIDE * within / 2
+            move, within = (here - goal[active]) / slope, width / np.abs(slope)
+        reach[active] = _BESIDE * within / 2
         far = np.abs(move) > np.maximum(_CLOSE * within, 1e-15 * (1 + np.abs(at)))
         next_ = at - np.clip(move, -5.0, 5.0)
-        lost = ~((next_ > left[going]) & (next_ < right[going])) & np.isfinite(left[going] + right[going])
-        next_ = np.where(lost, (left[going] + right[going]) / 2, next_)
-        x[going] = np.where(far, next_, at)
-        going = going[far & (right[going] - left[going] > 4 * UNIT * (1 + np.abs(at)))]
+        lost = ~((next_ > left[active]) & (next_ < right[active])) & np.isfinite(left[active] + right[active])
+        next_ = np.where(lost, (left[active] + right[active]) / 2, next_)
+        x[active] = np.where(far, next_, at)
+        active = active[far & (right[active] - left[active] > 4 * UNIT * (1 + np.abs(at)))]
         # What has not crossed its level by now never does, and is looked for from where it began.
         if k == _NEWTON:
-            lost = going[~np.isfinite(left[going] + right[going])]
+            lost = active[~np.isfinite(left[active] + right[active])]
             x[lost], reach[lost] = start[lost], 0.0
-            going = np.setdiff1d(going, lost)
-        if not len(going):
+            active = np.setdiff1d(active, lost)
+        if not len(active):
             break
     return x, reach
 

@@ -1,4 +1,4 @@
-"""What every engine has in common: where it is asked, and how finely.
+"""Base class of the engines: choice of points, refinement, conversion to epsilon and beta.
 
 `conjugate` makes answers of what it encloses.
 """
@@ -60,7 +60,7 @@ class _Answers(NamedTuple):
 
     @classmethod
     def none(cls, size: int) -> _Answers:
-        """Return bounds that say nothing."""
+        """Return trivial bounds."""
         return cls(np.full(size, -np.inf), np.full(size, np.inf), np.ones(size))
 
 
@@ -168,7 +168,7 @@ class Engine(ABC, Generic[Effort]):
         answer: Callable[[Enclosure, Index], Iterable[Array]],
         delta: Array | None = None,
     ) -> _Answers:
-        """Answer by what encloses losses x; infinite bounds say nothing."""
+        """Answer from enclosures at losses x; infinite bounds are trivial."""
         result = _Answers.none(len(x))
         for enclose, which in self.evaluation_points(x, delta) if len(x) else ():
             if (e := enclose(effort)) is not None:
@@ -181,14 +181,14 @@ class Engine(ABC, Generic[Effort]):
 
         Returns the places, answers, and which of those are to be asked again with all effort.
         """
-        result, rest, going = _Answers.none(len(delta)), np.ones(len(delta), bool), np.arange(len(delta))
+        result, rest, active = _Answers.none(len(delta)), np.ones(len(delta), bool), np.arange(len(delta))
         if effort is None:
-            return aimed, result, going
+            return aimed, result, active
         aimed, far = aimed.copy(), _FAR * (1 + np.abs(aimed))
         for k in range(_ATTEMPTS):
             moved = np.zeros(len(delta), bool)
-            for enclose, which in self.evaluation_points(aimed[going], delta[going] if k else None):
-                mine = going[which]
+            for enclose, which in self.evaluation_points(aimed[active], delta[active] if k else None):
+                mine = active[which]
                 if (e := enclose(effort)) is not None:
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
                     result.low[mine], result.high[mine] = below, above
@@ -198,7 +198,7 @@ class Engine(ABC, Generic[Effort]):
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better
                     rest[mine] = moved[mine] | (not e.final)
                     aimed[mine] = np.where(onward, above, aimed[mine])
-            if not len(going := np.flatnonzero(moved)):
+            if not len(active := np.flatnonzero(moved)):
                 break
         return aimed, result, np.flatnonzero(rest)
 
@@ -216,15 +216,15 @@ class Engine(ABC, Generic[Effort]):
         looking, width = self.coarse(effort), math.inf
         samples_cost = looking is not None
         e: Enclosure | None = None
-        peak, room, beyond = x, 1.0, False
+        peak, room, is_clipped = x, 1.0, False
         for _ in range(_ATTEMPTS):
             if e is None or abs(x - e.center) > APART * e.scale:
                 ((enclose, _),) = self.evaluation_points(np.array([x]))
                 if (e := enclose(effort if looking is None else looking)) is None:
                     return low, high, 1.0
                 peak = x = e.peak(alpha, x)
-                room, beyond, x = e.refinement_factor, abs(x) >= _STEEPEST, _steepest(x)
-            at = x + _ASIDE if beyond else _samples(x, pace, peak)
+                room, is_clipped, x = e.refinement_factor, abs(x) >= _STEEPEST, _steepest(x)
+            at = x + _ASIDE if is_clipped else _samples(x, pace, peak)
             value, base = conjugate.gains(e, at, alpha)
             result = conjugate.supremum(at, value)
             better = conjugate.vertex(at, (value.lower + value.upper) / 2)
@@ -232,7 +232,7 @@ class Engine(ABC, Generic[Effort]):
             if result is None:
                 low = max(low, (base + Bounds.of(float(np.max(value.lower)))).lower)
                 high = min(high, conjugate.under_a_tangent(at, (value + base).upper, alpha))
-                if beyond:
+                if is_clipped:
                     break
                 pace = 2 * pace
                 continue

@@ -183,11 +183,11 @@ class OneRun(Displayed):
             total = balls.to_ball(tau)
             right, wrong = self.correct * total, (self.guesses - self.correct) * total
             for j in range(self.correct - 1, -1, -1):
-                asked = balls.to_ball(demand(balls.lower_float(right / self.canaries))) * self.canaries
-                mass = (asked - wrong) / (self.guesses - j)
+                argument = balls.to_ball(demand(balls.lower_float(right / self.canaries))) * self.canaries
+                mass = (argument - wrong) / (self.guesses - j)
                 if not mass > 0:
                     break
-                total, right, wrong = total + mass, right + j * mass, asked
+                total, right, wrong = total + mass, right + j * mass, argument
                 if total > 1:
                     return True
         return False

@@ -1,4 +1,4 @@
-"""The application: its commands, its flags, and its errors. Each command imports what it needs."""
+"""The application: commands, flags and errors. Each command has its imports inside."""
 
 from __future__ import annotations
 

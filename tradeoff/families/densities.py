@@ -18,7 +18,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, where
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.density import CLOSEST, LEAST_LOG, PROBES, REACH, TRUST, Density
-from tradeoff.pld.monotone_pieces import Found, find_pieces
+from tradeoff.pld.monotone_pieces import Pieces, find_pieces
 from tradeoff.pld.real_line import RealLineLaw
 
 FOREIGN = "own "  # prefix of the names of users' own laws: SciPy's names have no space
@@ -210,12 +210,12 @@ def describe_totals(laws: Sequence[Density]) -> list[str]:
     ]
 
 
-def describe_pieces(found: Found, breaks: Sequence[float] | None, loc: float = 0.0) -> str:
+def describe_pieces(pieces: Pieces, breaks: Sequence[float] | None, loc: float = 0.0) -> str:
     """Return the assumption that the log ratio has no other turning points."""
-    places = ", ".join(f"{loc + x:.6g}" for x in found.turns) or "none"
+    places = ", ".join(f"{loc + x:.6g}" for x in pieces.turns) or "none"
     how = "found among" if breaks is None else "given, and checked at"
     return (
-        f"log(q/p) turns only at these points: {places}; they were {how} {found.looked} points, and beyond "
+        f"log(q/p) turns only at these points: {places}; they were {how} {pieces.looked} points, and beyond "
         f"{REACH:.2g} and within {CLOSEST:.2g} of 0 densities go on as in the octaves before."
     )
 
@@ -295,7 +295,7 @@ class ScipyLaw:
 
     @property
     def trust(self) -> str:
-        """What is assumed of SciPy."""
+        """Assumption on SciPy's density."""
         return f"SciPy's logpdf of {self} is right to {TRUST:g}."
 
     @property

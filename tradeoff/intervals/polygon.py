@@ -71,7 +71,7 @@ def corners(lines: Iterable[Line], *, up: bool) -> list[Point]:
     return [(_coordinate(x, d, up=up), _coordinate(y, d, up=up)) for x, y, d in envelope(lines)]
 
 
-def to_atomic(points: Iterable[Point], *, up: bool) -> list[Point]:
+def round_points(points: Iterable[Point], *, up: bool) -> list[Point]:
     """Round both coordinates of the vertices of a convex curve to one side, as ``corners`` does."""
     return [(_coordinate(x, ONE, up=up), _coordinate(y, ONE, up=up)) for x, y in points]
 

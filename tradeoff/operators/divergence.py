@@ -82,8 +82,10 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
     at = loss + Bounds(-law.loss_error, law.loss_error)
     mass = exp(at + log_p) * (1 + Bounds(-slack, slack))
     low, high = exp(-at)
-    first, last, beyond = (_stacked([_value(function, t) for t in x.tolist()]) for x in (low, high, 2 * high))
-    least = last - maximum((beyond - last) / high, 0.0) * (high - Bounds.of(low))
+    first, last, farther = (
+        _stacked([_value(function, t) for t in x.tolist()]) for x in (low, high, 2 * high)
+    )
+    least = last - maximum((farther - last) / high, 0.0) * (high - Bounds.of(low))
     inner = summed(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
     terms, q, p = [inner], polygon.mass_at_infinity, polygon.inverse().mass_at_infinity
     terms += [q * _value(function, 0.0)] if q.upper > 0 else []

@@ -165,7 +165,7 @@ class Law:
         return low, high
 
     def tail(self, at: Array, under: Under) -> Bounds[Array]:
-        """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is no difference from 1.
+        """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is not a difference from 1.
 
         They are slopes of delta in s = e^eps, between those of chords a step to either side. Chords smear
         atoms, so the part of known ones in delta, sum_j p_j (e^l_j - s)^+, is subtracted first.

@@ -158,7 +158,7 @@ class ProfileSymmetrised(BetaOperator):
         cache = cache_for(("turn", self), CHOICES)
         place, height = cache.of(query_options().choices, lambda: CloseLines(f, 0.0).slope_one_point())
         h = _up_to(f, alpha, place, level, tol)
-        mirrored = _up_to(f.inverse(), alpha, height, level, tol, beyond=True)
+        mirrored = _up_to(f.inverse(), alpha, height, level, tol, right=True)
         low, high = maximum_of(h, mirrored)
         return low, high
 
@@ -175,7 +175,7 @@ class ProfileSymmetrised(BetaOperator):
 
 
 def _up_to(
-    f: TradeOff, alpha: Array, turn: float, level: Bounds, tol: float | None, *, beyond: bool = False
+    f: TradeOff, alpha: Array, turn: float, level: Bounds, tol: float | None, *, right: bool = False
 ) -> Bounds:
     """Bound f up to where its slope is -1, or beyond, about ``turn``, and the line of that slope elsewhere.
 
@@ -184,7 +184,7 @@ def _up_to(
     """
     value, line = f.bounds(alpha, tol=tol), maximum_of(level - alpha, 0.0)
     above = (value + alpha).lower > (f.bounds(turn) + turn).upper
-    on_side = alpha > turn if beyond else alpha < turn
+    on_side = alpha > turn if right else alpha < turn
     low = np.where(above & on_side, value.lower, line.lower)
     return Bounds(low, np.where(above & ~on_side, line.upper, value.upper))
 

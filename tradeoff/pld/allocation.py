@@ -101,7 +101,7 @@ def _joined(one: Block, first: float, two: Block, second: float) -> Block:
     result = np.asarray(added, dtype=float)
     # Each share is a quotient of differences of floats, 3 units; sums have as many terms as a node has pairs.
     terms = 2 * int(np.max(np.bincount(cell)))
-    beyond = float(np.sum(mass * (ratio - inside)))
+    overflow = float(np.sum(mass * (ratio - inside)))
     # More than the rounding of any sum here: more at infinity is never more private.
-    infinite = (first * one.infinite + second * two.infinite + beyond) * (1 + 1e-9)
+    infinite = (first * one.infinite + second * two.infinite + overflow) * (1 + 1e-9)
     return Block(nodes, result, infinite, one.slack + two.slack + UNIT * (terms + 16))

@@ -51,9 +51,9 @@ class _Tuning:
     # and the most of such a distance: beyond, e^(a^2/2) grows faster than all decays.
     shares: tuple[float, ...] = (0.5, 0.3, 0.1)
     highest: float = 1.5
-    beyond: float = 9.0  # standard deviations beyond the steepest tilt where w is a tail of e^-40
+    tail_reach: float = 9.0  # standard deviations beyond the steepest tilt where w is a tail of e^-40
     fine: int = 64  # cells of an upper sum a deviation: w and L' vary by e^(1/16) or so in them
-    faint: float = 1e-25  # tilted masses of cells below it count as if L' were 0 there
+    negligible: float = 1e-25  # tilted masses of cells below it count as if L' were 0 there
     widest: float = 100.0  # spread of means up to which the path is taken
 
 
@@ -232,7 +232,7 @@ class MixtureTransform(QuadratureTransform):
         """
         s, (p, q) = self.pair.spread, self._ends
         by_p, by_q = scaled(1 - self.c, p), scaled(self.c, q)
-        low, high = by_p[0] + by_q[0] - _TUNING.beyond, by_p[1] + by_q[1] + _TUNING.beyond
+        low, high = by_p[0] + by_q[0] - _TUNING.tail_reach, by_p[1] + by_q[1] + _TUNING.tail_reach
         x = np.linspace(low, high, min(int((high - low) * _TUNING.fine * (1 + s)), _TUNING.finest) + 1)
         width = float(x[1] - x[0]) * (1 + SURE)
         known, slope = self.pair.logs(x), self.pair.slopes(x)[0]
@@ -243,8 +243,8 @@ class MixtureTransform(QuadratureTransform):
             rise = np.exp(_larger(steep) * width / 2)
             mass = width * _larger(w) * rise
         rate = np.minimum(slope[1:], slope[:-1]) * math.exp(-s * width) * (1 - SURE)
-        heavy = mass > _TUNING.faint
-        rest = np.sum(mass[~heavy]) + (w[0] + w[-1]) / _TUNING.beyond
+        heavy = mass > _TUNING.negligible
+        rest = np.sum(mass[~heavy]) + (w[0] + w[-1]) / _TUNING.tail_reach
         return np.append(rate[heavy], 0.0), np.append(mass[heavy], rest) * (1 + SURE)
 
 

@@ -90,6 +90,6 @@ def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
     for k in range(shift - 1):
         term = term * (coins - k) / (k + 1)
         total += term
-    beyond = float(total.mid())
+    tail = float(total.mid())
     loss = np.sum(terms, axis=1)
-    return AtomicLaw(loss, log_p, beyond, beyond, slack, position=position, symmetric=True)
+    return AtomicLaw(loss, log_p, tail, tail, slack, position=position, symmetric=True)

@@ -108,7 +108,7 @@ class Transform(ABC):
     def far(self, y: float) -> float:
         """Bound log |rho(y')| from above for all y' >= y."""
 
-    def beyond(self, y: float) -> float:
+    def bound_from(self, y: float) -> float:
         """Return such a bound that may be looser, and costs less."""
         return self.far(y)
 

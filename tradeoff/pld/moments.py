@@ -75,8 +75,8 @@ class FiniteLaw:
         )  # under P at a, and under Q at b
         # Where e^-b lifts a faint mass under Q, at b is at most the mass that is not at a; so at a, under Q.
         p_rest = _rest(change.base, edges, p.lower * (1 - slack), (excess < _FAINT) & (b < 0))
-        least, faint = q.lower * (1 - slack), (deficit < _FAINT) & (a > 0)
-        q_rest = _rest(ReversedPLD(change.base), -edges[::-1], least[::-1], faint[::-1])[::-1]
+        least, negligible = q.lower * (1 - slack), (deficit < _FAINT) & (a > 0)
+        q_rest = _rest(ReversedPLD(change.base), -edges[::-1], least[::-1], negligible[::-1])[::-1]
         with np.errstate(divide="ignore"):  # no mass
             at_x = Bounds(np.log(p.lower), np.minimum(np.log(p.upper), np.log(q_rest) - a))
             at_y = Bounds(np.log(q.lower) - b, np.minimum(np.log(q.upper) - b, np.log(p_rest)))
@@ -111,7 +111,7 @@ class FiniteLaw:
             low, high = low + below, high + above
         if not math.isfinite(high):
             raise PrecisionError(
-                "the moments of this law cannot be bounded: powers of its losses are no floats", np.inf
+                "the moments of this law cannot be bounded: powers of its losses overflow floats", np.inf
             )
         return self._given_finite(low, high)
 
@@ -126,8 +126,8 @@ class FiniteLaw:
         each = [summed(raised(Bounds.of(log_p), t * x) * (1 + Bounds(-slack, slack)))]
         if self.law.continuous:
             a, b, log_a, log_b, *_ = self._cells
-            faint = np.minimum(log_a.upper, log_b.upper) < math.log(_FAINT)
-            far = faint | (np.maximum(np.abs(a), np.abs(b)) > _CUT)
+            negligible = np.minimum(log_a.upper, log_b.upper) < math.log(_FAINT)
+            far = negligible | (np.maximum(np.abs(a), np.abs(b)) > _CUT)
             inner = self._over_cells(
                 lambda x: above_line(t * x),
                 lambda x: abs(t) * (abs(t - 1) * np.exp(t * x) + 1),

@@ -21,7 +21,7 @@ _FADED = -600.0  # log-density from which on a density may go on below the least
 _MAX_PIECES = 1000  # more turns are noise
 
 
-class Found(NamedTuple):
+class Pieces(NamedTuple):
     """A law, the places where L turns, and the number of points at which it was evaluated."""
 
     law: RealLineLaw
@@ -29,7 +29,7 @@ class Found(NamedTuple):
     looked: int
 
 
-def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bounded: bool = False) -> Found:
+def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bounded: bool = False) -> Pieces:
     """Return the law of L = log q - log p.
 
     Parameters
@@ -78,7 +78,7 @@ def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bound
         )
     if bounded:
         pieces = _bounded(pieces)
-    return Found(
+    return Pieces(
         RealLineLaw(p, q, tuple(pieces), (lost[0], lost[1]), (unknown[0], unknown[1])),
         tuple(sorted(turns)),
         len(x),

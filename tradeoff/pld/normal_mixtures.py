@@ -317,10 +317,10 @@ def _sum(weights: Array, each: Array) -> Array:
     return np.asarray(np.sum(weights[:, None] * each, axis=0))
 
 
-def _log_of_sum(found: Array, log_weights: Array, u: Array) -> Array:
+def _log_of_sum(total: Array, log_weights: Array, u: Array) -> Array:
     """Return the logarithm of sums; far out, where terms may be no floats, from their logarithms."""
-    clear = found > _CLEAR
-    log = np.log(np.where(clear, found, 1.0))
+    clear = total > _CLEAR
+    log = np.log(np.where(clear, total, 1.0))
     if not clear.all():
         log[~clear] = _log_sum(log_weights, u[:, ~clear])
     return np.asarray(log)

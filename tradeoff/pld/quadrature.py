@@ -127,12 +127,12 @@ class QuadratureTransform(Transform):
     def far(self, y: float) -> float:
         bounds = [[np.max(tail.mass - tail.variation / y) for tail in row] for row in self._tails]
         decayed = np.sum(np.fmax(bounds, 0.0), axis=1)  # NaN bounds nothing
-        return self._whole(np.minimum(np.log1p(-np.minimum(decayed, 1 - UNIT)), self._beyond(y)))
+        return self._whole(np.minimum(np.log1p(-np.minimum(decayed, 1 - UNIT)), self._bound_from(y)))
 
-    def beyond(self, y: float) -> float:
-        return self.far(y) if self._path is None else self._whole(self._beyond(y))
+    def bound_from(self, y: float) -> float:
+        return self.far(y) if self._path is None else self._whole(self._bound_from(y))
 
-    def _beyond(self, y: float) -> Array:
+    def _bound_from(self, y: float) -> Array:
         return np.zeros(1) if self._path is None else self._level(PATH).far(y)
 
     def _whole(self, rows: Array) -> float:

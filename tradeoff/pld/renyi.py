@@ -118,6 +118,6 @@ def _by_cells(law: PrivacyLossDistribution, order: float) -> Bounds:
         raise SizeError(f"e^{reach:.3g} is larger than any float")
     finite = FiniteLaw(law, tilt=-k, size=_CELLS)
     finite.check()
-    q, p, beyond = _mass(law.mass_at_plus_infinity), _mass(law.mass_at_minus_infinity), Bounds(0.0, _BEYOND)
-    excess = finite.remainder(-k) + beyond + k * (finite.remainder(1.0) + beyond)
+    q, p, tail = _mass(law.mass_at_plus_infinity), _mass(law.mass_at_minus_infinity), Bounds(0.0, _BEYOND)
+    excess = finite.remainder(-k) + tail + k * (finite.remainder(1.0) + tail)
     return (log1p(excess) + log1p(-p)) / k + log1p(-p) - log1p(-q)

@@ -32,7 +32,7 @@ COLUMNS = ("question", "at least", "at most")
 class Answer:
     """Bounds on a quantity at one parameter value, ``lower <= truth <= upper``; an epsilon below 0 is 0."""
 
-    asked: float
+    argument: float
     lower: float
     upper: float
 
@@ -73,7 +73,7 @@ class Answers(Displayed):
         result: dict[str, Any] = {name: [] for name in PARAMETERS}
         for name, parameter, answer in self:
             bounds = {"lower": finite(answer.lower), "upper": finite(answer.upper)}
-            result[name].append({parameter: finite(answer.asked), **bounds})
+            result[name].append({parameter: finite(answer.argument), **bounds})
         if self.one_order:
             result["one_order"] = True
         if self.assumptions:
@@ -84,13 +84,13 @@ class Answers(Displayed):
 def row(name: str, parameter: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:
     """Return a question and its bounds as texts, rounded outward to so many digits."""
     bounds = rounded(answer.lower, "lower", digits), rounded(answer.upper, "upper", digits)
-    return f"{name} at {parameter} = {exactly(answer.asked)}", *bounds
+    return f"{name} at {parameter} = {exactly(answer.argument)}", *bounds
 
 
 def csv(lines: Iterable[Line], assumptions: Iterable[str], *, exact: bool = True) -> str:
     """Write answers as CSV with every digit; infinity is inf."""
     assumed = "; ".join(map(plain, assumptions))
-    rows = ((name, parameter, a.asked, a.lower, a.upper, assumed, exact) for name, parameter, a in lines)
+    rows = ((name, parameter, a.argument, a.lower, a.upper, assumed, exact) for name, parameter, a in lines)
     return Table(("answered", "question", "at", "lower", "upper", "assumes", "exact"), tuple(rows)).to_csv()
 
 

@@ -55,7 +55,7 @@ class Entry:
     too large. It is ``undecided`` if it lies between them and is not a proved bound.
     """
 
-    asked: float
+    argument: float
     value: float
     error: float
     under_reports: bool
@@ -68,11 +68,11 @@ class Unsafe:
 
     answered: str
     error: float
-    asked: float
+    argument: float
 
     def __str__(self) -> str:
         least = f"{'-' if self.error < 0 else '+'}{rounded(abs(self.error), 'lower', 2)}"
-        return f"{self.answered} {least} at {PARAMETERS[self.answered]} = {exactly(self.asked)}"
+        return f"{self.answered} {least} at {PARAMETERS[self.answered]} = {exactly(self.argument)}"
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Row:
 def _plain(quantity: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return JSON data, the parameter under its own name."""
     return {
-        (PARAMETERS[quantity] if name == "asked" else name): (
+        (PARAMETERS[quantity] if name == "argument" else name): (
             value if not isinstance(value, float) else None if np.isnan(value) else finite(value)
         )
         for name, value in values.items()
@@ -145,7 +145,7 @@ def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bo
     checks: list[Check] = []
     for quantity in PARAMETERS:
         answers = getattr(exact, quantity)
-        values = _evaluate_each(claim, quantity, [each.asked for each in answers])
+        values = _evaluate_each(claim, quantity, [each.argument for each in answers])
         pairs = list(zip(values, answers, strict=True))
         entries[quantity] = tuple(make_entry(claim, quantity, *each, decidable=exact.exact) for each in pairs)
         checks += [(quantity, max(value, 0.0), answer) for value, answer in pairs]
@@ -181,7 +181,7 @@ def largest_unsafe(checks: Iterable[Check]) -> tuple[Unsafe, ...]:
     for quantity, value, answer in checks:
         error = float(_excess(quantity, value, answer))
         if error != 0 and (quantity not in largest or abs(error) > abs(largest[quantity].error)):
-            largest[quantity] = Unsafe(quantity, error, float(answer.asked))
+            largest[quantity] = Unsafe(quantity, error, float(answer.argument))
     return tuple(largest.values())
 
 
@@ -191,7 +191,7 @@ def make_entry(claim: Claim, quantity: str, value: float, exact: Answer, *, deci
     That is for bounds on a dominating curve, to which a method may be closer from either side.
     """
     if np.isnan(value):
-        return Entry(exact.asked, value, float("nan"), under_reports=False)
+        return Entry(exact.argument, value, float("nan"), under_reports=False)
     value = max(value, 0.0)  # an epsilon below 0 is reported as 0, as the exact one is
     unsafe = _excess(quantity, value, exact) != 0
     between = not unsafe and not _is_safe(quantity, value, exact) and claim.kind != "bound"
@@ -199,7 +199,7 @@ def make_entry(claim: Claim, quantity: str, value: float, exact: Answer, *, deci
         error = 0.0
     else:
         error = value - (exact.lower if np.isinf(exact.upper) else (exact.lower + exact.upper) / 2)
-    return Entry(exact.asked, value, error, unsafe and decidable, between or (unsafe and not decidable))
+    return Entry(exact.argument, value, error, unsafe and decidable, between or (unsafe and not decidable))
 
 
 def _evaluate(claim: Claim, quantity: Any, at: ArrayLike) -> Array | None:
@@ -260,7 +260,7 @@ class Comparison(Displayed):
         return {f"{name}, at least": "lower", f"{name}, at most": "upper"}
 
     def _questions(self) -> list[str]:
-        return [f"{name} at {parameter} = {exactly(a.asked)}" for name, parameter, a in self.exact]
+        return [f"{name} at {parameter} = {exactly(a.argument)}" for name, parameter, a in self.exact]
 
     def header(self) -> list[str]:
         """Return the names of the columns."""

@@ -184,7 +184,7 @@ def _nested(mechanism: Mechanism | None) -> Iterator[Mechanism]:
 
 
 def risks(curve: TradeOff) -> list[str]:
-    """Bound the success of an attacker who has all records but one, in words."""
+    """Bound the success of an attacker with all records but one, in words."""
     alphas = 0.001, 0.01, 0.1
     power = (1 - Bounds.of(curve.bounds(np.array(alphas)).lower)).upper
     chance = rounded(((1 + Bounds.of(curve.delta(0.0))) / 2).upper, "upper", 4)
@@ -208,11 +208,11 @@ def _proofs(plan: Plan, answers: Iterable[Line]) -> str:
     lines, certificates, missing = [], [], ""
     for name, parameter, answer in answers:
         try:
-            for line, certificate in certify_plan(plan, None, **{parameter: [answer.asked]}):
+            for line, certificate in certify_plan(plan, None, **{parameter: [answer.argument]}):
                 lines.append(line)
                 certificates.append(certificate)
         except TradeOffError as error:
-            reason = escape(f"{name} at {parameter} = {exactly(answer.asked)}: {error}")
+            reason = escape(f"{name} at {parameter} = {exactly(answer.argument)}: {error}")
             missing += f"<p>No certificate for {reason}.</p>"
     if not lines:
         return missing

@@ -1,4 +1,4 @@
-"""The paragraph on privacy for a paper: mechanisms, guarantee, what it means for a person, and caveats."""
+"""The paragraph on privacy for a paper: mechanisms, guarantee, its meaning for a person, and caveats."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _EXACT = 2**53  # counts up to this one are floats; others are rounded before th
 class _Walk:
     """Choices of how the nodes of a line are found to end."""
 
-    faint: float = 20.0  # without smoothing, products whose atoms leave more than e^-20 are not followed
+    negligible: float = 20.0  # without smoothing, products whose atoms leave more than e^-20 are not followed
     rarest: float = 800.0  # nothing that a float holds is below e^-800
     block: int = 64  # nodes of the first block; each further one doubles their number
     # In blocks of more than so many nodes, those where the product is below e^-silent are skipped; a factor
@@ -196,7 +196,7 @@ class ContourLine:
         # sqrt(2) 2 64 more, that of 64 rows by 64, and that of those by their number.
         units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if rows else count + 32
         rounding = (units + (48 if self.smoothing_width else 0)) * UNIT * size * (1 + 1e-9)
-        error = error * (1 + 1e-9) + self._beyond
+        error = error * (1 + 1e-9) + self._truncation
         return Sums(self.step, values.reshape(-1, _BLOCK) if rows else values, error, rounding, moment)
 
     def _kernels(self, y: Array) -> Iterator[tuple[Complex, Array]]:
@@ -213,7 +213,7 @@ class ContourLine:
             yield stick - sign * square * _added(powers, s), size + square * _added(sizes, np.abs(s))
 
     @property
-    def _beyond(self) -> Array:
+    def _truncation(self) -> Array:
         """Bound the integral beyond the last node: up to _DEEP/tau, and from the node before that on.
 
         |z (z - 1)| >= y^2 leaves 1/y of the hockey-stick's kernel. With v = tau y, int_v^inf s^k e^((v^2 -
@@ -377,7 +377,7 @@ def _decayed(
             bound = -level
         elif (
             last >= stop
-            or (lasting < _WALK.faint and not tau)
+            or (lasting < _WALK.negligible and not tau)
             or size >= query_options().most(TUNING.node_bytes)
             or spent + 2 * len(block) * _cost(transforms, 2 * (last + place.step)) > place.most
         ):
@@ -510,7 +510,7 @@ def far(
     """Bound sum n_i log|rho_i| at y and beyond by as many factors as bring it below -enough."""
     result = 0.0
     for t, n in zip(transforms, powers, strict=True):
-        result += float(n * (t.beyond(y) if cheap else t.far(y)))
+        result += float(n * (t.bound_from(y) if cheap else t.far(y)))
         if result < -enough:
             break
     return result

@@ -135,12 +135,12 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) 
     """
     excess, deficit, slack = (part[1:-1] for part in cells)
     at_ends = lifted(nodes[1:], excess), lifted(-nodes[:-1], deficit)  # of wide cells the least there is
-    faint = (np.minimum.reduce([excess, deficit, *at_ends]) < _FAINT) & (np.maximum(excess, deficit) > 0)
-    certain = np.flatnonzero(~faint)
-    first, last = (int(certain[0]), int(certain[-1]) + 1) if len(certain) else (len(faint), 0)
+    negligible = (np.minimum.reduce([excess, deficit, *at_ends]) < _FAINT) & (np.maximum(excess, deficit) > 0)
+    certain = np.flatnonzero(~negligible)
+    first, last = (int(certain[0]), int(certain[-1]) + 1) if len(certain) else (len(negligible), 0)
     polygon, crowds, inside = np.zeros(len(nodes)), list[Run](), slice(first, last)
     if first < last:
-        inner = Cells(excess[inside], deficit[inside], np.where(faint, 1.0, slack)[inside])
+        inner = Cells(excess[inside], deficit[inside], np.where(negligible, 1.0, slack)[inside])
         polygon[first : last + 1], result = gathered(law, inner, nodes[first : last + 1])
         crowds = [Run(first + run.first, first + run.last) for run in result]
     polygon = _weighed(polygon, tilt, down=True)
@@ -245,7 +245,7 @@ def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Arra
         return np.zeros(size), lost, lost
     index, above = _locate(loss, nodes)
     following = np.minimum(index + 1, size - 1)
-    below, beyond = above < 0, (above > 0) & (index == size - 1)
+    below, above_last = above < 0, (above > 0) & (index == size - 1)
     inside, rest = np.maximum(above, 0.0), np.maximum(nodes[following] - loss, 0.0)
     width = nodes[following] - nodes[index]
     whole = -np.expm1(-np.where(width > 0, width, 1.0))  # of two nodes that are one float the second has all
@@ -253,8 +253,8 @@ def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Arra
     fall = np.concatenate([np.where(below, np.maximum(-above - error, 0.0), 0.0), rest])
     part = np.concatenate(
         [
-            np.where(below | beyond | (inside == 0), 1.0, -np.expm1(-rest) / whole),
-            np.where(below | beyond, 0.0, -np.expm1(-inside) / whole),
+            np.where(below | above_last | (inside == 0), 1.0, -np.expm1(-rest) / whole),
+            np.where(below | above_last, 0.0, -np.expm1(-inside) / whole),
         ]
     )
     kept = np.flatnonzero(part > 0)
@@ -262,7 +262,7 @@ def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Arra
     masses = _weigh(log_p[atom] - fall[kept], tilt, at, slack[atom] + 2 * UNIT * fall[kept], +1) * part[kept]
     # 64 units: 8 for each exponential, the sum of the exponent by its terms, and that of the masses by pairs.
     grow = 1 + slack + UNIT * (64 + np.abs(log_p) + 2 * np.abs(loss))
-    top = np.sum((np.exp(np.minimum(log_p + loss + error, 0.0)) * grow)[beyond])
+    top = np.sum((np.exp(np.minimum(log_p + loss + error, 0.0)) * grow)[above_last])
     bottom = np.sum((np.exp(log_p) * grow * -np.expm1(np.minimum(above - error, 0.0)))[below])
     return _added(at, masses, size, +1), float(top) + lost, float(bottom) + lost
 

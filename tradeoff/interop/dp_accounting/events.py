@@ -202,7 +202,7 @@ def _doubled_noise(name: str, inner: Plan) -> float:
 
 
 def _fixed_size(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
-    """C_p(f) for p = m/n and f the guarantee of what is inside (Dong, Roth, Su 2022, Theorem 4.2)."""
+    """Return C_p(f) for p = m/n and the guarantee f of the inner event (Dong, Roth, Su 2022, Theorem 4.2)."""
     _only(reader, "SampledWithoutReplacementDpEvent", "REPLACE_ONE")
     n = count("source_dataset_size", source_dataset_size, 1)
     p = ratio(count("sample_size", sample_size, 0, n), n)

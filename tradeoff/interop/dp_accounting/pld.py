@@ -18,7 +18,7 @@ from tradeoff.errors import DomainError, domain, needed
 from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log_quotient, rational
 from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, to_atomic, whole
+from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, round_points, whole
 from tradeoff.intervals.rounding import Array
 
 _MAX_POINTS = 2**22  # points of a grid: 32 MB of floats, which dp_accounting still convolves
@@ -108,7 +108,7 @@ def _curve(pmf: Any) -> PiecewiseLinear:
         alpha, beta = alpha + run, beta - fall
         points.append((alpha, beta))
     convex = hull([*points, (0, ONE), (ONE, 0)])
-    return _through(to_atomic(convex, up=False))
+    return _through(round_points(convex, up=False))
 
 
 def _atoms(state: dict[str, Any]) -> tuple[Array, Array]:
