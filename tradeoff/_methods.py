@@ -1,4 +1,4 @@
-"""Implementations of the methods that ``tradeoff.curves.attached`` declares.
+"""Implementations of the methods that ``tradeoff._attached`` declares.
 
 Importing ``tradeoff`` attaches them to every curve. Each imports its room when it is first called, so that
 ``import tradeoff`` loads neither NumPy nor SymPy.
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from tradeoff.curves.attached import BoundsMethods, CurveMethods
+from tradeoff._attached import BoundsMethods, CurveMethods
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import Hypothesis, TradeOff

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import tradeoff as to
+from tradeoff import _attached as attached
 from tradeoff import _methods
-from tradeoff.curves import attached
 from tradeoff.curves.query import BoundsView
 
 OWNERS = [(to.TradeOff, attached.CurveMethods), (BoundsView, attached.BoundsMethods)]

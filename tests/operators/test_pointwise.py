@@ -36,7 +36,7 @@ def test_product_of_whole_curves_refuses_narrow_tolerance_at_once(monkeypatch):
     """Its laws below and above are apart: no engine is asked to come closer."""
     f = to.maximum(to.Gaussian(1), to.Laplace(0.8)) ** 2
     usual = f.bounds.epsilon(1e-5)
-    monkeypatch.setattr(LatticeEngine, "finer", None)
+    monkeypatch.setattr(LatticeEngine, "refine", None)
     with pytest.raises(PrecisionError) as refused:
         f.bounds.epsilon(1e-5, tol=1e-9)
     assert refused.value.reachable == usual.width

@@ -226,7 +226,8 @@ class Composition:
             loss, log_q = self._last_atom
             share = clip(exp(log(Bounds.of(np.maximum(at, TINY))) - log_q), 0.0, 1.0)
             low = np.maximum(low, (loss + log1p(-share)).lower)
-        settled = np.isfinite(high) & (high - low <= _ROUNDING * (1 + np.abs(high)))
+        with np.errstate(invalid="ignore"):  # both sides of epsilon may be infinite
+            settled = np.isfinite(high) & (high - low <= _ROUNDING * (1 + np.abs(high)))
         return (low, high), (at > leak.upper) & ~settled
 
     def expected(self, alpha: float) -> list[tuple[float, float]]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
 
+from tradeoff._attached import CurveMethods
 from tradeoff.accounting.cache import Cache, cache_for
 from tradeoff.accounting.options import Explanation, query_options
-from tradeoff.curves.attached import CurveMethods
 from tradeoff.curves.hooks import CurveHooks
 from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.curves.query import BoundsView, Query, QueryKwargs, explain_query
@@ -17,7 +17,7 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 
 if TYPE_CHECKING:
-    from tradeoff.curves.attached import PiecewiseLinear, Tabulated
+    from tradeoff._attached import PiecewiseLinear, Tabulated
 
 CHOICES = 4  # query options, by method and memory, for which a curve caches its tables
 

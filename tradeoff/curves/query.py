@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
+from tradeoff._attached import BoundsMethods
 from tradeoff.accounting.options import (
     MEMORY,
     METHODS,
@@ -23,7 +24,6 @@ from tradeoff.accounting.options import (
     query_context,
     query_options,
 )
-from tradeoff.curves.attached import BoundsMethods
 from tradeoff.curves.parameters import (
     Number,
     Numbers,

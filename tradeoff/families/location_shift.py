@@ -24,7 +24,7 @@ from tradeoff.balls import (
 )
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, number
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, NoClosedForm
 from tradeoff.families._closed_form import ClosedForm, enclose
 from tradeoff.families.bounded_range import logistic_beta, logistic_loss, logistic_profile
 from tradeoff.families.densities import (
@@ -49,6 +49,7 @@ from tradeoff.pld.shifted import ShiftLaw
 _SHIFTS = 1e-290, 500.0  # shifts in scales for which the engines have digits of losses of closed forms
 atan, tan = function("atan"), function("tan")
 _MAX_SHIFT = 1e9  # shifts in scales of all other laws
+_MAX_PRODUCT_LOSS = 1e50  # squares of larger losses, times as many rounds as are counted, overflow floats
 
 _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # each is the other order of the other's shift
 
@@ -271,6 +272,8 @@ class LogConcaveShift(ClosedForm):
         return ShiftLaw(self._forms.shape(self.theta))
 
     def loss_distribution(self) -> ShiftLaw:
+        if max(map(abs, self._law.support)) > _MAX_PRODUCT_LOSS:
+            raise NoClosedForm(f"losses of {self!r} are too large for the engines; use f.lower or f.upper")
         return self._law
 
     def inverse(self) -> TradeOff:
