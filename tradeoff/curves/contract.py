@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Literal, NoReturn, Self, Unpack, overload
 
 from tradeoff._attached import CurveMethods
 from tradeoff.accounting.cache import Cache, cache_for
@@ -216,6 +216,15 @@ class TradeOff(CurveHooks, CurveMethods):
         from tradeoff.curves.product import tensor
 
         return tensor([(self, 1), (operand(other), 1)])
+
+    def _refuse_pointwise(self, other: object) -> NoReturn:
+        raise TypeError(
+            f"curves are composed by @ and **, as f @ g and f ** n, got {self!r} and {shown(other)}; for a "
+            "mixture use tradeoff.mixture"
+        )
+
+    if not TYPE_CHECKING:  # type checkers report the missing operators themselves
+        __add__ = __radd__ = __mul__ = __rmul__ = _refuse_pointwise
 
     @property
     def _whole(self) -> Tabulated:

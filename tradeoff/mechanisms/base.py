@@ -8,6 +8,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeVar, dataclass_transform, get_args
@@ -223,7 +224,41 @@ def mechanism(cls: type[M]) -> type[M]:
         sections = {"Parameters": "".join(rows), "Notes": f"{notes}\n", "Examples": f">>> {examples}\n"}
         text = (f"{name}\n{'-' * len(name)}\n{section}" for name, section in sections.items())
         cls.__doc__ = "\n".join([f"{summary}\n", *text])
+    cls.__init__ = _suggest_names(cls.__init__, [each.name for each in fields(cls)])  # type: ignore[method-assign,arg-type]  # a dataclass
     return cls
+
+
+SYNONYMS = {
+    "sigma": "noise_multiplier",
+    "std": "noise_multiplier",
+    "q": "sample_rate",
+    "sampling_rate": "sample_rate",
+    "sampling_probability": "sample_rate",
+    "eps": "epsilon",
+}
+"""Names of parameters in other libraries."""
+
+
+def _suggest_names(init: Callable[..., None], names: list[str]) -> Callable[..., None]:
+    """Return a constructor whose error for an unknown keyword names the parameter that is meant."""
+
+    @wraps(init)
+    def checked(self: Mechanism, *args: Any, **given: Any) -> None:
+        for name in given.keys() - set(names):
+            kind = type(self).__name__
+            close = get_close_matches(name, names, 1)
+            if SYNONYMS.get(name) in names:
+                advice = f"did you mean {SYNONYMS[name]}?"
+            elif name in {"steps", "count", "n", "rounds"}:
+                advice = f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
+            elif name in {"epsilon", "eps"} and "scale" in names:
+                advice = "scale is the sensitivity over epsilon"
+            else:
+                advice = f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(names)}"
+            raise TypeError(f"{kind} has no parameter {name!r}; {advice}")
+        init(self, *args, **given)
+
+    return checked
 
 
 def in_interval(interval: str) -> Callable[[str, Any], float]:

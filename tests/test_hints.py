@@ -1,0 +1,43 @@
+"""Errors of common slips name the way that works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import tradeoff as to
+from tradeoff import mechanisms as m
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: to.Gaussian(1) + to.Gaussian(2), "composed by @ and"),
+        (lambda: to.Gaussian(1) * 10, "composed by @ and"),
+        (lambda: 10 * to.Gaussian(1), "composed by @ and"),
+        (lambda: m.SubsampledGaussian(sigma=1, sample_rate=0.1), "did you mean noise_multiplier"),
+        (lambda: m.SubsampledGaussian(1, q=0.1), "no parameter 'q'; did you mean sample_rate?"),
+        (lambda: m.Gaussian(noise_multiplier=1, steps=3), r"steps'; the number of runs is that of a Plan"),
+        (lambda: m.Laplace(epsilon=1), "no parameter 'epsilon'; scale is the sensitivity over epsilon"),
+        (lambda: m.Laplace(scales=1), "did you mean scale?"),
+        (lambda: m.PureDP(alpha=1), "its parameters are epsilon"),
+    ],
+)
+def test_unknown_operator_or_keyword_names_the_right_one(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("dpsgd", "did you mean dp_sgd"),
+        ("compose", "compose curves with f @ g"),
+        ("SubsampledGaussian", r"use tradeoff\.mechanisms\.SubsampledGaussian"),
+        ("nothing", "no attribute 'nothing'$"),
+    ],
+)
+def test_unknown_attribute_of_the_package_names_the_right_one(name: str, message: str) -> None:
+    with pytest.raises(AttributeError, match=message):
+        getattr(to, name)
