@@ -82,7 +82,7 @@ def hold_product(laws: list[PrivacyLossDistribution], counts: list[int], c: floa
         value += n * (acb(ratio.log[1].real, ratio.log[1].imag) + acb(0, y * arb(result.mean)))
         off += n * ratio.error[1]
         ceiling += n * ratio.ceiling[1]
-        beyond += n * min(result.far(y), result.beyond(y))
+        beyond += n * min(result.far(y), result.bound_from(y))
         walked += n * result.around(np.array([y + 0.2]), 0.2)[0]
         log_m, log_m_error = log_m + n * result.log_m, log_m_error + n * result.log_m_error
     assert abs(whole - log_m).abs_upper() <= log_m_error + 1e-15

@@ -224,7 +224,7 @@ def mechanism(cls: type[M]) -> type[M]:
         sections = {"Parameters": "".join(rows), "Notes": f"{notes}\n", "Examples": f">>> {examples}\n"}
         text = (f"{name}\n{'-' * len(name)}\n{section}" for name, section in sections.items())
         cls.__doc__ = "\n".join([f"{summary}\n", *text])
-    cls.__init__ = _suggest_names(cls.__init__, [each.name for each in fields(cls)])  # type: ignore[method-assign,arg-type]  # a dataclass
+    cls.__init__ = _suggest_names(cls.__init__)  # type: ignore[method-assign]  # the constructor of a dataclass
     return cls
 
 
@@ -239,8 +239,9 @@ SYNONYMS = {
 """Names of parameters in other libraries."""
 
 
-def _suggest_names(init: Callable[..., None], names: list[str]) -> Callable[..., None]:
+def _suggest_names(init: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor whose error for an unknown keyword names the parameter that is meant."""
+    _, *names = inspect.signature(init).parameters
 
     @wraps(init)
     def checked(self: Mechanism, *args: Any, **given: Any) -> None:
