@@ -15,6 +15,7 @@ from tradeoff.cli import experiment, ledger, shell
 from tradeoff.cli.certify import certify, verify
 from tradeoff.cli.compare import compare, report
 from tradeoff.cli.compose import calibrate, compose
+from tradeoff.cli.plans import dp_sgd, init, kinds
 from tradeoff.cli.terminal import Screen, version
 from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
@@ -32,7 +33,7 @@ app = App(
 )
 app.command(experiment.app)
 app.command(ledger.app)
-for command in (calibrate, certify, compare, compose, report, verify):
+for command in (calibrate, certify, compare, compose, dp_sgd, init, kinds, report, verify):
     app.command(command, help_format="markdown")  # reflows, and takes longer to load
 
 

@@ -27,6 +27,7 @@ from tradeoff.report.saving import check_target, save
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
+    from tradeoff.spec import PlanFile
 
 _DEFAULT_FAILURE = 1e-10  # with failure 0, unbounded losses have no mu
 
@@ -80,8 +81,37 @@ def compose(
         raise DomainError("at most one of --json, --csv and --latex must be given")
     if failure is not None and not mu:
         raise DomainError(f"--failure must be given with --mu, got --failure {failure} alone")
+    if plot is not None:
+        check_target(plot, name="--plot")
+    print_answers(
+        plan,
+        read_plan(plan),
+        questions=questions,
+        mu=mu,
+        failure=failure,
+        tol=tol,
+        plot=plot,
+        as_json=as_json,
+        as_csv=as_csv,
+        as_latex=as_latex,
+    )
+
+
+def print_answers(
+    plan: Path,
+    content: PlanFile,
+    *,
+    questions: Questions,
+    mu: bool,
+    failure: float | None = None,
+    tol: float | None,
+    plot: Path | None,
+    as_json: bool,
+    as_csv: bool = False,
+    as_latex: bool = False,
+) -> None:
+    """Compose the contents of a plan file, and print the answers in the form asked for."""
     target = check_target(plot, name="--plot") if plot is not None else None
-    content = read_plan(plan)
     queries = read_questions(content, questions)
 
     from tradeoff.curves.hooks import NOT_EXACT
