@@ -37,6 +37,7 @@ from .operators.mixture import mixture as mixture
 from .operators.pointwise import maximum as maximum
 from .operators.pointwise import minimum as minimum
 from .operators.subsample import subsample as subsample
+from .operators.verdict import order as order
 from .proofs.certify import certify as certify
 from .proofs.verify import verify as verify
 from .report.compare import compare as compare

@@ -13,6 +13,7 @@ from tradeoff.curves.hooks import CurveHooks
 from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.curves.query import BoundsView, Query, QueryKwargs, explain_query
 from tradeoff.errors import KindError, NoClosedForm, shown
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 
@@ -133,6 +134,26 @@ class TradeOff(CurveHooks, CurveMethods):
         (0.308538, [0.0, 0.0])
         """
         return self.bounds.bayes_risk(prior).lower
+
+    def tpr(self, fpr: Number) -> float:
+        """Bound the true-positive rate of every membership attack from above, at a false-positive rate.
+
+        >>> import tradeoff as to
+        >>> round(to.Gaussian(1).tpr(0.05), 4)
+        0.2595
+        """
+        return float((1 - Bounds.of(self(fpr))).upper)
+
+    def advantage(self) -> float:
+        """Bound the advantage of every attack from above: true-positive minus false-positive rate.
+
+        It is delta(0), the total variation distance of the pair.
+
+        >>> import tradeoff as to
+        >>> round(to.Gaussian(1).advantage(), 4)
+        0.3829
+        """
+        return self.delta(0.0)
 
     @property
     def bounds(self) -> BoundsView:
