@@ -327,7 +327,7 @@ def test_psi_without_an_error_term_fails(term: str, monkeypatch: pytest.MonkeyPa
     assert low[0] <= truth <= high[0]
     none = (0.0, 0.0, 0.0)
     if term == "truncation":
-        monkeypatch.setattr(ContourLine, "_beyond", np.zeros(1))
+        monkeypatch.setattr(ContourLine, "_truncation", np.zeros(1))
     elif term == "smoothing":
         monkeypatch.setattr(ContourLine, "_taken", ((none, 0.0), (none, 0.0)))
     else:

@@ -96,7 +96,7 @@ def test_beyond_last_node_bounds_integral(share: float, last: float) -> None:
     cut = share * math.exp(-(last**2) / 2)
     line = drawn(64, 1.5)
     line = replace(line, tail_bound=cut, step=last / TAU / 63)
-    for result, (powers, factor) in zip(line._beyond.tolist(), line._taken, strict=True):
+    for result, (powers, factor) in zip(line._truncation.tolist(), line._taken, strict=True):
         with mp.workdps(20):
 
             def kernel(v: mp.mpf, powers: tuple[float, ...] = powers, factor: float = factor) -> mp.mpf:

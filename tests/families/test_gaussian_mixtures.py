@@ -331,7 +331,7 @@ def test_turns_are_computed_once_per_order(monkeypatch: pytest.MonkeyPatch) -> N
 def test_delta_of_cancelling_losses_raises() -> None:
     rare = Fraction(1, 10**6)
     f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)
-    with pytest.raises(SizeError, match="cancel in more than 1000000 cells"):
+    with pytest.raises(SizeError, match="more than 1000000 cells are needed"):
         f.delta(1.0)
 
 

@@ -119,10 +119,10 @@ class CellLine:
         return result, [self.units * t + moved * m for t, m in zip(self.totals, self.moments, strict=True)]
 
     def aliases(self, a: Array, b: Array) -> Array:
-        """Bound the aliases of a cell, over max|g|.
+        """Bound the aliases of cells [a, b], divided by max|g|.
 
-        A period T to the right, L >= a + T, where e^(cL) <= e^(c'L - (c' - c)(a + T)) for c' > c; likewise
-        to the left of b.
+        The first one to the right is of losses L >= a + T, T the period, where e^(cL) <=
+        e^(c'L - (c' - c)(a + T)) for c' > c (Chernoff's bound); likewise to the left of b.
         """
         period, result = 2 * np.pi / self.line.step, np.zeros(len(a))
         for side, x in ((self.line.left, b), (self.line.right, a)):

@@ -257,7 +257,7 @@ def under_a_tangent(x: Array, value: Array, alpha: float) -> float:
 
 
 def vertex(x: Array, value: Array) -> float:
-    """Return the top of the parabola through the best three samples, or a place beyond an end."""
+    """Return where the parabola through the largest sample and its neighbours peaks; at an end, a step on."""
     k = int(np.argmax(value))
     if k in {0, len(x) - 1}:
         return float(x[k] + (x[k] - x[k - 1 if k else 1]))

@@ -145,10 +145,10 @@ class OneRun(Displayed):
         The p-value is the least of ``p_value`` over the claim's privacy profile, and of the f-DP bound. With
         r_k = E[C; C >= k]/m and h_k = E[guesses - C; C >= k]/m for C right guesses, whether canary i is
         guessed right with k - 1 others right is as hard to predict as its coin: h_{k-1} >= f(1 - r_k) for
-        every k, as f is symmetric and convex. Laws of C with P(C >= c) = tau that meet all of these leave
-        least for fewer right guesses where all of tau lies at c and every other inequality is met just so
+        every k, as f is symmetric and convex. Of the laws of C with P(C >= c) = tau that satisfy all these,
+        the one with all of tau at c and equality everywhere else needs the least mass below c
         ("Auditing f-differential privacy in one run", Mahloujifar, Melis, Chaudhuri 2024, their recursion).
-        Where that takes more than probability 1, P(C >= c) < tau.
+        If the masses needed add to more than 1, P(C >= c) < tau.
         """
         f = both_orders(claimed(claim))
         table = f.lower

@@ -185,7 +185,7 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
 
 
 def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
-    """Check finite losses from 0 and probabilities: return them broadcast, and flat."""
+    """Check 0 <= epsilon < inf and 0 <= delta <= 1: return both, broadcast to one shape and flattened."""
     e, d = reals_between("epsilon", epsilon, 0, math.inf), reals_between("delta", delta, 0, 1)
     if np.isinf(e).any():
         raise domain("epsilon", epsilon, "in [0, inf)")

@@ -307,7 +307,7 @@ class _ProductBounds:
         return self.below.ceiling(epsilon, level)
 
     def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Bound by the nested laws, and by both sides where those leave more than is wanted."""
+        """Bound the answer by ``nested``; where that is too wide, also by ``below`` and ``above``."""
         if self.nested is None:
             return self.answer_between(question, at, tol)
         low, high = self.nested.answer(question, at, tol)

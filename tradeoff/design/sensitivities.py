@@ -226,7 +226,7 @@ def _nodes(
             logs = [m * 1j + (k.real + 1j * np.unwrap(k.imag - m)) for k, m in zip(logs, phases, strict=True)]
             return z[live], [log[live] for log in logs], product[live]
         size *= 2
-    raise SizeError("the product does not decay within the memory allowed")
+    raise SizeError("the transform of the product does not decay within the memory allowed")
 
 
 def sensitivities(
@@ -322,9 +322,7 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
         gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
         # A gain of 0 is certain enough where the answer changes by less than 1e-4 of the parameter's change.
         if not unknown <= max(_KNOWN * abs(gain), _KNOWN**2 * share * abs(here.upper)):
-            problem = (
-                f"certified answers at {name} = {value!r} differ by {gain:.3g} and are {unknown:.3g} wide"
-            )
+            problem = f"a small step moves the answer at {name} = {value!r} by {gain:.3g} +- {unknown:.3g}"
             raise PrecisionError(f"{problem}; try another epsilon or delta", unknown)
         return gain
 

@@ -247,7 +247,7 @@ class ScipyLaw:
         self.distribution = self.origin(**self.values)  # which the caller cannot change
         low, high = map(float, self.distribution.support())
         if not low < high:  # NaN, which SciPy answers instead of refusing shapes
-            raise DomainError(f"{self} must have shapes in their range, got the support ({low}, {high})")
+            raise DomainError(f"{self} must have shape parameters in range, got the support ({low}, {high})")
         self.support = low, high
 
     @cached_property

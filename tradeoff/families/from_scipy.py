@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, SizeError, shown
+from tradeoff.errors import DomainError, SizeError
 from tradeoff.families.densities import RealLinePair, ScipyLaw, check_breaks, describe_pieces, describe_totals
 from tradeoff.families.from_masses import from_masses
 from tradeoff.families.identity import Identity
@@ -70,8 +70,8 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
         return _discrete(p, q)
     if any(discrete):
         raise DomainError(
-            f"p and q must both be discrete or both continuous, got {shown(p)} and {shown(q)}; "
-            "one outcome distinguishes them, and their curve is TotalVariation(1)"
+            f"p and q must both be discrete or both continuous, got only {'pq'[discrete[1]]} with a pmf; "
+            "one outcome tells such laws apart, and their curve is TotalVariation(1)"
         )
     first, second = ScipyLaw(p, "p"), ScipyLaw(q, "q")
     places = None if breaks is None else check_breaks(breaks)

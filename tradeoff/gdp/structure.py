@@ -52,7 +52,7 @@ def _by_parts(f: TradeOff) -> float:
 
 
 def operands_of(f: TradeOff, kind: type[Derived]) -> list[TradeOff]:
-    """Return the operands of f of this kind, at any depth; f alone if it is of another."""
+    """Return the operands of nested operators of this kind, flattened; f alone if it is of another kind."""
     return [part for g in f.operands for part in operands_of(g, kind)] if type(f) is kind else [f]
 
 

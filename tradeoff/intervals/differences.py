@@ -45,7 +45,7 @@ def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array
 
 
 def logarithm(x: Array) -> Array:
-    """Return log x for x > 0, to 2 units of itself, also for fractions below the normal floats."""
+    """Return log x for x > 0, to UNIT (1 + 2 |log x|); of fractions too small for a normal float, too."""
     floats = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore"):
         result: Array = np.log(floats)

@@ -221,7 +221,7 @@ def _stacked(each: Sequence[Bounds]) -> Bounds:
 
 
 def _of_sampled(curve: Subsampled, order: float) -> Bounds:
-    """Bound it for T((1-p) P + p Q, P): (a - 1) D_a is convex in a, and a sum at whole a."""
+    """Bound D_a of T((1-p) P + p Q, P): (a - 1) D_a is convex in a, and at integers a binomial sum."""
     below = math.floor(order)
     share = Bounds.of(order) - below
     low, high = (_moment(curve, n) if n > 1 else Bounds(0.0, 0.0) for n in (below, below + 1))

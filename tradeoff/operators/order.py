@@ -64,7 +64,7 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
 
     Decided by structure where it can be, by finitely many questions against f_{eps,delta} and other polygons,
     and elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
-    ``Undecided`` if the curves are closer than their bounds somewhere, ``at`` an epsilon; ``SymbolError`` if
+    ``Undecided`` if bounds on the curves do not decide somewhere, ``at`` an epsilon; ``SymbolError`` if
     a parameter is still a symbol, and structure alone does not decide.
 
     >>> from tradeoff import Gaussian, PureDP, approximate_dp
@@ -163,7 +163,7 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         middles = mine.middle(open_)
         mine, theirs = mine.more(middles), theirs.more(middles)
     at = float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1])
-    where = f"the curves are closer than their bounds near epsilon = {at:.6g}"
+    where = f"bounds on the curves do not decide their order near epsilon = {at:.6g}"
     raise Undecided(f"{where}; use dominates(g, failure=...)", at)
 
 
@@ -319,7 +319,7 @@ def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
     if not doubtful or (isinstance(g, PiecewiseLinear) and compare_polygons(f.lower, g)):
         return True
     at = -doubtful[0].least if doubtful[0].flipped else doubtful[0].least
-    message = f"the curves are closer than their bounds at epsilon = {at:.6g}; use dominates(g, failure=...)"
+    message = f"bounds on the curves do not decide their order near epsilon = {at:.6g}; use dominates(g, failure=...)"
     raise Undecided(message, at)
 
 

@@ -73,7 +73,7 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
 
 
 def of_orders(*curves: TradeOff) -> Tabulated:
-    """Return the sides of the maximum of all lines of slope <= -1 of f, and those of the last, mirrored."""
+    """Return both sides from lines of slope <= -1 of f and, mirrored, of the last curve, f^-1 or f itself."""
     nodes = [refined_nodes(f) for f in curves]
     below, above = ([lines(each) for each in nodes] for lines in (lines_below, lines_above))
     return Tabulated(largest(_both(below), up=False), largest(_both(above), up=True))

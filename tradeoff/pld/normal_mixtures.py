@@ -249,8 +249,8 @@ class MixturePair:
                 break
             if len(x) > _MOST_HALVED:
                 raise SizeError(
-                    f"rise and fall of the loss of these mixtures cancel in more than {_MOST_HALVED} cells, "
-                    "so that its turns are not found; give weights less far apart, or a larger sigma"
+                    f"more than {_MOST_HALVED} cells are needed to find where the loss of these mixtures "
+                    "turns, as rise and fall cancel; give weights less far apart, or a larger sigma"
                 )
             at, fresh = np.flatnonzero(~sure) + 1, ((x[1:] + x[:-1]) / 2)[~sure]
             more = self.slopes(fresh)

@@ -190,9 +190,9 @@ def damped_rule(part: Component, c: float, digits: float, y: float | None = None
 def line_points(
     part: Component, c: float, rule: Trapezoid, at: Array
 ) -> tuple[QuadratureNodes, NDArray[np.bool_]]:
-    """Return the nodes ``at``, from the rule's first to its last, and which of them count.
+    """Return the nodes h ``at``, integers from the rule's first to its last, and which of them matter.
 
-    With columns in the base, the component and the rule it does so for rows of nodes.
+    If the base, the component and the rule hold columns, each row of the results is one component.
     """
     mu, x = part.base.scale, rule.h * at
     # l is two products and a difference, of a node that is a product itself; and mu may be a root.

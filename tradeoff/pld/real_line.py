@@ -96,10 +96,10 @@ class RealLineLaw:
         return tuple(least + Bounds(np.zeros(n), missed.upper[:n] + TINY) + self.mass_at_infinity)
 
     def _lifted_mass(self, epsilon: Array, inner: Array, certain: Array, end: Array) -> Bounds:
-        """Bound e^eps P between ``inner`` and the end of a piece, where L >= eps.
+        """Bound e^eps times the mass of P from ``inner`` to the end of a piece, where L >= eps.
 
-        For steep losses it is an integral over where L < eps + 40 and Q has mass a float holds; elsewhere
-        e^eps P <= Q, and beyond eps + 40 it is at most e^-40 Q.
+        Above eps = 690 it is integrated where L < eps + 40, up to ``certain``, and Q has mass that a
+        float holds; the rest is at most Q, and beyond ``certain`` at most e^-40 Q.
         """
         mass = self.first.bound_mass(*_ordered(np.array([inner, end])))
         low, high = exp(np.minimum(epsilon, _STEEPEST)) * mass

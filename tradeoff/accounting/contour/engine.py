@@ -140,7 +140,7 @@ class ContourCache:
         return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), self.most_q_plus * (1 + 16 * UNIT))
 
     def damped(self, level: int) -> ContourCache:
-        """Return the lines of the laws without their losses rarer than a level, where damping may help."""
+        """Return lines of the laws without losses rarer than e^-levels[level]; self if none is damped."""
         if level == len(_TUNING.levels) or len(self.laws) > _TUNING.distinct:
             return self
 

@@ -389,9 +389,10 @@ def _decayed(
 
 
 def _ends(place: Placement, lasting: float) -> tuple[float, float]:
-    """Return the frequencies where nodes end at last, and where a Gaussian leaves nothing.
+    """Return the largest frequency of a node, and that from which on the smoothing Gaussian is negligible.
 
-    Beyond y = depth/tau a product of e^-lasting leaves tau e^(-lasting - depth^2/2) and less.
+    Where the product is at most e^-lasting, the integral beyond y = depth/tau is at most
+    tau e^(-lasting - depth^2/2).
     """
     tau = place.smoothing_width
     if not tau:

@@ -274,7 +274,7 @@ class Slab(Density):
         return slope
 
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
-        """Gauss-Legendre panels, analytic in ellipses: (64/15) M r^-2N/(1 - r^-2), half a width of it.
+        """Return nodes of panels of half-width h, each with error h (64/15) M r^-2N/(1 - r^-2), N nodes each.
 
         For f = sum a_k T_k, |a_k| <= 2 M r^-k, and even T_k from k = 2N on err by at most 2 + 2/(k^2 - 1).
         A box of P that holds real points, where P > 0, and not 0 does not meet the cut of the logarithm.
