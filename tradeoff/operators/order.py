@@ -319,7 +319,8 @@ def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
     if not doubtful or (isinstance(g, PiecewiseLinear) and compare_polygons(f.lower, g)):
         return True
     at = -doubtful[0].least if doubtful[0].flipped else doubtful[0].least
-    message = f"bounds on the curves do not decide their order near epsilon = {at:.6g}; use dominates(g, failure=...)"
+    near = f"bounds on the curves do not decide their order near epsilon = {at:.6g}"
+    message = f"{near}; use dominates(g, failure=...)"
     raise Undecided(message, at)
 
 
