@@ -320,8 +320,7 @@ def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
         return True
     at = -doubtful[0].least if doubtful[0].flipped else doubtful[0].least
     near = f"bounds on the curves do not decide their order near epsilon = {at:.6g}"
-    message = f"{near}; use dominates(g, failure=...)"
-    raise Undecided(message, at)
+    raise Undecided(f"{near}; use dominates(g, failure=...)", at)
 
 
 def _below_lines(f: TradeOff, lines: Sequence[Line], error: Fraction) -> list[Verdict]:
