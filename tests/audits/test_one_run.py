@@ -285,3 +285,12 @@ def test_bad_questions_raise():
     ):
         with pytest.raises(DomainError, match=re.escape(message)):
             ask()
+
+
+def test_demand_of_exact_vertices_is_rounded_down():
+    claim = to.PiecewiseLinear(
+        [0, Fraction(1, 10), Fraction(6, 10), 1], [Fraction(9, 10), Fraction(7, 10), Fraction(1, 10), 0]
+    )
+    demand = _demand_of(claim)
+    assert demand(1.0) <= Fraction(9, 10)
+    assert demand(0.9) <= Fraction(9, 10) - 2 * (1 - Fraction(0.9))

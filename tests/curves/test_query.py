@@ -344,3 +344,16 @@ def test_bayes_risk_at_ends() -> None:
 def test_bayes_risk_of_wrong_prior_is_refused(prior: Any) -> None:
     with pytest.raises(DomainError, match="prior"):
         to.Gaussian(1).bayes_risk(prior)
+
+
+@pytest.mark.parametrize("curve", [to.Gaussian(1), to.Laplace(0.3), to.PureDP(0.1) @ to.Laplace(0.3)])
+@pytest.mark.parametrize("share", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 10)])
+def test_bounds_at_a_fraction_hold_both_float_neighbours(curve, share):
+    below, above = np.nextafter(float(share), 0), np.nextafter(float(share), 1)
+    near = float(share)
+    ends = (near, above) if Fraction(near) < share else (below, near)
+    for question in (curve.bounds, curve.bounds.delta, curve.bounds.epsilon):
+        bounds = question(share)
+        at_above, at_below = question(ends[1]), question(ends[0])
+        assert bounds.lower <= at_above.lower + 1e-12 * abs(at_above.lower)
+        assert bounds.upper >= at_below.upper - 1e-12 * abs(at_below.upper)

@@ -249,3 +249,8 @@ def test_balls_in_bins_of_one_epoch_is_one_allocation():
 def test_mixture_of_gaussians_refuses_unordered_collections(values):
     with pytest.raises(DomainError, match="must be a list of numbers"):
         m.MixtureOfGaussians(1.0, values, (0.9, 0.1))
+
+
+def test_group_of_all_records_is_hit_with_probability_at_most_one():
+    curve = m.Subsampled(m.PureDP(0.001), 0.1, group_size=1000).curve()
+    assert 0 < curve.delta(0.0) < 1

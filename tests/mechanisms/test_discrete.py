@@ -13,7 +13,7 @@ from tests.mechanisms.reference import (
     hockey_stick,
 )
 from tradeoff import mechanisms as m
-from tradeoff.errors import SizeError
+from tradeoff.errors import SizeError, Undecided
 
 
 @pytest.mark.parametrize(("variance", "shift"), [(0.01, 1), (1, 1), (30, 4)])
@@ -169,3 +169,11 @@ def test_thresholded_keys_of_a_replaced_record_change_two_keys(epsilon):
         assert bounds.lower <= truth <= bounds.upper
     with pytest.raises(to.errors.PlanError, match="is stated for add-remove"):
         to.Plan({m.ThresholdedKeys(scale=2, threshold=200): 1}, adjacency="replace-one")
+
+
+def test_mass_of_many_coins_below_all_floats_is_not_zero():
+    curve = m.BinomialNoise(1100).curve()  # P(0 heads) = 2^-1100
+    assert curve.mass_at_infinity.upper > 0
+    assert curve.epsilon(0.0) == float("inf")
+    with pytest.raises(Undecided):
+        _ = curve >= to.PureDP(7.01)

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,7 +19,8 @@ from tradeoff.audits.refutation import Refutation, both_orders, claimed
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
-from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.bounds import decimal
+from tradeoff.intervals.functions import rational
 from tradeoff.intervals.roots import find_root, largest
 
 _MOST_GUESSES = 10**7  # guesses of which a bound takes ten seconds
@@ -243,10 +245,12 @@ def _gaussian(mu: float, x: float) -> float:
 
 def _demand_of(curve: PiecewiseLinear) -> Callable[[float], float]:
     """Return the function x -> f(1 - x) of a piecewise-linear curve, rounded down."""
-    alpha, beta, rest, _ = curve.points
-    # Below 1/2 the rest 1 - alpha is exact; rounded up, it lowers the growing function.
-    xs = np.where(rest <= 0.5, rest, (1 - Bounds.of(alpha)).upper)[::-1].tolist()
-    ys = beta[::-1].tolist()
+    # The function grows: a larger x or a smaller y lowers it.
+    pairs = zip(curve.alpha, curve.complements[0], strict=True)
+    # Below 1/2 the stored rest 1 - alpha is exact; above it, alpha is.
+    rests = [Fraction(rest) if rest <= 0.5 else 1 - Fraction(alpha) for alpha, rest in pairs]
+    xs = [rational(rest).upper for rest in reversed(rests)]
+    ys = [rational(Fraction(beta)).lower for beta in reversed(curve.beta)]
 
     def demand(x: float) -> float:
         k = bisect_right(xs, x)

@@ -36,7 +36,7 @@ from tradeoff.curves.parameters import (
 )
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
-from tradeoff.intervals.functions import clip, log, log1p, minimum
+from tradeoff.intervals.functions import clip, log, log1p, minimum, rational
 from tradeoff.intervals.rounding import TINY, Array
 
 if TYPE_CHECKING:
@@ -114,6 +114,9 @@ class Query:
         elif isinstance(self.argument, Fraction) and (exact := self._exact(curve)) is not None:
             return Bounds(exact, exact)
         at = self.at.ravel()
+        if isinstance(self.argument, Fraction):  # answers fall: the float above gives the lower side
+            below, above = rational(self.argument)
+            at = np.array([above, below])
         with query_context(self.options):
             if self.kind == "beta":
                 lower, upper = certified_beta(curve, at, self.tol)
@@ -122,7 +125,7 @@ class Query:
             else:
                 lower, upper = certified_epsilon(curve, at, self.tol)
         if self.at.ndim == 0:
-            return Bounds(float(lower[0]), float(upper[0]))
+            return Bounds(float(lower[0]), float(upper[-1]))
         return Bounds(*(self._labelled(side.reshape(self.at.shape)) for side in (lower, upper)))
 
     def _exact(self, curve: TradeOff) -> Any:

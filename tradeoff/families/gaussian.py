@@ -11,7 +11,18 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import erf, log_ndtr, ndtri
 
-from tradeoff.balls import Balls, exp, middle, normal_isf, normal_sf, sqrt, to_balls, to_bounds, upper_float
+from tradeoff.balls import (
+    Balls,
+    exp,
+    lower_float,
+    middle,
+    normal_isf,
+    normal_sf,
+    sqrt,
+    to_balls,
+    to_bounds,
+    upper_float,
+)
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
 from tradeoff.families._closed_form import ClosedForm
@@ -79,7 +90,7 @@ class Gaussian(ClosedForm):
     @property
     def least(self) -> float:
         """Largest float at or below the exact mu."""
-        return float(self.mu) if self.square is None else math.nextafter(self.mu, 0.0)
+        return float(self.mu) if self.square is None else lower_float(sqrt(to_balls(self.square)))
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:

@@ -25,7 +25,8 @@ class RandomizedResponse(Mechanism):
     Exact, for replaced answers: one more record is one more answer, which shows. With D = e^eps + k - 1 the
     curve has the vertices (0, 1), (1/D, (k-1)/D),
     ((k-1)/D, 1/D), (1, 0): above f_{eps,0} for k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath
-    2015). The vertices are rounded to floats below the curve, by less than ``bounds`` allow for.
+    2015). For k > 2 the vertices are rounded to floats below the curve, and ``bounds`` are those of the
+    rounded curve, which is less private by some 1e-16 in beta.
 
     >>> RandomizedResponse(epsilon=0.3).curve()
     f_{0.3,0}

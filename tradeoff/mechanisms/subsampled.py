@@ -121,7 +121,9 @@ def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
     hit, every = sum(weights.values(), Fraction(0)), sum(law.weights.values(), Fraction(0))
     if set(weights) != {1}:
         base = mixture(added((base.group(j), w / hit) for j, w in weights.items()))
-    curve = subsample(base, ratio(hit, every), scheme="without-replacement" if replaced else "poisson")
+    curve = subsample(
+        base, min(ratio(hit, every), 1.0), scheme="without-replacement" if replaced else "poisson"
+    )
     return leaking(curve, law.excess)
 
 

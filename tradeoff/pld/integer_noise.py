@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeoff import balls
 from tradeoff.intervals.binomial import log_pmf
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.intervals.rounding import TINY, UNIT
 from tradeoff.pld.discrete import LOST, AtomicLaw, too_many
 from tradeoff.pld.law import PrivacyLossDistribution
 
@@ -90,6 +90,6 @@ def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
     for k in range(shift - 1):
         term = term * (coins - k) / (k + 1)
         total += term
-    tail = float(total.mid())
+    tail = max(float(total.mid()), TINY)  # below all floats for many coins
     loss = np.sum(terms, axis=1)
     return AtomicLaw(loss, log_p, tail, tail, slack, position=position, symmetric=True)
