@@ -17,8 +17,7 @@ from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational
-from tradeoff.intervals.remainder import summed
+from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, summed
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.order import largest_loss
