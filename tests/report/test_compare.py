@@ -11,7 +11,7 @@ import tradeoff as to
 from tradeoff.cli.compare import blocks
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError, KindError, MissingExtraError
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 from tradeoff.report.answers import Answer, Answers
 from tradeoff.report.compare import (
     ALPHAS,

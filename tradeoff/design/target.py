@@ -21,7 +21,7 @@ from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.order import lines_of
-from tradeoff.operators.profile_samples import orders
+from tradeoff.operators.tabulate import orders
 
 
 @dataclass(frozen=True)

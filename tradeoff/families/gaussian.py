@@ -29,8 +29,8 @@ from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.normal import hockey_stick, shifted_tail
 from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.special import hockey_stick, shifted_tail
 from tradeoff.pld.gaussian import GaussianLaw
 
 _MANY = 256  # points from which on NumPy's formulas, with their stated error, answer in place of balls

@@ -36,9 +36,9 @@ from tradeoff.gdp.structure import (
 )
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import rational
-from tradeoff.operators.assumed import assumed
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
-from tradeoff.operators.profile_samples import Nodes, end, orders
+from tradeoff.operators.tabulate import Nodes, end, orders
+from tradeoff.operators.unary import assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch

@@ -14,13 +14,12 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total, whole
-from tradeoff.operators.assumed import Assumed
 from tradeoff.operators.group import Group
-from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.unary import Assumed, Inverse
 
 # Operators whose curves are within G_mu where those of their operands are, and have tails where those do.
 _WITHIN = Subsampled | Mixture | HullOfMinimum | Assumed

@@ -9,7 +9,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.errors import KindError
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 
 
 @dataclass(frozen=True)

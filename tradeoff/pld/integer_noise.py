@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from tradeoff import balls
-from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.rounding import TINY, UNIT
+from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import LOST, AtomicLaw, too_many
 from tradeoff.pld.law import PrivacyLossDistribution
 

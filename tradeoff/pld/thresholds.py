@@ -14,9 +14,9 @@ import numpy as np
 
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, log1p, maximum, meet, rational
-from tradeoff.intervals.normal import tail_above
 from tradeoff.intervals.roots import bracket_root, bracket_sides
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around
+from tradeoff.intervals.special import tail_above
 from tradeoff.pld.normal_mixtures import MixturePair
 
 _OUTSIDE = 60.0  # standard deviations beyond all means where neither law has mass a float can hold
