@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tradeoff.accounting.options import Question
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, gathered, limited
 from tradeoff.curves.parameters import Number, count, exact_number
@@ -144,23 +145,11 @@ class PiecewiseLinear(TradeOff):
         return self.inverse() == self
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return weighted_mass([(1.0, self.complements[1][0])])
-
-    @property
     def mass_at_minus_infinity(self) -> float:
         return weighted_mass([(1.0, self.complements[0][-1])])
 
-    @property
-    def sup_loss(self) -> float:
-        return float(self._sup_loss.upper)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return float(self._sup_loss.lower)
-
     @cached_property
-    def _sup_loss(self) -> Bounds:
+    def loss_bounds(self) -> Bounds:
         """Bound log(q/p) of the first segment, whose masses are fractions, also of vertices in floats."""
         if len(self.alpha) == 1:
             return Bounds(-np.inf, 0.0)
@@ -246,11 +235,10 @@ class PiecewiseLinear(TradeOff):
         with np.errstate(all="ignore"):
             return np.asarray(-q / p)
 
-    def exact_beta(self, alpha: Fraction) -> Fraction | None:
-        return Fraction(self.at(alpha)) if self.is_rational else None
-
-    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
-        return Fraction(self.hockey_stick(1)) if self.is_rational and epsilon == 0 else None
+    def exact_answer(self, question: Question, at: Fraction) -> Any:
+        if not self.is_rational or question == "epsilon" or (question == "delta" and at != 0):
+            return None
+        return Fraction(self.at(at) if question == "beta" else self.hockey_stick(1))
 
     def hockey_stick(self, ratio: Number) -> Fraction | float:
         """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio), in fractions.
@@ -288,7 +276,10 @@ class PiecewiseLinear(TradeOff):
         p_ends = np.where(of_p, rest[:-1], x[1:])[keep], np.where(of_p, rest[1:], x[:-1])[keep]
         q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
         loss, log_p = log_ratio(p_ends, q_ends), logarithm(p[keep])
-        ends = self.mass_at_minus_infinity + float(np.sum(p[~keep])), self.mass_at_plus_infinity
+        ends = (
+            self.mass_at_minus_infinity + float(np.sum(p[~keep])),
+            weighted_mass([(1.0, self.complements[1][0])]),
+        )
         return AtomicLaw(loss[::-1], log_p[::-1], *ends, fractions=partial(masses, self.vertices))
 
     def group(self, k: int) -> TradeOff:

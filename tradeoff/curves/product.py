@@ -206,26 +206,17 @@ class Tensor(TradeOff):
         return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in masses)), 0.0, 1.0)
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return combine_masses_at_infinity(
-            [factor.mass_at_plus_infinity for factor in self.factors], list(self.factors.values())
-        )
-
-    @property
     def mass_at_minus_infinity(self) -> float:
         return combine_masses_at_infinity(
             [factor.mass_at_minus_infinity for factor in self.factors], list(self.factors.values())
         )
 
     @cached_property
-    def sup_loss(self) -> float:
-        if any(factor.sup_loss == math.inf for factor in self.factors):
-            return math.inf
-        return float(total(whole(n) * factor.sup_loss for factor, n in self.factors.items()).upper)
-
-    @cached_property
-    def sup_loss_lower(self) -> float:
-        return float(total(whole(n) * factor.sup_loss_lower for factor, n in self.factors.items()).lower)
+    def loss_bounds(self) -> Bounds[float]:
+        each = [(factor.loss_bounds, n) for factor, n in self.factors.items()]
+        if all(top.lower == math.inf for top, _ in each):
+            return Bounds(math.inf, math.inf)
+        return total(whole(n) * top for top, n in each)
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else self._inverse
@@ -256,7 +247,7 @@ class Tensor(TradeOff):
                 delta = leak.mass_at_infinity.upper
                 # The lesser of delta and 1 - delta has the narrower bounds.
                 log_kept = math.log1p(-delta) if delta < 0.5 else math.log(max(leak.kept.upper, TINY))
-                return leaking(rest, self.mass_at_plus_infinity, log_kept)
+                return leaking(rest, leak.mass_at_plus_infinity, log_kept)
         return super().loss_distribution()
 
     @property

@@ -41,9 +41,9 @@ class ClosedForm(TradeOff):
         """Return the epsilon with delta(epsilon) = delta, for probabilities in (Q(L = inf), 1)."""
         raise NotImplementedError
 
-    def infinite_mass(self) -> Balls:
-        """Return Q(L = inf) = 1 - f(0)."""
-        return to_balls(0.0)
+    def infinite_mass(self) -> Balls | None:
+        """Return Q(L = inf) = 1 - f(0); None where it is 0."""
+        return None
 
     def largest_loss(self) -> Balls | None:
         """Return the supremum of the finite losses; None where there is none."""
@@ -67,23 +67,13 @@ class ClosedForm(TradeOff):
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         self.require_numbers()
-        low, high = to_bounds(self.infinite_mass())
+        if (mass := self.infinite_mass()) is None:
+            return Bounds(0.0, 0.0)
+        low, high = to_bounds(mass)
         return Bounds(max(low, 0.0), min(high, 1.0))
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.mass_at_infinity.upper
-
-    @property
-    def sup_loss(self) -> float:
-        return self._loss_bounds.upper
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return self._loss_bounds.lower
-
-    @property
-    def _loss_bounds(self) -> Bounds[float]:
+    def loss_bounds(self) -> Bounds[float]:
         self.require_numbers()
         largest = self.largest_loss()
         return Bounds(np.inf, np.inf) if largest is None else to_bounds(largest)

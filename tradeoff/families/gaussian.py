@@ -177,11 +177,11 @@ class Gaussian(ClosedForm):
             moving[moving] = np.abs(step) > 1e-9 * mu
         return np.where(np.isfinite(x), x, 0.0)
 
-    def infinite_mass(self) -> Balls:
-        return to_balls(float(np.isinf(self.mu)))
+    def infinite_mass(self) -> Balls | None:
+        return to_balls(1.0) if np.isinf(self.mu) else None
 
     @property
-    def _loss_bounds(self) -> Bounds[float]:
+    def loss_bounds(self) -> Bounds[float]:
         if np.isinf(self.mu):  # all its losses are infinite
             return Bounds(-np.inf, np.inf)
         return Bounds(np.inf, np.inf) if self.mu > 0 else Bounds(0.0, 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from tradeoff.gdp.cells import (
     bound_best_mu,
     bound_regret,
     extend_nodes,
+    needed_by_nodes,
     search_by_lines,
     search_by_tests,
     start_nodes,
@@ -28,7 +29,6 @@ from tradeoff.gdp.cells import (
 from tradeoff.gdp.structure import (
     best_case,
     cap,
-    end_of_lines,
     floor,
     operands_of,
     reason_for_infinite_mu,
@@ -37,17 +37,11 @@ from tradeoff.gdp.structure import (
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import rational
 from tradeoff.operators.assumed import assumed
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.pointwise import HullOfMinimum
 from tradeoff.operators.profile_samples import Nodes, end, orders
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
-_SAME = 1 - 1e-12  # a floor so close to the cap is the cap
-# Losses up to which lines are drawn without failure: farther out nodes take seconds, and mu is close to its
-# bound by parts.
-_FARTHEST = 100.0
-
-_APART, _NEAR_ONE = 1.01, 1 - 1e-6  # beyond, 1 - delta has lost the digits that lines need
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,30 +179,21 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     if why is not None:
         return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact, Fraction(failure))
-    both, most = _checked(h, d.lower), cap(h)
-    if not both:
+    sides, most, low = _checked(h, d.lower), cap(h), floor(h) if d.upper == 0 else 0.0
+    if not sides:
         return Least(Bounds(0.0, 0.0), 0.5)
-    if d.upper == 0 and floor(h) >= most * _SAME:
-        return Least(Bounds(min(floor(h), most), most))
-    result, ends = search_by_lines(both, d.lower, most), max(side.reach for side in both)
-    if d.upper == 0 and ends == np.inf:
-        enough = result.least
-        ended = [replace(side, reach=min(side.reach, end_of_lines(side.curve, enough))) for side in both]
-        if (farthest := max(side.reach for side in ended)) < _FARTHEST:
-            both, ends, result = ended, farthest, search_by_lines(ended, 0.0, most)
-            result = replace(result, most=max(result.most, enough))
-    less = result.least
-    if d.lower < d.upper:  # more failure needs no more
-        fewer = _checked(h, d.upper)
-        less = search_by_lines(fewer, d.upper, most).least if fewer else 0.0
-    low = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
-    most = min(most, result.most * (1 + _MARGIN)) if ends < np.inf else most
-    if most > _APART * low and d.lower == d.upper and h.bounds.delta(0.0).lower > _NEAR_ONE:
-        low, most = search_by_tests([side.curve for side in both], d.lower, Bounds(low, most))
-    close = result.most <= most * _APART and ends < np.inf
-    tight = result.alpha * (1 - failure) / (1 - d.lower) if close else NOWHERE
+    if low >= most * (1 - 1e-12):
+        return Least(Bounds(min(low, most), most))
+    enough, tight, nodes = search_by_lines(sides, d.lower, most)
+    ends, needed = max(side.reach for side in sides) < np.inf, needed_by_nodes(nodes, d.upper)
+    low = min(max(low, needed), most)
+    most = min(most, enough * (1 + _MARGIN)) if ends else most
+    # Elsewhere 1 - delta has lost the digits that lines need.
+    if most > 1.01 * low and d.lower == d.upper and h.bounds.delta(0.0).lower > 1 - 1e-6:
+        low, most = search_by_tests([side.curve for side in sides], d.lower, Bounds(low, most))
+    tight = tight * (1 - failure) / (1 - d.lower) if ends and enough <= 1.01 * most else NOWHERE
     why = f"no finite mu can be certified at failure = {failure:.6g}; give a larger failure"
-    return Least(Bounds(low, most), tight, None if most < np.inf else why, result.nodes)
+    return Least(Bounds(low, most), tight, None if most < np.inf else why, nodes)
 
 
 def _exact(failure: Any) -> Fraction:
@@ -243,24 +228,13 @@ def _complete(f: TradeOff, failure: float, result: Least) -> Reduction:
         for order, far in both
     ]
     lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
-    best = min(bound_best_mu(side, failure, float(mu.upper)) for side in _above(f, level, finer))
+    best = min(bound_best_mu(side, failure, float(mu.upper)) for side in finer)
     most = min(max(upper), 1.0)
     if isinstance(f, Gaussian) and mu.upper < np.inf:
         # delta_g - delta_f <= failure + mu - mu_f times the largest normal density, over 1 + e^eps >= 2.
         most = min(most, (Bounds.of(failure / 2) + (Bounds.of(mu.upper) - f.least) * 0.2).upper)
     lost_at_most = Bounds(max(lower), most)
     return Reduction(f, failure, mu, lost_at_most, max(best, best_case(f)), tight, reason)
-
-
-def _above(f: TradeOff, level: float, nodes: Sequence[Nodes]) -> Sequence[Nodes]:
-    """Return nodes of the curves that a best case has to be above: of a maximum each operand.
-
-    (f (x) f_{0,failure})(alpha) = (1 - failure) f(alpha/(1 - failure)), which is largest where f is.
-    """
-    parts = operands_of(f, Maximum)
-    if len(parts) == 1:
-        return nodes
-    return [start_nodes(order, _far(order, level)) for part in parts for (order,) in orders(part)]
 
 
 def _far(order: TradeOff, level: float) -> float:

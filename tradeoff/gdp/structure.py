@@ -13,7 +13,7 @@ from tradeoff.curves.product import Tensor, tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total, whole
+from tradeoff.intervals.functions import clip, rational, sqrt, total, whole
 from tradeoff.operators.assumed import Assumed
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
@@ -83,28 +83,6 @@ def _tail(f: TradeOff) -> float:
     if isinstance(f, Subsampled) and f.flipped:
         return 0.0  # losses end at -log(1 - p)
     return max(map(_tail, f.operands)) if isinstance(f, _WITHIN) else 0.0
-
-
-def end_of_lines(f: TradeOff, mu: float) -> float:
-    """Return an eps from which on delta_f is below that of G_mu and all larger mu, or inf if none is known.
-
-    Let f = G_nu (x) h, nu < mu, where losses X of h are at most b. With phi the density of a normal loss,
-    that of f under Q is E phi_nu(l - X), at most phi_nu(l - b) where l >= b + nu^2/2. The log-ratio of that
-    to phi_mu(l) is -a l^2/2 + (b/nu^2) l + c, a = 1/nu^2 - 1/mu^2, c = (mu^2 - nu^2)/8 + log(mu/nu)
-    - b/2 - b^2/(2 nu^2): from its greater root on the densities decide, and delta_f is the smaller.
-    """
-    normal = {g: n for g, n in f.factors.items() if isinstance(g, Gaussian) and g.mu < math.inf}
-    others = [(h, n) for h, n in f.factors.items() if h not in normal]
-    if not normal or any(h.mass_at_infinity.upper > 0 or h.sup_loss == math.inf for h, _ in others):
-        return math.inf
-    square, m = rational(sum((n * g.weight for g, n in normal.items()), Fraction(0))), Bounds.of(mu)
-    b = total([Bounds(0.0, 0.0), *(whole(n) * h.sup_loss for h, n in others)])
-    a, slope = 1 / square - 1 / m**2, b / square
-    if not a.lower > 0:
-        return math.inf
-    c = (m**2 - square) / 8 + log(m) - log(square) / 2 - b / 2 - b * slope / 2
-    root = (slope + sqrt(maximum(slope**2 + 2 * a * c, 0.0))) / a
-    return float(maximum(root, b + square / 2).upper)
 
 
 def best_case(f: TradeOff) -> float:

@@ -41,8 +41,8 @@ def _of_operand(name: str) -> property:
 
 
 for _name in (  # every number is that of the operand
-    *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws", "mass_at_infinity"),
-    *("mass_at_plus_infinity", "mass_at_minus_infinity", "sup_loss", "sup_loss_lower"),
+    *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws"),
+    *("mass_at_infinity", "mass_at_minus_infinity", "loss_bounds"),
 ):
     setattr(Assumed, _name, _of_operand(_name))
 

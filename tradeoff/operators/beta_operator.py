@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived, delta_from_beta
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.hooks import delta_from_beta
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.bounds import Bounds, Pair

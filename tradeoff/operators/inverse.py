@@ -9,11 +9,10 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.hooks import CurveHooks
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import exp, expm1
 from tradeoff.intervals.roots import turned
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, around
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
 
@@ -36,19 +35,14 @@ class Inverse(Derived):
         low = np.where(epsilon > within, self.mass_at_infinity.lower, result.lower)
         return low, np.asarray(result.upper)
 
-    mass_at_infinity = CurveHooks.mass_at_infinity
-
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.operands[0].mass_at_minus_infinity
+    def mass_at_infinity(self) -> Bounds[float]:
+        q = self.operands[0].mass_at_minus_infinity  # rounded twice
+        return Bounds(q, q) if q in {0.0, 1.0} else make_bounds(*around(q, 4))
 
     @property
     def mass_at_minus_infinity(self) -> float:
         return self.operands[0].mass_at_plus_infinity
-
-    @property
-    def loss_bounds(self) -> Bounds[float]:
-        return -self.operands[0].inf_loss
 
     def inverse(self) -> TradeOff:
         return self.operands[0]

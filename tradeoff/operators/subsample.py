@@ -140,7 +140,7 @@ class Subsampled(Derived):
     # be reached where the base does not reach it.
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        if self.flipped and type(self.operands[0]).beta_bounds is Derived.beta_bounds:
+        if self.flipped and type(self.operands[0]).beta_bounds is TradeOff.beta_bounds:
             # A root of conjugated values takes a hundred conjugations; conjugating this delta takes one.
             return super().beta_bounds(alpha, tol)
         if self.flipped:
