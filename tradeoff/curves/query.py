@@ -221,17 +221,17 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refus
 
 def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refuse: bool = True) -> Pair:
     """Bound the least epsilon: infinite below Q(L = inf), sup L there, unknown where floats cannot decide."""
-    leak, top = curve.mass_at_infinity, curve.sup_loss
+    leak = curve.mass_at_infinity
     lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
     outside = (delta <= leak.upper) & (delta < 1)
     if outside.any():
         least = curve.sup_loss_lower if leak.width == 0 else -np.inf
         lower[outside] = np.where(delta[outside] < leak.lower, np.inf, least)
-        upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
+        upper[outside] = np.where(delta[outside] >= leak.upper, curve.sup_loss, np.inf)
     inner = ~outside & (delta < 1)
     if inner.any():
         lower[inner], upper[inner] = curve.epsilon_bounds(delta[inner], tol)
-        upper[inner] = np.minimum(upper[inner], top)
+        upper[inner] = np.minimum(upper[inner], curve.sup_loss)
         unknown = np.flatnonzero(inner & np.isposinf(upper))
         if len(unknown):
             listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])

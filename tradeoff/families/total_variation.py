@@ -97,6 +97,8 @@ class TotalVariation(ClosedForm):
         """Return 1 - delta."""
         return 1 - to_balls(self.delta_0) if self.product_weight is None else exp(-widened(self.weight))
 
+    elementary = True
+
     def beta(self, alpha: Balls) -> Balls:
         return maximum(self.finite_mass() - alpha, 0)
 

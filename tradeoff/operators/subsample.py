@@ -180,7 +180,8 @@ class Subsampled(Derived):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        return Bounds(0.0, 0.0) if self.flipped else self.rate * self.operands[0].mass_at_infinity
+        mass = self.operands[0].mass_at_infinity
+        return Bounds(0.0, 0.0) if self.flipped or mass.upper == 0 else self.rate * mass
 
     @cached_property
     def loss_bounds(self) -> Bounds[float]:
