@@ -97,7 +97,7 @@ def enclose(
         with in_floats(), np.errstate(all="ignore"):
             low, high = formula(Bounds.of(at))
         lower, upper = np.fmax(low, least), np.fmin(high, most)
-        wide = np.flatnonzero(~(upper - lower <= 1e-13 * np.maximum(np.abs(lower), np.abs(upper))))
+        wide = np.flatnonzero(~(upper - lower <= 1e-13 * np.minimum(np.abs(lower), np.abs(upper))))
     while len(wide) and bits <= _MAX_PRECISION:
         with precision(bits):
             low, high = to_floats(formula(to_balls(at[wide])))
