@@ -165,11 +165,6 @@ class CurveHooks(ABC):
         """Delta if the curve is f_{0,delta}, which only scales the axes of another factor."""
         return None
 
-    @property
-    def kept(self) -> Bounds[float]:
-        """Bounds on 1 - ``leak``."""
-        return 1 - Bounds.of(self.leak or 0.0)
-
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf), in nats, where there is a closed form."""
         raise NoClosedForm(f"{self!r} has no closed form of its divergence of order {shown(order)}")

@@ -114,6 +114,7 @@ class TotalVariation(ClosedForm):
 
     @property
     def kept(self) -> Bounds:
+        """Bounds on 1 - delta."""
         return to_bounds(self.finite_mass())
 
     @property

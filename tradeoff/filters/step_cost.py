@@ -13,8 +13,7 @@ from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.gdp.reduction import least
-from tradeoff.gdp.structure import cap
+from tradeoff.gdp.reduction import cap, least
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
 from tradeoff.operators.assumed import bare
