@@ -47,7 +47,7 @@ def slider_figure(name: str) -> str:
         title={"text": titles[start], "font": {"size": 15}},
         xaxis={"title": "false-positive rate α", "range": [0, 1]},
         yaxis={"title": "false-negative rate β", "range": [0, 1]},
-        sliders=[{"active": start, "steps": steps, "currentvalue": {"visible": False}, "pad": {"t": 45}}],
+        sliders=[{"active": start, "steps": steps, "currentvalue": {"visible": False}, "pad": {"t": 60}}],
         margin={"l": 60, "r": 20, "t": 50},
     )
     return figure.to_html(full_html=False, include_plotlyjs=False, config={"displayModeBar": False})
