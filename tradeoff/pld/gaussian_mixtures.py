@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import NoClosedForm, SizeError
-from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.functions import expm1
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array, position_slack
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,

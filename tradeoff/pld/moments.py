@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import total
-from tradeoff.intervals.remainder import above_line, raised, summed
+from tradeoff.intervals.functions import above_line, raised, summed, total
 from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
 from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.differences import position_slack
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, position_slack
 from tradeoff.pld.components import Component
 from tradeoff.pld.law import (
     FULL,
