@@ -1,4 +1,4 @@
-"""Laws of L when a Gumbel or a hyperbolic secant density is shifted; of a logistic one see ``pld.laplace``."""
+"""Laws of L of shifted Gumbel and hyperbolic secant densities; the logistic one is in ``pld.laplace``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TERMS = 24  # of a series in y <= 1: those left out are below 2/25! of the firs
 
 @dataclass(frozen=True, eq=False)
 class GumbelLaw(PrivacyLossDistribution):
-    """L = theta - m E, m = e^theta - 1, with E ~ Exp(1) under P and Exp(e^theta) under Q: skewed to the right.
+    """L = theta - m E, m = e^theta - 1, E ~ Exp(1) under P and Exp(e^theta) under Q: skewed to the right.
 
     The other order is that of the Gumbel law that is skewed to the left. A unit of theta is in all errors.
     """
