@@ -44,7 +44,7 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.pld.laplace import BoundedRangeLaw
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.log_concave import GumbelLaw, HyperbolicSecantLaw
-from tradeoff.pld.monotone_pieces import find_pieces
+from tradeoff.pld.real_line import find_pieces
 from tradeoff.pld.transformed import ReversedPLD
 
 _SHIFTS = 1e-290, 500.0  # shifts in scales for which the engines have digits of losses of closed forms
