@@ -18,10 +18,9 @@ from tradeoff.curves.hooks import BOUND, gathered, limited
 from tradeoff.curves.parameters import Number, count, exact_number, is_masked, reals
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.differences import log_ratio, logarithm
 from tradeoff.intervals.functions import clip, exp, log_quotient, maximum, rational, where
 from tradeoff.intervals.polygon import ONE, Lines, corners, floats, hull, lower_hull, whole
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, log_ratio, logarithm
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 

@@ -17,7 +17,7 @@ from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array, around
 from tradeoff.pld.allocation import STEEPEST, allocated_law
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
-from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
+from tradeoff.pld.integer_noise import discrete_gaussian_law
 from tradeoff.pld.shuffled import shuffled_law
 
 # Most records shuffled: the atoms within some deviations of the counts of more do not fit in the list.

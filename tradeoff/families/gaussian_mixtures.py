@@ -22,7 +22,6 @@ from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
-from tradeoff.pld.thresholds import Thresholds
 
 Weights = Mapping[Any, Number]
 
@@ -95,24 +94,17 @@ class GaussianMixtures(CurveFromPLD):
     def loss_distribution(self) -> MixtureLaw:
         return self._law
 
-    @cached_property
-    def _tests(self) -> Thresholds | None:
-        pair = self._pair
-        return Thresholds(pair) if pair.monotone else None
-
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return self._tests.beta(alpha) if self._tests else beta_from_delta(self, alpha, tol)
+        return self._law.beta(alpha) if self._pair.monotone else beta_from_delta(self, alpha, tol)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if self._tests:
-            return self._tests.delta(epsilon)
         low, high = self._law.tail(epsilon)
         return low, np.where(epsilon >= self.sup_loss, 0.0, high)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        if not self._tests:
+        if not self._pair.monotone:
             return TradeOff.epsilon_bounds(self, delta, tol)
-        low, high = self._tests.epsilon(delta)
+        low, high = self._law.epsilon(delta)
         far = np.isinf(high) & (delta > 0)  # thresholds at which densities underflow
         if far.any():
             low[far], high[far] = super().epsilon_bounds(delta[far], tol)

@@ -30,10 +30,9 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
+from tradeoff.pld.components import bound_inverse_subsampled_loss, bound_subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.pld.sampling_rate import bound_inverse_subsampled_loss, bound_subsampled_loss
-from tradeoff.pld.symmetrised import folded
-from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
+from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD, folded
 from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.symbolic.forms import Form, form, thinned
 
