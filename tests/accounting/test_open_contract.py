@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.strategies import log_uniform
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.planner import Composition
-from tradeoff.intervals.remainder import above_line
+from tradeoff.intervals.functions import above_line
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld.components import (
     Component,

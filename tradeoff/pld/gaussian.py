@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.quadrature import integrate
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, position_slack
 from tradeoff.pld.components import (
     MARGIN,
     AffineBase,

@@ -13,11 +13,10 @@ from numpy.polynomial import legendre
 
 from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.functions import clip, expm1, log1p, meet
 from tradeoff.intervals.quadrature import applied, gauss_legendre
 from tradeoff.intervals.roots import bracket_root, bracket_sides
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array, position_slack
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.quadrature import integrate
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, position_slack
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution
 
 _LEAST = 750.0  # densities below e^-750 are zero: no float holds them

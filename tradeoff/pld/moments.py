@@ -19,8 +19,7 @@ import numpy as np
 
 from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.intervals.bounds import Bounds, make_bounds
-from tradeoff.intervals.functions import clip, log1p, meet, total
-from tradeoff.intervals.remainder import above_line, raised, summed
+from tradeoff.intervals.functions import above_line, clip, log1p, meet, raised, summed, total
 from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array, around
 from tradeoff.pld.components import MARGIN
 from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.functions import exp, total
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, position_slack
 from tradeoff.pld.components import (
     Component,
     SamplingRate,
