@@ -258,7 +258,7 @@ TRUSTED = [
     Trusted("numpy.tan", np.tan, arb.tan, [(0.0, 1.5707)], 1e-10 / UNIT, f"{SMOOTH} `_ROUNDED`", "1e-10"),
     Trusted("numpy.arctanh", np.arctanh, arb.atanh, [(0.0, 0.5)], 16, "pld/shuffled.py `shuffled_law`"),
     Trusted("math.hypot", floats(math.hypot), lambda x, y: (x * x + y * y).sqrt(),
-            [(0.0, 1e3)] * 2, 2, "gdp/structure.py"),
+            [(0.0, 1e3)] * 2, 2, "gdp/reduction.py"),
     Trusted("math.tanh", floats(math.tanh), arb.tanh, [(0.0, 400.0)], 10, "filters/costs.py `_pure_mu`"),
     Trusted("ndtr", special.ndtr, cumulative, [(-37.0, 10.0)], below, f"{NORMAL} `tail_above`",
             "16, below 0 also 3 abs(x) (abs(x) + 2)", near=(-22.7, -11.4)),

@@ -17,7 +17,7 @@ from tradeoff.families.densities import RealLinePair, ScipyLaw, check_breaks, de
 from tradeoff.families.from_masses import from_masses
 from tradeoff.families.identity import Identity
 from tradeoff.families.location_shift import KNOWN, LocationShift
-from tradeoff.pld.monotone_pieces import find_pieces
+from tradeoff.pld.real_line import find_pieces
 
 _TAIL = 1e-300  # mass of the outcomes of a discrete law that are left out, and counted as infinite losses
 _MAX_OUTCOMES = 100_000  # of a discrete law
@@ -94,7 +94,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
 
 def _closed_form(p: ScipyLaw, q: ScipyLaw) -> TradeOff | None:
     """Return the curve of equal laws, or of a shift that is known to be monotone or in closed form."""
-    if p.arguments == q.arguments and p.name == q.name and (p.origin is q.origin or p.name in KNOWN):
+    if p.key == q.key:
         return Identity()
     shift = q.values["loc"] - p.values["loc"]
     is_exact = Fraction(shift) == Fraction(q.values["loc"]) - Fraction(p.values["loc"])

@@ -12,8 +12,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tradeoff.balls import log, log1p, middle, to_ball
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Complex = NDArray[np.complex128]
@@ -102,8 +100,10 @@ def logarithm(x: Array) -> Array:
 
 def _log(x: Fraction) -> float:
     """Return log x of a fraction of any size, to a unit of itself."""
+    from tradeoff import balls  # it imports this module
+
     near = Fraction(1, 2) < x < 2
-    return float(middle(log1p(to_ball(x - 1)) if near else log(to_ball(x))))
+    return float(balls.middle(balls.log1p(balls.to_ball(x - 1)) if near else balls.log(balls.to_ball(x))))
 
 
 def position_slack(edges: Array, error: Array) -> Array:

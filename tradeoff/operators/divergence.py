@@ -33,8 +33,8 @@ from tradeoff.intervals.functions import (
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.pld.renyi import NOTHING_KNOWN
-from tradeoff.pld.renyi import divergence as of_law
+from tradeoff.pld.moments import NOTHING_KNOWN
+from tradeoff.pld.moments import divergence as of_law
 
 _ERROR = 2.0**-49  # error of a callable, relative to 1 + |F|: a few operations on floats
 _LARGE = 1e50  # where the last slope of a callable is taken, and at its square

@@ -12,8 +12,7 @@ from tradeoff.accounting.options import measure
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.polygons import pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.curves.query import certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair

@@ -12,8 +12,7 @@ from tradeoff.accounting.options import query_options
 from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.polygons import pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.families._lazy import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
@@ -54,7 +53,7 @@ def _symmetrised(f: TradeOff, assume: Hypothesis) -> TradeOff:
 class Envelope(HullOfMinimum):
     """Hull of min{f, f^-1}: its profile is the larger of the two orders' (either order of add/remove).
 
-    Where f is one order of a sampled symmetric curve, the hull has a law of its own (``pld.symmetrised``).
+    Where f is one order of a sampled symmetric curve, the hull has a law of its own (``pld.transformed``).
     """
 
     name = "either-order"

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived, delta_from_beta
-from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.hooks import BOUND, delta_from_beta, limited
 from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, PrecisionError, shown

@@ -10,7 +10,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.hooks import BOUND, PAIR, CurveHooks, limited, pure
+from tradeoff.curves.hooks import BOUND, PAIR, limited, pure
 from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, symbols_of
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
@@ -19,10 +19,10 @@ from tradeoff.families._lazy import sympy
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.roots import turned
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, around
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.symbolic.evaluate import convert_number
@@ -47,19 +47,14 @@ class Inverse(Derived):
         low = np.where(epsilon > within, self.mass_at_infinity.lower, result.lower)
         return low, np.asarray(result.upper)
 
-    mass_at_infinity = CurveHooks.mass_at_infinity
-
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.operands[0].mass_at_minus_infinity
+    def mass_at_infinity(self) -> Bounds[float]:
+        q = self.operands[0].mass_at_minus_infinity  # rounded twice
+        return Bounds(q, q) if q in {0.0, 1.0} else make_bounds(*around(q, 4))
 
     @property
     def mass_at_minus_infinity(self) -> float:
         return self.operands[0].mass_at_plus_infinity
-
-    @property
-    def loss_bounds(self) -> Bounds[float]:
-        return -self.operands[0].inf_loss
 
     def inverse(self) -> TradeOff:
         return self.operands[0]
@@ -147,8 +142,8 @@ def _of_operand(name: str) -> property:
 
 
 for _name in (  # every number is that of the operand
-    *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws", "mass_at_infinity"),
-    *("mass_at_plus_infinity", "mass_at_minus_infinity", "sup_loss", "sup_loss_lower"),
+    *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws"),
+    *("mass_at_infinity", "mass_at_minus_infinity", "loss_bounds"),
 ):
     setattr(Assumed, _name, _of_operand(_name))
 
