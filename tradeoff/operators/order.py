@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -34,7 +35,7 @@ from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, log_quotient, rational
+from tradeoff.intervals.functions import exp, rational
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
@@ -378,7 +379,7 @@ def lines_of(g: TradeOff) -> list[Line] | None:
     for (a, b), (c, d) in pairwise(g.vertices):  # s alpha + beta = 1 - delta
         flipped = b - d < c - a
         run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
-        low, high = log_quotient(rise, run)
+        low, high = balls.to_bounds(balls.log_quotient(rise, run))
         lines.append(Line(max(low, 0.0), high, 1 - y - rise / run * x, flipped))
     return lines
 
