@@ -147,13 +147,19 @@ class Verdict:
         return bool(self.at_least)
 
     def __repr__(self) -> str:
-        return "\n".join(
-            _sentence(*side)
-            for side in (
-                (self.at_least, "at least", "lower", self.below),
-                (self.at_most, "at most", "higher", self.above),
+        sentences = []
+        for verdict, relation, side, witness in (
+            (self.at_least, "at least", "lower", self.below),
+            (self.at_most, "at most", "higher", self.above),
+        ):
+            where = f": at alpha = {witness.alpha:.3g} it is {side} by at least " if witness else ""
+            gap = f"{witness.gap:.3g}" if witness else ""
+            sentences.append(
+                f"whether f is {relation} g is undecided: the bounds of the curves overlap"
+                if verdict is None
+                else f"f is {'' if verdict else 'not '}{relation} g{where}{gap}"
             )
-        )
+        return "\n".join(sentences)
 
 
 def order(f: TradeOff, g: TradeOff) -> Verdict:
@@ -197,15 +203,6 @@ def _try(f: TradeOff, g: TradeOff) -> Answer:
         return at_least(f, g)
     except Undecided:
         return None
-
-
-def _sentence(verdict: bool | None, relation: str, side: str, witness: Witness | None) -> str:  # noqa: FBT001 - three values
-    if verdict is None:
-        return f"whether f is {relation} g is undecided: the bounds of the curves overlap"
-    if verdict:
-        return f"f is {relation} g"
-    where = f": at alpha = {witness.alpha:.3g} it is {side} by at least {witness.gap:.3g}" if witness else ""
-    return f"f is not {relation} g{where}"
 
 
 def _require_numbers(f: TradeOff, g: TradeOff) -> None:
