@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from tradeoff.intervals import functions, special
+from tradeoff.intervals import functions
 from tradeoff.intervals.bounds import Bounds, make_bounds
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -50,8 +50,7 @@ _IN_FLOATS: ContextVar[bool] = ContextVar("in_floats", default=False)
 def in_floats() -> Iterator[None]:
     """Make ``Bounds`` in place of balls inside, for arrays so long that a few last digits are worth the time.
 
-    Formulas of arithmetic, exp, expm1, log, log1p, sqrt, maximum, minimum, ``choose`` and normal tails take
-    both.
+    Formulas of arithmetic, exp, expm1, log, log1p, sqrt, maximum, minimum and ``choose`` take both.
     """
     token = _IN_FLOATS.set(True)
     try:
@@ -127,8 +126,9 @@ _lower, _upper = _elementwise(lower_float), _elementwise(upper_float)
 _union = _elementwise(arb.union, 2)
 
 
-def _either(of_bounds: Callable[..., Bounds], balls: Callable[..., Balls]) -> Callable[..., Balls]:
+def _either(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
     """Return a function of balls that passes ``Bounds`` on to the one of their own."""
+    of_bounds = getattr(functions, name)
 
     def value(*x: Balls) -> Balls:
         return of_bounds(*x) if any(isinstance(each, Bounds) for each in x) else balls(*x)
@@ -137,21 +137,23 @@ def _either(of_bounds: Callable[..., Bounds], balls: Callable[..., Balls]) -> Ca
 
 
 exp, expm1, log, log1p, sqrt = (
-    _either(getattr(functions, name), _elementwise(getattr(arb, name)))
-    for name in ("exp", "expm1", "log", "log1p", "sqrt")
+    _either(name, _elementwise(getattr(arb, name))) for name in ("exp", "expm1", "log", "log1p", "sqrt")
 )
-maximum = _either(functions.maximum, _elementwise(lambda x, y: arb(x).max(y), 2))
-minimum = _either(functions.minimum, _elementwise(lambda x, y: arb(x).min(y), 2))
+maximum = _either("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
+minimum = _either("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
 middle = _elementwise(lambda x: float(x.mid()))
 
 
-def _isf(p: Balls) -> Balls:
-    """Return the inverse of the upper tail of the standard normal law, from the nearer end."""
+@_elementwise
+def normal_sf(x: Balls) -> Balls:
+    """Upper tail 1 - Phi(x) of the standard normal law."""
+    return (x / _ROOT2).erfc() / 2
+
+
+@_elementwise
+def normal_isf(p: Balls) -> Balls:
+    """Inverse of ``normal_sf``, from the nearer end."""
     return _ROOT2 * (2 * p).erfcinv() if p < _HALF else -_ROOT2 * (2 * (1 - p)).erfcinv()
-
-
-normal_sf = _either(special.normal_sf, _elementwise(lambda x: (x / _ROOT2).erfc() / 2))
-normal_isf = _either(special.normal_isf, _elementwise(_isf))
 
 
 def binomial_tail(n: int, p: Balls, k: int) -> Balls:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-import tradeoff as to
 from tests.truth.balls import ball, cumulative, quantile
 from tradeoff import balls
 from tradeoff.errors import SizeError
@@ -111,33 +110,19 @@ class TestRemainders:
 
 
 class TestNormal:
-    @pytest.mark.parametrize("mu", [1e-3, 0.3, 1.0, 8.0, 37.0])
-    def test_long_arrays_of_gaussians_contain_truth(self, mu: float) -> None:
-        f, m = to.Gaussian(mu), arb(mu)
-        alpha = np.concatenate(
-            [10.0 ** DRAW.uniform(-300, 0, 150), DRAW.random(150), [0.0, 0.5, 1 - UNIT, 1.0]]
-        )
-        inner = [cumulative(-quantile(a) - m) for a in map(arb, alpha[:-1].tolist()) if a > 0]
-        result = f.bounds(alpha)
-        within(result.lower[alpha % 1 > 0], result.upper[alpha % 1 > 0], inner)
-        epsilon = DRAW.uniform(-3, 8 * mu + mu * mu, 300)
-        truths = [
-            cumulative(m / 2 - e / m) - e.exp() * cumulative(-m / 2 - e / m)
-            for e in map(arb, epsilon.tolist())
-        ]
-        within(*f.bounds.delta(epsilon), truths)
-
-    def test_normal_isf_contains_truth(self) -> None:
-        p = np.concatenate([10.0 ** DRAW.uniform(-300, 0, 60), [0.75, 1 - UNIT]])
-        result = special.normal_isf(Bounds(p, p * (1 + UNIT)))
-        for end in (p, p * (1 + UNIT)):
-            within(*result, [-quantile(arb(x)) for x in end.tolist()], 1e5)
-        assert special.normal_isf(Bounds(0.0, 1.0)) == Bounds(-math.inf, math.inf)
+    @pytest.mark.parametrize("mu", [0.0, 1e-3, 1.0, 8.0, 37.0])
+    def test_shifted_tail_contains_truth(self, mu: float) -> None:
+        alpha = np.concatenate([10.0 ** DRAW.uniform(-300, 0, 30), DRAW.random(30), [0.5, 1 - UNIT]])
+        truths = [cumulative(-quantile(a) - arb(mu)) for a in map(arb, alpha.tolist())]
+        within(*special.shifted_tail(alpha, mu), truths)
+        low, high = special.shifted_tail(np.array([0.0, 1.0]), mu)
+        assert low[0] < 1 <= high[0]
+        assert high[1] <= 5e-324
 
     @pytest.mark.parametrize("off", [0.0, 1e-12, 1e-3])
-    def test_normal_sf_contains_truth(self, off: float) -> None:
+    def test_tail_above_contains_truth(self, off: float) -> None:
         x = np.concatenate([DRAW.uniform(-45, 45, 80), [0.0, 22.709593196403418, 37.0, 38.5]])
-        result = special.normal_sf(Bounds(x - off, x + off))
+        result = special.tail_above(Bounds(x - off, x + off))
         for ends in (x - off, x + off):
             truths = [cumulative(-arb(at)) for at in ends.tolist()]
             within(*result, truths, 3e4 + off * 1e18)
@@ -149,6 +134,18 @@ class TestNormal:
         truths = [cumulative(-t) * (arb.pi() * 2).sqrt() * (t * t / 2).exp() for t in map(arb, x.tolist())]
         within(*special.mills(Bounds(x, x)), truths, 1.2e4)
         assert special.mills(Bounds(-50.0, -40.0)).upper == math.inf
+
+    @pytest.mark.parametrize("mu", [1e-3, 0.3, 1.0, 5.0])
+    def test_hockey_stick_contains_truth(self, mu: float) -> None:
+        epsilon = np.concatenate([DRAW.uniform(0, 8 * mu + mu * mu, 40), [0.0, 1e-12]])
+        m = arb(mu)
+        truths = [
+            cumulative(m / 2 - e / m) - e.exp() * cumulative(-m / 2 - e / m)
+            for e in map(arb, epsilon.tolist())
+        ]
+        within(*special.hockey_stick(epsilon, mu), truths)
+        low, high = special.hockey_stick(np.array([1e200]), mu)
+        assert (low[0], bool(high[0] < 1e-300)) == (0.0, True)
 
 
 @pytest.mark.parametrize("y", [math.log(2), 0.7, 3.0, 40.0, 999.0, 1001.0, 1e6, 1e20, 1e40])

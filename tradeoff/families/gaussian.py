@@ -14,6 +14,7 @@ from scipy.special import erf, log_ndtr, ndtri
 from tradeoff.balls import (
     Balls,
     exp,
+    expm1,
     lower_float,
     middle,
     normal_isf,
@@ -25,11 +26,13 @@ from tradeoff.balls import (
 )
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
-from tradeoff.families._closed_form import ClosedForm
+from tradeoff.families._closed_form import MANY, ClosedForm
 from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import where
 from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.special import hockey_stick, shifted_tail
 from tradeoff.pld.gaussian import GaussianLaw
 
 _STEPS = 8  # of Newton's method in floats, from starts a few nats away
@@ -72,7 +75,6 @@ class Gaussian(ClosedForm):
 
     mu: Value
     parameter = "mu"
-    elementary = True
     square: Fraction | None = field(default=None, init=False)
     """Exact mu^2 of a product or a group unless that of a float; ``mu`` is its root, rounded up."""
 
@@ -124,6 +126,8 @@ class Gaussian(ClosedForm):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
             return Identity().beta_bounds(alpha, tol)
+        if len(alpha) > MANY and self.square is None:
+            return shifted_tail(alpha, self.mu)
         return super().beta_bounds(alpha, tol)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -131,6 +135,14 @@ class Gaussian(ClosedForm):
             return np.ones_like(epsilon), np.ones_like(epsilon)
         if self.mu == 0:
             return Identity().delta_bounds(epsilon, tol)
+        if len(epsilon) > MANY and self.square is None:
+            # delta(-x) = 1 - e^-x (1 - delta(x))
+            other, below = (
+                Bounds(*hockey_stick(np.abs(epsilon), self.mu)),
+                Bounds.of(np.minimum(epsilon, 0.0)),
+            )
+            low, high = where(epsilon >= 0, other, exp(below) * other - expm1(below))
+            return low, np.minimum(high, 1.0)
         return super().delta_bounds(epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:

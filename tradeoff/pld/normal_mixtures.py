@@ -25,7 +25,7 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index, around
-from tradeoff.intervals.special import normal_sf
+from tradeoff.intervals.special import tail_above
 from tradeoff.pld.normal_nodes import LOG_SQRT_2PI
 
 _CHUNK = 2**19  # numbers computed at once: 4 MiB, about the size of a cache
@@ -131,7 +131,7 @@ class MixturePair:
     def mass(self, weight: Bounds, x: Array, side: float) -> Bounds:
         """Bound sum_i w_i Phi(side (m_i - x)): the mass above x for ``side`` 1, below it for -1."""
         m = Bounds(*around(self.means[:, None], 1))  # they round once
-        each = weight * normal_sf(side * (Bounds.of(x) - m))
+        each = weight * tail_above(side * (Bounds.of(x) - m))
         low, high = (np.sum(end, axis=0) for end in each)
         off = (
             (len(self.means) + 1) * UNIT * np.sum(np.maximum(np.abs(each.lower), np.abs(each.upper)), axis=0)
