@@ -34,7 +34,7 @@ from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.polygon import ONE, below_chords, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array, Index
-from tradeoff.limits.approximate import ApproximateCurve
+from tradeoff.limits.estimates import ApproximateCurve
 from tradeoff.operators.tabulate import Tabulated
 
 _FEW = 2  # tests whose p-value is computed: those that contradict the claim most

@@ -54,11 +54,22 @@ from tradeoff.filters.base import SLACK, Filter, loss_budget, widen
 from tradeoff.filters.gdp import relative_square, widen_mu
 from tradeoff.filters.step_cost import CACHE_SIZE, gdp_mu, pure_loss, square
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, sqrt, total, where, whole
+from tradeoff.intervals.functions import (
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    sqrt,
+    sum_rows,
+    total,
+    where,
+    whole,
+)
 from tradeoff.intervals.normal import mills
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
-from tradeoff.intervals.sums import sum_rows
 
 
 @dataclass(frozen=True)
