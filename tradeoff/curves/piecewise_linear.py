@@ -19,7 +19,7 @@ from tradeoff.curves.parameters import Number, count, exact_number, is_masked, r
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, log_quotient, maximum, rational, where
-from tradeoff.intervals.polygon import ONE, Lines, corners, floats, hull, lower_hull, whole
+from tradeoff.intervals.polygon import ONE, Lines, below_chords, corners, floats, hull, lower_hull, whole
 from tradeoff.intervals.rounding import Array, log_ratio, logarithm
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
@@ -136,7 +136,9 @@ class PiecewiseLinear(TradeOff):
         x, y, exact = scattered(alpha, beta)
         if exact:
             return cls.of_checked(*lowest(x, y), is_rational=True)
-        points = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
+        order = np.lexsort((y, x))
+        few = order[below_chords(x[order], y[order])]  # exact integers are slow
+        points = zip(map(whole, x[few].tolist()), map(whole, y[few].tolist()), strict=True)
         return cls.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
 
     @property
