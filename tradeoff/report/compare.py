@@ -23,6 +23,8 @@ from tradeoff.sweeps import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from tradeoff.report.series import Kind
+
 UNDER, ELSEWHERE, SAFE, WITHIN, DECLINED = (
     "under-reports",
     "under-reports elsewhere",
@@ -344,13 +346,11 @@ class Comparison(Displayed):
         notes = self.notes(errors=errors)
         return TextTable(lines[1:], lines[0], notes=notes, sides=sides).latex(caption, label)
 
-    def figure(self) -> Figure:
-        """Draw errors with an inset, and profiles: the exact curve black, its band grey, methods dashed."""
+    def figure(self, kind: Kind = "profile") -> Figure:
+        """Draw a panel for each method, thin dashes over the exact curve, red if it under-reports."""
         from tradeoff.report.figures import comparison_figure
 
-        claims = [row.claim for row in self.rows if row.claim is not None]
-        worst = [(row.sup_error_at, row.sup_error) for row in self.rows if np.isfinite(row.sup_error)]
-        return comparison_figure(self.curve, claims, worst[0] if worst else None)
+        return comparison_figure(self.curve, [row for row in self if row.claim is not None], kind)
 
 
 def _short_verdict(row: Row) -> str:

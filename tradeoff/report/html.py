@@ -22,7 +22,8 @@ from tradeoff.report.answers import COLUMNS, Line, certify_plan, join_certificat
 from tradeoff.report.compare import ALPHAS, Comparison
 from tradeoff.report.figures import paper, shared_legend
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.plot import mu_name, paint
+from tradeoff.report.names import mu_name
+from tradeoff.report.plot import paint
 from tradeoff.report.saving import figure_bytes
 from tradeoff.report.series import Kind, Scale, make_known_series, outline, view_of
 from tradeoff.report.styles import PAGE
