@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from tradeoff.design.sensitivities import Sensitivities
     from tradeoff.gdp.reduction import Reduction
     from tradeoff.intervals.bounds import Bounds
-    from tradeoff.operators.dual import Dual
     from tradeoff.operators.law import Law
     from tradeoff.operators.tabulate import Tabulated
+    from tradeoff.operators.unary import Dual
     from tradeoff.symbolic.formula import Symbolic
 else:
     TradeOff = BoundsView = object
@@ -32,7 +32,7 @@ else:
 class _CurveMethods(TradeOff):
     def __pow__(self, n: int) -> TradeOff:
         """n-fold tensor power, n an integer from 0, or a symbol; ``f ** 0`` is the identity."""
-        from tradeoff.operators.power import power
+        from tradeoff.operators.unary import power
 
         return power(self, n)
 
@@ -45,7 +45,7 @@ class _CurveMethods(TradeOff):
         if self.symmetric:
             return self
         from tradeoff.curves.hooks import limited, pure
-        from tradeoff.operators.inverse import Inverse
+        from tradeoff.operators.unary import Inverse
 
         return limited(Inverse(pure(self)), self.tightness)
 
@@ -87,7 +87,7 @@ class _CurveMethods(TradeOff):
 
     def dual(self) -> Dual:
         """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12)."""
-        from tradeoff.operators.dual import Dual
+        from tradeoff.operators.unary import Dual
 
         return Dual(self)
 

@@ -30,7 +30,7 @@ from tradeoff.intervals.functions import sqrt
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 
 Mask = NDArray[np.bool_]
 

@@ -90,25 +90,6 @@ def hull(points: Iterable[Point]) -> list[Point]:
     return list(zip(alpha[:stop].tolist(), beta[:stop].tolist(), strict=True))
 
 
-def kink(left: tuple[Point, Point], right: tuple[Point, Point]) -> tuple[float, float] | None:
-    """Return where the lines through two pairs of points meet, rounded down; None if nowhere useful."""
-    (a, b, c), (e, f, g) = _through(*left), _through(*right)
-    d = a * f - e * b
-    if d == 0:
-        return None
-    x, y = (c * f - g * b, a * g - e * c) if d > 0 else (g * b - c * f, e * c - a * g)
-    if x < 0 or y < 0:
-        return None
-    d = abs(d)
-    return directed(x, d, up=False), directed(y, d, up=False)
-
-
-def _through(p: Point, q: Point) -> Line:
-    """Return a, b, c with a x + b y = c on both points."""
-    a, b = p[1] - q[1], q[0] - p[0]
-    return _reduced((a * ONE, b * ONE, a * p[0] + b * p[1]))
-
-
 def _reduced(line: Line) -> Line:
     """Divide by the common power of two, most of which is that of the scale."""
     every = line[0] | line[1] | line[2]

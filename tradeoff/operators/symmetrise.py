@@ -17,11 +17,10 @@ from tradeoff.families._lazy import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.beta_operator import BetaOperator, CloseLines
-from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import largest, segments
+from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest, segments
+from tradeoff.operators.unary import Inverse
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines

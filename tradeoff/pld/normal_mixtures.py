@@ -23,8 +23,8 @@ import numpy as np
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log_quotient, rational
-from tradeoff.intervals.normal import tail_above
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index, around
+from tradeoff.intervals.special import tail_above
 from tradeoff.pld.normal_nodes import LOG_SQRT_2PI
 
 _CHUNK = 2**19  # numbers computed at once: 4 MiB, about the size of a cache
