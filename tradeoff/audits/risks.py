@@ -24,8 +24,8 @@ class Risks(Table):
     It prints six digits, rounded outward; ``to_pandas``, ``to_csv`` and ``to_latex`` as of every table.
     """
 
-    def _texts(self, rows: Iterable[tuple[Any, ...]]) -> TextTable:
-        return super()._texts(rows)._replace(sides="<<>>")
+    def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int = 6) -> TextTable:
+        return super()._texts(rows, digits)._replace(sides="<<>>")
 
 
 def risks(
