@@ -272,6 +272,10 @@ class Counts(Empirical):
     """Bounds on f = T(P, Q) from how often one event happened under P and under Q: see ``from_counts``.
 
     The event is a test that was fixed before the data, with false positives under P and true ones under Q.
+
+    Parameters
+    ----------
+    null, alternative, confidence : as ``from_counts`` takes them
     """
 
     counts: tuple[tuple[int, int], tuple[int, int]]
