@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from tradeoff.cli.questions import (
     compose_plan,
     read_plan,
     read_questions,
+    read_source,
 )
 from tradeoff.cli.terminal import print_json, progress, screen, show
 from tradeoff.display import plain
@@ -92,7 +94,8 @@ def report(
         The questions.
     """
     target = check_target(output, (".html", ".htm"), "--output")
-    content = read_plan(plan)
+    text = read_source(plan)
+    content = read_plan(plan, text)
     queries = read_questions(content, questions)
 
     from tradeoff.report.compare import compare as compare_methods
@@ -105,5 +108,7 @@ def report(
         reduction = curve.gdp(failure)
         comparison = compare_methods(curve, None, **queries, step=step)
         step("certifying and drawing")
-        atomic_write(target, write_report(content.title, content.plan, reduction, comparison))
+        date, source = datetime.now(tz=UTC).date().isoformat(), (plan.name, text)
+        page = write_report(content.title, content.plan, reduction, comparison, date=date, source=source)
+        atomic_write(target, page)
     print(f"Report written to {plain(target)}")

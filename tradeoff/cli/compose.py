@@ -142,7 +142,9 @@ def print_answers(
         mechanisms = [*mechanism_rows(content.plan)]
         show(TextTable(mechanisms, ("runs", "mechanism", "parameters"), content.title, sides="><<"))
         notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
-        notes += [f"Assumes: {each}" for each in answers.assumptions] + [NOT_EXACT] * (not answers.exact)
+        notes += [*answers.reasons, *(f"Assumes: {each}" for each in answers.assumptions)] + [NOT_EXACT] * (
+            not answers.exact
+        )
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
         notes += [f"Plot written to {target}"] if target is not None else []
         show(TextTable([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))
