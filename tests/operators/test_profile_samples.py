@@ -8,7 +8,7 @@ import pytest
 
 import tradeoff as to
 from tradeoff.intervals.roots import largest
-from tradeoff.operators.profile_samples import Nodes, chords, under
+from tradeoff.operators.tabulate import Nodes, chords, under
 
 
 def gaussian(mu):

@@ -28,9 +28,9 @@ Hypothesis = Literal["either-order", "both-orders", "profile"]
 class TradeOff(CurveHooks, CurveMethods):
     """Trade-off function f = T(P, Q): the least type II error at each type I error (Dong, Roth, Su 2022).
 
-    A new family gives ``beta_bounds``, ``delta_bounds`` and ``symmetric``; everything else has a default.
-    Where some losses are infinite it overrides ``mass_at_plus_infinity`` (and ``mass_at_infinity``,
-    ``mass_at_minus_infinity``); ``sup_loss`` and ``epsilon_bounds`` make answers narrower,
+    A new family gives ``symmetric`` and one of ``delta_bounds`` and ``beta_bounds``, better both; everything
+    else has a default. Where some losses are infinite it overrides ``mass_at_infinity`` (and
+    ``mass_at_minus_infinity``); ``loss_bounds`` and ``epsilon_bounds`` make answers narrower,
     ``loss_distribution`` lets the engines compose it, and ``group``, ``inverse`` and ``product`` hold closed
     forms.
     """

@@ -109,13 +109,13 @@ class Query:
             formula = curve.formula_at(_ARGUMENTS[self.kind][0], self.at)
             return Bounds(formula, formula)
         curve.require_numbers()
-        method = self.options.method
+        method, is_fraction = self.options.method, isinstance(self.argument, Fraction)
         if method is not None and query_options().method is None:  # questions inside this one inherit it
             curve = _forced_curve(curve, method)
-        elif isinstance(self.argument, Fraction) and (exact := self._exact(curve)) is not None:
+        elif is_fraction and (exact := curve.exact_answer(self.kind, self.argument)) is not None:
             return Bounds(exact, exact)
         at = self.at.ravel()
-        if isinstance(self.argument, Fraction):  # answers fall: the float above gives the lower side
+        if is_fraction:  # answers fall: the float above gives the lower side
             below, above = rational(self.argument)
             at = np.array([above, below])
         with query_context(self.options):
@@ -128,11 +128,6 @@ class Query:
         if self.at.ndim == 0:
             return Bounds(float(lower[0]), float(upper[-1]))
         return Bounds(*(self._labelled(side.reshape(self.at.shape)) for side in (lower, upper)))
-
-    def _exact(self, curve: TradeOff) -> Any:
-        if self.kind == "beta":
-            return curve.exact_beta(self.argument)
-        return curve.exact_delta(self.argument) if self.kind == "delta" else None
 
     def _labelled(self, answer: Array) -> Any:
         pandas = sys.modules.get("pandas")  # labels need it, and it is slow to import
@@ -243,17 +238,17 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refus
 
 def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refuse: bool = True) -> Pair:
     """Bound the least epsilon: infinite below Q(L = inf), sup L there, unknown where floats cannot decide."""
-    leak, top = curve.mass_at_infinity, curve.sup_loss
+    leak = curve.mass_at_infinity
     lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
     outside = (delta <= leak.upper) & (delta < 1)
     if outside.any():
         least = curve.sup_loss_lower if leak.width == 0 else -np.inf
         lower[outside] = np.where(delta[outside] < leak.lower, np.inf, least)
-        upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
+        upper[outside] = np.where(delta[outside] >= leak.upper, curve.sup_loss, np.inf)
     inner = ~outside & (delta < 1)
     if inner.any():
         lower[inner], upper[inner] = curve.epsilon_bounds(delta[inner], tol)
-        upper[inner] = np.minimum(upper[inner], top)
+        upper[inner] = np.minimum(upper[inner], curve.sup_loss)
         unknown = np.flatnonzero(inner & np.isposinf(upper))
         if len(unknown):
             listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])

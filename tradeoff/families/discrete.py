@@ -8,15 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tradeoff.curves.parameters import MOST, count, number, real
+from tradeoff.curves.parameters import MAX_LOSS, MOST, count, number, real
 from tradeoff.curves.product import CurveFromPLD
+from tradeoff.errors import domain
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, around
 from tradeoff.pld.allocation import STEEPEST, allocated_law
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
-from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
+from tradeoff.pld.integer_noise import discrete_gaussian_law
 from tradeoff.pld.shuffled import shuffled_law
 
 # Most records shuffled: the atoms within some deviations of the counts of more do not fit in the list.
@@ -30,16 +31,22 @@ class IntegerNoise(CurveFromPLD):
     noise: ClassVar[str]
     size: ClassVar[str]
     """Name of the parameter besides the shift, a positive float."""
-    open_high: ClassVar[bool] = True
+    power: ClassVar[int] = 1
+    """The noise is as large as the root of this degree of its parameter: at least a 1e-4th of the shift."""
 
     shift: int
     symmetric = True
 
     def __post_init__(self) -> None:
-        size = getattr(self, self.size)
-        size = number(self.size, size, 0, open_low=True, open_high=self.open_high)
+        size, shift = (
+            number(self.size, getattr(self, self.size), 0, open_low=True),
+            count("shift", self.shift, 1, MOST),
+        )
+        if not shift <= MAX_LOSS * size ** (1 / self.power):
+            least = f"at least {(shift / MAX_LOSS) ** self.power:g} for a shift of {shift}"
+            raise domain(self.size, size, least, "no privacy at all is TotalVariation(1)")
         object.__setattr__(self, self.size, size)
-        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+        object.__setattr__(self, "shift", shift)
 
     @property
     def notation(self) -> str:
@@ -52,13 +59,9 @@ class FinitelyMany(CurveFromPLD):
     """Curve of a law whose finitely many losses are listed, each with its error."""
 
     @property
-    def sup_loss(self) -> float:
-        return self.loss_distribution().enclosure[1]
-
-    @property
-    def sup_loss_lower(self) -> float:
+    def loss_bounds(self) -> Bounds[float]:
         law = self.loss_distribution()
-        return float(law.loss[-1] - law.loss_error[-1])
+        return Bounds(float(law.loss[-1] - law.loss_error[-1]), law.enclosure[1])
 
     @abstractmethod
     def loss_distribution(self) -> AtomicLaw: ...
@@ -77,7 +80,7 @@ class DiscreteGaussianCurve(IntegerNoise):
 
     sigma: float
     shift: int = 1
-    noise, size, open_high = "N_Z", "sigma", False
+    noise, size = "N_Z", "sigma"
 
     def loss_distribution(self) -> AtomicLaw:
         return discrete_gaussian_law(self.sigma, self.shift)
@@ -98,12 +101,8 @@ class DiscreteLaplaceCurve(IntegerNoise):
     noise, size = "Lap_Z", "scale"
 
     @property
-    def sup_loss(self) -> float:
-        return float((whole(self.shift) / self.scale).upper)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return float((whole(self.shift) / self.scale).lower)
+    def loss_bounds(self) -> Bounds[float]:
+        return whole(self.shift) / self.scale
 
     def loss_distribution(self) -> AtomicLaw:
         if self.shift >= MAX_ATOMS:
@@ -129,7 +128,7 @@ class SkellamCurve(IntegerNoise):
 
     variance: float
     shift: int = 1
-    noise, size = "Skellam", "variance"
+    noise, size, power = "Skellam", "variance", 2
 
     def loss_distribution(self) -> AtomicLaw:
         from tradeoff.pld.integer_noise import skellam_law  # which loads mpmath
@@ -154,8 +153,8 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
         object.__setattr__(self, "shift", count("shift", self.shift, 1, self.coins))
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.loss_distribution().mass_at_plus_infinity
+    def mass_at_infinity(self) -> Bounds[float]:
+        return make_bounds(*around(self.loss_distribution().mass_at_plus_infinity, 4))  # two roundings
 
     def loss_distribution(self) -> AtomicLaw:
         from tradeoff.pld.integer_noise import binomial_noise_law

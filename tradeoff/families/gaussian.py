@@ -14,6 +14,7 @@ from scipy.special import erf, log_ndtr, ndtri
 from tradeoff.balls import (
     Balls,
     exp,
+    expm1,
     lower_float,
     middle,
     normal_isf,
@@ -25,15 +26,15 @@ from tradeoff.balls import (
 )
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
-from tradeoff.families._closed_form import ClosedForm
+from tradeoff.families._closed_form import MANY, ClosedForm
 from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.normal import hockey_stick, shifted_tail
+from tradeoff.intervals.functions import where
 from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.special import hockey_stick, shifted_tail
 from tradeoff.pld.gaussian import GaussianLaw
 
-_MANY = 256  # points from which on NumPy's formulas, with their stated error, answer in place of balls
 _STEPS = 8  # of Newton's method in floats, from starts a few nats away
 
 
@@ -125,7 +126,7 @@ class Gaussian(ClosedForm):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
             return Identity().beta_bounds(alpha, tol)
-        if len(alpha) > _MANY and self.square is None:
+        if len(alpha) > MANY and self.square is None:
             return shifted_tail(alpha, self.mu)
         return super().beta_bounds(alpha, tol)
 
@@ -134,8 +135,14 @@ class Gaussian(ClosedForm):
             return np.ones_like(epsilon), np.ones_like(epsilon)
         if self.mu == 0:
             return Identity().delta_bounds(epsilon, tol)
-        if len(epsilon) > _MANY and self.square is None and (epsilon >= 0).all():
-            return hockey_stick(epsilon, self.mu)
+        if len(epsilon) > MANY and self.square is None:
+            # delta(-x) = 1 - e^-x (1 - delta(x))
+            other, below = (
+                Bounds(*hockey_stick(np.abs(epsilon), self.mu)),
+                Bounds.of(np.minimum(epsilon, 0.0)),
+            )
+            low, high = where(epsilon >= 0, other, exp(below) * other - expm1(below))
+            return low, np.minimum(high, 1.0)
         return super().delta_bounds(epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
@@ -177,11 +184,11 @@ class Gaussian(ClosedForm):
             moving[moving] = np.abs(step) > 1e-9 * mu
         return np.where(np.isfinite(x), x, 0.0)
 
-    def infinite_mass(self) -> Balls:
-        return to_balls(float(np.isinf(self.mu)))
+    def infinite_mass(self) -> Balls | None:
+        return to_balls(1.0) if np.isinf(self.mu) else None
 
     @property
-    def _loss_bounds(self) -> Bounds[float]:
+    def loss_bounds(self) -> Bounds[float]:
         if np.isinf(self.mu):  # all its losses are infinite
             return Bounds(-np.inf, np.inf)
         return Bounds(np.inf, np.inf) if self.mu > 0 else Bounds(0.0, 0.0)

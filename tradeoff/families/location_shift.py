@@ -41,10 +41,11 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array
-from tradeoff.pld import log_concave
-from tradeoff.pld.monotone_pieces import find_pieces
-from tradeoff.pld.panels import Shape
-from tradeoff.pld.shifted import ShiftLaw
+from tradeoff.pld.laplace import BoundedRangeLaw
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.log_concave import GumbelLaw, HyperbolicSecantLaw
+from tradeoff.pld.real_line import find_pieces
+from tradeoff.pld.transformed import ReversedPLD
 
 _SHIFTS = 1e-290, 500.0  # shifts in scales for which the engines have digits of losses of closed forms
 atan, tan = function("atan"), function("tan")
@@ -91,19 +92,19 @@ class _Forms(NamedTuple):
 
     beta: Callable[[Balls, Balls], Balls]
     profile: Callable[[Balls, Balls], Balls]
-    shape: Callable[[float], Shape]
+    law: Callable[[float], PrivacyLossDistribution]
     is_bounded: bool = True
     loss: Callable[[Balls, Balls], Balls] | None = None
 
 
 _FORMS = {
-    "logistic": _Forms(logistic_beta, logistic_profile, log_concave.Logistic, loss=logistic_loss),
-    "hypsecant": _Forms(_hypsecant_beta, _hypsecant_profile, log_concave.HyperbolicSecant),
-    "gumbel_r": _Forms(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile, log_concave.Gumbel),
+    "logistic": _Forms(logistic_beta, logistic_profile, BoundedRangeLaw, loss=logistic_loss),
+    "hypsecant": _Forms(_hypsecant_beta, _hypsecant_profile, HyperbolicSecantLaw),
+    "gumbel_r": _Forms(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile, GumbelLaw),
     "gumbel_l": _Forms(
         lambda alpha, t: 1 - power(alpha, exp(-t)),
         _mirrored_gumbel_profile,
-        log_concave.GumbelLeft,
+        lambda theta: ReversedPLD(GumbelLaw(theta)),
         is_bounded=False,
         loss=_mirrored_gumbel_loss,
     ),
@@ -146,13 +147,6 @@ def _turning_points(law: ScipyLaw, shift: float) -> tuple[float, ...]:
     theta, df = shift / scale, law.values.get("df", 1.0)
     far = math.copysign(abs(theta) + math.hypot(theta, 2 * math.sqrt(df)), theta) / 2
     return tuple(sorted((scale * far, -scale * df / far)))  # the product of the roots is -df
-
-
-# Laws with tails too heavy to be log-concave.
-_HEAVY = {
-    *("skewcauchy", "foldcauchy", "halfcauchy", "levy", "levy_l", "levy_stable"),
-    *("pareto", "lomax", "lognorm", "nct", "burr", "burr12", "fisk"),
-}
 
 
 def LocationShift(  # noqa: N802 - written as the family it is a member of
@@ -215,15 +209,11 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
 def _by_density(p: ScipyLaw, shift: float, *, assume_log_concave: bool) -> TradeOff:
     """Return the curve of a law of which SciPy's density is integrated."""
     is_known = p.name in _BY_DENSITY and _BY_DENSITY[p.name](p.values)
-    if not is_known and p.name in _HEAVY:
-        raise DomainError(
-            f"{p} is not log-concave, and the turning points of its likelihood ratio are not known; "
-            "to.from_scipy(X, X + shift) finds them, and returns the curve of that one pair"
-        )
     if not (is_known or assume_log_concave):
         raise DomainError(
             f"{p} is not known to be log-concave; known are, in their log-concave shapes, "
-            f"{', '.join(sorted(KNOWN))}; if its density is, pass assume_log_concave=True"
+            f"{', '.join(sorted(KNOWN))}; if its density is, pass assume_log_concave=True, else "
+            "to.from_scipy(X, X + shift) returns the curve of that one pair"
         )
     number("shift/scale", shift / p.values["scale"], -_MAX_SHIFT, _MAX_SHIFT)
     q, turns = p.at(shift), _turning_points(p, shift) if is_known else ()
@@ -268,10 +258,10 @@ class LogConcaveShift(ClosedForm):
         return to_balls(self._exact_theta) if self._forms.is_bounded else None
 
     @cached_property
-    def _law(self) -> ShiftLaw:
-        return ShiftLaw(self._forms.shape(self.theta))
+    def _law(self) -> PrivacyLossDistribution:
+        return self._forms.law(self.theta)
 
-    def loss_distribution(self) -> ShiftLaw:
+    def loss_distribution(self) -> PrivacyLossDistribution:
         if max(map(abs, self._law.support)) > _MAX_PRODUCT_LOSS:
             raise NoClosedForm(f"losses of {self!r} are too large for the engines; use f.lower or f.upper")
         return self._law

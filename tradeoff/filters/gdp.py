@@ -11,17 +11,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import count, reals, written
+from tradeoff.curves.parameters import MAX_LOSS, count, number, reals, written
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import SLACK, Filter, ThreadSafe, all_assumptions, curve_of, loss_budget, widen
-from tradeoff.filters.step_cost import gdp_mu
+from tradeoff.filters.base import (
+    SAMPLED_HINT,
+    SLACK,
+    Filter,
+    ThreadSafe,
+    all_assumptions,
+    curve_of,
+    loss_budget,
+    widen,
+)
+from tradeoff.filters.step_cost import gdp_mu, is_sampled
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import sqrt
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 
 Mask = NDArray[np.bool_]
 
@@ -47,6 +56,7 @@ class GDPFilter(Filter):
     """
 
     kind = "gdp"
+    counts_sampling = False
 
     def __init__(self, mu: float) -> None:
         self.mu = loss_budget("mu", mu)
@@ -54,19 +64,23 @@ class GDPFilter(Filter):
         super().__init__(self.mu / self._unit)  # sums are of (mu_k/mu)^2
 
     def _cost(self, curve: TradeOff) -> tuple[float]:
-        mu = gdp_mu(curve)
-        if math.isinf(mu):
-            raise KindError(
-                f"no finite mu with f >= G_mu is proved for {shown(curve)}; spend it in a ResidueFilter or "
-                "an ApproximateDPFilter, or spend a Gaussian that bounds it"
-            )
-        return (relative_square(mu, self._unit),)
+        remedy = "spend it in a ResidueFilter or an ApproximateDPFilter, or spend a Gaussian that bounds it"
+        return (relative_square(finite_mu(curve, remedy), self._unit),)
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         return (self._unit * sqrt(amounts[0]),)
 
     def _curve(self) -> TradeOff:
         return Gaussian(widen_mu(self.mu))
+
+
+def finite_mu(curve: TradeOff, remedy: str) -> float:
+    """Return the mu that a curve is charged; ``KindError`` with a remedy where none is finite."""
+    mu = gdp_mu(curve)
+    if math.isinf(mu):
+        hint = SAMPLED_HINT if is_sampled(curve) else ""
+        raise KindError(f"no finite mu with f >= G_mu is proved for {shown(curve)}; {remedy}{hint}")
+    return mu
 
 
 def relative_square(mu: float, unit: float) -> float:
@@ -87,7 +101,7 @@ class IndividualGDPFilter(ThreadSafe):
     one record (Feldman, Zrnic 2021, Theorem 4.5; Koskela, Tobaben, Honkela 2023, "Individual privacy
     accounting with Gaussian differential privacy", their theorem on fully adaptive GDP compositions). The
     granted records depend on the data, and are not to be released. Sums are floats, each addition rounded up:
-    after n steps they are too large by at most n 2^-51 of themselves. Threads may share a table.
+    after n steps they are too large by at most n 2^-50 of themselves. Threads may share a table.
 
     Parameters
     ----------
@@ -134,7 +148,8 @@ class IndividualGDPFilter(ThreadSafe):
 
     def _sums_with(self, mu: Array) -> Array:
         """Return the sums of the records if all of them took part, rounded up."""
-        return np.asarray((Bounds.of(mu) * mu + self._used).upper)
+        # The float above a rounded result is at or above the exact one.
+        return np.asarray(np.nextafter(np.nextafter(mu * mu, np.inf) + self._used, np.inf))
 
     def would_exceed(self, step: Any) -> Mask:
         """Return for each record whether ``spend(step)`` would leave it out."""
@@ -179,12 +194,7 @@ class IndividualGDPFilter(ThreadSafe):
             if neighbours not in {None, "add-remove"}:
                 raise PlanError(f"adjacency of a step must be add-remove, got {neighbours} for {shown(step)}")
             curve = curve_of(step)
-            mu = gdp_mu(curve)
-            if np.isinf(mu):
-                raise KindError(
-                    f"no finite mu with f >= G_mu is proved for {shown(step)}; give the mu of each record"
-                )
-            return np.full(self.records, mu), curve
+            return np.full(self.records, finite_mu(curve, "give the mu of each record")), curve
         array = reals("mu", step)
         if array.shape != self._used.shape:
             raise DomainError(f"a step must have the shape {self._used.shape}, got {array.shape}")
@@ -203,10 +213,6 @@ class FDPFilter:
     The products along all paths can stay above f while the whole, which an observer sees with the path, does
     not. In the documentation's example of two steps, all paths have delta(1) = 0.01 and the whole 0.01495.
 
-    Parameters
-    ----------
-    target : any target; it is refused
-
     Examples
     --------
     >>> from tradeoff import PureDP, filters
@@ -216,7 +222,7 @@ class FDPFilter:
     """
 
     def __new__(cls, target: Any) -> Self:
-        """Refuse."""
+        """Refuse any target."""
         mu = f"({written(target.mu)})" if isinstance(target, Gaussian) else ""
         raise KindError(
             "a filter for an arbitrary f-DP target is not private: the curves composed along each path may "
@@ -227,18 +233,19 @@ class FDPFilter:
 
 
 class GaussianSimulator(ThreadSafe):
-    """Answer adaptive m_1, m_2, ... with sum m_i^2 <= 1 from one W_0 ~ N(b, 1), by independent N(b m_i, 1).
+    """Answer adaptive m_1, m_2, ... of sum m_i^2 <= mu^2 by independent N(b m_i, 1), from one N(b mu, 1).
 
-    W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i = m_1^2 + ... +
-    m_i^2, U_i given the past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and variance (1 -
-    s_i)/(1 - s_{i-1}); where 1 - s_{i-1} is below 1e-9 it is drawn afresh from N(0, 1). As the answers are
-    made of one draw of N(b, 1), whatever the rule, the interaction is a post-processing of a 1-GDP release
+    In units of mu = 1, W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i
+    = m_1^2 + ... + m_i^2, U_i given the past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and
+    variance (1 - s_i)/(1 - s_{i-1}); where 1 - s_{i-1} is below 1e-9 it is drawn afresh from N(0, 1). As the
+    answers are made of one draw, whatever the rule, the interaction is a post-processing of a mu-GDP release
     (Smith, Thakurta 2022, the proof of Theorem 1). In floating point: for simulation and proof.
 
     Parameters
     ----------
     draw : W_0, a finite number or an array of them: each entry is a run of its own
     rng : source of all further randomness, independent of b
+    mu : root of the sum that the squares of m may reach, in [1e-9, 1e4]
 
     Examples
     --------
@@ -250,40 +257,41 @@ class GaussianSimulator(ThreadSafe):
     (True, True)
     """
 
-    def __init__(self, draw: ArrayLike, rng: np.random.Generator) -> None:
+    def __init__(self, draw: ArrayLike, rng: np.random.Generator, *, mu: float = 1.0) -> None:
         super().__init__()
         self._draw = np.array(reals("draw", draw))
         if not np.all(np.isfinite(self._draw)):
-            raise DomainError("draw must be finite; give draws of N(b, 1)")
+            raise DomainError("draw must be finite; give draws of N(b mu, 1)")
+        self.mu = number("mu", mu, 1e-9, MAX_LOSS)
         self._rng = rng
         self._left = np.ones_like(self._draw)  # 1 - s
         self._sum = np.zeros_like(self._draw)  # of m_j U_j
 
     @property
     def remaining(self) -> Any:
-        """Return 1 - s: the most that the squares of further m may add up to."""
-        return _unwrap(np.maximum(self._left, 0.0))
+        """Return mu^2 - s: the most that the squares of further m may add up to."""
+        return _unwrap(np.maximum(self._left, 0.0) * self.mu**2)
 
     def answer(self, m: ArrayLike) -> Any:
         """Answer the next query in each run: N(b m, 1), independent of the answers before.
 
         ``m`` is finite, one number for each run or one for all, and may depend on earlier answers. If the
-        squares pass 1 in some run, ``BudgetExceeded`` is raised and nothing is drawn.
+        squares pass mu^2 in some run, ``BudgetExceeded`` is raised and nothing is drawn.
         """
         m = reals("m", m)
         if not np.all(np.isfinite(m)) or m.shape not in {(), self._draw.shape}:
             raise DomainError(f"m must be finite, of shape () or {self._draw.shape}, got {shown(m)}")
-        m = np.broadcast_to(m, self._draw.shape)
+        m = np.broadcast_to(m, self._draw.shape) / self.mu
         with self._lock:
             with np.errstate(over="ignore"):
                 square = m**2
             after = self._left - square
             if np.any(after < -SLACK):
                 k = int(np.argmin(after))
-                left, cost = float(self._left.flat[k]), float(square.flat[k])
-                raise BudgetExceeded(
-                    f"m^2 = {cost:.6g} is more than the {left:.6g} left in run {k}", 1 - left, cost, left, 1.0
-                )
+                most = self.mu**2
+                left, cost = most * float(self._left.flat[k]), most * float(square.flat[k])
+                message = f"m^2 = {cost:.6g} is more than the {left:.6g} left in run {k}"
+                raise BudgetExceeded(message, most - left, cost, left, most)
             # Below 1000 times the rounding of s, m is so small that a fresh N(0, 1) is as good.
             some = self._left > 1e3 * SLACK
             before = np.where(some, self._left, 1.0)

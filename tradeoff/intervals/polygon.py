@@ -18,7 +18,7 @@ import numpy as np
 
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import quotient
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, Index
 
 ONE = 1 << 1074  # the number 1, as a multiple of the least positive float
 
@@ -27,6 +27,8 @@ _GRID = 53
 
 # Coordinates nearer to 0 or 1 than one in so many keep the digits of the smaller of both instead.
 _EDGE = 1024
+
+_FEW_DROPPED = 0.98  # share of points left by a sweep from which on sweeps no longer pay
 
 Line = tuple[int, int, int]  # half-plane a alpha + b beta >= c with a, b >= 0
 Point = tuple[int, int]  # a pair (alpha, beta) of multiples of 2^-1074
@@ -86,25 +88,6 @@ def hull(points: Iterable[Point]) -> list[Point]:
     alpha, beta = lower_hull(x, y)
     stop = int(np.argmax(beta == 0)) + 1
     return list(zip(alpha[:stop].tolist(), beta[:stop].tolist(), strict=True))
-
-
-def kink(left: tuple[Point, Point], right: tuple[Point, Point]) -> tuple[float, float] | None:
-    """Return where the lines through two pairs of points meet, rounded down; None if nowhere useful."""
-    (a, b, c), (e, f, g) = _through(*left), _through(*right)
-    d = a * f - e * b
-    if d == 0:
-        return None
-    x, y = (c * f - g * b, a * g - e * c) if d > 0 else (g * b - c * f, e * c - a * g)
-    if x < 0 or y < 0:
-        return None
-    d = abs(d)
-    return directed(x, d, up=False), directed(y, d, up=False)
-
-
-def _through(p: Point, q: Point) -> Line:
-    """Return a, b, c with a x + b y = c on both points."""
-    a, b = p[1] - q[1], q[0] - p[0]
-    return _reduced((a * ONE, b * ONE, a * p[0] + b * p[1]))
 
 
 def _reduced(line: Line) -> Line:
@@ -177,6 +160,21 @@ def _line(x: Fraction, y: Fraction, slope: Fraction) -> tuple[int, int, int]:
     start = y - slope * x
     w = math.lcm(start.denominator, slope.denominator)
     return int(start * w), int(slope * w), w
+
+
+def below_chords(x: Array, y: Array) -> Index:
+    """Return the places of points that may be vertices of the lower hull, by fast sweeps; x is sorted.
+
+    A point above the chord of its neighbours is not a vertex. Of numbers in [0, 1], each within 2^-53 of the
+    point's, the products below are within 1e-15 of the true ones.
+    """
+    places = np.arange(len(x))
+    while True:
+        (left, right), (down, up) = ((side[1:-1] - side[:-2], side[2:] - side[1:-1]) for side in (x, y))
+        kept = np.concatenate([[True], down * right - up * left <= 1e-14, [True]])[: len(x)]
+        if np.mean(kept) > _FEW_DROPPED:
+            return places
+        x, y, places = x[kept], y[kept], places[kept]
 
 
 def lower_hull(x: Any, y: Any) -> tuple[Any, Any]:

@@ -12,17 +12,15 @@ from tradeoff.accounting.options import query_options
 from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.polygons import pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.families._lazy import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.beta_operator import BetaOperator, CloseLines
-from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import largest, segments
+from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest, segments
+from tradeoff.operators.unary import Inverse
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
@@ -55,7 +53,7 @@ def _symmetrised(f: TradeOff, assume: Hypothesis) -> TradeOff:
 class Envelope(HullOfMinimum):
     """Hull of min{f, f^-1}: its profile is the larger of the two orders' (either order of add/remove).
 
-    Where f is one order of a sampled symmetric curve, the hull has a law of its own (``pld.symmetrised``).
+    Where f is one order of a sampled symmetric curve, the hull has a law of its own (``pld.transformed``).
     """
 
     name = "either-order"
