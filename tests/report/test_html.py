@@ -2,6 +2,7 @@
 
 import base64
 import html
+import json
 import re
 
 import pytest
@@ -155,6 +156,17 @@ def test_report_command_wrong_target_is_refused_at_once(tmp_path, capsys, monkey
     assert main(["report", str(plan), "-o", str(tmp_path / name)]) == 2
     assert words in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [plan]
+
+
+def test_report_registry_entry_of_the_census(tmp_path, capsys):
+    target = tmp_path / "census.json"
+    assert main(["report", "examples/census2020.toml", "--registry", "-o", str(target)]) == 0
+    loss = json.loads(target.read_text(encoding="utf-8"))["deployment"]["privacy_loss"]
+    exact = to.spec.load("examples/census2020.toml").plan.guarantee().bounds.epsilon(1e-10)
+    assert loss["privacy_parameters"] == {"epsilon": exact.upper, "delta": 1e-10}
+    assert "differ in a single record" in loss["privacy_unit_description"]
+    assert main(["report", "examples/mixed.toml", "--registry", "--epsilon", "1", "-o", str(target)]) == 2
+    assert "--registry needs an epsilon: give --delta" in capsys.readouterr().err
 
 
 def test_assumptions_of_nested_mechanisms_are_included():
