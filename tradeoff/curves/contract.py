@@ -219,7 +219,8 @@ class TradeOff(CurveHooks, CurveMethods):
         Parameters
         ----------
         epsilon, delta, alpha
-            Exactly one: a loss in nats for delta, a delta for epsilon, an alpha for beta.
+            One at most, of which the default is delta = 1e-5: a loss in nats for delta, a delta for epsilon,
+            an alpha for beta.
         tol, **how
             As in the question itself.
 

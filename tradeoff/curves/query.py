@@ -34,6 +34,7 @@ from tradeoff.curves.parameters import (
     reals_between,
     workers,
 )
+from tradeoff.display import rounded
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
 from tradeoff.intervals.functions import clip, log, log1p, minimum, rational
@@ -174,15 +175,31 @@ def _forced_curve(curve: TradeOff, method: Method) -> TradeOff:
 def explain_query(
     curve: TradeOff, at: Mapping[Question, float | None], tol: float | None, how: QueryKwargs
 ) -> Explanation:
-    """Answer the one question that has an argument, and collect the steps of the engines."""
+    """Answer the question that has an argument, by default epsilon, and collect the engines' steps."""
+    if all(value is None for value in at.values()):
+        at = {"epsilon": 1e-5}  # the delta that most papers report at
     names = {kind: _ARGUMENTS[kind][0] for kind, value in at.items() if value is not None}
     if len(names) != 1:
-        listed = ", ".join(names.values()) or "nothing"
-        raise DomainError(f"explain() takes exactly one of epsilon, delta, alpha, got {listed}")
+        listed = ", ".join(names.values())
+        raise DomainError(f"explain() takes one of epsilon, delta, alpha, got {listed}")
     ((kind, name),) = names.items()
     with collect_steps() as steps:
         bounds = Query.check(kind, at[kind], tol, how).bounds(curve)
-    return Explanation(f"{kind} at {name} = {at[kind]!r}", bounds, tuple(steps), curve.caveats)
+    caveats = curve.caveats
+    if kind == "epsilon" and np.isinf(bounds.lower):
+        caveats = (explain_infinity(curve), *caveats)
+    return Explanation(f"{kind} at {name} = {at[kind]!r}", bounds, tuple(steps), caveats)
+
+
+def explain_infinity(curve: TradeOff) -> str:
+    """Return the reason why epsilon is infinite at small delta."""
+    mass = float(curve.bounds.delta(np.inf).upper)
+    if mass == 0:
+        return "epsilon is infinite at delta = 0: the privacy loss has no upper bound"
+    return (
+        f"epsilon is infinite if delta is below the mass at infinity, at most {rounded(mass, 'upper', 6)}: "
+        "the probability of outputs that are impossible under the other data set"
+    )
 
 
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:
