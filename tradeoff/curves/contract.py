@@ -246,12 +246,7 @@ class TradeOff(CurveHooks, CurveMethods):
         Parameters
         ----------
         epsilon, delta, alpha
-        <<<<<<< HEAD
-            One at most, of which the default is delta = 1e-5: a loss in nats for delta, a delta for epsilon,
-            an alpha for beta.
-        =======
             One of them: a loss in nats for delta, a delta for epsilon (default: 1e-5), an alpha for beta.
-        >>>>>>> s4-cur
         tol, **how
             As in the question itself.
 

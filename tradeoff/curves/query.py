@@ -180,34 +180,7 @@ def _forced_curve(curve: TradeOff, method: Method) -> TradeOff:
 def explain_query(
     curve: TradeOff, at: Mapping[Question, float | None], tol: float | None, how: QueryKwargs
 ) -> Explanation:
-<<<<<<< HEAD
     """Answer the question that has an argument, by default epsilon, and collect the engines' steps."""
-    if all(value is None for value in at.values()):
-        at = {"epsilon": 1e-5}  # the delta that most papers report at
-    names = {kind: _ARGUMENTS[kind][0] for kind, value in at.items() if value is not None}
-    if len(names) != 1:
-        listed = ", ".join(names.values())
-        raise DomainError(f"explain() takes one of epsilon, delta, alpha, got {listed}")
-    ((kind, name),) = names.items()
-    with collect_steps() as steps:
-        bounds = Query.check(kind, at[kind], tol, how).bounds(curve)
-    caveats = curve.caveats
-    if kind == "epsilon" and np.isinf(bounds.lower):
-        caveats = (explain_infinity(curve), *caveats)
-    return Explanation(f"{kind} at {name} = {at[kind]!r}", bounds, tuple(steps), caveats)
-
-
-def explain_infinity(curve: TradeOff) -> str:
-    """Return the reason why epsilon is infinite at small delta."""
-    mass = float(curve.bounds.delta(np.inf).upper)
-    if mass == 0:
-        return "epsilon is infinite at delta = 0: the privacy loss has no upper bound"
-    return (
-        f"epsilon is infinite if delta is below the mass at infinity, at most {rounded(mass, 'upper', 6)}: "
-        "the probability of outputs that are impossible under the other data set"
-    )
-=======
-    """Answer the one question that has an argument, and collect the steps of the engines."""
     given = {kind: value for kind, value in at.items() if value is not None} or {"epsilon": DEFAULT_DELTA}
     if len(given) > 1:
         listed = ", ".join(_ARGUMENTS[kind][0] for kind in given)
@@ -215,16 +188,21 @@ def explain_infinity(curve: TradeOff) -> str:
     ((kind, value),) = given.items()
     with collect_steps() as steps:
         bounds = Query.check(kind, value, tol, how).bounds(curve)
-    notes = curve.caveats
+    caveats = curve.caveats
     if kind == "epsilon" and np.any(np.isposinf(bounds.upper)):
-        least, most = curve.mass_at_infinity
-        if most > np.min(value):
-            mass = f"{decimal(least, '.3g', up=False)} or more"
-            notes = (f"infinite: the mass at infinity, {mass}, exceeds delta", *notes)
-        else:
-            notes = ("infinite: the losses have no upper bound, and delta is 0", *notes)
-    return Explanation(f"{kind} at {_ARGUMENTS[kind][0]} = {value!r}", bounds, tuple(steps), notes)
->>>>>>> s4-cur
+        caveats = (explain_infinity(curve), *caveats)
+    return Explanation(f"{kind} at {_ARGUMENTS[kind][0]} = {value!r}", bounds, tuple(steps), caveats)
+
+
+def explain_infinity(curve: TradeOff) -> str:
+    """Return the reason why epsilon is infinite at small delta."""
+    mass = float(curve.mass_at_infinity.upper)
+    if mass == 0:
+        return "epsilon is infinite at delta = 0: the privacy loss has no upper bound"
+    return (
+        f"epsilon is infinite if delta is below the mass at infinity, at most {rounded(mass, 'upper', 6)}: "
+        "the probability of outputs that are impossible under the other data set"
+    )
 
 
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:
