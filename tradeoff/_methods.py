@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tradeoff._attached import BoundsMethods, CurveMethods
 
 if TYPE_CHECKING:
+    from tradeoff.audits.risks import Risks
     from tradeoff.curves.contract import Hypothesis, TradeOff
     from tradeoff.curves.parameters import Number, Numbers
     from tradeoff.curves.product import Factors
@@ -125,6 +126,20 @@ class _CurveMethods(TradeOff):
         from tradeoff.gdp.reduction import gdp
 
         return gdp(self, failure=failure)
+
+    def risks(self, **questions: Any) -> Risks:
+        """Tabulate bounds on the success of attackers; ``tradeoff.audits.risks`` documents the questions.
+
+        Examples
+        --------
+        >>> import tradeoff as to
+        >>> table = to.Gaussian(1).risks(fpr=0.01, baseline=0.1)
+        >>> dict(zip(table["risk"], table["upper"]))["advantage, TPR - FPR"] < 0.383
+        True
+        """
+        from tradeoff.audits.risks import risks
+
+        return risks(self, **questions)
 
     def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:
         """Estimate the change of epsilon (nats), or delta, with each parameter and count."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import quotient
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, Index
 
 ONE = 1 << 1074  # the number 1, as a multiple of the least positive float
 
@@ -27,6 +27,8 @@ _GRID = 53
 
 # Coordinates nearer to 0 or 1 than one in so many keep the digits of the smaller of both instead.
 _EDGE = 1024
+
+_FEW_DROPPED = 0.98  # share of points left by a sweep from which on sweeps no longer pay
 
 Line = tuple[int, int, int]  # half-plane a alpha + b beta >= c with a, b >= 0
 Point = tuple[int, int]  # a pair (alpha, beta) of multiples of 2^-1074
@@ -146,6 +148,21 @@ def _line(x: Fraction, y: Fraction, slope: Fraction) -> tuple[int, int, int]:
     start = y - slope * x
     w = math.lcm(start.denominator, slope.denominator)
     return int(start * w), int(slope * w), w
+
+
+def below_chords(x: Array, y: Array) -> Index:
+    """Return the places of points that may be vertices of the lower hull, by fast sweeps; x is sorted.
+
+    A point above the chord of its neighbours is not a vertex. Of numbers in [0, 1], each within 2^-53 of the
+    point's, the products below are within 1e-15 of the true ones.
+    """
+    places = np.arange(len(x))
+    while True:
+        (left, right), (down, up) = ((side[1:-1] - side[:-2], side[2:] - side[1:-1]) for side in (x, y))
+        kept = np.concatenate([[True], down * right - up * left <= 1e-14, [True]])[: len(x)]
+        if np.mean(kept) > _FEW_DROPPED:
+            return places
+        x, y, places = x[kept], y[kept], places[kept]
 
 
 def lower_hull(x: Any, y: Any) -> tuple[Any, Any]:

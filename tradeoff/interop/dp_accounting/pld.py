@@ -87,7 +87,8 @@ def from_pld(pld: Any) -> Orders:
         return Orders(_curve(remove), _curve(add))
     except (TypeError, KeyError) as error:
         known = "a PrivacyLossDistribution of dp_accounting 0.4 to 0.6"
-        raise domain("pld", pld, known, f"missing: {error}") from error
+        remedy = f"it has no {error}; read events, builders and accountants with from_event"
+        raise domain("pld", pld, known, remedy) from error
 
 
 def _curve(pmf: Any) -> PiecewiseLinear:
