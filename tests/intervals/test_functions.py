@@ -49,20 +49,7 @@ def test_rational_of_overflowing_numbers() -> None:
     assert functions.whole(7) == Bounds(7.0, 7.0)
 
 
-@pytest.mark.parametrize(
-    "ratio",
-    [
-        1 + 1 / HUGE,
-        1 - Fraction(1, 10**9),
-        Fraction(7, 5),
-        Fraction(1, 2),
-        Fraction(3, 2),
-        Fraction(5, 2),
-        HUGE,
-        1 / HUGE,
-        Fraction(8),
-    ],
-)
+@pytest.mark.parametrize("ratio", [1 + 1 / HUGE, 1 - Fraction(1, 10**9), Fraction(3, 2), HUGE, 1 / HUGE])
 @pytest.mark.parametrize("p", [Fraction(1, 3), HUGE, Fraction(5)])
 def test_log_quotient_contains_truth(ratio: Fraction, p: Fraction) -> None:
     result = balls.to_bounds(balls.log_quotient(ratio * p, p))

@@ -215,20 +215,6 @@ def test_kl_of_minimum_holds_integral_of_profile() -> None:
     assert result.width < 1e-3
 
 
-@given(log_uniform(1e-12, 600.0))
-def test_kl_is_never_below_truth(e: float) -> None:
-    with mpmath.workdps(60):
-        x = mpmath.mpf(e)
-        truths = {
-            to.Laplace: x - 1 + mpmath.exp(-x),
-            to.PureDP: x * mpmath.tanh(x / 2),
-            to.Gaussian: x**2 / 2,
-        }
-        for family, truth in truths.items():
-            assert truth <= family(e).kl() <= truth * (1 + mpmath.mpf("1e-12"))
-        assert (to.Laplace(e) @ to.PureDP(e)).kl() >= truths[to.Laplace] + truths[to.PureDP]
-
-
 @pytest.mark.parametrize("order", [0, -1, math.nan, "2", None, True, [2.0, 3.0], 1j])
 def test_renyi_refuses_invalid_orders(order):
     symbolic = to.Gaussian(sympy.Symbol("mu", positive=True))
@@ -330,12 +316,6 @@ def test_renyi_of_small_order_between_distant_laws() -> None:
     whole = 4 * ((1 - order) * shift - mpmath.log(order + (1 - order) * mpmath.exp(shift))) / (order - 1)
     result = (to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(1e-6)
     assert result.lower <= whole <= result.upper
-
-
-@pytest.mark.parametrize("order", [1, 2, math.inf])
-def test_renyi_without_mass_in_floats_is_unbounded(order: float) -> None:
-    result = (to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(order)
-    assert result.upper == math.inf
 
 
 def of_gumbels(order: mpmath.mpf, *, reverse: bool) -> mpmath.mpf:

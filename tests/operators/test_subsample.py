@@ -345,12 +345,6 @@ def test_fixed_size_power_satisfies_dualities() -> None:
     assert to.subsample(G, 0.01).symmetrise(assume="either-order") ** 1000 == F
 
 
-@pytest.mark.slow
-def test_tabulate_of_fixed_size_power_is_narrow() -> None:
-    lower, upper = (fixed_size(G, 0.01) ** 1000).tabulate()
-    assert lower.distance(upper).upper < 1e-3
-
-
 @pytest.mark.parametrize("p", [0, 1e-300, 1 - 2.0**-53, 1])
 @pytest.mark.parametrize("f", [to.Gaussian(0), to.Gaussian(1e-300), G, L, to.TotalVariation(0.5)], ids=repr)
 def test_fixed_size_at_extremes_has_ordered_bounds(f: to.TradeOff, p: float) -> None:

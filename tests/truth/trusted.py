@@ -220,7 +220,7 @@ POSITIVE, EXPONENTS, PHASES = [(TINY, HUGE)], [(-745.0, 709.7)], [(-1e9, 1e9)]
 BOX, SIZES = [(-2.0, 2.0), (-2.0, 2.0)], [(6.0, 20.99), (0.0, 1.0), (0.0, 1.0)]
 BOUNDS, NORMAL, PAIR = "intervals/functions.py", "intervals/special.py", "limits/normal_pair.py"
 POWER, LOG, FFT = "lattice/convolve.py `_power`", "pld/law.py `logarithm`", "lattice/convolve.py `fft_error`"
-SMOOTH, SHAPES, ATOMS = "limits/smoothing.py", "pld/log_concave.py", "accounting/exact.py"
+SMOOTH, ATOMS = "limits/smoothing.py", "accounting/exact.py"
 
 # fmt: off
 TRUSTED = [

@@ -101,7 +101,10 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
     inner = summed(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
     terms, q, p = [inner], polygon.mass_at_infinity, polygon.inverse().mass_at_infinity
     terms += [q * _value(function, 0.0)] if q.upper > 0 else []
-    return total([*terms, p * _last_slope(function)] if p.upper > 0 else terms)
+    if p.upper > 0:  # lim F(t)/t: from below the slope at 1e50, and above where it is constant from there on
+        near, far = ((_value(function, 2 * t) - _value(function, t)) / t for t in (_LARGE, _LARGE * _LARGE))
+        terms += [p * Bounds(near.lower, far.upper if far.lower <= near.upper else math.inf)]
+    return total(terms)
 
 
 def _value(function: Function, ratio: float) -> Bounds:
@@ -118,12 +121,6 @@ def _value(function: Function, ratio: float) -> Bounds:
         raise DomainError(f"function({ratio!r}) = {result!r}; a convex function of a ratio is finite above 0")
     off = _ERROR * (1 + abs(result)) if math.isfinite(result) else 0.0
     return Bounds.of(result) + Bounds(-off, off)
-
-
-def _last_slope(function: Function) -> Bounds:
-    """Bound lim F(t)/t from below by the slope at 1e50, and from above where it is constant from there on."""
-    near, far = ((_value(function, 2 * at) - _value(function, at)) / at for at in (_LARGE, _LARGE * _LARGE))
-    return Bounds(near.lower, far.upper if far.lower <= near.upper else math.inf)
 
 
 def _checked(function: Function) -> Function:

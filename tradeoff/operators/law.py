@@ -137,24 +137,20 @@ class Law:
         low, high = np.zeros(at.shape), np.ones(at.shape)
         low[at == np.inf] = 1.0
         finite = np.isfinite(at)
-        low[finite], high[finite] = self._cdf(at[finite], under)
+        if (single := self._single) is not None:
+            low[finite], high[finite] = _single_cdf(single, at[finite], under)
+        else:  # where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t
+            low[finite & (at >= _FARTHEST) & (under == "P")] = (1 - exp(-_FARTHEST)).lower
+            high[finite & (at <= -_FARTHEST) & (under == "Q")] = exp(-_FARTHEST).upper
+            right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
+            low[right], high[right] = 1 - self.tail(at[right], under)
+            low[left], high[left] = self._inverse.tail(-at[left], _OTHER[under])
         # No finite loss is above the supremum, or below that of the other order.
         above, below = finite & (at >= self.supremum), at < -self._inverse.supremum
         low[above], high[above] = 1 - self.curve.mass_at_infinity if under == "Q" else (1.0, 1.0)
         below |= at == -np.inf
         low[below], high[below] = self._inverse.curve.mass_at_infinity if under == "P" else (0.0, 0.0)
         return Bounds(low, high) if at.ndim else Bounds(float(low), float(high))
-
-    def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
-        if (single := self._single) is not None:
-            return _single_cdf(single, at, under)
-        # Where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t.
-        low = np.where((at >= _FARTHEST) & (under == "P"), (1 - exp(-_FARTHEST)).lower, 0.0)
-        high = np.where((at <= -_FARTHEST) & (under == "Q"), exp(-_FARTHEST).upper, 1.0)
-        right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
-        low[right], high[right] = 1 - self.tail(at[right], under)
-        low[left], high[left] = self._inverse.tail(-at[left], _OTHER[under])
-        return low, high
 
     def tail(self, at: Array, under: Under) -> Bounds[Array]:
         """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is not a difference from 1.

@@ -371,16 +371,17 @@ class BetaOperator(Derived):
         return super().epsilon_bounds(delta, None) if tol is None else self._closely("epsilon", delta, tol)
 
     def _closely(self, question: Question, at: Array, tol: float) -> Pair:
-        low, high = np.array([[*self._answer(question, x, tol)] for x in at.tolist()]).T
+        """Bound answers by a few lines; where they do not suffice, by some about that of whole curves."""
+        result = []
+        for x in at.tolist():
+            bounds = Bounds(0.0, 1.0) if question == "delta" else Bounds(-np.inf, np.inf)
+            bounds = self._search(question, x, bounds, tol)
+            if not _is_reached(question, bounds, tol):
+                bounds = meet(bounds, _between(question, x, self.lower, self.upper))
+                bounds = self._search(question, x, bounds, tol)
+            result.append([*bounds])
+        low, high = np.array(result).T
         return low, high
-
-    def _answer(self, question: Question, at: float, tol: float) -> Bounds[float]:
-        """Bound an answer by a few lines; where they do not suffice, by some about that of whole curves."""
-        bounds = Bounds(0.0, 1.0) if question == "delta" else Bounds(-np.inf, np.inf)
-        bounds = self._search(question, at, bounds, tol)
-        if _is_reached(question, bounds, tol):
-            return bounds
-        return self._search(question, at, meet(bounds, _between(question, at, self.lower, self.upper)), tol)
 
     def _search(self, question: Question, at: float, bounds: Bounds[float], tol: float) -> Bounds[float]:
         """Bound an answer, to the width ``tol`` where it can be reached, by lines about its loss."""
