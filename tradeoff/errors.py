@@ -135,14 +135,6 @@ def file_name(path: Any) -> Path:
     raise domain("path", path, "a text or a pathlib.Path without null characters")
 
 
-def counted(n: int) -> str:
-    """Format a count; Python formats no integer of more than 4300 digits."""
-    try:
-        return str(n)
-    except ValueError:
-        return f"(about 2^{n.bit_length()})"
-
-
 def shown(value: Any) -> str:
     """Return a value for an error message, on one line and at most 240 characters."""
     try:

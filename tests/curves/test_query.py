@@ -283,10 +283,18 @@ def test_explain_closed_form_has_no_steps() -> None:
     assert "closed form" in repr(to.Gaussian(1).explain(epsilon=1.0))
 
 
-@pytest.mark.parametrize("arguments", [{}, {"epsilon": 1.0, "delta": 1e-5}])
-def test_explain_without_exactly_one_argument_is_refused(arguments: dict[str, float]) -> None:
-    with pytest.raises(DomainError, match=r"explain\(\) takes exactly one of epsilon, delta, alpha, got "):
-        STEPS.explain(**arguments)
+def test_explain_two_arguments_are_refused() -> None:
+    with pytest.raises(DomainError, match=r"explain\(\) takes one of epsilon, delta, alpha, got "):
+        STEPS.explain(epsilon=1.0, delta=1e-5)
+
+
+def test_explain_asks_for_epsilon_by_default() -> None:
+    assert to.Gaussian(1).explain() == to.Gaussian(1).explain(delta=1e-5)
+
+
+def test_explain_infinite_epsilon_has_its_reason() -> None:
+    assert "mass at infinity, at most 0.001" in repr(to.approximate_dp(1.0, 1e-3).explain(delta=1e-5))
+    assert "has no upper bound" in repr(to.Gaussian(1).explain(delta=0.0))
 
 
 # Bayes risk.

@@ -14,7 +14,7 @@ from tradeoff.errors import domain
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, around
 from tradeoff.pld.allocation import STEEPEST, allocated_law
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.integer_noise import discrete_gaussian_law
@@ -59,13 +59,9 @@ class FinitelyMany(CurveFromPLD):
     """Curve of a law whose finitely many losses are listed, each with its error."""
 
     @property
-    def sup_loss(self) -> float:
-        return self.loss_distribution().enclosure[1]
-
-    @property
-    def sup_loss_lower(self) -> float:
+    def loss_bounds(self) -> Bounds[float]:
         law = self.loss_distribution()
-        return float(law.loss[-1] - law.loss_error[-1])
+        return Bounds(float(law.loss[-1] - law.loss_error[-1]), law.enclosure[1])
 
     @abstractmethod
     def loss_distribution(self) -> AtomicLaw: ...
@@ -105,12 +101,8 @@ class DiscreteLaplaceCurve(IntegerNoise):
     noise, size = "Lap_Z", "scale"
 
     @property
-    def sup_loss(self) -> float:
-        return float((whole(self.shift) / self.scale).upper)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return float((whole(self.shift) / self.scale).lower)
+    def loss_bounds(self) -> Bounds[float]:
+        return whole(self.shift) / self.scale
 
     def loss_distribution(self) -> AtomicLaw:
         if self.shift >= MAX_ATOMS:
@@ -161,8 +153,8 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
         object.__setattr__(self, "shift", count("shift", self.shift, 1, self.coins))
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.loss_distribution().mass_at_plus_infinity
+    def mass_at_infinity(self) -> Bounds[float]:
+        return make_bounds(*around(self.loss_distribution().mass_at_plus_infinity, 4))  # two roundings
 
     def loss_distribution(self) -> AtomicLaw:
         from tradeoff.pld.integer_noise import binomial_noise_law

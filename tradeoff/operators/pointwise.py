@@ -12,8 +12,7 @@ from tradeoff.accounting.options import measure
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.polygons import pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.curves.query import certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -21,8 +20,7 @@ from tradeoff.intervals.functions import log
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.beta_operator import BetaOperator
-from tradeoff.operators.tabulate import largest, segments
+from tradeoff.operators.tabulate import BetaOperator, largest, segments
 
 _STEEPEST = 690.0  # loss whose e^eps is still a float
 _STEP = 1e-3  # nats between which a slope is measured
