@@ -268,5 +268,5 @@ def vertex(x: Array, value: Array) -> Array:
     with np.errstate(all="ignore"):
         bend = right * down - left * up
         peak = x0 + np.where(bend != 0, (right**2 * down - left**2 * up) / (2 * bend), 0.0)
-    beyond = 2 * x[rows, k] - x[rows, np.where(k == 0, 1, last - 1)]
-    return np.asarray(np.where(k == inner, peak, beyond))
+    outside = 2 * x[rows, k] - x[rows, np.where(k == 0, 1, last - 1)]
+    return np.asarray(np.where(k == inner, peak, outside))

@@ -22,14 +22,14 @@ from tradeoff.audits.rates import (
     largest_rate,
     spaced_counts,
 )
-from tradeoff.audits.refutation import Refutation, claimed
+from tradeoff.audits.refutation import Refutation, claimed, tabulate_limits
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers, count, flattened, number, reals, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.polygon import ONE, below_chords, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root
@@ -244,20 +244,9 @@ class Empirical(Displayed):
 
     def grid(self) -> TextTable:
         limits = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
-        rows = [
-            (f"  {name} ≥ {decimal(least, '.4g', up=False)}" if least > 0 else f"  {name}: nothing shown",)
-            for name, least in limits.items()
-        ]
-        notes = []
-        if not any(least > 0 for least in limits.values()):
-            notes = ["no privacy loss is shown: each bound is what any mechanism has"]
-            if (mu := self._exchanged().mu()) > 0:
-                notes.append(
-                    f"null and alternative exchanged show μ ≥ {decimal(mu, '.4g', up=False)}: exchange them "
-                    "if larger scores favour the null"
-                )
         head = f"{type(self).__name__}: {self._described}, confidence {exactly(self.confidence)}"
-        return TextTable(rows, head=head, notes=notes)
+        remedy = "exchange null and alternative if larger scores favour the null"
+        return tabulate_limits(head, limits, [], lambda: self._exchanged().mu(), remedy)
 
     def _exchanged(self) -> Empirical:
         return Empirical(self.alternative, self.null, self.confidence, self.thresholds)
@@ -272,6 +261,10 @@ class Counts(Empirical):
     """Bounds on f = T(P, Q) from how often one event happened under P and under Q: see ``from_counts``.
 
     The event is a test that was fixed before the data, with false positives under P and true ones under Q.
+
+    Parameters
+    ----------
+    null, alternative, confidence : as ``from_counts`` takes them
     """
 
     counts: tuple[tuple[int, int], tuple[int, int]]

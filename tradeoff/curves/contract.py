@@ -144,6 +144,32 @@ class TradeOff(CurveHooks, CurveMethods):
         """
         return float((1 - Bounds.of(self(fpr))).upper)
 
+    @overload
+    def loss_quantile(self, delta: Number) -> float: ...
+    @overload
+    def loss_quantile(self, delta: Numbers) -> Array: ...
+    def loss_quantile(self, delta: Number | Numbers) -> float | Array:
+        """Least epsilon with P(L <= epsilon) >= 1 - delta, the quantile of the privacy loss: an upper bound.
+
+        L = log dQ/dP under Q, in nats. It is at least ``epsilon(delta)``, and within about 1e-4 for a curve
+        of two distributions. Where f is only a bound, it holds for every pair with a curve at or above f: the
+        quantile alone may rise from f to a curve above it.
+
+        Parameters
+        ----------
+        delta
+            Probabilities in [0, 1]; any shape. 0 asks for sup L.
+
+        Examples
+        --------
+        >>> import tradeoff as to
+        >>> round(to.Gaussian(1).loss_quantile(0.05), 3)  # mu^2/2 + mu Phi^-1(0.95)
+        2.145
+        >>> round(to.Gaussian(1).epsilon(0.05), 3)
+        1.247
+        """
+        return self.bounds.loss_quantile(delta).upper
+
     def advantage(self) -> float:
         """Bound the advantage of every attack from above: true-positive minus false-positive rate.
 
@@ -214,13 +240,13 @@ class TradeOff(CurveHooks, CurveMethods):
     ) -> Explanation:
         """List the engines that answer a question, with reason, time and width; prints as a short table.
 
-        It has ``bounds``, and one step for each use of an engine; none for a closed form.
+        It has ``bounds``, and one step for each use of an engine; none for a closed form. It gives the reason
+        for an infinite epsilon.
 
         Parameters
         ----------
         epsilon, delta, alpha
-            One at most, of which the default is delta = 1e-5: a loss in nats for delta, a delta for epsilon,
-            an alpha for beta.
+            One of them: a loss in nats for delta, a delta for epsilon (default: 1e-5), an alpha for beta.
         tol, **how
             As in the question itself.
 

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from tradeoff.accounting.options import Question
+from tradeoff.balls import log_quotient, to_bounds
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, gathered, limited
 from tradeoff.curves.parameters import Number, count, exact_number, is_masked, reals
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, log_quotient, maximum, rational, where
+from tradeoff.intervals.functions import clip, exp, log, maximum, rational, where
 from tradeoff.intervals.polygon import ONE, Lines, below_chords, corners, floats, hull, lower_hull, whole
-from tradeoff.intervals.rounding import Array, log_ratio, logarithm
+from tradeoff.intervals.rounding import Array, Index, log_ratio, logarithm
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 
@@ -155,7 +156,7 @@ class PiecewiseLinear(TradeOff):
         if len(self.alpha) == 1:
             return Bounds(-np.inf, 0.0)
         (a, b), (c, d) = self.vertices[:2]
-        return log_quotient(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
+        return to_bounds(log_quotient(b - d, c - a)) if b > d else Bounds(-np.inf, -np.inf)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -206,35 +207,66 @@ class PiecewiseLinear(TradeOff):
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        slopes = zip(*(side.tolist() for side in exp(np.clip(epsilon, -_STEEPEST, _STEEPEST))), strict=True)
-        gains = [self._gain(*map(Fraction, ends)) for ends in slopes]
-        low, high = np.array([side.lower for side in gains]), np.array([side.upper for side in gains])
-        # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
-        return np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, low), high
+        """Bound the largest g_v = 1 - beta_v - s alpha_v over the vertices v, s = e^eps.
 
-    def _gain(self, least: Fraction, most: Fraction) -> Bounds[float]:
-        """Bound the largest 1 - beta - s alpha over the vertices, s between two slopes.
-
-        It is reached after the last segment steeper than s, and any vertex bounds it from below.
+        It is reached after the last segment steeper than s: at a vertex from i, after the last that is so for
+        certain, to j, after the last that may be. A segment of slope m adds (m - s) dalpha to g, and those
+        after i are at most as steep as its first: g_v <= g_i + (m_i - s)_+ (alpha_j - alpha_i).
         """
-        k = int(np.searchsorted(self._slopes, -float(least)))  # a float chooses where to compare
-        while k < len(self._slopes) and self._is_steeper(k, least):
-            k += 1
-        while k > 0 and not self._is_steeper(k - 1, least):
-            k -= 1
-        a, b = self.vertices[k]
-        return Bounds(rational(1 - b - most * a).lower, rational(1 - b - least * a).upper)
+        alpha, power, slope, _ = self._corners
+        s = exp(np.clip(epsilon, -_STEEPEST, _STEEPEST))
+        i = np.searchsorted(-slope.lower, -s.upper)
+        j = np.searchsorted(-slope.upper, -s.lower)
+        value = _entries(power, i) - s * _entries(alpha, i)
+        steeper = np.where(j > i, slope.upper[i], 0.0)
+        more = maximum(steeper - s, 0.0) * (_entries(alpha, j) - _entries(alpha, i))
+        # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
+        low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, value.lower)
+        return low, np.maximum((value + maximum(more, 0.0)).upper, low)
 
-    def _is_steeper(self, k: int, slope: Fraction) -> bool:
-        (a, b), (c, d) = self.vertices[k : k + 2]
-        return b - d > slope * (c - a)
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        """Bound the largest log s_v, s_v = (1 - beta_v - delta)/alpha_v, over the vertices v.
+
+        It is at the vertex where a line through (0, 1 - delta) touches f: after the last segment whose line
+        starts above 1 - delta, as i and j of ``delta_bounds``. With the slopes m <= m_i of segments after i,
+        s_v alpha_v = s_i alpha_i + sum m dalpha <= max{s_i, m_i} alpha_v.
+        """
+        alpha, power, slope, reach = self._corners
+        i, j = np.searchsorted(reach.upper, delta), np.searchsorted(reach.lower, delta)
+        height, sides = self.points[1], []
+        for k in (np.maximum(i, 1), np.maximum(j, 1)):
+            rest = where(height[k] <= 0.5, (1 - Bounds.of(delta)) - height[k], _entries(power, k) - delta)
+            sides.append(log(rest / _entries(alpha, k)))
+        high = np.where(i > 0, sides[0].upper, -np.inf)
+        high = np.where(j > i, np.maximum(high, log(slope).upper[i]), high)
+        return np.maximum(sides[0].lower, sides[1].lower), high
 
     @cached_property
-    def _slopes(self) -> Array:
-        """Slopes of the segments, rounded."""
-        p, q = (each.astype(float) for each in self.atoms())
-        with np.errstate(all="ignore"):
-            return np.asarray(-q / p)
+    def _corners(self) -> tuple[Bounds[Array], ...]:
+        """Bounds on alpha and 1 - beta of the vertices, on m of the segments, and on delta(log m).
+
+        The last segment is level, from the last vertex on. Slopes fall, and delta(log m) rises.
+        """
+        x, y, rest, power = self.points
+        if self.is_rational:
+            exact = [rational(v) for side in (self.alpha, self.complements[1]) for v in side]
+            ends = np.array([(each.lower, each.upper) for each in exact]).reshape(2, -1, 2)
+            (alpha, height), steps = (Bounds(*side.T) for side in ends), self.atoms()
+            p, q = (Bounds(*np.array([tuple(rational(m)) for m in side]).reshape(-1, 2).T) for side in steps)
+        else:
+            alpha = where(x <= 0.5, x, 1 - Bounds.of(rest))
+            height = where(y > 0.5, power, 1 - Bounds.of(y))
+            p, q = _run(x[:-1], rest[:-1], x[1:], rest[1:]), _run(y[1:], power[1:], y[:-1], power[:-1])
+        low, high = (np.append(side, 0.0) for side in q / p)
+        slope = Bounds(np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high))
+        low, high = height - slope * alpha
+        high = np.minimum.accumulate(high[::-1])[::-1]
+        return (
+            alpha,
+            height,
+            slope,
+            Bounds(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]),
+        )
 
     def exact_answer(self, question: Question, at: Fraction) -> Any:
         if not self.is_rational or question == "epsilon" or (question == "delta" and at != 0):
@@ -348,6 +380,10 @@ def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Bounds[A
     across = (0.5 - Bounds.of(low)) + (0.5 - Bounds.of(high_rest))
     right = where(low_rest < 0.5, Bounds.of(low_rest) - high_rest, across)
     return maximum(where(high_rest >= 0.5, Bounds.of(high) - low, right), 0.0)
+
+
+def _entries(x: Bounds[Array], k: Index) -> Bounds[Array]:
+    return Bounds(x.lower[k], x.upper[k])
 
 
 def _settle(*coordinates: Any) -> None:

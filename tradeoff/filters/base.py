@@ -130,7 +130,7 @@ class Filter(ThreadSafe, ABC):
 
     def _report(self, amounts: Any, side: str) -> Any:
         bounds = self._in_units(*map(Bounds.of, amounts))
-        return self.amounts(*(float(getattr(each, side)) for each in bounds))
+        return self.amounts(*(float(getattr(each, side)) + 0.0 for each in bounds))  # -0.0 becomes 0.0
 
     @property
     def budget(self) -> Any:

@@ -213,6 +213,10 @@ class FDPFilter:
     The products along all paths can stay above f while the whole, which an observer sees with the path, does
     not. In the documentation's example of two steps, all paths have delta(1) = 0.01 and the whole 0.01495.
 
+    Parameters
+    ----------
+    target : any target; it is refused
+
     Examples
     --------
     >>> from tradeoff import PureDP, filters

@@ -38,6 +38,7 @@ from tradeoff.pld.moments import divergence as of_law
 
 _ERROR = 2.0**-49  # error of a callable, relative to 1 + |F|: a few operations on floats
 _LARGE = 1e50  # where the last slope of a callable is taken, and at its square
+_FARTHEST = 100.0  # losses up to which t log t is itself, so that its slope beyond is seen at 1e50
 _NARROW = 1e-9  # relative width at which no second method is tried
 _STEP = 2.0**-36  # distance from order 1 of the order that bounds its divergence from above
 
@@ -199,7 +200,9 @@ def _of_laws(curve: TradeOff, order: float) -> Bounds:
 def _of_operator(curve: TradeOff, order: float) -> Bounds:
     """Bound it by those of the operands, a > 1, through the divergence e^((a-1) D_a) - 1, of r^a - 1."""
     if order == 1:
-        return Bounds(0.0, _of_operator(curve, 1 + _STEP).upper)
+        most = _of_operator(curve, 1 + _STEP).upper
+        hull = isinstance(curve, HullOfMinimum) and not any(f.composed for f in curve.operands)
+        return Bounds(0.0, min(most, _kl_of_hull(curve)) if hull else most)  # type: ignore[arg-type]  # checked
     k = Bounds.of(order) - 1
     match curve:
         case Maximum(operands=operands):
@@ -217,6 +220,23 @@ def _of_operator(curve: TradeOff, order: float) -> Bounds:
             mixed = Bounds(0.0, (_log_moment([(p, order, whole_moment)]) / k).upper)
             return meet(mixed, _of_sampled(curve, order)) if flipped else mixed
     return NOTHING_KNOWN
+
+
+def _kl_of_hull(curve: HullOfMinimum) -> float:
+    """Bound KL of a hull from above, by curves of finitely many ratios next to it and to its operands.
+
+    F(t) = t log t is a convex function, its own tangent beyond some T, plus the integral of (t - s)^+/s over
+    s > T. The divergence of the first falls as curves rise. That of the second integrates E_Q (P/Q - s)^+,
+    which of a hull is the largest of the operands', at most their sum: each sum is a difference of both.
+    """
+    lower = curve.lower
+    top = math.exp(min(-float(np.min(lower.loss_distribution().atoms.loss, initial=0.0)), _FARTHEST))
+
+    def near(t: float) -> float:
+        return t * math.log(t) if 0 < t <= top else max(t * (1 + math.log(top)) - top, 0.0)
+
+    excess = [Bounds.of(renyi(f, 1.0).upper) - _sum(f.upper, near).lower for f in curve.operands]
+    return float(total([_sum(lower, near).upper, *(max(x.upper, 0.0) for x in excess)]).upper)
 
 
 def _log_moment(terms: Iterable[tuple[Any, float, Bounds]]) -> Bounds:

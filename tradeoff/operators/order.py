@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -34,7 +35,7 @@ from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, log_quotient, rational
+from tradeoff.intervals.functions import exp, rational
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
@@ -146,13 +147,19 @@ class Verdict:
         return bool(self.at_least)
 
     def __repr__(self) -> str:
-        return "\n".join(
-            _sentence(*side)
-            for side in (
-                (self.at_least, "at least", "lower", self.below),
-                (self.at_most, "at most", "higher", self.above),
+        sentences = []
+        for verdict, relation, side, witness in (
+            (self.at_least, "at least", "lower", self.below),
+            (self.at_most, "at most", "higher", self.above),
+        ):
+            where = f": at alpha = {witness.alpha:.3g} it is {side} by at least " if witness else ""
+            gap = f"{witness.gap:.3g}" if witness else ""
+            sentences.append(
+                f"whether f is {relation} g is undecided: the bounds of the curves overlap"
+                if verdict is None
+                else f"f is {'' if verdict else 'not '}{relation} g{where}{gap}"
             )
-        )
+        return "\n".join(sentences)
 
 
 def order(f: TradeOff, g: TradeOff) -> Verdict:
@@ -196,15 +203,6 @@ def _try(f: TradeOff, g: TradeOff) -> Answer:
         return at_least(f, g)
     except Undecided:
         return None
-
-
-def _sentence(verdict: bool | None, relation: str, side: str, witness: Witness | None) -> str:  # noqa: FBT001 - three values
-    if verdict is None:
-        return f"whether f is {relation} g is undecided: the bounds of the curves overlap"
-    if verdict:
-        return f"f is {relation} g"
-    where = f": at alpha = {witness.alpha:.3g} it is {side} by at least {witness.gap:.3g}" if witness else ""
-    return f"f is not {relation} g{where}"
 
 
 def _require_numbers(f: TradeOff, g: TradeOff) -> None:
@@ -378,7 +376,7 @@ def lines_of(g: TradeOff) -> list[Line] | None:
     for (a, b), (c, d) in pairwise(g.vertices):  # s alpha + beta = 1 - delta
         flipped = b - d < c - a
         run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
-        low, high = log_quotient(rise, run)
+        low, high = balls.to_bounds(balls.log_quotient(rise, run))
         lines.append(Line(max(low, 0.0), high, 1 - y - rise / run * x, flipped))
     return lines
 
