@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tradeoff._attached import BoundsMethods, CurveMethods
 
 if TYPE_CHECKING:
+    from tradeoff.audits.risks import Risks
     from tradeoff.curves.contract import Hypothesis, TradeOff
     from tradeoff.curves.parameters import Number, Numbers
     from tradeoff.curves.product import Factors
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from tradeoff.design.sensitivities import Sensitivities
     from tradeoff.gdp.reduction import Reduction
     from tradeoff.intervals.bounds import Bounds
-    from tradeoff.operators.dual import Dual
     from tradeoff.operators.law import Law
     from tradeoff.operators.tabulate import Tabulated
+    from tradeoff.operators.unary import Dual
     from tradeoff.symbolic.formula import Symbolic
 else:
     TradeOff = BoundsView = object
@@ -36,7 +37,7 @@ class _CurveMethods(TradeOff):
         >>> to.Gaussian(1) ** 4, to.Laplace(0.1) ** 10
         (G_{2}, Lap_{0.1}^10)
         """
-        from tradeoff.operators.power import power
+        from tradeoff.operators.unary import power
 
         return power(self, n)
 
@@ -59,7 +60,7 @@ class _CurveMethods(TradeOff):
         if self.symmetric:
             return self
         from tradeoff.curves.hooks import limited, pure
-        from tradeoff.operators.inverse import Inverse
+        from tradeoff.operators.unary import Inverse
 
         return limited(Inverse(pure(self)), self.tightness)
 
@@ -110,7 +111,7 @@ class _CurveMethods(TradeOff):
         >>> to.Gaussian(1).dual()
         Dual(curve=G_{1})
         """
-        from tradeoff.operators.dual import Dual
+        from tradeoff.operators.unary import Dual
 
         return Dual(self)
 
@@ -173,6 +174,20 @@ class _CurveMethods(TradeOff):
         from tradeoff.gdp.reduction import gdp
 
         return gdp(self, failure=failure)
+
+    def risks(self, **questions: Any) -> Risks:
+        """Tabulate bounds on the success of attackers; ``tradeoff.audits.risks`` documents the questions.
+
+        Examples
+        --------
+        >>> import tradeoff as to
+        >>> table = to.Gaussian(1).risks(fpr=0.01, baseline=0.1)
+        >>> dict(zip(table["risk"], table["upper"]))["advantage, TPR - FPR"] < 0.383
+        True
+        """
+        from tradeoff.audits.risks import risks
+
+        return risks(self, **questions)
 
     def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:
         """Estimate the change of epsilon (nats), or delta, with each parameter and count.

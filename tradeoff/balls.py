@@ -161,6 +161,12 @@ def binomial_tail(n: int, p: Balls, k: int) -> Balls:
     return arb(1) if k <= 0 else p.beta_lower(k, n - k + 1, 1) if k <= n else _ZERO
 
 
+def log_quotient(q: Fraction, p: Fraction) -> Balls:
+    """Return log(q/p) of two positive fractions, however near to 1 or far from it their ratio is."""
+    near = abs(q - p) < p / 2
+    return arb.log1p(to_ball((q - p) / p)) if near else arb.log(to_ball(q / p))
+
+
 def clip_probability(p: Balls) -> Balls:
     """Intersect balls with [0, 1], which contains the truth."""
     return maximum(minimum(p, arb(1)), arb(0))

@@ -360,6 +360,16 @@ def test_calibrate_prints_or_writes_the_parameter(run, write):
     assert path.read_text(encoding="utf-8") == TWO.replace("multiplier = 1", f"multiplier = {sigma!r}")
 
 
+def test_calibrate_two_places_have_one_value(run, write):
+    path = write(TWO + '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 7\ncount = 3\n')
+    places = "mechanism[2].noise_multiplier, mechanism[3].noise_multiplier"
+    out = run("calibrate", path, "--vary", places, "--epsilon", "1", "--delta", "1e-6")[1]
+    plan = to.spec.loads(out).plan
+    (sigma,) = {each.noise_multiplier for each in plan.mechanisms if each.kind == "gaussian"}
+    assert plan.guarantee().epsilon(1e-6) <= 1 < plan.guarantee().epsilon(1e-6) + 1e-6
+    assert f"# {places} = {sigma!r}" in out
+
+
 def test_calibrate_reads_stdin(run, monkeypatch):
     flags = ("--vary", "mechanism[2].noise_multiplier", "--mu", "1")
     monkeypatch.setattr(sys, "stdin", io.StringIO(TWO))

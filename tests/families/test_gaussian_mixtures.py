@@ -333,6 +333,23 @@ def test_weights_of_extreme_size_are_accepted() -> None:
     assert GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1, 2: 0.0}) == GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1})
 
 
+def test_distant_means_contain_truth() -> None:
+    f = GaussianMixtures({-4e3: 0.5, 0: 0.5}, {0: 0.5, 4e3: 0.5}, 1)
+    assert_contains(f.bounds.delta(1.0), 0.5, 1e-6)
+    assert_contains(
+        f.bounds(0.25), 0.25, 1e-6
+    )  # a threshold at the middle mean: half of what it holds on either side
+
+
+@pytest.mark.slow
+def test_thousand_means_stay_below_gaussian() -> None:
+    f = GaussianMixtures({0: 1}, {k / 1000: Fraction(1, 1000) for k in range(1000)})
+    with mpmath.workdps(30):
+        mean = to.Gaussian(1).bounds.delta(0.1)
+        assert 0 < f.bounds.delta(0.1).lower <= f.bounds.delta(0.1).upper < mean.upper
+    assert (f**50).bounds.epsilon(1e-5).width < 1e-8
+
+
 @pytest.mark.parametrize(
     ("null", "alternative", "sigma", "error"),
     [
@@ -443,7 +460,7 @@ def test_beta_of_rare_means_is_narrow() -> None:
     f = GaussianMixtures({0: 1}, side, 1.2) ** 15
     assert f.bounds(0.1).width < 1e-7  # was 3e-4, in half a minute
     law = GaussianMixtures({0: 1}, side, 1.2).loss_distribution()
-    assert abs(epsilon_for_alpha(Cumulant([(law.sketch(), 15)]), 0.1)) < 1e-3
+    assert abs(epsilon_for_alpha(Cumulant([(law.sketch(), 15)]), np.array([0.1]))[0]) < 1e-3
 
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**6)])

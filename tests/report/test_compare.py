@@ -10,7 +10,7 @@ import pytest
 import tradeoff as to
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError, KindError, MissingExtraError
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 from tradeoff.report.answers import Answer, Answers
 from tradeoff.report.compare import (
     ALPHAS,

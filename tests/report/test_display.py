@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import tradeoff as to
-from docs.drawing import supporting_lines
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError
 from tradeoff.report.compare import compare
@@ -110,9 +108,6 @@ def test_heatmap_of_undrawable_tables_raises():
     )
     with pytest.raises(DomainError, match="finite"):
         heatmap(endless, ax=Figure().subplots())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        supporting_lines(Figure().subplots(), to.Gaussian(1), [1000.0])
 
 
 def test_table_rounds_safe_columns_and_prints_others_with_every_digit():

@@ -14,7 +14,8 @@ from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, KindError, MissingExtraError, SizeError, SymbolError
 from tradeoff.report.figures import paper
 from tradeoff.report.heatmap import heatmap
-from tradeoff.report.plot import canvas, figure, mu_name
+from tradeoff.report.names import mu_name, name_items
+from tradeoff.report.plot import canvas, figure
 from tradeoff.report.styles import CHANCE, COLUMN, PAGE, fold
 
 EXACT = to.PureDP(0.5) ** 10
@@ -193,7 +194,7 @@ def test_plot_plans_and_mechanisms_show_both_orders(ax):
     upper = plan.guarantee().bounds.delta(x).upper
     assert np.array_equal(y[upper > 0], upper[upper > 0])
     texts = [each.get_text() for each in ax.get_legend().get_texts()]
-    assert texts[1:] == ["1 subsampled-gaussian", "μ = 1, failure $10^{-6}$"]
+    assert texts[1:] == ["DP-SGD σ = 1, q = 0.1", "μ = 1, failure $10^{-6}$"]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 2.0, 5.0])
@@ -288,12 +289,9 @@ def test_plot_roc_is_one_minus_beta(ax):
 def test_plot_style_and_user_settings_are_kept(ax):
     to.plot(to.Gaussian(1), CLT, ax=ax, c="red", linewidth=3)
     assert [(each.get_color(), each.get_linewidth()) for each in ax.get_lines()[1:]] == [("red", 3)] * 2
-    with mpl.rc_context({"font.size": 11, "axes.prop_cycle": mpl.cycler(color=["#123456", "#654321"])}):
-        axes = figure(to.Gaussian(1)).axes[0]
-        to.plot(CLT, EXACT, ax=axes)
-        assert axes.xaxis.label.get_size() == 11
-        assert [each.get_color() for each in axes.get_lines()[1::2]] == ["#123456", "#123456"]
-        assert not axes.spines["top"].get_visible()
+    with mpl.rc_context({"font.size": 11}):
+        assert figure(to.Gaussian(1)).axes[0].xaxis.label.get_size() == 11
+        assert to.plot(to.Gaussian(1), style="paper").xaxis.label.get_size() == 8
     with mpl.rc_context({"font.family": ["serif"], "figure.figsize": [5, 5]}):
         made = figure(to.Gaussian(1))
         assert made.get_size_inches().tolist() == [5, 5]
@@ -505,6 +503,64 @@ def test_plot_long_labels_are_complete(labels, width):
     with paper(width, width + 1) as (made, axes):
         to.plot(to.Gaussian(1), to.PureDP(1), ax=axes, labels=labels)
     check_layout(made)
+
+
+STEP = to.mechanisms.SubsampledGaussian
+
+
+@pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        ([to.Plan({STEP(1.1, 256 / 60000): 14062})], ["DP-SGD σ = 1.1, q = 0.0043, ×14062"]),
+        ([to.Plan({STEP(1.1, 256 / 60000): 14062}).guarantee()], ["DP-SGD σ = 1.1, q = 0.0043, ×14062"]),
+        (
+            [STEP(1.1, q) for q in (0.12341, 0.12349)],
+            ["DP-SGD σ = 1.1, q = 0.1234", "DP-SGD σ = 1.1, q = 0.1235"],
+        ),
+        (
+            [STEP(1, q) for q in (0.0031111, 0.0031112)],
+            ["DP-SGD σ = 1, q = 0.0031111", "DP-SGD σ = 1, q = 0.0031112"],
+        ),
+        (
+            [to.mechanisms.Laplace(scale=2.0), to.mechanisms.PureDP(1)],
+            ["Laplace b = 2", "Pure DP ε = 1"],
+        ),
+        ([to.Gaussian(1) @ to.subsample(to.Gaussian(1), 0.5)], [r"$\mathrm{G}_{1}$ ⊗ DP-SGD σ = 1, q = 0.5"]),
+    ],
+)
+def test_name_items_have_the_parameters_that_differ(items, names):
+    items = [*items, to.Gaussian(2)]
+    assert sorted(name_items(items)[:-1]) == sorted(names)
+
+
+def test_plot_of_one_and_both_orders_names_the_orders(ax):
+    step = STEP(1, 0.1)
+    to.plot(step, step.curve(), ax=ax)
+    texts = [each.get_text() for each in ax.get_legend().get_texts()]
+    assert texts == ["DP-SGD σ = 1, q = 0.1 (both orders)", "DP-SGD σ = 1, q = 0.1 (one order)"]
+
+
+@pytest.mark.parametrize(("columns", "width"), [(1, 3.3), (2, 7.0)])
+def test_plot_columns_set_the_width_and_long_legends_fit(columns, width):
+    plans = [to.Plan({STEP(sigma, 256 / 60000): 14062}) for sigma in (1.1, 0.9)]
+    axes = to.plot(*plans, style="paper", columns=columns)
+    axes.figure.draw_without_rendering()
+    check_layout(axes.figure)
+    assert axes.figure.get_figwidth() == width
+    assert axes.get_legend().get_window_extent().width < axes.figure.bbox.width
+    with pytest.raises(DomainError, match="columns must be 1 or 2, got 3"):
+        to.plot(plans[0], columns=3)
+    with pytest.raises(DomainError, match="style must be None or 'paper', got 'nature'"):
+        to.plot(plans[0], style="nature")
+
+
+def test_plot_lines_that_coincide_are_both_seen(ax):
+    to.plot(to.Gaussian(1), to.Gaussian(1.0 + 1e-9), ax=ax)
+    wide, thin = ax.get_lines()[1:]
+    assert wide.get_linewidth() >= 2 * thin.get_linewidth()
+    assert (wide.is_dashed(), thin.is_dashed()) == (False, True)
+    assert thin.get_path_effects()
+    assert thin.get_zorder() > wide.get_zorder()
 
 
 def test_fold_keeps_formulas_and_words():

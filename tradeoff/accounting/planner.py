@@ -233,7 +233,11 @@ class Composition:
     def expected(self, alpha: float) -> list[tuple[float, float]]:
         """Estimate the loss whose test has size alpha, and the spread of losses, as the first engine does."""
         first, _ = next(self.choices(query_options().method), (None, ""))
-        return [] if first is None else [(first.loss_at_alpha(alpha), first.cumulant.spread)]
+        return (
+            []
+            if first is None
+            else [(float(first.loss_at_alpha(np.array([alpha]))[0]), first.cumulant.spread)]
+        )
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
         """Bound delta(epsilon) from above by the supremum of losses, or Chernoff's bound if it may help."""

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from tradeoff.accounting.options import Question
+from tradeoff.balls import log_quotient, to_bounds
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, gathered, limited
 from tradeoff.curves.parameters import Number, count, exact_number, is_masked, reals
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, log, log_quotient, maximum, rational, where
-from tradeoff.intervals.polygon import ONE, Lines, corners, floats, hull, lower_hull, whole
+from tradeoff.intervals.functions import clip, exp, log, maximum, rational, where
+from tradeoff.intervals.polygon import ONE, Lines, below_chords, corners, floats, hull, lower_hull, whole
 from tradeoff.intervals.rounding import Array, Index, log_ratio, logarithm
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
@@ -136,7 +137,9 @@ class PiecewiseLinear(TradeOff):
         x, y, exact = scattered(alpha, beta)
         if exact:
             return cls.of_checked(*lowest(x, y), is_rational=True)
-        points = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
+        order = np.lexsort((y, x))
+        few = order[below_chords(x[order], y[order])]  # exact integers are slow
+        points = zip(map(whole, x[few].tolist()), map(whole, y[few].tolist()), strict=True)
         return cls.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
 
     @property
@@ -153,7 +156,7 @@ class PiecewiseLinear(TradeOff):
         if len(self.alpha) == 1:
             return Bounds(-np.inf, 0.0)
         (a, b), (c, d) = self.vertices[:2]
-        return log_quotient(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
+        return to_bounds(log_quotient(b - d, c - a)) if b > d else Bounds(-np.inf, -np.inf)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:

@@ -37,6 +37,7 @@ from tradeoff.curves.parameters import (
     shaped,
     workers,
 )
+from tradeoff.display import rounded
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum, rational
@@ -179,7 +180,7 @@ def _forced_curve(curve: TradeOff, method: Method) -> TradeOff:
 def explain_query(
     curve: TradeOff, at: Mapping[Question, float | None], tol: float | None, how: QueryKwargs
 ) -> Explanation:
-    """Answer the one question that has an argument, and collect the steps of the engines."""
+    """Answer the question that has an argument, by default epsilon, and collect the engines' steps."""
     given = {kind: value for kind, value in at.items() if value is not None} or {"epsilon": DEFAULT_DELTA}
     if len(given) > 1:
         listed = ", ".join(_ARGUMENTS[kind][0] for kind in given)
@@ -187,15 +188,21 @@ def explain_query(
     ((kind, value),) = given.items()
     with collect_steps() as steps:
         bounds = Query.check(kind, value, tol, how).bounds(curve)
-    notes = curve.caveats
+    caveats = curve.caveats
     if kind == "epsilon" and np.any(np.isposinf(bounds.upper)):
-        least, most = curve.mass_at_infinity
-        if most > np.min(value):
-            mass = f"{decimal(least, '.3g', up=False)} or more"
-            notes = (f"infinite: the mass at infinity, {mass}, exceeds delta", *notes)
-        else:
-            notes = ("infinite: the losses have no upper bound, and delta is 0", *notes)
-    return Explanation(f"{kind} at {_ARGUMENTS[kind][0]} = {value!r}", bounds, tuple(steps), notes)
+        caveats = (explain_infinity(curve), *caveats)
+    return Explanation(f"{kind} at {_ARGUMENTS[kind][0]} = {value!r}", bounds, tuple(steps), caveats)
+
+
+def explain_infinity(curve: TradeOff) -> str:
+    """Return the reason why epsilon is infinite at small delta."""
+    mass = float(curve.mass_at_infinity.upper)
+    if mass == 0:
+        return "epsilon is infinite at delta = 0: the privacy loss has no upper bound"
+    return (
+        f"epsilon is infinite if delta is below the mass at infinity, at most {rounded(mass, 'upper', 6)}: "
+        "the probability of outputs that are impossible under the other data set"
+    )
 
 
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:

@@ -302,6 +302,45 @@ class ScipyLaw:
         return format_law(self.name, self.arguments)
 
 
+class NewScipyLaw:
+    """A continuous distribution of SciPy's second kind, such as ``Normal`` or ``Mixture``."""
+
+    def __init__(self, distribution: Any, role: str) -> None:
+        self._distribution: Any = distribution
+        low, high = distribution.support()
+        text = " ".join(str(distribution).split())
+        self.name = text.replace("( [ ", "([").replace(", ], ", "], ").replace(", )", ")")
+        if np.ndim(low) or not low < high:
+            raise DomainError(f"{role} must be one law with parameters in range, got {shown(distribution)}")
+        self._support = float(low), float(high)
+
+    @cached_property
+    def density(self) -> Density:
+        """The law as a density that is integrated; its ends may be rounded."""
+        parts = getattr(self._distribution, "components", [self._distribution])
+        ends = {float(end) for part in parts for end in part.support() if np.isfinite(end)}
+        with np.errstate(all="ignore"):
+            quartiles = np.array([part.icdf([0.25, 0.5, 0.75]) for part in parts])
+        spread = quartiles[:, 2] - quartiles[:, 0]
+        centres = [*zip(quartiles[:, 1].tolist(), spread.tolist(), strict=True)]
+        centres += [(end, float(np.max(spread))) for end in ends]
+        return Density(self._log_density, self.name, self._support, centres, sorted(ends), rounded=[*ends])
+
+    def _log_density(self, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(self._distribution.logpdf(x), dtype=float)
+
+    @property
+    def trust(self) -> str:
+        """Assumption on SciPy's density."""
+        return f"SciPy's logpdf of {self.name} is right to {TRUST:g}."
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Name and integrals, as a printed array has not all its digits."""
+        return self.name, self.density.mass.tobytes()
+
+
 def format_law(name: str, arguments: Arguments) -> str:
     """Format a law with the arguments that are not the default ones."""
     each = ", ".join(f"{key}={value:.6g}" for key, value in arguments if value != _PLAIN.get(key))

@@ -30,8 +30,8 @@ from tradeoff.families._closed_form import MANY, ClosedForm
 from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.normal import hockey_stick, shifted_tail
 from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.special import hockey_stick, shifted_tail
 from tradeoff.pld.gaussian import GaussianLaw
 
 _STEPS = 8  # of Newton's method in floats, from starts a few nats away

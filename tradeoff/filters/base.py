@@ -18,7 +18,7 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import total
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 
 # One adaptive step. Its guarantee is taken over both orders of a pair of neighbours.
 Step = TradeOff | Mechanism | Plan
@@ -130,7 +130,7 @@ class Filter(ThreadSafe, ABC):
 
     def _report(self, amounts: Any, side: str) -> Any:
         bounds = self._in_units(*map(Bounds.of, amounts))
-        return self.amounts(*(float(getattr(each, side)) for each in bounds))
+        return self.amounts(*(float(getattr(each, side)) + 0.0 for each in bounds))  # -0.0 becomes 0.0
 
     @property
     def budget(self) -> Any:

@@ -66,6 +66,14 @@ class Entry:
         entry = cls(previous.step + 1 if previous else 0, time, mechanism, totals, filter_.state(), "")
         return replace(entry, hash=entry.digest(previous))
 
+    @property
+    def name(self) -> str:
+        """The step as text, such as ``gaussian(noise_multiplier=10.0)``."""
+        return _name(self.mechanism)
+
+    def __repr__(self) -> str:
+        return f"step {self.step}, {self.time}: {self.name}, head {self.hash[:12]}"
+
     def text(self) -> str:
         """Return everything but the hash as JSON."""
         return _json(list(astuple(self)[:-1]))
@@ -317,6 +325,19 @@ def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
     if not entries:
         raise LedgerError("the ledger has no entries")
     return entries
+
+
+def _name(step: dict[str, Any]) -> str:
+    """Return the text of a described step."""
+    if "mechanism" in step:
+        return " + ".join(f"{each['count']} x {_name({**each, 'count': None})}" for each in step["mechanism"])
+    kind, values = step.get("kind"), step
+    if kind is None:
+        ((kind, values),) = step.items()
+        if not isinstance(values, dict):
+            return "created" if kind == "ledger" else str(values)
+    given = (f"{key}={value!r}" for key, value in values.items() if key != "kind" and value is not None)
+    return f"{kind}({', '.join(given)})"
 
 
 def describe_step(step: object) -> dict[str, Any]:

@@ -22,9 +22,8 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log1p, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import Array, Index
-from tradeoff.operators.beta_operator import BetaOperator
 from tradeoff.operators.pointwise import HullOfMinimum
-from tradeoff.operators.profile_samples import Floor, Nodes, chords, under
+from tradeoff.operators.tabulate import BetaOperator, Floor, Nodes, chords, under
 from tradeoff.pld.discrete import AtomicLaw
 
 Mask = NDArray[np.bool_]

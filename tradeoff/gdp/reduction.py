@@ -33,14 +33,13 @@ from tradeoff.gdp.cells import (
 )
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import clip, rational, sqrt, total, whole
-from tradeoff.operators.assumed import Assumed, assumed
 from tradeoff.operators.group import Group
-from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
-from tradeoff.operators.profile_samples import Nodes, end, orders
 from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.tabulate import Nodes, end, orders
+from tradeoff.operators.unary import Assumed, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch

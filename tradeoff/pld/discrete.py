@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import expit
 
 from tradeoff.errors import NoClosedForm, SizeError
-from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.law import (
     Atoms,
     Cells,

@@ -18,9 +18,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import AtomicLaw
 
 _SMALLEST = 1e-300  # least epsilon, which bounds smaller ones: below it products underflow
