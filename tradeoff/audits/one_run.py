@@ -60,6 +60,12 @@ class OneRun(Displayed):
     -----
     All statements bound the same chance, that of at least ``correct`` right guesses; so the smallest p-value
     of a claim, over all parameters, is one.
+
+    Examples
+    --------
+    >>> audit = OneRun(correct=90, guesses=100, canaries=1000)
+    >>> round(audit.epsilon, 3), round(audit.p_value(epsilon=1.0), 4)
+    (1.631, 0.0)
     """
 
     correct: int
