@@ -16,7 +16,7 @@ from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, called, domain
-from tradeoff.families.approximate_dp import epsilon_delta_curve
+from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, envelope, whole
 
@@ -72,7 +72,7 @@ class Profile:
         ]
         for e, d in pairs:
             if all(e <= other and d <= least for other, least in pairs):
-                return limited(epsilon_delta_curve(e, d), BOUND)
+                return limited(approximate_dp(e, d), BOUND)
         lines: list[Line] = []
         for e, d in pairs:
             slope, height = whole(float(exp(e).upper)), ONE - whole(d)
