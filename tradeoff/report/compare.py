@@ -260,9 +260,14 @@ class Comparison(Displayed):
         ]
         for row in self.rows:
             if row.claim is not None:
-                kind = row.claim.kind
-                pairs = ((name, each) for name in PARAMETERS for each in row.entries[name])
-                cells = (_cell(*each, kind, digits, errors=errors) for each in pairs)
+                cells = []
+                for name, each in ((q, entry) for q in PARAMETERS for entry in row.entries[q]):
+                    value = f"{each.value:.{digits}g}"
+                    if row.claim.kind != "estimate":  # a proved number stays one when it is rounded
+                        value = rounded(each.value, "lower" if name == "beta" else "upper", digits)
+                    error = f" ({each.error:+.2g})" if errors else ""
+                    sign = "!" if each.under_reports else "?" if each.undecided else ""
+                    cells.append("-" if np.isnan(each.value) else f"{value}{error}{sign}")
                 result.append([row.name, row.word, *cells])
         return result
 
@@ -358,16 +363,6 @@ class Comparison(Displayed):
         from tradeoff.report.figures import comparison_figure
 
         return comparison_figure(self.curve, [row for row in self if row.claim is not None], kind)
-
-
-def _cell(quantity: str, entry: Entry, kind: str, digits: int, *, errors: bool) -> str:
-    if np.isnan(entry.value):
-        return "-"
-    safe: Literal["lower", "upper"] = "lower" if quantity == "beta" else "upper"
-    # A proved number stays one when it is rounded.
-    value = f"{entry.value:.{digits}g}" if kind == "estimate" else rounded(entry.value, safe, digits)
-    error = f" ({entry.error:+.2g})" if errors else ""
-    return f"{value}{error}{'!' if entry.under_reports else '?' if entry.undecided else ''}"
 
 
 def compare(

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from importlib import metadata
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tradeoff._version import __version__
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import NOT_EXACT
 from tradeoff.display import exactly, folded, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.mechanisms import Mechanism, Plan
+from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import (
     COLUMNS,
     Answers,
-    Line,
     certify_plan,
     join_certificates,
     mechanism_rows,
@@ -29,12 +29,15 @@ from tradeoff.report.answers import (
 )
 from tradeoff.report.compare import ALPHAS, Comparison
 from tradeoff.report.figures import comparison_figure, paper
-from tradeoff.report.methods import claim_of
+from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.names import mu_name
 from tradeoff.report.plot import paint
 from tradeoff.report.saving import figure_bytes
 from tradeoff.report.series import Kind, Scale, make_series, outline, view_of
 from tradeoff.report.styles import COLUMN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one of them has a single record more than the other.",
@@ -48,12 +51,6 @@ _SCHEMES = {
     "allocated": "Each record takes part in a fixed number of steps, chosen uniformly at random.",
     "shuffled": "Each record is randomised on its own, and the outputs are shuffled.",
 }
-
-_VIEWS: tuple[tuple[Kind, Scale], ...] = (
-    ("tradeoff", "linear"),
-    ("tradeoff", "loglog"),
-    ("profile", "linear"),
-)
 
 
 class Strong(str):
@@ -76,58 +73,60 @@ def report(
     ``reduction`` is that of the plan's guarantee to one mu, and ``source`` the name and the text of the plan
     file, which the page shows.
     """
-    curve, answers, version = reduction.of, comparison.exact, escape(metadata.version("tradeoff"))
+    curve, answers = reduction.of, comparison.exact
+    lines, proofs = _certify_answers(plan, answers)
+    made, file = f"Made{f' on {date}' if date else ''} by tradeoff {__version__}", ""
+    if source is not None:
+        text = "\n".join(map(plain, source[1].splitlines()))
+        made, file = f"{made} from {plain(source[0])}", f"<h2>Plan file</h2><pre>{escape(text)}</pre>"
+    exact, gaussian = claim_of("exact", curve), outline(claim_of(mu_name(reduction), reduction))
+    panels = [each for each in comparison if each.claim is not None]
     sides = "The truth lies between the two bounds; they account for rounding."
-    lines, proofs = _certified(plan, answers)
-    file = f" from {escape(plain(source[0]))}" if source else ""
-    rows = [each for each in comparison if each.claim is not None]
-    panels = comparison_figure(curve, rows, across=2)  # two are legible on a telephone, too
-    text = f"<h2>Plan file</h2><pre>{escape(_plain_lines(source[1]))}</pre>" if source else ""
+    header = [each.replace("\n", " ") for each in comparison.header()]
     return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
-        made=f"Made{f' on {date}' if date else ''} by tradeoff {version}{file}.",
+        made=escape(f"{made}."),
         assumptions=_items([*assumptions(plan), *curve.assumptions]),
         sides=sides if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
         risks=_items(risks(curve)),
         mechanisms=_table(("runs", "mechanism", "parameters"), mechanism_rows(plan)),
-        answers=_table(COLUMNS, map(_emphasise, lines)),
+        answers=_table(COLUMNS, lines),
         proofs=proofs + "".join(f"<p>{escape(each)}</p>" for each in answers.reasons),
-        gdp=_gdp(reduction),
-        curves="".join(_curve_images(reduction)),
-        comparison=_table([each.replace("\n", " ") for each in comparison.header()], comparison.table(4)),
+        gdp=_describe_reduction(reduction),
+        curves=_draw("tradeoff", "linear", exact, gaussian)
+        + _draw("tradeoff", "loglog", exact)
+        + _draw("profile", "linear", exact),
+        comparison=_table(header, comparison.table(4)),
         notes=_items(comparison.notes()),
-        methods=_image(figure_bytes(panels, ".svg"), "Profile of each method"),
-        plan=text,
-        version=version,
+        methods=_image(comparison_figure(curve, panels, across=2), "Profile of each method"),
+        plan=file,
+        version=escape(__version__),
     )
 
 
-def _plain_lines(text: str) -> str:
-    return "\n".join(map(plain, text.splitlines()))
+def _draw(kind: Kind, scale: Scale, *claims: Claim) -> str:
+    view = view_of(kind, scale, claims[:1])
+    if view.square:  # bounds at the points of the comparison are sharper, and known
+        view = view.pointwise(ALPHAS[view.xlim[0] <= ALPHAS])
+    with paper(COLUMN, COLUMN) as (figure, axes):
+        paint(axes, view, list(make_series(view, claims)))
+        if view.square and scale == "linear":
+            axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+        return _image(figure, f"{kind} curve, {scale} axes")
 
 
-def _curve_images(reduction: Reduction) -> Iterator[str]:
-    """Yield an image of each view, the first with the Gaussian curve."""
-    exact, gaussian = claim_of("exact", reduction.of), outline(claim_of(mu_name(reduction), reduction))
-    for kind, scale in _VIEWS:
-        view = view_of(kind, scale, [exact])
-        claims = [exact, gaussian] if (kind, scale) == _VIEWS[0] else [exact]
-        if view.square:  # bounds at the points of the comparison are sharper, and known
-            view = view.pointwise(ALPHAS[view.xlim[0] <= ALPHAS])
-        with paper(COLUMN, COLUMN) as (figure, axes):
-            paint(axes, view, list(make_series(view, claims)))
-            if view.square:
-                axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1)) if scale == "linear" else None
-            yield _image(figure_bytes(figure, ".svg"), f"{kind} curve, {scale} axes")
-
-
-def _image(svg: bytes, words: str) -> str:
-    return f"<img alt='{words}' src='data:image/svg+xml;base64,{b64encode(svg).decode()}'>"
+def _image(figure: Figure, words: str) -> str:
+    svg = b64encode(figure_bytes(figure, ".svg")).decode()
+    return f"<img alt='{words}' src='data:image/svg+xml;base64,{svg}'>"
 
 
 def assumptions(plan: Plan) -> list[str]:
     """Return the assumptions of a guarantee in plain words."""
-    schemes = {getattr(each, "scheme", None) for one in plan.mechanisms for each in _nested(one)}
+    schemes, mechanisms = set(), list(plan.mechanisms)
+    while mechanisms:
+        mechanism = mechanisms.pop()
+        schemes.add(getattr(mechanism, "scheme", None))
+        mechanisms += filter(None, [getattr(mechanism, "mechanism", None)])  # the one that it runs
     return [
         f"{_NEIGHBOURS[plan.adjacency]} (Adjacency: {plan.adjacency}.)",
         "The numbers hold for every such pair, whichever of the two is the real data set.",
@@ -135,13 +134,6 @@ def assumptions(plan: Plan) -> list[str]:
         *(f"{words} The choice stays secret." for name, words in _SCHEMES.items() if name in schemes),
         "Everything released is in the list below, and nothing else about the data is.",
     ]
-
-
-def _nested(mechanism: Mechanism | None) -> Iterator[Mechanism]:
-    """Yield a mechanism, and those that it runs."""
-    while mechanism is not None:
-        yield mechanism
-        mechanism = getattr(mechanism, "mechanism", None)
 
 
 def risks(curve: TradeOff) -> list[str]:
@@ -159,35 +151,31 @@ def risks(curve: TradeOff) -> list[str]:
     ]
 
 
-def _emphasise(line: Line) -> Sequence[str]:
-    question, lower, upper = row(*line)
-    return (question, Strong(lower), upper) if line[0] == "beta" else (question, lower, Strong(upper))
-
-
-def _certified(plan: Plan, answers: Answers) -> tuple[list[Line], str]:
-    """Return the answers, those that have a certificate as it proves them, and a link to the certificates."""
-    lines, certificates, missing = [], [], []
+def _certify_answers(plan: Plan, answers: Answers) -> tuple[list[Sequence[str]], str]:
+    """Return rows of answers, those with a certificate as it proves them, and a link to the certificates."""
+    rows: list[Sequence[str]] = []
+    certificates, missing = [], ""
     for name, parameter, answer in answers:
+        line = (name, parameter, answer)
         try:
-            for line, certificate in certify_plan(plan, None, **{parameter: [answer.argument]}):
-                lines.append(line)
-                certificates.append(certificate)
+            ((line, certificate),) = certify_plan(plan, None, **{parameter: [answer.argument]})
+            certificates.append(certificate)
         except TradeOffError as error:
-            lines.append((name, parameter, answer))
-            missing.append(f"No certificate for {name} at {parameter} = {exactly(answer.argument)}: {error}.")
-    words = "".join(f"<p>{escape(each)}</p>" for each in missing)
+            reason = f"{name} at {parameter} = {exactly(answer.argument)}: {error}"
+            missing += f"<p>No certificate for {escape(reason)}.</p>"
+        question, lower, upper = row(*line)
+        bold = (Strong(lower), upper) if name == "beta" else (lower, Strong(upper))
+        rows.append((question, *bold))
     if not certificates:
-        return lines, words
+        return rows, missing
     file, data = "certificates.json", b64encode(join_certificates(certificates).encode()).decode()
     link = f"<a download={file} href='data:application/json;base64,{data}'>{file}</a>"
-    which = "These bounds" if not missing else "The other bounds"
-    return (
-        lines,
-        f"<p>{which} are proved in {link}; <code>tradeoff verify {file}</code> checks them.</p>{words}",
-    )
+    which = "The other bounds" if missing else "These bounds"
+    check = f"<code>tradeoff verify {file}</code> checks them"
+    return rows, f"<p>{which} are proved in {link}; {check}.</p>{missing}"
 
 
-def _gdp(reduction: Reduction) -> str:
+def _describe_reduction(reduction: Reduction) -> str:
     failure = exactly(reduction.failure)
     if reduction.reason is not None:
         return f"<p>No finite μ holds with failure {failure}: {escape(reduction.reason)}.</p>"
