@@ -100,16 +100,14 @@ def quotient(p: int, q: int) -> Bounds:
     )
 
 
-def total(each: Iterable[Bounds | float]) -> Bounds:
-    """Bound the sum of scalars, in any order: one rounding in all (Shewchuk's exact sum)."""
-    terms = [Bounds.of(term) for term in each]
-    return Bounds(_sum_below(float(x.lower) for x in terms), -_sum_below(-float(x.upper) for x in terms))
-
-
-def summed(each: Bounds) -> Bounds:
-    """Bound the sum of the entries of an array, with one rounding in all."""
-    lower, upper = sides_of(each)
-    return Bounds(_sum_below(lower.tolist()), -_sum_below((-upper).tolist()))
+def total(each: Bounds | Iterable[Bounds | float]) -> Bounds:
+    """Bound the sum of scalars or of an array, in any order: one rounding in all (Shewchuk's exact sum)."""
+    if isinstance(each, Bounds):
+        lower, upper = (side.tolist() for side in sides_of(each))
+    else:
+        terms = [Bounds.of(term) for term in each]
+        lower, upper = [float(x.lower) for x in terms], [float(x.upper) for x in terms]
+    return Bounds(_sum_below(lower), -_sum_below(-x for x in upper))
 
 
 def _sum_below(each: Iterable[float]) -> float:

@@ -26,7 +26,6 @@ from tradeoff.intervals.functions import (
     expm1,
     maximum,
     meet,
-    summed,
     total,
     whole,
 )
@@ -98,7 +97,7 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
         for x in (low, high, 2 * high)
     )
     least = last - maximum((farther - last) / high, 0.0) * (high - Bounds.of(low))
-    inner = summed(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
+    inner = total(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
     terms, q, p = [inner], polygon.mass_at_infinity, polygon.inverse().mass_at_infinity
     terms += [q * _value(function, 0.0)] if q.upper > 0 else []
     if p.upper > 0:  # lim F(t)/t: from below the slope at 1e50, and above where it is constant from there on

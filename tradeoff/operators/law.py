@@ -17,7 +17,7 @@ from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, summed
+from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, total
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.order import largest_loss
@@ -247,7 +247,7 @@ class Law:
             raise KindError(
                 f"rng must be a generator of NumPy, got {shown(rng)}; give numpy.random.default_rng()"
             )
-        total = np.zeros(size)
+        result = np.zeros(size)
         sign = -1.0 if under == "Q" else 1.0
         for law, n in self._parts(under):
             sketch = law.sketch()
@@ -263,8 +263,8 @@ class Law:
             for _ in range(n):
                 drawn = np.searchsorted(cumulative, rng.random(size)).clip(0, len(weight) - 1)
                 loss = start[drawn] + width[drawn] * rng.random(size)
-                total += sign * np.where(rng.random(size) < finite, loss, -np.inf)
-        return total
+                result += sign * np.where(rng.random(size) < finite, loss, -np.inf)
+        return result
 
 
 def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
@@ -283,8 +283,8 @@ def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Arr
     weights = exp(atoms.log_p) * (1 + Bounds(-slack, slack))
     rows = []
     for t in at.tolist():
-        mass = summed(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t)))
-        rows.append([*(exp(t) * summed(weights * expm1(maximum(loss - t, 0.0)))), *maximum(mass, 0.0)])
+        mass = total(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t)))
+        rows.append([*(exp(t) * total(weights * expm1(maximum(loss - t, 0.0)))), *maximum(mass, 0.0)])
     low, high, least, most = np.array(rows).reshape(-1, 4).T
     return Bounds(low, high), Bounds(least, most)
 

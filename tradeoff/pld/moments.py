@@ -19,7 +19,7 @@ import numpy as np
 
 from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.intervals.bounds import Bounds, make_bounds
-from tradeoff.intervals.functions import clip, exp, log1p, meet, summed, total, where
+from tradeoff.intervals.functions import clip, exp, log1p, meet, total, where
 from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, around, down, up
 from tradeoff.pld.components import MARGIN
 from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution
@@ -168,7 +168,7 @@ class FiniteLaw:
         loss, log_p, atom_slack = self.law.atoms
         off, slack = self._atoms_off(), atom_slack + 32 * UNIT
         x = loss + self.shift + Bounds(-off, off)
-        each = [summed(raised(Bounds.of(log_p), t * x) * (1 + Bounds(-slack, slack)))]
+        each = [total(raised(Bounds.of(log_p), t * x) * (1 + Bounds(-slack, slack)))]
         if self.law.continuous:
             inside = self._over_cells(
                 lambda x: above_line(t * x),
@@ -305,7 +305,7 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
         x = nodes.loss + Bounds(-nodes.error, nodes.error)
         log_mass = x + nodes.log_p
         terms = raised(log_mass, k * x) + k * raised(log_mass, -x)
-        sums.append(summed(terms * (1 + Bounds(-nodes.slack, nodes.slack))))
+        sums.append(total(terms * (1 + Bounds(-nodes.slack, nodes.slack))))
         quadrature = max(quadrature, nodes.quadrature)
     q, p = _mass(law.mass_at_plus_infinity), _mass(law.mass_at_minus_infinity)
     finite = total(sums)
