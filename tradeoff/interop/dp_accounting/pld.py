@@ -93,10 +93,10 @@ def from_pld(pld: Any) -> Orders:
     0.79
     """
     try:
-        state = vars(pld)
+        state = getattr(pld, "__dict__", {})
         remove, add = state["_pmf_remove"], state["_pmf_add"]
         return Orders(_curve(remove), _curve(add))
-    except (TypeError, KeyError) as error:
+    except KeyError as error:
         known = "a PrivacyLossDistribution of dp_accounting 0.4 to 0.6"
         remedy = f"it has no {error}; read events, builders and accountants with from_event"
         raise domain("pld", pld, known, remedy) from error
