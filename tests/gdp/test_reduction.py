@@ -410,12 +410,9 @@ def test_gdp_far_losses_are_covered(nu, p, q, needed_there):
 def test_reduction_with_symbol_prints():
     mu = sympy.Symbol("mu", positive=True)
     exact, leaking = to.Gaussian(mu).gdp(), (to.Gaussian(mu) ** 4).gdp(failure=1e-10)
-    assert repr(exact).splitlines()[:3] == [
-        "G_{mu} >= G_mu ⊗ f_{0,0}",
-        "mu                   mu",
-        "no mu below          mu",
-    ]
-    assert repr(leaking).splitlines()[1:3] == ["mu                   2*mu", "no mu below          0"]
+    for result, most, least in ((exact, "mu", "mu"), (leaking, "2*mu", "0")):
+        rows = [line.split() for line in repr(result).splitlines()[1:3]]
+        assert rows == [["mu", most], ["least", "mu,", "at", "least", least]]
     assert "2*mu" in leaking._repr_html_()
 
 

@@ -78,6 +78,15 @@ class Empirical(Displayed):
     (Fisher's combination), and with K tests, fixed by n alone, no p(a) q(b) is below the t of (1 -
     confidence)/K: every (a, b) lies in a region given by the counts, and f(a) <= b. Regions are covered by
     rectangles: f lies at or below one corner of each.
+
+    Examples
+    --------
+    >>> Empirical(null=[0, 1, 2, 3] * 50, alternative=[3, 4, 5, 6] * 50, confidence=0.9)
+    Empirical: 200 null and 200 alternative scores, confidence 0.9
+      ε(1e-05) ≥ 2.881
+      ε(0.001) ≥ 2.880
+      ε(0.1) ≥ 2.741
+      μ ≥ 2.374
     """
 
     null: Array
@@ -265,6 +274,12 @@ class Counts(Empirical):
     Parameters
     ----------
     null, alternative, confidence : as ``from_counts`` takes them
+
+    Examples
+    --------
+    >>> audit = Counts(null=(5, 1000), alternative=(40, 1000))
+    >>> round(audit.epsilon(1e-5), 3), round(audit.delta(0.5), 4)
+    (1.144, 0.0161)
     """
 
     counts: tuple[tuple[int, int], tuple[int, int]]

@@ -140,7 +140,7 @@ class SkellamCurve(IntegerNoise):
 class BinomialCurve(IntegerNoise, FinitelyMany):
     """Testing x against x + shift <= coins, x heads of fair coins; coins times shift at most 2^20.
 
-    >>> BinomialCurve(10, 1).mass_at_plus_infinity, round(BinomialCurve(10, 1).delta(1.0), 9)
+    >>> round(BinomialCurve(10, 1).mass_at_plus_infinity, 12), round(BinomialCurve(10, 1).delta(1.0), 9)
     (0.0009765625, 0.025487207)
     """
 
@@ -167,7 +167,8 @@ class ShuffledCurve(FinitelyMany):
     """One record changed of at most 10^9 whose epsilon-DP answers are shuffled, epsilon in (0, 700].
 
     The pair of clones dominates, of finitely many atoms (Feldman, McMillan, Talwar, Hiding Among the Clones,
-    2021). Where these are too many they are gathered on the safe side: see ``tradeoff.pld.shuffled``.
+    2021), or of the privacy blanket of randomised response with so many ``categories``. Where these are too
+    many they are gathered on the safe side: see ``tradeoff.pld.shuffled``.
 
     >>> round(ShuffledCurve(1.0, 1000).epsilon(1e-6), 4)
     0.1824
@@ -175,6 +176,7 @@ class ShuffledCurve(FinitelyMany):
 
     epsilon_0: float
     records: int
+    categories: int | None = None
 
     symmetric = True
 
@@ -182,6 +184,8 @@ class ShuffledCurve(FinitelyMany):
         checked = real("epsilon_0", self.epsilon_0, 0, 700, open_low=True)
         object.__setattr__(self, "epsilon_0", checked)
         object.__setattr__(self, "records", count("records", self.records, 1, MOST_RECORDS))
+        if self.categories is not None:
+            object.__setattr__(self, "categories", count("categories", self.categories, 2, MOST))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = super().delta_bounds(epsilon, tol)
@@ -189,11 +193,12 @@ class ShuffledCurve(FinitelyMany):
         return np.minimum(low, alone), np.minimum(high, alone)
 
     def loss_distribution(self) -> AtomicLaw:
-        return shuffled_law(self.epsilon_0, self.records)
+        return shuffled_law(self.epsilon_0, self.records, self.categories)
 
     @property
     def notation(self) -> str:
-        return f"shuffled(f_{{{self.epsilon_0:.6g},0}}, {self.records})"
+        kind = f", {self.categories} categories" if self.categories else ""
+        return f"shuffled(f_{{{self.epsilon_0:.6g},0}}, {self.records}{kind})"
 
 
 @dataclass(frozen=True, repr=False, eq=True)

@@ -10,7 +10,7 @@ from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, number
 from tradeoff.errors import DomainError, KindError, shown
-from tradeoff.families.approximate_dp import approximate_dp, epsilon_delta_curve
+from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
@@ -354,7 +354,7 @@ class ExPostFilter(Filter):
         return epsilon, 0.0
 
     def _curve(self) -> TradeOff:
-        return epsilon_delta_curve(widen(self.epsilon).upper, min(widen(self.delta).upper, 1.0))
+        return approximate_dp(widen(self.epsilon).upper, min(widen(self.delta).upper, 1.0))
 
 
 class Sides(NamedTuple):

@@ -6,7 +6,8 @@ from tradeoff.balls import Balls, exp, lower_float, to_ball
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.families.approximate_dp import approximate_dp, refuse_swapped
+from tradeoff.errors import domain
+from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP as PureDPCurve
 from tradeoff.mechanisms.base import LOSS, Mechanism, integer_range, mechanism, ratio, real_range
@@ -83,7 +84,9 @@ class ApproximateDP(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse_swapped(self.epsilon, self.delta)
+        if 0 < self.epsilon <= 1e-3 and self.delta > 0.1:
+            remedy = "are epsilon and delta swapped? if not, give an epsilon above 1e-3"
+            raise domain("delta", self.delta, "at most 0.1 for 0 < epsilon <= 1e-3", remedy)
 
     def curve(self) -> TradeOff:
         return approximate_dp(self.epsilon, self.delta)

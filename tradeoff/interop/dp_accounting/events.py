@@ -399,6 +399,12 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
     Notes
     -----
     f >= G_mu (x) f_{0,failure} at every alpha; both factors are symmetric, so the event covers both orders.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian
+    >>> to_event(Gaussian(0.5), failure=0)
+    GaussianDpEvent(noise_multiplier=2.0)
     """
     f, left_out = operand(curve), number("failure", failure, 0, 1)
     remedy = "dp_accounting must be installed for its events: pip install dp-accounting"
