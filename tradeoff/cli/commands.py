@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
     from tradeoff.spec import PlanFile
 
-_DEFAULT_FAILURE = 1e-10  # with failure 0, unbounded losses have no mu
 
 _TARGETS = {
     ("epsilon", "delta"): "--epsilon with --delta",
@@ -238,7 +237,8 @@ def print_answers(
         lines, reduced = list(answers), None
         if mu or isinstance(curve, Gaussian):
             step("reducing to one mu")
-            result = curve.gdp(_DEFAULT_FAILURE if mu and failure is None else failure or 0.0)
+            # with failure 0, unbounded losses have no mu: a default that has one
+            result = curve.gdp(1e-10 if mu and failure is None else failure or 0.0)
             reduced = {"failure": result.failure, "lower": result.bounds.lower, "upper": result.bounds.upper}
             lines.append(("mu", "failure", Answer(*reduced.values())))
         if target is not None:

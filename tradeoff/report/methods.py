@@ -30,7 +30,6 @@ from tradeoff.report.answers import factors
 Kind = Literal["estimate", "bound", "curve"]
 Function = Callable[[Any], Any]
 
-_PAIR_CHECKS = 33  # type I errors at which the order of a pair of curves is checked
 _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
 # (epsilon, delta) pairs that make a curve of a rule: fewer where each evaluates a composed curve.
 _MANY_PAIRS, _FEW_PAIRS = 81, 12
@@ -126,7 +125,7 @@ def _curve(thing: Any) -> TradeOff:
 
 def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
     """Return the claim of two curves with the truth between them: the lower one is safe."""
-    at = np.linspace(0.0, 1.0, _PAIR_CHECKS)
+    at = np.linspace(0.0, 1.0, 33)  # where the order of the pair is checked
     if np.any(lower.bounds(at).lower > upper.bounds(at).upper):
         raise DomainError("the first curve of a pair passes above the second; give (lower, upper)")
     return Claim(
