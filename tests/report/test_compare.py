@@ -165,19 +165,6 @@ def test_compare_answer_between_the_bounds_is_undecided(kind, undecided):
     assert not inexact.unsafe
 
 
-@pytest.mark.parametrize(
-    ("value", "lower", "upper", "error"),
-    [
-        (2.0, 1.0, np.inf, 1.0),
-        (2.0, np.inf, np.inf, -np.inf),
-        (np.inf, np.inf, np.inf, 0.0),
-        (np.inf, 1.0, 1.0, np.inf),
-    ],
-)
-def test_compare_infinite_bounds_have_an_error(value, lower, upper, error):
-    assert row_of("estimate", value, lower, upper).entries["delta"][0].error == error
-
-
 @pytest.mark.slow
 def test_compare_error_between_questions_is_reported_with_its_place():
     curve = to.Laplace(0.1) ** 400

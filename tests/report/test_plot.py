@@ -122,13 +122,6 @@ def test_plot_loglog_shows_power_of_small_alpha(ax):
     assert y == pytest.approx(1 - bounds.lower, rel=2e-3)
 
 
-def test_plot_profile_of_short_curve_has_many_points(ax):
-    to.plot(to.Gaussian(20), to.PureDP(0.5), ax=ax, kind="profile")
-    x, y = drawn(ax, 1)
-    assert np.count_nonzero(y > 0) > 150
-    assert x[-1] == drawn(ax, 0)[0][-1]
-
-
 @pytest.mark.parametrize(
     "curve",
     [
@@ -309,13 +302,6 @@ def test_plot_scores_show_estimate_and_band(ax, scale):
     assert np.all(beta[seen] >= audit.band.lower(x)[seen])
     assert np.all(beta[seen] <= audit.band.upper.bounds(x).upper[seen] + 1e-12)
     assert ax.get_legend().get_texts()[1].get_text().startswith("Empirical: 300 null and 200")
-
-
-def test_plot_unknown_scale_or_kind_raises(ax):
-    with pytest.raises(DomainError, match="scale must be one of 'linear', 'loglog', got 'log'"):
-        to.plot(to.Gaussian(1), ax=ax, scale="log")
-    with pytest.raises(DomainError, match=r"kind must be one of .*, got 'pie'"):
-        to.plot(to.Gaussian(1), ax=ax, kind="pie")
 
 
 @pytest.mark.parametrize("style", [{"progress": True}, {"label": "a"}, {"clip_on": False}], ids=str)

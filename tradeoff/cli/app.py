@@ -12,10 +12,17 @@ from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, Un
 
 import tradeoff
 from tradeoff.cli import ledger, shell
-from tradeoff.cli.certify import certify, verify
-from tradeoff.cli.compare import compare, report
-from tradeoff.cli.compose import calibrate, compose
-from tradeoff.cli.plans import dp_sgd, init, kinds
+from tradeoff.cli.commands import (
+    calibrate,
+    certify,
+    compare,
+    compose,
+    dp_sgd,
+    init,
+    kinds,
+    report,
+    verify,
+)
 from tradeoff.cli.terminal import Screen
 from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_UNSAFE = "#b3261e"  # red of a method that claims too much privacy
-
-
 @contextmanager
 def paper(
     width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1, **share: bool
@@ -88,7 +85,8 @@ def comparison_figure(
     ):
         panels = np.ravel(grid)
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
-            look = dashed(0) | ({"color": _UNSAFE} if row.unsafe else {})
+            # red if the method claims too much privacy
+            look = dashed(0) | ({"color": "#b3261e"} if row.unsafe else {})
             method = next(make_known_series(view, [outline(row.claim)]))
             paint(axes, view, [line, method], looks=[EXACT | {"linewidth": WIDE}, look], legend=False)
             axes.set_title(f"{row.name}: {row.word}", fontsize="small")

@@ -23,8 +23,6 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.report.answers import factors
 from tradeoff.report.methods import Claim
 
-_LONGEST = 88  # characters of a name: two lines below a column
-_MOST_PARTS = 3  # different mechanisms that a name lists
 _SYMBOLS = {
     "noise_multiplier": "σ",
     "sigma": "σ",
@@ -33,7 +31,6 @@ _SYMBOLS = {
     "epsilon": "ε",
     "delta": "δ",
 }
-_DIGITS = (2, 4, 6, 17)  # of a long number: the fewest with which all names differ
 
 
 def name_items(items: Sequence[Any]) -> list[str]:
@@ -45,7 +42,7 @@ def name_items(items: Sequence[Any]) -> list[str]:
     >>> name_items([to.dp_sgd(sigma, sample_rate=256 / 60000, steps=14062) for sigma in (1.1, 0.9)])
     ['DP-SGD σ = 1.1, q = 0.0043, ×14062', 'DP-SGD σ = 0.9, q = 0.0043, ×14062']
     """
-    for digits in _DIGITS:
+    for digits in (2, 4, 6, 17):  # the fewest with which all names differ
         names = [_name(each, digits) for each in items]
         if len(
             {(name, getattr(each, "symmetric", True)) for name, each in zip(names, items, strict=True)}
@@ -110,7 +107,7 @@ def _value(value: Any, digits: int) -> str:
 
 
 def _joined(parts: list[tuple[str, int]], sign: str = " and ") -> str:
-    if len(parts) > _MOST_PARTS:
+    if len(parts) > 3:  # more do not fit into a legend
         return f"composition of {len(parts)} kinds of mechanisms"
     return sign.join(f"{name}, ×{n}" if n > 1 else name for name, n in parts) or "no mechanism"
 
@@ -138,7 +135,8 @@ def typeset(name: str) -> str:
     """Set G_{0.5} and Lap_{0.1}^50 in a curve's normal form as formulas, and cut a name after two lines."""
     if match := re.fullmatch(r"either-order envelope of \[(.*)\]", name):
         name = f"{match[1]}, either order"
-    short = textwrap.shorten(name, _LONGEST + name.count("_{"), placeholder=" …")  # braces take no space
+    # 88 characters are two lines below a column
+    short = textwrap.shorten(name, 88 + name.count("_{"), placeholder=" …")  # braces take no space
 
     def formula(match: re.Match[str]) -> str:
         base, index, power, alone = match.groups()

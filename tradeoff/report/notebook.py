@@ -80,7 +80,7 @@ def _split_delta(curve: Any) -> tuple[Any, Any]:
 
 def _number(value: Any, *, bracket: bool = True) -> str:
     """Write a parameter with six digits, as a short fraction, or as SymPy does, a sum in brackets."""
-    if isinstance(value, Fraction) and 1 < value.denominator < _MAX_DENOMINATOR:
+    if isinstance(value, Fraction) and 1 < value.denominator < 1000:  # longer ones as decimals
         return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
     if getattr(value, "free_symbols", ()):
         import sympy
@@ -206,12 +206,9 @@ _BETA: Mapping[type, Callable[[Any, str], str]] = {
     TotalVariation: lambda f, a: rf"\max\left\{{0, 1 - {_number(f.delta_0)} - {a}\right\}}",
 }
 
-_MAX_DENOMINATOR = 1000  # of a fraction that is written as one
 _SIZE = 120  # side of a picture in pixels: four lines of text
 _ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # closer at the ends, where curves bend
 _SLOPES = 63  # of tangents: fewer do not look like a curve
-_SECONDS = 0.5  # processor time, which does not depend on other programs
-_MAX_FACTORS = 16  # distinct factors for which one question is quick
 
 
 def picture(curve: Any) -> str | None:
@@ -246,14 +243,14 @@ def _is_slow(curve: Any) -> bool:
         bool(curve.free_symbols)
         or isinstance(curve, Symbolic)
         or (isinstance(curve, BetaOperator) and any(part.composed for part in parts))
-        or len(parts) > _MAX_FACTORS
+        or len(parts) > 16  # one question of more is slow
         or any(part is not curve and _is_slow(part) for part in parts)
     )
 
 
 def _points(curve: Any) -> Any:
     """Bound beta from below by lines of 63 slopes; None if that takes too long."""
-    end = time.thread_time() + _SECONDS
+    end = time.thread_time() + 0.5  # processor time, which does not depend on other programs
 
     def stop_late(*_: int) -> None:
         if time.thread_time() > end:

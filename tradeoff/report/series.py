@@ -21,11 +21,8 @@ Scale = Literal["linear", "loglog"]
 Side = Literal["lower", "upper", ""]
 
 _LEAST_ALPHA = 1e-6  # left end of logarithmic axes: no test in use has fewer false positives
-_LEAST_DELTA = 1e-12  # lower end of profiles, below every delta in use
 _POINTS = 257  # points of a line: it looks smooth in print
-_ERROR_POINTS = 129  # points of a line of errors, each a question to the exact curve
 _MAX_CORNERS = 400  # corners of a polygon that can be seen
-_DECADES = 5  # range of a log axis of errors
 
 
 @dataclass(frozen=True)
@@ -94,10 +91,9 @@ def view_of(kind: Kind, scale: Scale, claims: Sequence[Claim]) -> View:
         end = max((each.reach for each in claims), default=1.0)
         ends = (1e-3 * min(each.reach for each in claims) if log else 0.0, end)
         losses = np.geomspace(*ends, _POINTS) if log else np.linspace(*ends, _POINTS)
-        return View(
-            kind, losses, "privacy loss ε (nats)", "δ(ε)", "δ", ends, (_LEAST_DELTA, 1.5), axis, "log"
-        )
-    n = _ERROR_POINTS if kind == "error" else _POINTS
+        ylim = (1e-12, 1.5)  # from below every delta in use
+        return View(kind, losses, "privacy loss ε (nats)", "δ(ε)", "δ", ends, ylim, axis, "log")
+    n = 129 if kind == "error" else _POINTS  # each error is a question to the exact curve
     if log:
         grid = np.union1d(
             np.geomspace(_LEAST_ALPHA, 0.5, n - n // 4), 1 - np.geomspace(0.5, _LEAST_ALPHA, n // 4)
@@ -220,4 +216,4 @@ def error_limits(series: Sequence[Any]) -> tuple[float, float]:
     lines = [each.y for each in series if each is not None and each.y is not None]
     largest = max((float(np.nanmax(y, initial=0.0)) for y in lines), default=0.0)
     top = 10.0 ** float(np.ceil(np.log10(largest))) if largest > 0 else 1.0
-    return top * 10.0**-_DECADES, top
+    return top * 10.0**-5, top  # five decades of errors
