@@ -19,9 +19,9 @@ from tradeoff.curves.hooks import BOUND, gathered, limited
 from tradeoff.curves.parameters import Number, count, exact_number, is_masked, reals
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, minimum, where
+from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
 from tradeoff.intervals.functions import log, rational
-from tradeoff.intervals.polygon import ONE, Lines, below_chords, corners, floats, hull, lower_hull, whole
+from tradeoff.intervals.polygon import ONE, below_chords, corners, floats, hull, lower_hull, whole
 from tradeoff.intervals.rounding import Array, log_ratio, logarithm
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
@@ -191,9 +191,13 @@ class PiecewiseLinear(TradeOff):
         x, y, rest, power = (v.astype(float) for v in (self.alpha, self.beta, *self.complements))
         return x, y, rest, power
 
+    @np.errstate(all="ignore")
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.is_rational:
-            return self._lines.at(alpha)
+            at = np.array([Fraction(a) for a in alpha.tolist()], dtype=object)
+            ends = [tuple(rational(b)) for b in interpolate(at, self.alpha, self.beta)]
+            low, high = np.array(ends).reshape(-1, 2).T
+            return low, high
         x, y, rest, power = self.points
         left = 1 - alpha  # exact where alpha > 1/2, and used only there
         near, far = np.searchsorted(x, alpha, side="right"), np.searchsorted(-rest, -left, side="right")
@@ -201,11 +205,13 @@ class PiecewiseLinear(TradeOff):
         after = np.minimum(k + 1, len(x) - 1)
         before, ahead = _run(x[k], rest[k], alpha, left), _run(alpha, left, x[after], rest[after])
         inside = before.ends()[1] > 0
-        share = minimum(maximum(ahead / where(inside, before + ahead, 1.0), 0.0), 1.0)
+        low, high = (ahead / where(inside, before + ahead, 1.0)).ends()
+        share = FloatBalls.of(Bounds(np.fmax(low, 0.0), np.fmin(high, 1.0)))
         height = where(y <= 0.5, y, 1 - FloatBalls.of(power))
         fall = _run(y[after], power[after], y[k], power[k])
         return where(inside, height.take(after) + fall * share, height.take(k)).ends()
 
+    @np.errstate(all="ignore")
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound the largest g_v = 1 - beta_v - s alpha_v over the vertices v, s = e^eps.
 
@@ -225,6 +231,7 @@ class PiecewiseLinear(TradeOff):
         low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, value.ends()[0])
         return low, np.maximum((value + more).ends()[1], low)
 
+    @np.errstate(all="ignore")
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Bound the largest log s_v, s_v = (1 - beta_v - delta)/alpha_v, over the vertices v.
 
@@ -248,6 +255,7 @@ class PiecewiseLinear(TradeOff):
         return np.maximum(sides[0].lower, sides[1].lower), high
 
     @cached_property
+    @np.errstate(all="ignore")
     def _corners(self) -> tuple[FloatBalls, FloatBalls, FloatBalls, Bounds, Bounds]:
         """Alpha, 1 - beta and beta of the vertices, and bounds on m of the segments and on delta(log m).
 
@@ -261,13 +269,12 @@ class PiecewiseLinear(TradeOff):
             alpha = where(x <= 0.5, x, 1 - FloatBalls.of(rest))
             height, depth = where(y > 0.5, power, 1 - FloatBalls.of(y)), FloatBalls.of(y)
             p, q = _run(x[:-1], rest[:-1], x[1:], rest[1:]), _run(y[1:], power[1:], y[:-1], power[:-1])
-        low, high = (
-            np.append(np.nan_to_num(side, nan=end), 0.0)
-            for side, end in zip((q / p).ends(), (0.0, np.inf), strict=True)
-        )
+        low, high = (q / p).ends()  # NaN where floats do not hold the slope
+        low, high = np.append(np.fmax(low, 0.0), 0.0), np.append(np.fmin(high, np.inf), 0.0)
         low, high = np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
         slope = FloatBalls.of(Bounds(low, high))
         least, most = (height - slope * alpha).ends()
+        least, most = np.fmax(least, 0.0), np.fmin(most, 1.0)
         reach = Bounds(np.maximum.accumulate(least), np.minimum.accumulate(most[::-1])[::-1])
         return alpha, height, depth, Bounds(low, high), reach
 
@@ -339,10 +346,6 @@ class PiecewiseLinear(TradeOff):
     def at(self, alpha: Any) -> Any:
         """Return f(alpha), alpha in [0, 1], in the curve's own arithmetic, by linear interpolation."""
         return interpolate(np.array([alpha]), self.alpha, self.beta)[0]
-
-    @cached_property
-    def _lines(self) -> Lines:
-        return Lines(self.vertices)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PiecewiseLinear):

@@ -11,7 +11,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import UNIT
 
 _SLACK = 8 * UNIT  # error of NumPy's exp, expm1, log and log1p, relative
-_LOST = 1e-320  # above the underflow in the products of one operation
+_LOST = 1e-322  # above the underflow in the products of one operation
 _INFLATION = 1 + 2.0**-40  # covers some thousand roundings of the radius itself
 
 
