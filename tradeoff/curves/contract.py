@@ -338,7 +338,7 @@ class TradeOff(CurveHooks, CurveMethods):
         """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any.
 
         >>> import tradeoff as to
-        >>> to.Laplace(1).lower @ to.Gaussian(1) <= to.Laplace(1) @ to.Gaussian(1)
+        >>> to.Laplace(1).lower(0.3) <= to.Laplace(1)(0.3)
         True
         """
         return self._whole.lower

@@ -19,9 +19,10 @@ from tradeoff.curves.hooks import BOUND, gathered, limited
 from tradeoff.curves.parameters import Number, count, exact_number, is_masked, reals
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, log, maximum, rational, where
-from tradeoff.intervals.polygon import ONE, Lines, below_chords, corners, floats, hull, lower_hull, whole
-from tradeoff.intervals.rounding import Array, Index, log_ratio, logarithm
+from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
+from tradeoff.intervals.functions import log, rational
+from tradeoff.intervals.polygon import ONE, below_chords, corners, floats, hull, lower_hull, whole
+from tradeoff.intervals.rounding import Array, log_ratio, logarithm
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 
@@ -190,22 +191,27 @@ class PiecewiseLinear(TradeOff):
         x, y, rest, power = (v.astype(float) for v in (self.alpha, self.beta, *self.complements))
         return x, y, rest, power
 
+    @np.errstate(all="ignore")
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.is_rational:
-            return self._lines.at(alpha)
+            at = np.array([Fraction(a) for a in alpha.tolist()], dtype=object)
+            ends = [tuple(rational(b)) for b in interpolate(at, self.alpha, self.beta)]
+            low, high = np.array(ends).reshape(-1, 2).T
+            return low, high
         x, y, rest, power = self.points
         left = 1 - alpha  # exact where alpha > 1/2, and used only there
         near, far = np.searchsorted(x, alpha, side="right"), np.searchsorted(-rest, -left, side="right")
         k = np.clip(np.where(alpha < 0.5, near, far) - 1, 0, len(x) - 1)
         after = np.minimum(k + 1, len(x) - 1)
         before, ahead = _run(x[k], rest[k], alpha, left), _run(alpha, left, x[after], rest[after])
-        share = ahead / where(before.upper + ahead.upper > 0, before + ahead, 1.0)
-        height = where(y <= 0.5, y, 1 - Bounds.of(power))
-        first, last = (Bounds(height.lower[i], height.upper[i]) for i in (k, after))
+        inside = before.ends()[1] > 0
+        low, high = (ahead / where(inside, before + ahead, 1.0)).ends()
+        share = FloatBalls.of(Bounds(np.fmax(low, 0.0), np.fmin(high, 1.0)))
+        height = where(y <= 0.5, y, 1 - FloatBalls.of(power))
         fall = _run(y[after], power[after], y[k], power[k])
-        low, high = where(before.upper > 0, last + fall * clip(share, 0.0, 1.0), first)
-        return low, high
+        return where(inside, height.take(after) + fall * share, height.take(k)).ends()
 
+    @np.errstate(all="ignore")
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound the largest g_v = 1 - beta_v - s alpha_v over the vertices v, s = e^eps.
 
@@ -213,17 +219,19 @@ class PiecewiseLinear(TradeOff):
         certain, to j, after the last that may be. A segment of slope m adds (m - s) dalpha to g, and those
         after i are at most as steep as its first: g_v <= g_i + (m_i - s)_+ (alpha_j - alpha_i).
         """
-        alpha, power, slope, _ = self._corners
-        s = exp(np.clip(epsilon, -_STEEPEST, _STEEPEST))
-        i = np.searchsorted(-slope.lower, -s.upper)
-        j = np.searchsorted(-slope.upper, -s.lower)
-        value = _entries(power, i) - s * _entries(alpha, i)
-        steeper = np.where(j > i, slope.upper[i], 0.0)
-        more = maximum(steeper - s, 0.0) * (_entries(alpha, j) - _entries(alpha, i))
+        alpha, power, _, slope, _ = self._corners
+        s = exp(FloatBalls.of(np.clip(epsilon, -_STEEPEST, _STEEPEST)))
+        least, most = s.ends()
+        i, j = np.searchsorted(-slope.lower, -most), np.searchsorted(-slope.upper, -least)
+        first = alpha.take(i)
+        value = power.take(i) - s * first
+        steeper = FloatBalls.of(np.where(j > i, slope.upper[i], 0.0))
+        more = maximum(steeper - s, 0.0) * maximum(alpha.take(j) - first, 0.0)
         # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
-        low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, value.lower)
-        return low, np.maximum((value + maximum(more, 0.0)).upper, low)
+        low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, value.ends()[0])
+        return low, np.maximum((value + more).ends()[1], low)
 
+    @np.errstate(all="ignore")
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Bound the largest log s_v, s_v = (1 - beta_v - delta)/alpha_v, over the vertices v.
 
@@ -231,42 +239,44 @@ class PiecewiseLinear(TradeOff):
         starts above 1 - delta, as i and j of ``delta_bounds``. With the slopes m <= m_i of segments after i,
         s_v alpha_v = s_i alpha_i + sum m dalpha <= max{s_i, m_i} alpha_v.
         """
-        alpha, power, slope, reach = self._corners
-        i, j = np.searchsorted(reach.upper, delta), np.searchsorted(reach.lower, delta)
-        height, sides = self.points[1], []
+        alpha, power, height, slope, reach = self._corners
+        i, j, level = (
+            np.searchsorted(reach.upper, delta),
+            np.searchsorted(reach.lower, delta),
+            FloatBalls.of(delta),
+        )
+        sides = []
         for k in (np.maximum(i, 1), np.maximum(j, 1)):
-            rest = where(height[k] <= 0.5, (1 - Bounds.of(delta)) - height[k], _entries(power, k) - delta)
-            sides.append(log(rest / _entries(alpha, k)))
+            y = height.take(k)
+            rest = where(y.middle <= 0.5, (1 - level) - y, power.take(k) - level)
+            sides.append(log(Bounds(*(rest / alpha.take(k)).ends())))
         high = np.where(i > 0, sides[0].upper, -np.inf)
         high = np.where(j > i, np.maximum(high, log(slope).upper[i]), high)
         return np.maximum(sides[0].lower, sides[1].lower), high
 
     @cached_property
-    def _corners(self) -> tuple[Bounds[Array], ...]:
-        """Bounds on alpha and 1 - beta of the vertices, on m of the segments, and on delta(log m).
+    @np.errstate(all="ignore")
+    def _corners(self) -> tuple[FloatBalls, FloatBalls, FloatBalls, Bounds, Bounds]:
+        """Alpha, 1 - beta and beta of the vertices, and bounds on m of the segments and on delta(log m).
 
         The last segment is level, from the last vertex on. Slopes fall, and delta(log m) rises.
         """
         x, y, rest, power = self.points
         if self.is_rational:
-            exact = [rational(v) for side in (self.alpha, self.complements[1]) for v in side]
-            ends = np.array([(each.lower, each.upper) for each in exact]).reshape(2, -1, 2)
-            (alpha, height), steps = (Bounds(*side.T) for side in ends), self.atoms()
-            p, q = (Bounds(*np.array([tuple(rational(m)) for m in side]).reshape(-1, 2).T) for side in steps)
+            alpha, height, depth = map(_in_balls, (self.alpha, self.complements[1], self.beta))
+            p, q = map(_in_balls, self.atoms())
         else:
-            alpha = where(x <= 0.5, x, 1 - Bounds.of(rest))
-            height = where(y > 0.5, power, 1 - Bounds.of(y))
+            alpha = where(x <= 0.5, x, 1 - FloatBalls.of(rest))
+            height, depth = where(y > 0.5, power, 1 - FloatBalls.of(y)), FloatBalls.of(y)
             p, q = _run(x[:-1], rest[:-1], x[1:], rest[1:]), _run(y[1:], power[1:], y[:-1], power[:-1])
-        low, high = (np.append(side, 0.0) for side in q / p)
-        slope = Bounds(np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high))
-        low, high = height - slope * alpha
-        high = np.minimum.accumulate(high[::-1])[::-1]
-        return (
-            alpha,
-            height,
-            slope,
-            Bounds(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]),
-        )
+        low, high = (q / p).ends()  # NaN where floats do not hold the slope
+        low, high = np.append(np.fmax(low, 0.0), 0.0), np.append(np.fmin(high, np.inf), 0.0)
+        low, high = np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
+        slope = FloatBalls.of(Bounds(low, high))
+        least, most = (height - slope * alpha).ends()
+        least, most = np.fmax(least, 0.0), np.fmin(most, 1.0)
+        reach = Bounds(np.maximum.accumulate(least), np.minimum.accumulate(most[::-1])[::-1])
+        return alpha, height, depth, Bounds(low, high), reach
 
     def exact_answer(self, question: Question, at: Fraction) -> Any:
         if not self.is_rational or question == "epsilon" or (question == "delta" and at != 0):
@@ -337,10 +347,6 @@ class PiecewiseLinear(TradeOff):
         """Return f(alpha), alpha in [0, 1], in the curve's own arithmetic, by linear interpolation."""
         return interpolate(np.array([alpha]), self.alpha, self.beta)[0]
 
-    @cached_property
-    def _lines(self) -> Lines:
-        return Lines(self.vertices)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PiecewiseLinear):
             return False
@@ -375,15 +381,16 @@ def _nearer(value: float, rest: float) -> Fraction:
     return Fraction(value) if value <= 0.5 else 1 - Fraction(rest)
 
 
-def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Bounds[Array]:
-    """Bound high - low from the smaller number, which is exact, of each pair that adds to 1."""
-    across = (0.5 - Bounds.of(low)) + (0.5 - Bounds.of(high_rest))
-    right = where(low_rest < 0.5, Bounds.of(low_rest) - high_rest, across)
-    return maximum(where(high_rest >= 0.5, Bounds.of(high) - low, right), 0.0)
+def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> FloatBalls:
+    """Return high - low from the smaller number, which is exact, of each pair that adds to 1."""
+    across = (0.5 - FloatBalls.of(low)) + (0.5 - FloatBalls.of(high_rest))
+    right = where(low_rest < 0.5, FloatBalls.of(low_rest) - high_rest, across)
+    return maximum(where(high_rest >= 0.5, FloatBalls.of(high) - low, right), 0.0)
 
 
-def _entries(x: Bounds[Array], k: Index) -> Bounds[Array]:
-    return Bounds(x.lower[k], x.upper[k])
+def _in_balls(fractions: Any) -> FloatBalls:
+    ends = np.array([tuple(rational(x)) for x in fractions]).reshape(-1, 2).T
+    return FloatBalls.of(Bounds(*ends))
 
 
 def _settle(*coordinates: Any) -> None:

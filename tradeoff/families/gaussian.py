@@ -30,6 +30,7 @@ from tradeoff.families._closed_form import MANY, ClosedForm
 from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.rounding import Array
 from tradeoff.intervals.special import hockey_stick, shifted_tail
 from tradeoff.pld.gaussian import GaussianLaw
@@ -52,8 +53,8 @@ def _profile_in_floats(x: Array, mu: float) -> Pair:
     """Bound the profile at many losses; delta(-x) = 1 - e^-x (1 - delta(x))."""
     low, high = hockey_stick(np.abs(x), mu)
     if (below := x < 0).any():
-        at = x[below]
-        low[below], high[below] = exp(Bounds.of(at)) * Bounds(low[below], high[below]) - expm1(Bounds.of(at))
+        at, other = FloatBalls.of(x[below]), FloatBalls.of(Bounds(low[below], high[below]))
+        low[below], high[below] = (exp(at) * other - expm1(at)).ends()
     return low, np.minimum(high, 1.0)
 
 

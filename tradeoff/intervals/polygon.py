@@ -6,17 +6,13 @@ happens once, when a corner is brought to a coordinate that floats can hold.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import quotient
 from tradeoff.intervals.rounding import Array, Index
 
@@ -116,38 +112,6 @@ def _coordinate(n: int, d: int, *, up: bool) -> int:
 def floats(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return multiples of 2^-1074 as the nearest floats."""
     return np.array([value / ONE for value in values])
-
-
-class Lines:
-    """A polygon with fractions for vertices, evaluated at floats in integers.
-
-    Parameters
-    ----------
-    vertices
-        Pairs (x, y), x increasing; beyond the last the polygon goes on level.
-    """
-
-    def __init__(self, vertices: Sequence[tuple[Fraction, Fraction]]) -> None:
-        self._starts = [x for x, _ in vertices]
-        slopes = [(d - b) / (c - a) for (a, b), (c, d) in pairwise(vertices)] + [Fraction()]
-        self._lines = [_line(x, y, slope) for (x, y), slope in zip(vertices, slopes, strict=True)]
-
-    def at(self, x: Array) -> Pair:
-        """Bound the height at x, not left of all vertices, by the floats next to it."""
-        low, high = zip(*map(self._height, x.tolist()), strict=True) if len(x) else ((), ())
-        return np.array(low), np.array(high)
-
-    def _height(self, x: float) -> Bounds:
-        u, v, w = self._lines[bisect_right(self._starts, x) - 1]
-        n, d = x.as_integer_ratio()
-        return quotient(u * d + v * n, w * d)
-
-
-def _line(x: Fraction, y: Fraction, slope: Fraction) -> tuple[int, int, int]:
-    """Return integers u, v, w for which the line through (x, y) is (u + v t)/w."""
-    start = y - slope * x
-    w = math.lcm(start.denominator, slope.denominator)
-    return int(start * w), int(slope * w), w
 
 
 def below_chords(x: Array, y: Array) -> Index:
