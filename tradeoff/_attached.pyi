@@ -3,6 +3,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:  # noqa: PYI002 - mypy then checks these rooms before the stub, of which it is a circle
+    from tradeoff.audits.risks import Risks
     from tradeoff.curves.contract import Hypothesis, TradeOff
     from tradeoff.curves.parameters import Number, Numbers
     from tradeoff.curves.piecewise_linear import PiecewiseLinear as PiecewiseLinear
@@ -10,9 +11,9 @@ if TYPE_CHECKING:  # noqa: PYI002 - mypy then checks these rooms before the stub
     from tradeoff.design.sensitivities import Sensitivities
     from tradeoff.gdp.reduction import Reduction
     from tradeoff.intervals.bounds import Bounds
-    from tradeoff.operators.dual import Dual
     from tradeoff.operators.law import Law
     from tradeoff.operators.tabulate import Tabulated as Tabulated
+    from tradeoff.operators.unary import Dual
     from tradeoff.symbolic.formula import Symbolic
 
 class CurveMethods:
@@ -29,6 +30,15 @@ class CurveMethods:
         self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform"
     ) -> Bounds[float]: ...
     def gdp(self, failure: float | None = None) -> Reduction: ...
+    def risks(
+        self,
+        *,
+        fpr: Number | Numbers = ...,
+        baseline: Number | Numbers = ...,
+        prior: Number = 0.5,
+        recall: Number | Numbers = ...,
+        outcome: Number | Numbers = ...,
+    ) -> Risks: ...
     def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities: ...
     def subs(self, values: Mapping[Any, Any]) -> TradeOff: ...
     def symbolic(self, alpha: Any = None) -> Symbolic: ...

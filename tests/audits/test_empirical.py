@@ -385,9 +385,69 @@ def test_refutes_class_raises():
         to.empirical([0.0], [1.0]).refutes(to.mechanisms.Gaussian)
 
 
-def test_repr_without_bounds_shows_nothing():
-    shown = repr(to.audits.empirical([0.0] * 5, [0.0] * 5))
-    assert shown.splitlines()[1:] == [
-        *(f"  ε({delta}): nothing shown" for delta in ("1e-05", "0.001", "0.1")),
-        "  μ ≥ 0",
+def test_repr_without_bounds_names_the_exchange():
+    nothing = [f"  {name}: nothing shown" for name in ("ε(1e-05)", "ε(0.001)", "ε(0.1)", "μ")]
+    lines = repr(to.audits.empirical([0.0] * 5, [0.0] * 5)).splitlines()[1:]
+    assert lines == [*nothing, "no privacy loss is shown: each bound is what any mechanism has"]
+    lines = repr(to.empirical(quantiles(1, 300), quantiles(0, 300))).splitlines()[1:]
+    assert lines[:4] == nothing
+    assert re.fullmatch(r"exchanged they show μ ≥ 0\.6\d+: exchange null and alternative .*", lines[-1])
+
+
+# Counts of one event.
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.data())
+@settings(max_examples=25)
+def test_counts_equal_scores_at_a_fixed_threshold(n, m, data):
+    hits, more = data.draw(st.integers(0, n)), data.draw(st.integers(0, m))
+    counts = to.audits.from_counts((hits, n), (more, m), 0.9)
+    null, alternative = ([1.0] * k + [0.0] * (size - k) for k, size in ((hits, n), (more, m)))
+    scores = to.empirical(null, alternative, 0.9, thresholds=[1.0])
+    assert counts.epsilon([0.0, 0.1]).tolist() == scores.epsilon([0.0, 0.1]).tolist()
+    assert (counts.mu(), counts.delta(0.5)) == (scores.mu(), scores.delta(0.5))
+    assert counts.refutes(to.Gaussian(1)).p_value == scores.refutes(to.Gaussian(1)).p_value
+    assert counts.refutes(to.Gaussian(1)).threshold is None
+    assert counts.estimate.shape.at(Fraction(hits, n)) <= Fraction(m - more, m)
+    assert counts.band.upper(0.5) == scores.band.upper(0.5)
+
+
+def test_counts_of_many_runs_need_no_arrays():
+    audit = to.audits.from_counts(null=(40, 10_000_000), alternative=(900_000, 10_700_000))
+    assert 9 < audit.epsilon(1e-5) < 10
+    assert repr(audit).startswith(
+        "Counts: 40 of 10000000 null and 900000 of 10700000 alternative, confidence"
+    )
+    assert "exchanged they show" in repr(to.audits.from_counts((900, 1000), (100, 1000)))
+
+
+@pytest.mark.parametrize(
+    ("null", "message"),
+    [
+        (3, r"null must be a pair \(hits, trials\), got 3"),
+        ((3, 2), "hits of null"),
+        ((0, 0), "trials of null"),
+    ],
+)
+def test_from_counts_bad_pairs_raise(null, message):
+    with pytest.raises(DomainError, match=message):
+        to.audits.from_counts(null, (1, 2))
+
+
+def test_hull_of_a_long_roc_equals_that_of_its_vertices():
+    rng = np.random.default_rng(2)
+    null, alternative = rng.integers(0, 400, 20_000), rng.integers(100, 500, 20_000)
+    at = np.arange(501)
+    rates = [
+        (np.sum(null[:, None] >= at, axis=0)) / 20_000,
+        np.sum(alternative[:, None] < at, axis=0) / 20_000,
     ]
+    order = rng.permutation(np.repeat(np.arange(501), 40))
+    whole = to.PiecewiseLinear.hull(rates[0][order], rates[1][order])
+    points = sorted({(Fraction(x), Fraction(y)) for x, y in zip(*map(np.ndarray.tolist, rates), strict=True)})
+    exact = to.PiecewiseLinear.hull(*zip(*points, strict=True))
+    assert whole.bounds(0.25) == to.PiecewiseLinear(
+        exact.alpha.astype(float), exact.beta.astype(float)
+    ).bounds(0.25)
+    assert [Fraction(x) for x in whole.alpha.tolist()] == exact.alpha.tolist()
+    assert [Fraction(y) for y in whole.beta.tolist()] == exact.beta.tolist()

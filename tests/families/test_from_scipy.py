@@ -209,3 +209,53 @@ def test_from_scipy_of_infinite_discrete_laws_is_accurate():
         to.from_scipy(st.zipf(2), st.zipf(3))
     with pytest.raises(DomainError, match="must both be discrete"):
         to.from_scipy(st.poisson(3), st.norm())
+
+
+UNIT, MOVED = st.Normal(mu=0, sigma=1), st.Normal(mu=1, sigma=1)
+LAPLACE = st.make_distribution(st.laplace)()
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "equal"),
+    [
+        (UNIT, st.Mixture([UNIT, MOVED], weights=[0.75, 0.25]), to.subsample(to.Gaussian(1), 0.25)),
+        (
+            st.truncate(UNIT, -1, 1),
+            st.truncate(MOVED, -1, 1),
+            to.from_scipy(st.truncnorm(-1, 1), st.truncnorm(-2, 0, 1)),
+        ),
+        (st.Uniform(a=0, b=1), st.Uniform(a=0.25, b=1.25), to.TotalVariation(0.25)),
+        (st.exp(UNIT), st.exp(UNIT) * 4, to.Gaussian(math.log(4))),
+        (LAPLACE, LAPLACE + 1, to.Laplace(1)),
+        (UNIT, st.norm(1), to.Gaussian(1)),
+        (LAPLACE, UNIT, to.from_scipy(st.laplace(), st.norm())),
+    ],
+    ids=["mixture", "truncated", "uniform", "lognormal", "laplace", "normal", "two kinds"],
+)
+def test_second_kind_of_laws_equals_curves_of_the_first(p, q, equal):
+    curve = to.from_scipy(p, q)
+    epsilons = [-1.0, 0.0, 0.3, 2.0]
+    bounds, truth = curve.bounds.delta(epsilons), equal.bounds.delta(epsilons)
+    assert np.all(bounds.lower <= truth.upper)
+    assert np.all(truth.lower <= bounds.upper)
+    assert np.all(bounds.width < 1e-10)
+
+
+@pytest.mark.skipif(not hasattr(st, "Binomial"), reason="SciPy has no Binomial: it has from 1.16")
+def test_second_kind_of_discrete_laws_equals_the_first():
+    curve = to.from_scipy(st.Binomial(n=10, p=0.5), st.Binomial(n=10, p=0.6))
+    assert curve.delta(0.5) == pytest.approx(to.from_scipy(st.binom(10, 0.5), st.binom(10, 0.6)).delta(0.5))
+
+
+def test_second_kind_of_laws_compare_by_their_parameters():
+    f, g = (to.from_scipy(st.Mixture([UNIT, MOVED], weights=[w, 1 - w]), UNIT) for w in (0.5, 0.5 + 1e-9))
+    again = to.from_scipy(st.Mixture([UNIT, MOVED], weights=[0.5, 0.5]), UNIT)
+    assert f == again
+    assert hash(f) == hash(again)
+    assert f != g
+
+
+@pytest.mark.parametrize("law", [st.Normal(mu=[0, 1], sigma=1), st.Uniform(a=[0, 0], b=1), 3])
+def test_second_kind_of_laws_out_of_range_raise(law):
+    with pytest.raises(DomainError, match="q must be"):
+        to.from_scipy(UNIT, law)

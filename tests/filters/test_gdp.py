@@ -90,11 +90,11 @@ def test_simulator_recursion_equals_cholesky_factor(m):
     np.testing.assert_allclose(np.diag(factor) ** 2, np.maximum(1 - s[1:], 0) / (1 - s[:-1]), atol=1e-12)
 
 
-@pytest.mark.parametrize("b", [0.0, 1.0])
-def test_simulator_adaptive_answers_have_independent_normal_law(b):
+@pytest.mark.parametrize(("b", "mu"), [(0.0, 1.0), (1.0, 1.0), (0.5, 3.0)])
+def test_simulator_adaptive_answers_have_independent_normal_law(b, mu):
     rng = np.random.default_rng(20)
-    simulator = to.filters.GaussianSimulator(rng.normal(b, 1, size=RUNS), rng)
-    answers, residues, m = [], [], np.full(RUNS, 0.5)
+    simulator = to.filters.GaussianSimulator(rng.normal(b * mu, 1, size=RUNS), rng, mu=mu)
+    answers, residues, m = [], [], np.full(RUNS, 0.5 * mu)
     for _ in range(6):
         answers.append(simulator.answer(m))
         residues.append(answers[-1] - b * m)
@@ -240,6 +240,8 @@ def test_simulator_bad_query_raises():
     with pytest.raises(BudgetExceeded):
         simulator.answer(1e200)
     assert simulator.remaining.tolist() == [1.0, 1.0]
+    with pytest.raises(BudgetExceeded, match=r"m\^2 = 9 is more than the 4 left"):
+        to.filters.GaussianSimulator(0.1, np.random.default_rng(1), mu=2).answer(3)
 
 
 # A budget for each record.
@@ -286,6 +288,11 @@ def test_individual_filter_equal_parts_fill_the_budget():
     for _ in range(1000):
         assert table.spend([math.sqrt(1e-3)])[0]
     assert not table.spend([1e-5])[0]
+
+
+def test_gdp_filter_names_the_filters_that_count_sampling():
+    with pytest.raises(BudgetExceeded, match="sampling is not counted here, but by a SampledFilter"):
+        to.filters.GDPFilter(0.1).spend(to.mechanisms.SubsampledGaussian(1.0, 0.01))
 
 
 def test_individual_filter_charges_one_curve_to_all_records():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
@@ -200,5 +201,16 @@ def test_from_history_reads_a_state():
     history = [(1.3, 0.1, 20), (1.1, 0.05, 3)]
     state = {"history": history, "mechanism": "rdp"}
     assert interop.from_history(state) == interop.from_history(history)
-    with pytest.raises(DomainError, match="history"):
+    accountant = stepped(*history)
+    for source in (
+        accountant,
+        SimpleNamespace(accountant=accountant),
+        {"privacy_accountant_state_dict": state},
+    ):
+        assert interop.from_history(source) == interop.from_history(history)
+    with pytest.raises(
+        DomainError, match=r"the key 'history'.*'privacy_accountant_state_dict'.*got the keys"
+    ):
         interop.from_history({"mechanism": "rdp"})
+    with pytest.raises(DomainError, match=r"give accountant\.history"):
+        interop.from_history(SimpleNamespace())

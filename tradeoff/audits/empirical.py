@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,22 +22,21 @@ from tradeoff.audits.rates import (
     largest_rate,
     spaced_counts,
 )
-from tradeoff.audits.refutation import Refutation, claimed
+from tradeoff.audits.refutation import Refutation, claimed, tabulate_limits
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import Number, Numbers, flattened, number, reals, shaped
+from tradeoff.curves.parameters import Number, Numbers, count, flattened, number, reals, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log
-from tradeoff.intervals.polygon import ONE, hull, lower_hull, whole
+from tradeoff.intervals.polygon import ONE, below_chords, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array, Index
 from tradeoff.limits.estimates import ApproximateCurve
 from tradeoff.operators.tabulate import Tabulated
 
-_PASSES = 40  # sweeps that drop points above the chord of their neighbours; each of random scores drops half
 _FEW = 2  # tests whose p-value is computed: those that contradict the claim most
 
 # Cells in which a product of tails is bounded: they add as much as a logarithm larger by a 20th.
@@ -78,6 +78,15 @@ class Empirical(Displayed):
     (Fisher's combination), and with K tests, fixed by n alone, no p(a) q(b) is below the t of (1 -
     confidence)/K: every (a, b) lies in a region given by the counts, and f(a) <= b. Regions are covered by
     rectangles: f lies at or below one corner of each.
+
+    Examples
+    --------
+    >>> Empirical(null=[0, 1, 2, 3] * 50, alternative=[3, 4, 5, 6] * 50, confidence=0.9)
+    Empirical: 200 null and 200 alternative scores, confidence 0.9
+      ε(1e-05) ≥ 2.881
+      ε(0.001) ≥ 2.880
+      ε(0.1) ≥ 2.741
+      μ ≥ 2.374
     """
 
     null: Array
@@ -154,7 +163,9 @@ class Empirical(Displayed):
         every = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges sorted runs
         at = every[np.append(every[1:] != every[:-1], True)]
         rejected, missed = n - _up_to(self.null, at), _up_to(self.alternative, at)
-        x, y = _convex(np.append(rejected[::-1], n), np.append(missed[::-1], 0))
+        x, y = np.append(rejected[::-1], n), np.append(missed[::-1], 0)
+        few = below_chords(x / n, y / m)
+        x, y = lower_hull(x[few], y[few])
         alpha, beta = ([Fraction(k, size) for k in side.tolist()] for side, size in ((x, n), (y, m)))
         return ApproximateCurve(
             PiecewiseLinear(alpha, beta),
@@ -192,7 +203,8 @@ class Empirical(Displayed):
         first = np.interp(largest_rate(tests.missed[few], m, far), betas[::-1], alphas[::-1])
         p, at, k = min(self._p_value(f, *each) for each in zip(few.tolist(), first, last, strict=True))
         p = min(float((Bounds.of(p) * len(tests.missed)).upper), 1.0)
-        return Refutation(f, p, self.confidence, at, float(tests.thresholds[k]))
+        threshold = float(tests.thresholds[k]) if len(tests.thresholds) else None
+        return Refutation(f, p, self.confidence, at, threshold)
 
     def _p_value(self, f: TradeOff, k: int, first: float, last: float) -> tuple[float, float, int]:
         """Return the p-value of one test and the alpha that decides, looking closely from first to last."""
@@ -240,14 +252,107 @@ class Empirical(Displayed):
         )
 
     def grid(self) -> TextTable:
-        n, m = self._sizes
         limits = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
-        rows = [
-            (f"  {name} ≥ {decimal(least, '.4g', up=False)}" if least >= 0 else f"  {name}: nothing shown",)
-            for name, least in limits.items()
-        ]
-        head = f"Empirical: {n} null and {m} alternative scores, confidence {exactly(self.confidence)}"
-        return TextTable(rows, head=head)
+        head = f"{type(self).__name__}: {self._described}, confidence {exactly(self.confidence)}"
+        remedy = "exchange null and alternative if larger scores favour the null"
+        return tabulate_limits(head, limits, [], lambda: self._exchanged().mu(), remedy)
+
+    def _exchanged(self) -> Empirical:
+        return Empirical(self.alternative, self.null, self.confidence, self.thresholds)
+
+    @property
+    def _described(self) -> str:
+        n, m = self._sizes
+        return f"{n} null and {m} alternative scores"
+
+
+class Counts(Empirical):
+    """Bounds on f = T(P, Q) from how often one event happened under P and under Q: see ``from_counts``.
+
+    The event is a test that was fixed before the data, with false positives under P and true ones under Q.
+
+    Parameters
+    ----------
+    null, alternative, confidence : as ``from_counts`` takes them
+
+    Examples
+    --------
+    >>> audit = Counts(null=(5, 1000), alternative=(40, 1000))
+    >>> round(audit.epsilon(1e-5), 3), round(audit.delta(0.5), 4)
+    (1.144, 0.0161)
+    """
+
+    counts: tuple[tuple[int, int], tuple[int, int]]
+
+    def __init__(self, null: tuple[int, int], alternative: tuple[int, int], confidence: float = 0.95) -> None:
+        sides = {"null": null, "alternative": alternative}
+        for name, pair in sides.items():
+            if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+                raise DomainError(f"{name} must be a pair (hits, trials), got {shown(pair)}")
+            trials = count(f"trials of {name}", pair[1], 1)
+            sides[name] = count(f"hits of {name}", pair[0], 0, trials), trials
+        object.__setattr__(self, "counts", (sides["null"], sides["alternative"]))
+        object.__setattr__(self, "confidence", check_confidence(confidence))
+        object.__setattr__(self, "thresholds", np.empty(0))  # not known, and fixed
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        (_, n), (_, m) = self.counts
+        return n, m
+
+    @cached_property
+    def _tests(self) -> Decisions:
+        (rejected, _), (hits, m) = self.counts
+        return Decisions(np.empty(0), np.array([rejected]), np.array([m - hits]))
+
+    @cached_property
+    def estimate(self) -> ApproximateCurve:
+        """Hull of the empirical errors of the event: exact fractions, and no bound."""
+        (rejected, n), (hits, m) = self.counts
+        shape = PiecewiseLinear.hull([Fraction(rejected, n)], [Fraction(m - hits, m)])
+        return ApproximateCurve(shape, "one test", self._described, ("both numbers of trials grow",))
+
+    def _exchanged(self) -> Counts:
+        return Counts(self.counts[1], self.counts[0], self.confidence)
+
+    @property
+    def _described(self) -> str:
+        return " and ".join(
+            f"{hits} of {trials} {name}"
+            for (hits, trials), name in zip(self.counts, ("null", "alternative"), strict=True)
+        )
+
+
+def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence: float = 0.95) -> Counts:
+    """Bound a trade-off function by how often an event happened, such as an attack's answer "member".
+
+    Parameters
+    ----------
+    null
+        Pair (hits, trials) of independent runs under P, the record absent, say. Of a confusion matrix: (false
+        positives, false positives + true negatives).
+    alternative : pair (hits, trials) under Q: (true positives, true positives + false negatives)
+    confidence : probability in (0, 1) with which the bounds hold
+
+    Returns
+    -------
+    Counts
+        With the answers of ``Empirical``. The event must have been fixed before the runs were seen.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> audit = to.audits.from_counts(null=(40, 10_000_000), alternative=(900_000, 10_000_000))
+    >>> audit
+    Counts: 40 of 10000000 null and 900000 of 10000000 alternative, confidence 0.95
+      ε(1e-05) ≥ 9.654
+      ε(0.001) ≥ 9.643
+      ε(0.1): nothing shown
+      μ ≥ 3.045
+    >>> bool(audit.refutes(to.Gaussian(3)))
+    True
+    """
+    return Counts(null, alternative, confidence)
 
 
 def empirical(
@@ -314,14 +419,3 @@ def _hull(alpha: Array, beta: Array) -> PiecewiseLinear:
     points = [(whole(a), whole(b)) for a, b in zip(alpha.tolist(), beta.tolist(), strict=True)]
     result = PiecewiseLinear.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
     return limited(result, BOUND)
-
-
-def _convex(x: Index, y: Index) -> tuple[Any, Any]:
-    """Return the lower hull of integer points; sweeps over all first drop those above a chord."""
-    for _ in range(_PASSES):
-        right, down = np.diff(x), np.diff(y)
-        kept = np.concatenate([[True], down[:-1] * right[1:] < down[1:] * right[:-1], [True]])
-        if kept.all():
-            break
-        x, y = x[kept], y[kept]
-    return lower_hull(x, y)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tradeoff.balls import Balls, choose, expm1, log1p, maximum, sqrt, to_balls
 from tradeoff.curves.parameters import MAX_LOSS, Number, number, written
 from tradeoff.families._closed_form import ClosedForm
-from tradeoff.pld.laplace import BoundedRangeLaw
+from tradeoff.pld.shifts import BoundedRangeLaw
 
 
 def logistic_beta(alpha: Balls, shift: Balls) -> Balls:
@@ -46,6 +46,8 @@ class BoundedRange(ClosedForm):
 
     def __init__(self, epsilon: Number) -> None:
         object.__setattr__(self, "epsilon_0", number("epsilon", epsilon, 0, MAX_LOSS, open_low=True))
+
+    elementary = True
 
     def beta(self, alpha: Balls) -> Balls:
         return logistic_beta(alpha, to_balls(self.epsilon_0))

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, SizeError
-from tradeoff.families.densities import RealLinePair, ScipyLaw, check_breaks, describe_pieces, describe_totals
+from tradeoff.families.densities import (
+    NewScipyLaw,
+    RealLinePair,
+    ScipyLaw,
+    check_breaks,
+    describe_pieces,
+    describe_totals,
+)
 from tradeoff.families.from_masses import from_masses
 from tradeoff.families.identity import Identity
 from tradeoff.families.location_shift import KNOWN, LocationShift
@@ -24,12 +32,13 @@ _MAX_OUTCOMES = 100_000  # of a discrete law
 
 
 def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOff:
-    """Trade-off function T(P, Q) of two frozen distributions of ``scipy.stats``.
+    """Trade-off function T(P, Q) of two distributions of ``scipy.stats``.
 
     Parameters
     ----------
     p, q
-        Frozen distributions, both continuous or both discrete.
+        Frozen distributions such as ``norm(1, 2)``, or distributions of SciPy's second kind: ``Normal``,
+        ``Mixture``, ``truncate(X, a, b)`` and others. Both are continuous or both discrete.
     breaks
         Points between which log(q/p) is monotone, for continuous laws; default: located by scanning.
 
@@ -45,7 +54,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     Raises
     ------
     DomainError
-        If p or q is not a frozen distribution, only one is discrete, or log(q/p) turns between given breaks.
+        If p or q is not such a distribution, only one is discrete, or log(q/p) turns between given breaks.
     SizeError
         If discrete laws have more than 100 000 outcomes, or the bins of two histograms cut each other into
         fractions without a common denominator of reasonable length.
@@ -65,6 +74,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     >>> round(from_scipy(binom(10, 0.5), binom(10, 0.6)).delta(0.5), 6)
     0.098907
     """
+    p, q = _plain(p), _plain(q)
     discrete = [hasattr(law, "pmf") and hasattr(law, "dist") for law in (p, q)]
     if all(discrete):
         return _discrete(p, q)
@@ -73,10 +83,14 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
             f"p and q must both be discrete or both continuous, got only {'pq'[discrete[1]]} with a pmf; "
             "one outcome tells such laws apart, and their curve is TotalVariation(1)"
         )
-    first, second = ScipyLaw(p, "p"), ScipyLaw(q, "q")
+    first, second = (
+        (NewScipyLaw if hasattr(law, "iccdf") else ScipyLaw)(law, role) for law, role in ((p, "p"), (q, "q"))
+    )
     places = None if breaks is None else check_breaks(breaks)
-    loc = 0.0
-    if breaks is None:
+    names, loc = f"T({first.name}, {second.name})", 0.0
+    if isinstance(first, ScipyLaw) and isinstance(second, ScipyLaw):
+        names = f"T({first}, {second})"
+    if breaks is None and isinstance(first, ScipyLaw) and isinstance(second, ScipyLaw):
         for exact in (_closed_form(first, second), _histogram_pair(first, second)):
             if exact is not None:
                 return exact
@@ -89,12 +103,27 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
         (first.trust, second.trust, *describe_totals(laws), describe_pieces(result, breaks, loc))
     )
     key = first.key, second.key, tuple(places or ())
-    return RealLinePair(result.law, f"T({ScipyLaw(p)}, {ScipyLaw(q)})", key, tuple(assumptions))
+    return RealLinePair(result.law, names, key, tuple(assumptions))
+
+
+def _plain(law: Any) -> Any:
+    """Return a distribution of SciPy's second kind as a frozen one, where it is normal or discrete."""
+    import scipy.stats
+
+    if not hasattr(law, "iccdf"):
+        return law
+    if isinstance(law, scipy.stats.Normal) and not np.ndim(law.support()[0]):
+        return scipy.stats.norm(float(law.mu), float(law.sigma))
+    if all(each.__name__ != "DiscreteDistribution" for each in type(law).__mro__):
+        return law
+    methods = {name: getattr(law, name) for name in ("median", "support", "pmf", "cdf")}
+    dist = SimpleNamespace(name=type(law).__name__)
+    return SimpleNamespace(**methods, sf=law.ccdf, dist=dist, args=(law,), kwds={})
 
 
 def _closed_form(p: ScipyLaw, q: ScipyLaw) -> TradeOff | None:
     """Return the curve of equal laws, or of a shift that is known to be monotone or in closed form."""
-    if p.arguments == q.arguments and p.name == q.name and (p.origin is q.origin or p.name in KNOWN):
+    if p.key == q.key:
         return Identity()
     shift = q.values["loc"] - p.values["loc"]
     is_exact = Fraction(shift) == Fraction(q.values["loc"]) - Fraction(p.values["loc"])

@@ -12,7 +12,7 @@ from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_sym
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.pld.laplace import LaplaceLaw
+from tradeoff.pld.shifts import LaplaceLaw
 
 
 def laplace_beta(alpha: Balls, shift: Balls) -> Balls:
@@ -70,6 +70,8 @@ class Laplace(ClosedForm):
     def theta(self) -> Fraction:
         """Exact epsilon."""
         return Fraction(self.epsilon_0) if self.shift is None else self.shift
+
+    elementary = True
 
     def beta(self, alpha: Balls) -> Balls:
         return laplace_beta(alpha, to_balls(self.theta))

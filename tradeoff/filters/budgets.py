@@ -22,8 +22,8 @@ from tradeoff.intervals.functions import log, sqrt, whole
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
-from tradeoff.operators.assumed import bare
 from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.unary import bare
 
 
 class PureDPFilter(Filter):

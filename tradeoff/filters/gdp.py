@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import count, reals, written
+from tradeoff.curves.parameters import MAX_LOSS, count, number, reals, written
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import (
@@ -30,7 +30,7 @@ from tradeoff.intervals.functions import sqrt
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 
 Mask = NDArray[np.bool_]
 
@@ -213,6 +213,10 @@ class FDPFilter:
     The products along all paths can stay above f while the whole, which an observer sees with the path, does
     not. In the documentation's example of two steps, all paths have delta(1) = 0.01 and the whole 0.01495.
 
+    Parameters
+    ----------
+    target : any target; it is refused
+
     Examples
     --------
     >>> from tradeoff import PureDP, filters
@@ -233,18 +237,19 @@ class FDPFilter:
 
 
 class GaussianSimulator(ThreadSafe):
-    """Answer adaptive m_1, m_2, ... with sum m_i^2 <= 1 from one W_0 ~ N(b, 1), by independent N(b m_i, 1).
+    """Answer adaptive m_1, m_2, ... of sum m_i^2 <= mu^2 by independent N(b m_i, 1), from one N(b mu, 1).
 
-    W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i = m_1^2 + ... +
-    m_i^2, U_i given the past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and variance (1 -
-    s_i)/(1 - s_{i-1}); where 1 - s_{i-1} is below 1e-9 it is drawn afresh from N(0, 1). As the answers are
-    made of one draw of N(b, 1), whatever the rule, the interaction is a post-processing of a 1-GDP release
+    In units of mu = 1, W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i
+    = m_1^2 + ... + m_i^2, U_i given the past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and
+    variance (1 - s_i)/(1 - s_{i-1}); where 1 - s_{i-1} is below 1e-9 it is drawn afresh from N(0, 1). As the
+    answers are made of one draw, whatever the rule, the interaction is a post-processing of a mu-GDP release
     (Smith, Thakurta 2022, the proof of Theorem 1). In floating point: for simulation and proof.
 
     Parameters
     ----------
     draw : W_0, a finite number or an array of them: each entry is a run of its own
     rng : source of all further randomness, independent of b
+    mu : root of the sum that the squares of m may reach, in [1e-9, 1e4]
 
     Examples
     --------
@@ -256,40 +261,41 @@ class GaussianSimulator(ThreadSafe):
     (True, True)
     """
 
-    def __init__(self, draw: ArrayLike, rng: np.random.Generator) -> None:
+    def __init__(self, draw: ArrayLike, rng: np.random.Generator, *, mu: float = 1.0) -> None:
         super().__init__()
         self._draw = np.array(reals("draw", draw))
         if not np.all(np.isfinite(self._draw)):
-            raise DomainError("draw must be finite; give draws of N(b, 1)")
+            raise DomainError("draw must be finite; give draws of N(b mu, 1)")
+        self.mu = number("mu", mu, 1e-9, MAX_LOSS)
         self._rng = rng
         self._left = np.ones_like(self._draw)  # 1 - s
         self._sum = np.zeros_like(self._draw)  # of m_j U_j
 
     @property
     def remaining(self) -> Any:
-        """Return 1 - s: the most that the squares of further m may add up to."""
-        return _unwrap(np.maximum(self._left, 0.0))
+        """Return mu^2 - s: the most that the squares of further m may add up to."""
+        return _unwrap(np.maximum(self._left, 0.0) * self.mu**2)
 
     def answer(self, m: ArrayLike) -> Any:
         """Answer the next query in each run: N(b m, 1), independent of the answers before.
 
         ``m`` is finite, one number for each run or one for all, and may depend on earlier answers. If the
-        squares pass 1 in some run, ``BudgetExceeded`` is raised and nothing is drawn.
+        squares pass mu^2 in some run, ``BudgetExceeded`` is raised and nothing is drawn.
         """
         m = reals("m", m)
         if not np.all(np.isfinite(m)) or m.shape not in {(), self._draw.shape}:
             raise DomainError(f"m must be finite, of shape () or {self._draw.shape}, got {shown(m)}")
-        m = np.broadcast_to(m, self._draw.shape)
+        m = np.broadcast_to(m, self._draw.shape) / self.mu
         with self._lock:
             with np.errstate(over="ignore"):
                 square = m**2
             after = self._left - square
             if np.any(after < -SLACK):
                 k = int(np.argmin(after))
-                left, cost = float(self._left.flat[k]), float(square.flat[k])
-                raise BudgetExceeded(
-                    f"m^2 = {cost:.6g} is more than the {left:.6g} left in run {k}", 1 - left, cost, left, 1.0
-                )
+                most = self.mu**2
+                left, cost = most * float(self._left.flat[k]), most * float(square.flat[k])
+                message = f"m^2 = {cost:.6g} is more than the {left:.6g} left in run {k}"
+                raise BudgetExceeded(message, most - left, cost, left, most)
             # Below 1000 times the rounding of s, m is so small that a fresh N(0, 1) is as good.
             some = self._left > 1e3 * SLACK
             before = np.where(some, self._left, 1.0)

@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 from tradeoff.curves.parameters import count, number
-from tradeoff.errors import DomainError, domain, needed
+from tradeoff.errors import DomainError, domain, needed, shown
 from tradeoff.mechanisms import ApproximateDP, Mechanism, Plan, SubsampledGaussian
 
 NAME = "tradeoff"  # name of the accountant in Opacus
@@ -27,9 +27,9 @@ def from_history(history: Iterable[Any]) -> Plan:
     Parameters
     ----------
     history
-        ``accountant.history`` or ``accountant.state_dict()`` of any accountant of Opacus: triples (noise
-        multiplier, sample rate, steps). A fourth number is the number of independent batches that one step
-        accumulates.
+        An accountant of Opacus, or the ``PrivacyEngine`` that holds one; its ``history``, ``state_dict()`` or
+        a checkpoint with that: triples (noise multiplier, sample rate, steps). A fourth number is the number
+        of independent batches that one step accumulates.
 
     Examples
     --------
@@ -44,14 +44,23 @@ def from_history(history: Iterable[Any]) -> Plan:
 
 
 def _steps(history: Any) -> list[Step]:
-    if isinstance(history, Mapping) and "history" in history:
-        history = history["history"]
+    for name in ("accountant", "privacy_accountant_state_dict", "history"):
+        if isinstance(history, Mapping):
+            history = history.get(name, history)
+        else:
+            history = getattr(history, name, history)
+    if isinstance(history, Mapping):
+        keys = "the key 'history', as in a state_dict, or 'privacy_accountant_state_dict', as in a checkpoint"
+        raise DomainError(f"history must have {keys}, got the keys {shown(list(history))}")
     try:
         return [_step(*entry) for entry in history]
     except DomainError:
         raise
     except (TypeError, ValueError) as error:
-        raise domain("history", history, "a list of (noise_multiplier, sample_rate, steps)") from error
+        remedy = "give accountant.history, accountant.state_dict() or a checkpoint, torch.load(path)"
+        raise domain(
+            "history", history, "a list of (noise_multiplier, sample_rate, steps)", remedy
+        ) from error
 
 
 def _step(sigma: Any, rate: Any, steps: Any, batches: Any = 1) -> Step:

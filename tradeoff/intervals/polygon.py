@@ -18,7 +18,7 @@ import numpy as np
 
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import quotient
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, Index
 
 ONE = 1 << 1074  # the number 1, as a multiple of the least positive float
 
@@ -27,6 +27,8 @@ _GRID = 53
 
 # Coordinates nearer to 0 or 1 than one in so many keep the digits of the smaller of both instead.
 _EDGE = 1024
+
+_FEW_DROPPED = 0.98  # share of points left by a sweep from which on sweeps no longer pay
 
 Line = tuple[int, int, int]  # half-plane a alpha + b beta >= c with a, b >= 0
 Point = tuple[int, int]  # a pair (alpha, beta) of multiples of 2^-1074
@@ -38,17 +40,6 @@ def whole(x: float) -> int:
     return n * (ONE // d)
 
 
-def directed(n: int, d: int, *, up: bool) -> float:
-    """Return the float next to n/d >= 0 on the given side; numbers from 2^1023 on are not resolved."""
-    if n >> 1023 >= d:
-        return math.inf if up else 2.0**1023
-    x = n / d
-    error = whole(x) * d - n * ONE
-    if up:
-        return math.nextafter(x, math.inf) if error < 0 else x
-    return math.nextafter(x, 0.0) if error > 0 else x
-
-
 def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
     """Return the corners (x/d, y/d), as (x, y, d), where half-planes and alpha, beta >= 0 intersect."""
     kept: list[Line] = []
@@ -56,7 +47,10 @@ def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
     for line in sorted([*map(_reduced, lines), (1, 0, 0), (0, 1, 0)], key=cmp_to_key(_steeper)):
         if kept and _cross(kept[-1], line) == 0:
             kept.pop()
-        while len(kept) > 1 and _covered(kept[-1], _corner(kept[-2], line)):
+        while len(kept) > 1:
+            (a, b, c), (x, y, d) = kept[-1], _corner(kept[-2], line)
+            if a * x + b * y < c * d:
+                break
             kept.pop()
         kept.append(line)
     return [_corner(one, two) for one, two in pairwise(kept)]
@@ -88,25 +82,6 @@ def hull(points: Iterable[Point]) -> list[Point]:
     return list(zip(alpha[:stop].tolist(), beta[:stop].tolist(), strict=True))
 
 
-def kink(left: tuple[Point, Point], right: tuple[Point, Point]) -> tuple[float, float] | None:
-    """Return where the lines through two pairs of points meet, rounded down; None if nowhere useful."""
-    (a, b, c), (e, f, g) = _through(*left), _through(*right)
-    d = a * f - e * b
-    if d == 0:
-        return None
-    x, y = (c * f - g * b, a * g - e * c) if d > 0 else (g * b - c * f, e * c - a * g)
-    if x < 0 or y < 0:
-        return None
-    d = abs(d)
-    return directed(x, d, up=False), directed(y, d, up=False)
-
-
-def _through(p: Point, q: Point) -> Line:
-    """Return a, b, c with a x + b y = c on both points."""
-    a, b = p[1] - q[1], q[0] - p[0]
-    return _reduced((a * ONE, b * ONE, a * p[0] + b * p[1]))
-
-
 def _reduced(line: Line) -> Line:
     """Divide by the common power of two, most of which is that of the scale."""
     every = line[0] | line[1] | line[2]
@@ -128,18 +103,14 @@ def _corner(one: Line, two: Line) -> tuple[int, int, int]:
     return c * f - g * b, a * g - e * c, a * f - e * b
 
 
-def _covered(line: Line, at: tuple[int, int, int]) -> bool:
-    return line[0] * at[0] + line[1] * at[1] >= line[2] * at[2]
-
-
 def _coordinate(n: int, d: int, *, up: bool) -> int:
     """Round n/d so that floats hold it and its distance to 1: one exactly near the ends, both in between."""
     if n * _EDGE >= d and (d - n) * _EDGE >= d:
         scaled = n << _GRID
         return (-(-scaled // d) if up else scaled // d) * (ONE >> _GRID)
     if 2 * n < d:
-        return whole(directed(n, d, up=up))
-    return ONE - whole(directed(d - n, d, up=not up))
+        return whole(quotient(n, d).upper if up else quotient(n, d).lower)
+    return ONE - whole(quotient(d - n, d).lower if up else quotient(d - n, d).upper)
 
 
 def floats(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -177,6 +148,21 @@ def _line(x: Fraction, y: Fraction, slope: Fraction) -> tuple[int, int, int]:
     start = y - slope * x
     w = math.lcm(start.denominator, slope.denominator)
     return int(start * w), int(slope * w), w
+
+
+def below_chords(x: Array, y: Array) -> Index:
+    """Return the places of points that may be vertices of the lower hull, by fast sweeps; x is sorted.
+
+    A point above the chord of its neighbours is not a vertex. Of numbers in [0, 1], each within 2^-53 of the
+    point's, the products below are within 1e-15 of the true ones.
+    """
+    places = np.arange(len(x))
+    while True:
+        (left, right), (down, up) = ((side[1:-1] - side[:-2], side[2:] - side[1:-1]) for side in (x, y))
+        kept = np.concatenate([[True], down * right - up * left <= 1e-14, [True]])[: len(x)]
+        if np.mean(kept) > _FEW_DROPPED:
+            return places
+        x, y, places = x[kept], y[kept], places[kept]
 
 
 def lower_hull(x: Any, y: Any) -> tuple[Any, Any]:

@@ -303,12 +303,14 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
     Parameters
     ----------
     event
-        A ``DpEvent``, or the result of its ``to_named_tuple``; compositions may be nested. dp_accounting need
-        not be installed; events of jax_privacy and tensorflow_privacy are the same classes.
+        A ``DpEvent``, or the result of its ``to_named_tuple``; compositions may be nested. Or a builder of
+        events (its ``build()`` is read), or an accountant (its ``ledger``). dp_accounting need not be
+        installed; events of jax_privacy and tensorflow_privacy are the same classes.
     neighboring_relation
-        A ``NeighboringRelation`` or its name; default ADD_OR_REMOVE_ONE. REPLACE_SPECIAL (a record becomes
-        zero) has the pairs of add/remove for every event that is a sum. Under REPLACE_ONE the sensitivity of
-        Gaussian and Laplace events, which is stated per record, counts twice: a sum moves by up to 2 C.
+        A ``NeighboringRelation`` or its name; default: that of an accountant, or ADD_OR_REMOVE_ONE.
+        REPLACE_SPECIAL (a record becomes zero) has the pairs of add/remove for every event that is a sum.
+        Under REPLACE_ONE the sensitivity of Gaussian and Laplace events, which is stated per record, counts
+        twice: a sum moves by up to 2 C.
 
     Raises
     ------
@@ -325,6 +327,11 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
     >>> from_event(Repeated(Gaussian(4.0), 16), "REPLACE_ONE").guarantee()
     G_{2}
     """
+    if neighboring_relation is None:
+        neighboring_relation = getattr(event, "neighboring_relation", None)
+    if hasattr(event, "build"):
+        event = event.build()
+    event = getattr(event, "ledger", event)
     return _plan(event, relation_of(neighboring_relation), _MAX_NESTING)
 
 
@@ -350,12 +357,12 @@ def _parts(event: Any, reader: Reader) -> Parts:
             (parts,) = _fields(each, "events")
             pending.extend((part, n) for part in reversed(listed("events", parts)))
         else:
+            if not name.endswith("DpEvent") or isinstance(each, type):
+                way = "of a builder give .build(), of an accountant .ledger, and a distribution to from_pld"
+                raise PlanError(f"event must be a DpEvent, got a {kind_of(each)}; {way}")
             if name not in RULES:
-                for method, kind in ((".ledger", "accountant"), (".build()", "builder of events")):
-                    if hasattr(each, method.strip(".()")):
-                        raise PlanError(f"event must be a DpEvent, got a {name}; give {method} of the {kind}")
                 known = f"ComposedDpEvent, SelfComposedDpEvent, {', '.join(RULES)}"
-                raise PlanError(f"event must be one that can be read, got {shown(each)}; known are {known}")
+                raise PlanError(f"event must be one of {known}, got {shown(each)}")
             _, *names = signature(RULES[name]).parameters
             part = RULES[name](reader, *_fields(each, *names))
             if part is not None and n:
@@ -392,6 +399,12 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
     Notes
     -----
     f >= G_mu (x) f_{0,failure} at every alpha; both factors are symmetric, so the event covers both orders.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian
+    >>> to_event(Gaussian(0.5), failure=0)
+    GaussianDpEvent(noise_multiplier=2.0)
     """
     f, left_out = operand(curve), number("failure", failure, 0, 1)
     remedy = "dp_accounting must be installed for its events: pip install dp-accounting"

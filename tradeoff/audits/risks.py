@@ -1,0 +1,117 @@
+"""The meaning of a curve: bounds on the success of attackers, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import Number, Numbers, flattened, number
+from tradeoff.display import TextTable, exactly
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, log
+from tradeoff.sweeps import Table
+
+# Shares of a tail's probability that delta takes in the bound on a posterior: any is valid.
+_SHARES = Bounds.of(np.array([0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95]))
+
+
+class Risks(Table):
+    """Table of ``risks``: the risk, the place it is asked at, and bounds on it from both sides.
+
+    It prints six digits, rounded outward; ``to_pandas``, ``to_csv`` and ``to_latex`` as of every table.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> table = to.TotalVariation(0.25).risks()
+    >>> [(row["lower"], row["upper"]) for row in table if row["risk"].startswith("advantage")]
+    [(0.25, 0.25)]
+    """
+
+    def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int = 6) -> TextTable:
+        return super()._texts(rows, digits)._replace(sides="<<>>")
+
+
+def risks(
+    f: TradeOff,
+    *,
+    fpr: Number | Numbers = (0.001, 0.01, 0.1),
+    baseline: Number | Numbers = (0.01, 0.1, 0.5),
+    prior: Number = 0.5,
+    recall: Number | Numbers = (0.1, 0.5),
+    outcome: Number | Numbers = (1e-6, 1e-3),
+) -> Risks:
+    """Bound the success of the best attackers that know all other records, for any computing power.
+
+    Parameters
+    ----------
+    f : a curve; of one order it is about attacks on that order alone, so take ``guarantee()`` of a plan
+    fpr : false-positive rates in [0, 1] of attacks on membership
+    baseline : probabilities in [0, 1] of success without the output: of the best blind guess of the target
+    prior : probability in (0, 1) of membership, the alternative, for precision, posteriors and Bayes risk
+    recall : true-positive rates in (0, 1]
+    outcome : probabilities in (0, 1) of outcomes that are left out of a bound on the posterior
+
+    Returns
+    -------
+    Risks
+        Columns risk, at, lower, upper. No attacker does better than upper (in the last row: errs less than
+        lower); some reach the other side if f is the curve of a pair.
+
+    Notes
+    -----
+    * True-positive rate: 1 - f(a); advantage: delta(0), the largest excess over the false-positive rate.
+    * Success at baseline p, for re-identification, attribute inference and reconstruction alike: 1 - f(p)
+      (Kulynych, Gomez, Kaissis, Hayes, Balle, Calmon, Raisaro 2025, arXiv:2507.06969). If the target z is
+      guessed well with probability p_z without its record, it is with 1 - f(p_z) at most, and the mean over z
+      is at most 1 - f(mean of p_z), as 1 - f is concave; a blind guess has a mean of at most p.
+    * Precision at recall r: a false-positive rate below f^-1(1 - r) does not reach it.
+    * Posterior: odds grow by e^L. P(L > x - log(1 - s)) <= delta(x)/s for 0 < s < 1, as delta(x) is the mean
+      of (1 - e^(x - L))_+; and P(L > x) >= delta(x).
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.Gaussian(1).risks(fpr=0.01, baseline=0.1, recall=0.5, outcome=1e-3)
+    risk                                          at                                     lower      upper
+    true-positive rate                            false-positive rate 0.01           0.0923622  0.0923623
+    multiplicative advantage, TPR / FPR           false-positive rate 0.01             9.23622    9.23623
+    advantage, TPR - FPR                                                              0.382924   0.382925
+    re-identification, inference, reconstruction  baseline 0.1                        0.389143   0.389144
+    precision                                     recall 0.5, prior 0.5               0.759122   0.759123
+    posterior                                     all outcomes but 0.001, prior 0.5   0.958459   0.979321
+    error of the best test, Bayes risk            prior 0.5                           0.308537   0.308538
+    """
+    one, back = f.bounds, f.inverse().bounds
+    share = Bounds.of(number("prior", prior, 0, 1, open_low=True, open_high=True))
+    known = f"prior {exactly(float(prior))}"
+    (alphas, _), (blind, _), (recalls, _), (rests, _) = (
+        flattened(name, values, 0.0, 1.0)
+        for name, values in (("fpr", fpr), ("baseline", baseline), ("recall", recall), ("outcome", outcome))
+    )
+    powers = [(f"false-positive rate {exactly(a)}", a, 1 - one(a)) for a in alphas.tolist()]
+    rows: list[tuple[str, str, Bounds]] = [("true-positive rate", at, power) for at, _, power in powers]
+    rows += [("multiplicative advantage, TPR / FPR", at, power / a) for at, a, power in powers if a > 0]
+    rows.append(("advantage, TPR - FPR", "", one.delta(0.0)))
+    success = "re-identification, inference, reconstruction"
+    rows += [(success, f"baseline {exactly(p)}", 1 - one(p)) for p in blind.tolist()]
+    for r in recalls.tolist():
+        missed = 1 - Bounds.of(number("recall", r, 0, 1, open_low=True))
+        least = Bounds(back(missed.upper).lower, back(missed.lower).upper)
+        rows.append(
+            ("precision", f"recall {exactly(r)}, {known}", 1 / (1 + (1 - share) * least / (share * r)))
+        )
+    for t in rests.tolist():
+        rest = number("outcome", t, 0, 1, open_low=True, open_high=True)
+        at_most = Bounds.of(one.epsilon((rest * _SHARES).lower).upper) - log(1 - _SHARES)
+        low, high = float(one.epsilon(rest).lower), float(np.min(at_most.upper))
+        if rest >= f.mass_at_infinity.upper:
+            high = min(high, f.sup_loss)
+        odds = (1 - share) / share * exp(-Bounds(low, max(low, high)))
+        rows.append(("posterior", f"all outcomes but {exactly(rest)}, {known}", 1 / (1 + odds)))
+    rows.append(("error of the best test, Bayes risk", known, back.bayes_risk(float(prior))))
+    table = [(name, at, *map(float, bounds)) for name, at, bounds in rows]
+    return Risks(("risk", "at", "lower", "upper"), tuple(table))
