@@ -18,8 +18,8 @@ from tradeoff.accounting.planner import Composition
 from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.pld.discrete import binomial_law
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 

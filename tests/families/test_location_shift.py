@@ -13,7 +13,7 @@ import tradeoff as to
 from tradeoff import LocationShift
 from tradeoff.errors import DomainError
 from tradeoff.pld.law import masses
-from tradeoff.pld.log_concave import HyperbolicSecantLaw
+from tradeoff.pld.shifts import HyperbolicSecantLaw
 
 DIGITS = 50
 ALPHAS = np.array([0.0, 1e-200, 1e-12, 0.003, 0.2, 0.5, 0.500001, 0.9, 1 - 1e-10, 1.0])

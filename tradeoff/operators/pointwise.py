@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.tabulate import BetaOperator, largest, segments
+from tradeoff.pld.law import PrivacyLossDistribution
 
 _STEEPEST = 690.0  # loss whose e^eps is still a float
 _STEP = 1e-3  # nats between which a slope is measured
@@ -156,6 +158,30 @@ class HullOfMinimum(_Pooled):
         for _, seen, above in answers:
             high[seen] = np.maximum(high[seen], above)
         return low, high
+
+    @property
+    def has_law(self) -> bool:
+        return False
+
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        return (self._law, self._law) if self._law else super().laws()
+
+    @cached_property
+    def _law(self) -> PrivacyLossDistribution | None:
+        """The law of products of integer noise, whose atoms lie on one lattice."""
+        from tradeoff.pld.integer_noise import law_of_greatest_profile, product_on_lattice
+
+        laws = []
+        for f in self.operands:
+            if not all(factor.has_law for factor in f.factors):
+                return None
+            law = product_on_lattice(
+                [factor.loss_distribution() for factor in f.factors], [*f.factors.values()]
+            )
+            if law is None:
+                return None
+            laws.append(law)
+        return law_of_greatest_profile(laws)
 
     @property
     def loss_bounds(self) -> Bounds[float]:

@@ -12,10 +12,19 @@ import numpy as np
 
 from tradeoff.intervals.rounding import UNIT, Array, few_bits
 from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate, Tail
-from tradeoff.pld.gaussian import DampedNormalBase, NormalBase
+from tradeoff.pld.gaussian import (
+    MOST,
+    DampedNormalBase,
+    NormalBase,
+    Points,
+    Trapezoid,
+    line_points,
+    line_rule,
+    path_points,
+    path_rule,
+)
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import LogRatio, PlanningPoints, PrivacyLossDistribution, Transformed
-from tradeoff.pld.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.pld.quadrature import FINER, QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 

@@ -31,10 +31,9 @@ from tradeoff.pld.components import (
     scaled,
     tilted,
 )
-from tradeoff.pld.gaussian import DROP, REACH
+from tradeoff.pld.gaussian import DROP, REACH, Trapezoid, step
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, Transform
 from tradeoff.pld.normal_mixtures import MixturePair
-from tradeoff.pld.normal_nodes import Trapezoid, step
 from tradeoff.pld.quadrature import QuadratureTransform
 
 

@@ -26,7 +26,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index, around
 from tradeoff.intervals.special import tail_above
-from tradeoff.pld.normal_nodes import LOG_SQRT_2PI
+from tradeoff.pld.gaussian import LOG_SQRT_2PI
 
 _CHUNK = 2**19  # numbers computed at once: 4 MiB, about the size of a cache
 
