@@ -213,6 +213,17 @@ def test_calibrate_missing_answers_widen_bounds():
         (noise, {"beta": 0, "alpha": 0.5}, "at every number tried"),
         (lambda s: to.Gaussian(1 / s) @ to.TotalVariation(1e-3), {"epsilon": 1, "delta": 1e-4}, "infinite"),
         (lambda _: to.Gaussian(1), {"mu": 2}, "does build use its number"),
+        (lambda _: to.Gaussian(1), {"mu": 0.5}, "does build use its number"),
+        (
+            lambda s: to.Gaussian(1) @ noise(s).curve(),
+            {"epsilon": 3, "delta": 1e-5},
+            r"<= 3 is out of reach: the other mechanisms alone cost epsilon >= 4\.377",
+        ),
+        (
+            lambda s: to.Gaussian(1) @ noise(s).curve(),
+            {"beta": 0.9, "alpha": 0.05},
+            r"cost beta <= 0\.7405 at alpha",
+        ),
         (lambda x: x / 0, {"mu": 1}, r"build\(1.0\) raised ZeroDivisionError"),
         (
             lambda q: to.subsample(to.PureDP(1), q),

@@ -19,7 +19,7 @@ from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.design.target import Target, read_target
 from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, KindError, PrecisionError, called, shown
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, decimal
 
 
 @dataclass(frozen=True)
@@ -374,9 +374,23 @@ class Search:
             answers += ": infinite" if endless else ": the same, so does build use its number?"
         if any(p.met is None for p in self.points):
             return DomainError(f"whether {self.target} is undecided: {answers}{walls}; give another between")
+        if not first.met and first.answer != last.answer and (rest := self._rest()):
+            return DomainError(f"{self.target} is out of reach: {rest}; allow more loss")
         which, remedy = ("every", "less") if first.met else ("no", "more")
         problem = f"{self.target} holds at {which} number tried: {answers}{walls}"
         return DomainError(f"{problem}; allow {remedy} loss, or give another between")
+
+    def _rest(self) -> str:
+        """Describe the loss that remains at numbers a factor of 1000 apart; empty if it still changes."""
+        best, *others = sorted(self._decided, key=lambda p: p.gap)
+        far = [p for p in others if abs(self._place(p.x) - self._place(best.x)) >= _TUNING.longest]
+        if self.target.verdict or not far or not min(p.gap for p in far) < best.gap + 1e-6:
+            return ""
+        name, _, at = self.target.question.partition(" at ")
+        least = self.target.least
+        value = decimal(best.answer.upper if least else best.answer.lower, ".4g", up=least)
+        cost = f"{name} {'<=' if least else '>='} {value}"
+        return f"the other mechanisms alone cost {cost}" + (f" at {at}" if at else "")
 
 
 def _aside(low: float, high: float, first: float, last: float, step: float) -> float:

@@ -7,11 +7,12 @@ from fractions import Fraction
 
 from tradeoff.curves.parameters import count, number
 from tradeoff.errors import DomainError
-from tradeoff.mechanisms.base import ratio
+from tradeoff.mechanisms.base import ratio, suggest_names
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 
 
+@suggest_names
 def dp_sgd(
     noise_multiplier: float,
     *,
