@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.design.calibration import Search
-from tradeoff.design.target import read_target
+from tradeoff.design.calibration import Search, read_target
 from tradeoff.errors import DomainError, KindError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Gaussian, Laplace, SubsampledGaussian
@@ -283,7 +282,7 @@ def test_calibrate_mu_evaluates_each_number_once(monkeypatch):
         asked.append((f.mu, failure))
         return Wide(Bounds(f.mu - 0.1, f.mu + 0.1))
 
-    monkeypatch.setattr("tradeoff.design.target.least", least)
+    monkeypatch.setattr("tradeoff.design.calibration.least", least)
     result = to.calibrate(to.Gaussian, {"mu": 1.0})
     assert result.value <= 0.9
     assert len(asked) == result.evaluations

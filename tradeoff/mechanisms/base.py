@@ -66,8 +66,14 @@ class Mechanism(ABC):
         super().__init_subclass__(**options)
         if "kind" not in vars(cls):
             cls.kind = kind_name(cls)
-        if "curve" in vars(cls):
-            cls.curve = _limit_tightness(vars(cls)["curve"])  # type: ignore[method-assign,assignment]
+        curve: Callable[[Mechanism], TradeOff] | None = vars(cls).get("curve")
+        if curve is not None:
+
+            @wraps(curve)
+            def limited_curve(self: Mechanism) -> TradeOff:
+                return limited(curve(self), PAIR if self.exact else BOUND)
+
+            cls.curve = limited_curve  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         """Check the fields that have a range, and keep each as the number it stands for."""
@@ -154,14 +160,6 @@ class Mechanism(ABC):
 def kind_name(cls: type) -> str:
     """Return the name of a class in files: that of PureDP is ``pure-dp``."""
     return re.sub("(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
-
-
-def _limit_tightness(curve: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
-    @wraps(curve)
-    def limited_curve(self: Mechanism) -> TradeOff:
-        return limited(curve(self), PAIR if self.exact else BOUND)
-
-    return limited_curve
 
 
 def missing_attribute(owner: object, name: str) -> AttributeError:
