@@ -22,6 +22,10 @@ from tradeoff import mechanisms as m
         (lambda: m.Laplace(epsilon=1), "no parameter 'epsilon'; scale is the sensitivity over epsilon"),
         (lambda: m.Laplace(scales=1), "did you mean scale?"),
         (lambda: m.PureDP(alpha=1), "its parameters are epsilon"),
+        (
+            lambda: to.dp_sgd(sigma=1, q=0.1, num_steps=9),
+            "noise_multiplier?.*sample_rate?.*did you mean steps?",
+        ),
     ],
 )
 def test_unknown_operator_or_keyword_names_the_right_one(call: Callable[[], object], message: str) -> None:

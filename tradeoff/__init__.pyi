@@ -30,8 +30,8 @@ from .families.profile import Profile as Profile
 from .families.pure_dp import PureDP as PureDP
 from .families.total_variation import TotalVariation as TotalVariation
 from .intervals.bounds import Bounds as Bounds
-from .mechanisms.dp_sgd import dp_sgd as dp_sgd
 from .mechanisms.plan import Plan as Plan
+from .mechanisms.plan import dp_sgd as dp_sgd
 from .operators.distance import distance as distance
 from .operators.mixture import mixture as mixture
 from .operators.order import order as order

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.design.calibration import Search
-from tradeoff.design.target import read_target
+from tradeoff.design.calibration import Search, read_target
 from tradeoff.errors import DomainError, KindError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Gaussian, Laplace, SubsampledGaussian
@@ -213,6 +212,17 @@ def test_calibrate_missing_answers_widen_bounds():
         (noise, {"beta": 0, "alpha": 0.5}, "at every number tried"),
         (lambda s: to.Gaussian(1 / s) @ to.TotalVariation(1e-3), {"epsilon": 1, "delta": 1e-4}, "infinite"),
         (lambda _: to.Gaussian(1), {"mu": 2}, "does build use its number"),
+        (lambda _: to.Gaussian(1), {"mu": 0.5}, "does build use its number"),
+        (
+            lambda s: to.Gaussian(1) @ noise(s).curve(),
+            {"epsilon": 3, "delta": 1e-5},
+            r"<= 3 is out of reach: the other mechanisms alone cost epsilon >= 4\.377",
+        ),
+        (
+            lambda s: to.Gaussian(1) @ noise(s).curve(),
+            {"beta": 0.9, "alpha": 0.05},
+            r"cost beta <= 0\.7405 at alpha",
+        ),
         (lambda x: x / 0, {"mu": 1}, r"build\(1.0\) raised ZeroDivisionError"),
         (
             lambda q: to.subsample(to.PureDP(1), q),
@@ -272,7 +282,7 @@ def test_calibrate_mu_evaluates_each_number_once(monkeypatch):
         asked.append((f.mu, failure))
         return Wide(Bounds(f.mu - 0.1, f.mu + 0.1))
 
-    monkeypatch.setattr("tradeoff.design.target.least", least)
+    monkeypatch.setattr("tradeoff.design.calibration.least", least)
     result = to.calibrate(to.Gaussian, {"mu": 1.0})
     assert result.value <= 0.9
     assert len(asked) == result.evaluations

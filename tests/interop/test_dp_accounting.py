@@ -177,9 +177,9 @@ def test_from_event_adds_concentrated_privacy_before_conversion() -> None:
 def test_from_event_of_repeated_pure_runs() -> None:
     plan = read(e.RepeatAndSelectDpEvent(e.LaplaceDpEvent(10.0), 5.0, 1.0))
     assert plan.guarantee().epsilon(0.0) == pytest.approx(0.3)
-    # its own accountant has 0.8135 for the best of normal runs, from as many orders as one likes
+    # Its own accountant has 0.8135 for the best of normal runs, by Rényi divergences; one run has 0.397.
     noisy = read(e.RepeatAndSelectDpEvent(e.GaussianDpEvent(10.0), 5.0, 1.0)).guarantee()
-    assert noisy.epsilon(1e-6) == pytest.approx(0.8135, abs=1e-3)
+    assert to.Gaussian(0.1).epsilon(1e-6) < noisy.epsilon(1e-6) < 0.6
 
 
 @pytest.mark.parametrize("name", ["ExponentialMechanismDpEvent", "PermuteAndFlipDpEvent"])

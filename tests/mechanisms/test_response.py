@@ -14,12 +14,32 @@ from tests.mechanisms.reference import (
     hockey_stick,
 )
 from tradeoff import mechanisms as m
+from tradeoff.errors import DomainError
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-15, 5e-324])
 def test_randomized_response_keeps_tiny_losses(epsilon):
     curve = m.RandomizedResponse(epsilon=epsilon, categories=3).curve()
     assert curve.bounds.epsilon(0).lower <= epsilon <= curve.bounds.epsilon(0).upper <= epsilon * 1.01
+
+
+@pytest.mark.parametrize(
+    ("flip", "categories"), [(0.25, 2), (0.01, 2), (0.5, 2), (0.4, 3), (0.9, 10), (1e-9, 7)]
+)
+def test_randomized_response_by_its_flip_probability_has_that_of_its_answers(flip, categories):
+    curve, k = m.RandomizedResponse(flip=flip, categories=categories).curve(), categories
+    with mp.workdps(40):
+        p = [1 - mp.mpf(flip), *[mp.mpf(flip) / (k - 1)] * (k - 1)]
+    assert has_profile(curve, p, [p[1], p[0], *p[2:]])
+
+
+def test_randomized_response_takes_one_of_epsilon_and_flip():
+    for keywords in ({}, {"epsilon": 1, "flip": 0.1}):
+        with pytest.raises(DomainError, match="either epsilon or flip"):
+            m.RandomizedResponse(**keywords)
+    for flip in (0, 0.6, 1e-310):
+        with pytest.raises(DomainError, match=r"flip|epsilon must be"):
+            m.RandomizedResponse(flip=flip)
 
 
 @pytest.mark.parametrize("categories", [3, 10, 1000])

@@ -23,8 +23,8 @@ from scipy.special import logsumexp, ndtri
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_COUNT, count, number
 from tradeoff.curves.product import tensor
+from tradeoff.design.calibration import read_target
 from tradeoff.design.sensitivities import STEP, Integral, integral
-from tradeoff.design.target import read_target
 from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, domain, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -387,24 +387,24 @@ def parameters(curve: TradeOff) -> Iterator[Parameter]:
         for factor, n in curve.factors.items():
             rest = tensor((each, power) for each, power in curve.factors.items() if each != factor)
             for inner in parameters(factor):
-                yield inner.within(partial(_beside, rest, n))
+
+                def outer(fresh: TradeOff, rest: TradeOff = rest, n: int = n) -> TradeOff:
+                    return rest @ fresh**n
+
+                yield inner.within(outer)
     else:
         kind: Any = type(curve)
         names = inspect.signature(kind).parameters
         given = {name: getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in names}
+        if any(value is None and names[name].default is not None for name, value in given.items()):
+            return
         for name, value in given.items():
-            if isinstance(value, float | Fraction) and None not in given.values():
-                others = {other: other_value for other, other_value in given.items() if other != name}
-                yield Parameter(name, float(value), partial(_made, kind, others, name))
+            if isinstance(value, float | Fraction):
 
+                def moved(x: float, name: str = name) -> TradeOff:
+                    return cast(TradeOff, kind(**{**given, name: x}))
 
-def _beside(rest: TradeOff, n: int, fresh: TradeOff) -> TradeOff:
-    return rest @ fresh**n
-
-
-def _made(kind: Any, others: dict[str, Any], name: str, value: float) -> TradeOff:
-    made: TradeOff = kind(**others, **{name: value})
-    return made
+                yield Parameter(name, float(value), moved)
 
 
 def _replaceable(curve: Derived) -> Iterator[Parameter]:

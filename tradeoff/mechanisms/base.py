@@ -11,7 +11,17 @@ from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeVar, dataclass_transform, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+)
 
 import numpy as np
 
@@ -33,6 +43,8 @@ from tradeoff.errors import DomainError, KindError, domain, shown
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
 M = TypeVar("M", bound="Mechanism")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 LOSS = f"[0, {MAX_LOSS:g}]"  # the interval of a loss
 
@@ -54,8 +66,14 @@ class Mechanism(ABC):
         super().__init_subclass__(**options)
         if "kind" not in vars(cls):
             cls.kind = kind_name(cls)
-        if "curve" in vars(cls):
-            cls.curve = _limit_tightness(vars(cls)["curve"])  # type: ignore[method-assign,assignment]
+        curve: Callable[[Mechanism], TradeOff] | None = vars(cls).get("curve")
+        if curve is not None:
+
+            @wraps(curve)
+            def limited_curve(self: Mechanism) -> TradeOff:
+                return limited(curve(self), PAIR if self.exact else BOUND)
+
+            cls.curve = limited_curve  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         """Check the fields that have a range, and keep each as the number it stands for."""
@@ -144,14 +162,6 @@ def kind_name(cls: type) -> str:
     return re.sub("(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
 
-def _limit_tightness(curve: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
-    @wraps(curve)
-    def limited_curve(self: Mechanism) -> TradeOff:
-        return limited(curve(self), PAIR if self.exact else BOUND)
-
-    return limited_curve
-
-
 def missing_attribute(owner: object, name: str) -> AttributeError:
     """Return the error of a missing attribute, with a remedy where a curve has it."""
     text = f"{type(owner).__name__!r} object has no attribute {name!r}"
@@ -224,42 +234,48 @@ def mechanism(cls: type[M]) -> type[M]:
         sections = {"Parameters": "".join(rows), "Notes": f"{notes}\n", "Examples": f">>> {examples}\n"}
         text = (f"{name}\n{'-' * len(name)}\n{section}" for name, section in sections.items())
         cls.__doc__ = "\n".join([f"{summary}\n", *text])
-    cls.__init__ = _suggest_names(cls.__init__)  # type: ignore[method-assign]  # the constructor of a dataclass
+    cls.__init__ = suggest_names(cls.__init__)  # type: ignore[method-assign]  # the constructor of a dataclass
     return cls
 
 
-SYNONYMS = {
+_SYNONYMS = {  # names of parameters in other libraries
     "sigma": "noise_multiplier",
     "std": "noise_multiplier",
     "q": "sample_rate",
     "sampling_rate": "sample_rate",
     "sampling_probability": "sample_rate",
+    "num_steps": "steps",
+    "iterations": "steps",
+    "num_epochs": "epochs",
+    "number_of_examples": "dataset_size",
     "eps": "epsilon",
 }
-"""Names of parameters in other libraries."""
 
 
-def _suggest_names(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor whose error for an unknown keyword names the parameter that is meant."""
-    _, *names = inspect.signature(init).parameters
+def suggest_names(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function, or a constructor, whose error for unknown keywords names the parameters meant."""
+    names = [name for name in inspect.signature(function).parameters if name != "self"]
 
-    @wraps(init)
-    def checked(self: Mechanism, *args: Any, **given: Any) -> None:
-        for name in given.keys() - set(names):
-            kind = type(self).__name__
-            close = get_close_matches(name, names, 1)
-            if SYNONYMS.get(name) in names:
-                advice = f"did you mean {SYNONYMS[name]}?"
-            elif name in {"steps", "count", "n", "rounds"}:
-                advice = f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
-            elif name in {"epsilon", "eps"} and "scale" in names:
-                advice = "scale is the sensitivity over epsilon"
-            else:
-                advice = f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(names)}"
-            raise TypeError(f"{kind} has no parameter {name!r}; {advice}")
-        init(self, *args, **given)
+    @wraps(function)
+    def checked(*args: P.args, **given: P.kwargs) -> R:
+        if unknown := [name for name in given if name not in names]:
+            kind = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
+            problems = (f"{kind} has no parameter {name!r}; {_advice(kind, name, names)}" for name in unknown)
+            raise TypeError(". ".join(problems).replace("?.", "?"))
+        return function(*args, **given)
 
     return checked
+
+
+def _advice(kind: str, name: str, names: list[str]) -> str:
+    close = get_close_matches(name, names, 1)
+    if _SYNONYMS.get(name) in names:
+        return f"did you mean {_SYNONYMS[name]}?"
+    if name in {"steps", "count", "n", "rounds", "num_steps"}:
+        return f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
+    if name in {"epsilon", "eps"} and "scale" in names:
+        return "scale is the sensitivity over epsilon"
+    return f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(names)}"
 
 
 def in_interval(interval: str) -> Callable[[str, Any], float]:

@@ -17,7 +17,6 @@ from tradeoff.errors import DomainError, domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, sqrt, whole
-from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import (
     Mechanism,
     integer_range,
@@ -30,9 +29,6 @@ from tradeoff.mechanisms.base import (
 
 # Most participations in a tree: finding the worst steps takes up to a few seconds.
 _MOST_PARTICIPATIONS = 128
-
-# Numbers of last steps tried, evenly spaced in logarithm: each gives a bound.
-_PLACES = 400
 
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
@@ -246,15 +242,12 @@ class LastIterate(Mechanism):
     )
 
     def curve(self) -> TradeOff:
-        every = self._shift(whole(self.steps), 0.0)
-        later = self._shift(Bounds.of(self._last_steps()), self.diameter)
-        return Gaussian(loss(min(every.upper, float(np.min(later.upper))), self.noise_multiplier))
-
-    def _last_steps(self) -> Array:
-        most = float(min(self.steps, MOST))
+        every, most = self._shift(whole(self.steps), 0.0), float(min(self.steps, MOST))
+        # Each number of last steps gives a bound.
         best = min(max(self.diameter, 1.0), most)  # of convex losses: (diameter + m)^2/m is least there
-        places = np.append(np.geomspace(1.0, most, _PLACES), [np.floor(best), np.ceil(best)])
-        return np.asarray(np.minimum(np.floor(places), most))
+        places = np.append(np.geomspace(1.0, most, 400), [np.floor(best), np.ceil(best)])
+        later = self._shift(Bounds.of(np.minimum(np.floor(places), most)), self.diameter)
+        return Gaussian(loss(min(every.upper, float(np.min(later.upper))), self.noise_multiplier))
 
     def _shift(self, m: Bounds, diameter: float) -> Bounds:
         """Bound (c^m diameter + sum of c^j)/sqrt(sum of c^2j), j < m: mu times the noise multiplier."""

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from tradeoff.conversions import from_zcdp
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MAX_COUNT, count
+from tradeoff.curves.parameters import MAX_COUNT, count, number
 from tradeoff.curves.product import tensor
 from tradeoff.display import Displayed, TextTable
-from tradeoff.errors import KindError, PlanError, shown
+from tradeoff.errors import DomainError, KindError, PlanError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
-from tradeoff.mechanisms.base import Adjacency, Mechanism, missing_attribute
+from tradeoff.mechanisms.base import Adjacency, Mechanism, missing_attribute, ratio, suggest_names
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Selection
+from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.order import both_orders
 from tradeoff.operators.pointwise import maximum
 
@@ -213,3 +214,66 @@ def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:
         return fraction(value)
     is_json = isinstance(value, int | str | None) or (isinstance(value, float) and math.isfinite(value))
     return value if is_json else str(value)
+
+
+@suggest_names
+def dp_sgd(
+    noise_multiplier: float,
+    *,
+    batch_size: int | None = None,
+    dataset_size: int | None = None,
+    epochs: float | None = None,
+    sample_rate: float | None = None,
+    steps: int | None = None,
+) -> Plan:
+    """Return the plan of a DP-SGD training run with Poisson batches, for add/remove neighbours.
+
+    Parameters
+    ----------
+    noise_multiplier
+        Standard deviation of the noise divided by the clipping norm.
+    batch_size, dataset_size
+        Expected number of records in a batch, and number of records. The sampling rate is their quotient,
+        rounded up to a float.
+    sample_rate
+        Probability with which each record is in a batch, instead of both sizes.
+    epochs
+        Number of passes: epochs / sampling rate steps, rounded up.
+    steps
+        Number of steps, instead of ``epochs``.
+
+    Returns
+    -------
+    Plan
+        ``.guarantee()`` is the curve of the whole training, valid for both orders of the neighbours.
+
+    Raises
+    ------
+    DomainError
+        If a number is out of range, or not exactly one way to give the rate, and one for the steps, is used.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> plan = to.dp_sgd(noise_multiplier=1.1, batch_size=256, dataset_size=60_000, epochs=60)
+    >>> round(plan.guarantee().epsilon(1e-5), 3)
+    2.382
+    >>> plan == to.dp_sgd(1.1, sample_rate=256 / 60_000, steps=14_063)
+    True
+    """
+    sizes = batch_size is not None and dataset_size is not None
+    if (sample_rate is None) is not sizes or (batch_size is None) is not (dataset_size is None):
+        raise DomainError("give either batch_size and dataset_size, or sample_rate")
+    if (epochs is None) is (steps is None):
+        raise DomainError("give either epochs or steps")
+    if batch_size is not None and dataset_size is not None:
+        records = count("dataset_size", dataset_size, 1)
+        exact = Fraction(count("batch_size", batch_size, 1, records), records)
+        rate = ratio(exact.numerator, exact.denominator)
+    else:
+        rate = number("sample_rate", sample_rate, 0, 1, open_low=True)
+        exact = Fraction(rate)
+    if epochs is not None:
+        steps = math.ceil(Fraction(number("epochs", epochs, 0, open_low=True, open_high=True)) / exact)
+    step = SubsampledGaussian(noise_multiplier=noise_multiplier, sample_rate=rate)
+    return Plan({step: count("steps", steps)})

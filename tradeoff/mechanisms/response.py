@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tradeoff.balls import Balls, exp, lower_float, to_ball
+from tradeoff.balls import Balls, exp, log, lower_float, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import domain
+from tradeoff.errors import DomainError, domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP as PureDPCurve
@@ -31,22 +31,50 @@ class RandomizedResponse(Mechanism):
 
     >>> RandomizedResponse(epsilon=0.3).curve()
     f_{0.3,0}
+    >>> RandomizedResponse(flip=0.25).curve()
+    f_{1.09861,0}
     >>> many = RandomizedResponse(epsilon=1, categories=10).curve()
     >>> many.delta(0) < PureDP(epsilon=1).guarantee().delta(0)
     True
     """
 
-    epsilon: float = real_range("Log ratio of the true answer to any other, in nats.", ANSWER_LOSS)
+    epsilon: float | None = real_range(
+        "Log ratio of the true answer to any other, in nats.", ANSWER_LOSS, default=None
+    )
     categories: int = integer_range("Number k of possible answers.", 2, default=2)
+    flip: float | None = real_range(
+        "Probability (k - 1)/(e^eps + k - 1) of an answer that is not true, at most (k - 1)/k, instead of "
+        "``epsilon``.",
+        "(0, 1)",
+        default=None,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.epsilon is None) is (self.flip is None):
+            raise DomainError("give either epsilon or flip")
+        most = 1 - 1 / self.categories
+        if self.flip is not None and not self.flip * self.categories <= self.categories - 1:
+            raise domain("flip", self.flip, f"in (0, {most:g}]", "then the other answers are more likely")
+        number("epsilon", self._loss, 0, 700)
+
+    @property
+    def _loss(self) -> float:
+        """Return epsilon, rounded up."""
+        if self.epsilon is not None:
+            return self.epsilon
+        flip = to_ball(self.flip)
+        return upper_float(abs(log((self.categories - 1) * (1 - flip) / flip)))
 
     def curve(self) -> TradeOff:
-        if self.epsilon == 0:
+        loss = self._loss
+        if loss == 0:
             return Identity()
         if self.categories == 2:
-            return PureDPCurve(self.epsilon)
+            return PureDPCurve(loss)
         others = self.categories - 1
-        total = exp(to_ball(self.epsilon)) + others
-        return three_losses(self.epsilon, 1 / total, others / total)
+        total = exp(to_ball(loss)) + others
+        return three_losses(loss, 1 / total, others / total)
 
 
 @mechanism
