@@ -1,7 +1,6 @@
 """How many counts can be released within a relative error under one budget, and by which mechanism.
 
 python examples/relative_error.py --runs 100 --plot relative-error.svg
-tradeoff experiment relative-error --runs 100           # the same, from a checkout
 """
 
 from __future__ import annotations
@@ -40,8 +39,9 @@ from tradeoff.filters.noise_reduction import (
 from tradeoff.mechanisms import ExponentialMechanism
 from tradeoff.report.answers import finite
 from tradeoff.report.figures import paper, shared_legend
+from tradeoff.report.names import number
 from tradeoff.report.saving import check_target, save
-from tradeoff.report.styles import COLOURS, COLUMN, number
+from tradeoff.report.styles import COLOURS, COLUMN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,9 @@ if TYPE_CHECKING:  # noqa: PYI002 - mypy then checks these rooms before the stub
     from tradeoff.design.sensitivities import Sensitivities
     from tradeoff.gdp.reduction import Reduction
     from tradeoff.intervals.bounds import Bounds
-    from tradeoff.operators.dual import Dual
     from tradeoff.operators.law import Law
     from tradeoff.operators.tabulate import Tabulated as Tabulated
+    from tradeoff.operators.unary import Dual
     from tradeoff.symbolic.formula import Symbolic
 
 class CurveMethods:

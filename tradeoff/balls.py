@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals import functions
+from tradeoff.intervals.bounds import Bounds, make_bounds
 
 Floats: TypeAlias = NDArray[np.float64]
 Balls: TypeAlias = Any
@@ -42,8 +43,26 @@ def precision(bits: int) -> Iterator[None]:
         ctx.prec = before
 
 
+_IN_FLOATS: ContextVar[bool] = ContextVar("in_floats", default=False)
+
+
+@contextmanager
+def in_floats() -> Iterator[None]:
+    """Make ``Bounds`` in place of balls inside, for arrays so long that a few last digits are worth the time.
+
+    Formulas of arithmetic, exp, expm1, log, log1p, sqrt, maximum, minimum and ``choose`` take both.
+    """
+    token = _IN_FLOATS.set(True)
+    try:
+        yield
+    finally:
+        _IN_FLOATS.reset(token)
+
+
 def to_balls(values: Any) -> Balls:
     """Return exact balls of floats, integers or fractions, an array of their shape."""
+    if _IN_FLOATS.get():
+        return functions.rational(values) if isinstance(values, Fraction) else Bounds.of(values)
     return _to_ball(np.asarray(values, dtype=object))
 
 
@@ -63,8 +82,6 @@ def to_floats(balls: Balls) -> tuple[Floats, Floats]:
 
 def to_bounds(ball: Balls) -> Bounds[float]:
     """Return the floats around one ball."""
-    from tradeoff.intervals.bounds import Bounds  # it imports this module for logarithms of fractions
-
     return Bounds(lower_float(ball), upper_float(ball))
 
 
@@ -107,8 +124,23 @@ def _elementwise(function: Callable[..., Balls], arguments: int = 1) -> Callable
 _to_ball = _elementwise(to_ball)
 _lower, _upper = _elementwise(lower_float), _elementwise(upper_float)
 _union = _elementwise(arb.union, 2)
-exp, expm1, log, log1p, sqrt = map(_elementwise, (arb.exp, arb.expm1, arb.log, arb.log1p, arb.sqrt))
-maximum, minimum = _elementwise(lambda x, y: arb(x).max(y), 2), _elementwise(lambda x, y: arb(x).min(y), 2)
+
+
+def _either(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
+    """Return a function of balls that passes ``Bounds`` on to the one of their own."""
+    of_bounds = getattr(functions, name)
+
+    def value(*x: Balls) -> Balls:
+        return of_bounds(*x) if any(isinstance(each, Bounds) for each in x) else balls(*x)
+
+    return value
+
+
+exp, expm1, log, log1p, sqrt = (
+    _either(name, _elementwise(getattr(arb, name))) for name in ("exp", "expm1", "log", "log1p", "sqrt")
+)
+maximum = _either("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
+minimum = _either("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
 middle = _elementwise(lambda x: float(x.mid()))
 
 
@@ -129,6 +161,12 @@ def binomial_tail(n: int, p: Balls, k: int) -> Balls:
     return arb(1) if k <= 0 else p.beta_lower(k, n - k + 1, 1) if k <= n else _ZERO
 
 
+def log_quotient(q: Fraction, p: Fraction) -> Balls:
+    """Return log(q/p) of two positive fractions, however near to 1 or far from it their ratio is."""
+    near = abs(q - p) < p / 2
+    return arb.log1p(to_ball((q - p) / p)) if near else arb.log(to_ball(q / p))
+
+
 def clip_probability(p: Balls) -> Balls:
     """Intersect balls with [0, 1], which contains the truth."""
     return maximum(minimum(p, arb(1)), arb(0))
@@ -136,6 +174,10 @@ def clip_probability(p: Balls) -> Balls:
 
 def choose(gap: Balls, first: Balls, second: Balls) -> Balls:
     """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, and both where that is open."""
+    if isinstance(gap, Bounds):
+        first, second = map(Bounds.of, (first, second))
+        both = make_bounds(np.minimum(first.lower, second.lower), np.maximum(first.upper, second.upper))
+        return functions.where(gap.upper < 0, first, functions.where(gap.lower >= 0, second, both))
     return _choose(gap, first, second)
 
 

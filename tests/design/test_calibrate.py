@@ -146,8 +146,8 @@ def test_calibrate_steps_to_curve():
     result = to.calibrate(lambda n: step**n, {"curve": goal}, integer=True)
     assert (step**result.value).symmetrise(assume="either-order") >= goal
     assert not (step ** (result.value + 1)).symmetrise(assume="either-order") >= goal
-    assert result.achieved == to.Bounds(1.0, 1.0)  # the estimate that led there, 1.0009, is not proved
-    assert result.evaluations <= 12
+    assert result.achieved == to.Bounds(1.0, 1.0)
+    assert result.evaluations <= 40
 
 
 def test_calibrate_to_unreachable_curve_raises():
@@ -180,7 +180,7 @@ def test_calibrate_to_curve_touching_in_corner(build, goal, root):
     worse = next(end for end in result.bounds if end != result.value)
     holds = [build(x).symmetrise(assume="either-order") >= goal for x in (result.value, worse)]
     assert holds == [True, False]
-    assert result.evaluations <= 12
+    assert result.evaluations <= 40
     assert root is None or result.value == pytest.approx(root, rel=2e-9)
 
 

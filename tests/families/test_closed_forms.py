@@ -83,3 +83,25 @@ def test_epsilon_of_total_variation_contains_truth() -> None:
         low, high = f.bounds.epsilon(0.5)
         assert arb(low) <= (arb(0.5) / (1 - mass)).log() <= arb(high)
         assert high <= math.nextafter(low, 0.0)
+
+
+LONG = np.concatenate([np.geomspace(1e-300, 0.5, 200), 1 - np.geomspace(1e-15, 0.5, 200), [0.0, 1.0]])
+
+
+def cubed(mu: float) -> to.TradeOff:
+    return to.Gaussian(mu) ** 3
+
+
+@pytest.mark.parametrize("size", [1e-9, 0.3, 40.0, 800.0])
+@pytest.mark.parametrize("family", [to.Laplace, to.PureDP, BoundedRange, to.Gaussian, cubed])
+def test_long_arrays_contain_answers_to_single_points(family, size):
+    """Long arrays are answered in floats, single points in balls."""
+    f = family(size)
+    losses = np.concatenate([size * (2 * LONG - 1), 3 * size * LONG, -700 * LONG])
+    for question, at in ((f.bounds, LONG), (f.bounds.delta, losses), (f.bounds.epsilon, LONG[LONG > 0])):
+        many, some = question(at), slice(None, None, 13)
+        single = [question(x) for x in at[some].tolist()]
+        assert np.all(many.lower[some] <= [each.upper for each in single])
+        assert np.all(many.upper[some] >= [each.lower for each in single])
+        assert np.all(many.lower[some] <= [each.lower for each in single])
+        assert np.all(many.upper[some] >= [each.upper for each in single])

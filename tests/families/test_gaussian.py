@@ -110,9 +110,3 @@ def test_delta_by_all_engines_overlaps(mu: float, n: int) -> None:
     losses = np.array([0.0, 0.5, 2.0, 6.0])
     result = [one.bounds.delta(losses, method=method) for method in (None, "contour", "lattice")]
     assert all(np.all(a.lower <= b.upper) for a in result for b in result)
-
-
-def test_least_float_of_a_root_just_below_a_float():
-    curve = to.Gaussian.from_weight(1 - F(1, 4**150))  # mu < 1, and rounds to 1
-    assert curve.mu == 1
-    assert curve.least < 1

@@ -15,7 +15,6 @@ from flint import arb, ctx
 import tradeoff as to
 from tradeoff.errors import CurveError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.limits.moments import closed_form
 
 
 def holds(bounds: Bounds, truth: arb | F) -> bool:
@@ -36,12 +35,6 @@ def test_laplace_near_kink_contains_truth(epsilon):
     for k in range(-8, 9):
         alpha = kink + k * math.ulp(kink)
         assert holds(to.Laplace(epsilon).bounds(alpha), laplace(epsilon, alpha))
-
-
-@pytest.mark.parametrize("epsilon", np.linspace(742.0, 746.0, 21).tolist())
-def test_laplace_at_tiny_alphas_contains_truth(epsilon):
-    for k in range(1, 8):
-        assert holds(to.Laplace(epsilon).bounds(k * 5e-324), laplace(epsilon, k * 5e-324))
 
 
 def test_laplace_group_of_group_equals_group():
@@ -77,13 +70,6 @@ def test_renyi_of_laplace_group_contains_truth(epsilon, k, order):
         result = to.Laplace(epsilon).group(k).renyi_bounds(order)
         assert arb(result.lower) <= truth <= arb(result.upper)
         assert result.upper - result.lower <= 1e-12 * result.upper
-
-
-def test_kl_of_laplace_group_contains_truth():
-    with ctx.workprec(400):
-        for k in (3, 7, 9):
-            e = k * arb(0.8293828791580945)
-            assert holds(closed_form(to.Laplace(0.8293828791580945).group(k)).kl, e - 1 + (-e).exp())
 
 
 @pytest.mark.parametrize(
@@ -155,14 +141,6 @@ def test_polygon_delta_at_every_scale_contains_truth():
 
 def _ball(x: F) -> arb:
     return arb(x.numerator) / x.denominator
-
-
-@pytest.mark.parametrize("first", [5e-324, 1e-309, 1e-300])
-def test_polygon_sup_loss_of_steep_segments_contains_truth(first):
-    f = to.PiecewiseLinear([0.0, first, 1.0], [1.0, 0.25, 0.0])
-    truth = (arb(0.75) / arb(first)).log()
-    assert holds(f.bounds.epsilon(0.0), truth)
-    assert f.epsilon(0.0) < math.inf
 
 
 def test_symmetrise_profile_of_weak_curve_is_bounded():

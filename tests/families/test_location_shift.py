@@ -1,4 +1,3 @@
-import math
 import pickle
 from dataclasses import dataclass
 from fractions import Fraction
@@ -151,29 +150,6 @@ def test_cells_contain_fifty_digits(name, power, theta):
     assert np.max(cells.slack * np.diff(edges)) < 1e-5
 
 
-def _gumbel_cell(theta, turned, start, stop):
-    """Return both masses of losses between two: L = theta - (e^theta - 1) E, E ~ Exp(1) under P, or -L."""
-    sign, rise = (1, -1)[turned], mpmath.expm1(theta)
-    least, most = sorted((theta - sign * mpmath.mpf(float(loss))) / rise for loss in (start, stop))
-    under_p, under_q = (
-        mpmath.exp(-rate * least) * -mpmath.expm1(-rate * (most - least)) for rate in (1, rise + 1)
-    )
-    return (under_q, under_p) if turned else (under_p, under_q)
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_cells_of_gumbel_contain_closed_form(turned):
-    """Where an exponential inside a density turns fast, down to all the mass a float holds."""
-    law = _curve("gumbel_l" if turned else "gumbel_r", None, 5.0).loss_distribution()
-    edges = 5 - np.expm1(5) * np.exp(-np.linspace(-6.4, 12, 30))
-    edges = -edges[::-1] if turned else edges
-    with mpmath.workdps(DIGITS):
-        for a, b, *result, slack in zip(edges, edges[1:], *law.cells(edges), strict=False):
-            p, q = _gumbel_cell(mpmath.mpf(5), turned, a, b)
-            for got, truth in zip(result, (q - mpmath.exp(a) * p, p - mpmath.exp(-b) * q), strict=True):
-                assert truth < 1e-290 or abs(got - truth) <= slack * truth
-
-
 @dataclass(frozen=True, eq=False)
 class _Misplaced(HyperbolicSecantLaw):
     """Places one loss wrongly, by nearly as much as its error allows."""
@@ -246,28 +222,6 @@ def test_gennorm_shift_contains_fifty_digits(power, theta):
                 assert most - least <= 1e-7 * truth + 1e-300
 
 
-@pytest.mark.parametrize(("shift", "scale"), [(1e9, 1.0), (-2e9, 1.0)])
-def test_shift_outside_range_raises(shift, scale):
-    law = st.cauchy(scale=scale)
-    if abs(shift) <= 1e9:
-        assert LocationShift(law, shift).delta(0.0) == pytest.approx(1.0, abs=1e-8)
-    else:
-        with pytest.raises(DomainError, match="shift/scale"):
-            LocationShift(law, shift)
-
-
-@pytest.mark.parametrize("alpha", [1e-300, 1e-9, 0.3, 0.5, 0.75, 1 - 2.0**-53])
-def test_hypsecant_beta_contains_closed_form(alpha):
-    low, high = LocationShift(st.hypsecant(), 0.7).bounds(alpha)
-    with mpmath.workdps(DIGITS):
-        truth = (
-            2
-            / mpmath.pi
-            * mpmath.atan(mpmath.exp(-mpmath.mpf(0.7)) / mpmath.tan(mpmath.pi * mpmath.mpf(alpha) / 2))
-        )
-        assert low <= truth <= high <= truth * (1 + mpmath.mpf(1e-12))
-
-
 def test_gumbel_shift_equals_lehmann_alternative():
     f = LocationShift(st.gumbel_r(scale=2), 2 * np.log(2))
     alpha = np.linspace(0, 1, 11)
@@ -303,14 +257,6 @@ def test_logistic_power_contains_exact_convolution(epsilon):
         low, high = ten.bounds.delta(epsilon)
         assert low <= truth <= high
         assert high - low < 1e-3 * truth
-
-
-def test_gumbel_power_orders_differ():
-    five = LocationShift(st.gumbel_r(), 1.0) ** 5
-    assert not five.symmetric
-    first, second = five.bounds.delta(1.0), (~five).bounds.delta(1.0)
-    assert first.upper < second.lower
-    assert max(first.width, second.width) < 1e-3
 
 
 @pytest.mark.slow
@@ -373,8 +319,8 @@ def test_sup_loss_of_bounded_losses_is_shift():
 @pytest.mark.parametrize(
     ("distribution", "reason"),
     [
-        (st.pareto(3), "not log-concave.*from_scipy"),
-        (st.skewcauchy(0.1), "not log-concave"),
+        (st.pareto(3), "not known to be log-concave.*from_scipy"),
+        (st.skewcauchy(0.1), "not known to be log-concave"),
         (st.beta(0.5, 2), "in their log-concave shapes"),
         (st.truncnorm(2, 1), "support"),
         (st.t(-1), "support|turn|law"),
@@ -397,114 +343,29 @@ def test_location_shift_outside_domain_raises():
         LocationShift(st.logistic(), np.inf)
     with pytest.raises(DomainError, match="shift/scale"):
         LocationShift(st.logistic(), 1e6)
-    with pytest.raises(DomainError, match="not log-concave"):
-        LocationShift(st.levy(), 1.0, assume_log_concave=True)
 
 
-class _Foreign(st.rv_continuous):
-    """The logistic law under another name."""
+def test_laws_of_users_raise():
+    class Double(st.rv_continuous):
+        def _logpdf(self, x):
+            return -np.abs(x) - np.log(2)
 
-    def _logpdf(self, x):
-        return -np.abs(x) - 2 * np.log1p(np.exp(-np.abs(x)))
-
-    def _pdf(self, x):
-        return np.exp(self._logpdf(x))
-
-    def _cdf(self, x):
-        return st.logistic.cdf(x)
-
-    def _sf(self, x):
-        return st.logistic.sf(x)
-
-    def _ppf(self, q):
-        return st.logistic.ppf(q)
-
-    def _isf(self, q):
-        return st.logistic.isf(q)
-
-
-@pytest.mark.parametrize("shift", [0.8, pytest.param(-0.8, marks=pytest.mark.slow)])
-def test_custom_law_contains_known_law(shift):
-    foreign = LocationShift(_Foreign(name="foreign")(), shift, assume_log_concave=True)
-    known = LocationShift(st.logistic(), shift)
-    alphas, losses = np.array([1e-8, 0.01, 0.4, 0.6, 0.999]), np.array([-2.0, -0.5, 0.0, 0.3, 0.79])
-    for wide, narrow in (
-        (foreign.bounds(alphas), known.bounds(alphas)),
-        (foreign.bounds.delta(losses), known.bounds.delta(losses)),
-    ):
-        assert np.all(wide.lower <= narrow.upper)
-        assert np.all(wide.upper >= narrow.lower)
-        assert np.all(wide.width <= 1e-8 * narrow.upper + 1e-9)
-    wide, narrow = (foreign**5).bounds.epsilon(1e-3), (known**5).bounds.epsilon(1e-3)
-    assert wide.lower <= narrow.upper
-    assert wide.upper >= narrow.lower
-
-
-class _Double(_Foreign):
-    """The Laplace law of a scale that its arguments do not tell."""
-
-    width = 1.0
-
-    def _logpdf(self, x):
-        return -np.abs(x) / self.width - np.log(2 * self.width)
-
-    def _cdf(self, x):
-        return st.laplace.cdf(x, scale=self.width)
-
-    def _sf(self, x):
-        return st.laplace.sf(x, scale=self.width)
-
-    def _ppf(self, q):
-        return st.laplace.ppf(q, scale=self.width)
-
-    def _isf(self, q):
-        return st.laplace.isf(q, scale=self.width)
-
-
-class _Wide(_Double):
-    width = 50.0
-
-
-def test_equality_of_same_name_laws_is_false():
-    wide, narrow = (LocationShift(law()(), 1, assume_log_concave=True) for law in (_Wide, _Double))
-    assert wide != narrow
-    assert (wide @ narrow).bounds.delta(0.0).upper >= -math.expm1(-0.5)
-    bins = np.array([0.0, 1.0, 2.0])
-    first, second = (st.rv_histogram((np.array(w), bins), density=False)() for w in ([9, 1], [1, 9]))
-    assert to.from_scipy(first, second).delta(0.0) == pytest.approx(0.8, rel=1e-7)
-    frozen = _Double()()
-    again = (LocationShift(frozen, 1, assume_log_concave=True) for _ in range(2))
-    assert next(again) == next(again) != narrow
-
-
-@pytest.mark.parametrize("name", ["norm", "laplace", "logistic", "cauchy", "semicircular"])
-def test_custom_law_with_known_name_is_custom(name):
-    law = _Double(name=name)
-    with pytest.raises(DomainError, match=f"own {name} is not known to be log-concave"):
-        LocationShift(law(), 1)
-    curves = LocationShift(law(), 1, assume_log_concave=True), to.from_scipy(law(), law(loc=1))
-    for curve in curves:
-        assert curve.assumptions
-        assert curve.bounds.delta(0.0).upper >= -math.expm1(-0.5)
-        assert curve.delta(0.0) == pytest.approx(-math.expm1(-0.5), rel=1e-6)
-
-
-def test_patched_laws_raise():
-    class Narrow(type(st.norm())):
-        def logpdf(self, x):
-            return st.laplace.logpdf(x, scale=0.1)
-
-    patched, stable = st.laplace(), st.levy_stable(1.5, 0.9)
-    patched.logpdf = st.norm.logpdf
-    for law in (Narrow(st.laplace), patched, stable):
-        with pytest.raises(DomainError, match="methods or settings of its own"):
-            LocationShift(law, 1)
-        with pytest.raises(DomainError, match="methods or settings of its own"):
+    for law in (Double()(), Double(name="laplace")(), st.levy_stable(1.5, 0.9)):
+        with pytest.raises(DomainError, match=r"must be a law of scipy\.stats .* to from_densities"):
+            LocationShift(law, 1, assume_log_concave=True)
+        with pytest.raises(DomainError, match="must be a law of scipy"):
             to.from_scipy(st.laplace(), law)
 
 
-@pytest.mark.parametrize("shift", [1e-6, 0.3, 3.0, 5.880542111178187, 8.0, 14.0, 100.0, 400.0])
-@pytest.mark.parametrize("z", [1e-9, 0.1, 2.5, 5.2, 20.0, 300.0])
+def test_equality_of_histograms_follows_the_bins():
+    bins = np.array([0.0, 1.0, 2.0])
+    first, second = (st.rv_histogram((np.array(w), bins), density=False)() for w in ([9, 1], [1, 9]))
+    assert to.from_scipy(first, second).delta(0.0) == pytest.approx(0.8, rel=1e-7)
+    assert to.from_scipy(first, first) == to.Identity()
+
+
+@pytest.mark.parametrize("shift", [0.3, 5.880542111178187, 100.0])
+@pytest.mark.parametrize("z", [1e-9, 5.2, 300.0])
 def test_gumbel_delta_of_steep_losses_contains_truth(shift: float, z: float) -> None:
     """P(Z > z) = e^-z, and L = (e^shift - 1) Z - shift: delta = e^-z (1 - e^-shift)."""
     with mpmath.workdps(DIGITS):
@@ -569,16 +430,3 @@ def test_exponential_mass_of_small_shift_is_accurate(shift, seen):
     f = LocationShift(st.expon(), shift)
     assert f.mass_at_minus_infinity == pytest.approx(seen, rel=1e-3)
     assert f.bounds.delta(650.0).upper == pytest.approx(1e-3 - seen, rel=1e-3)
-
-
-def test_disjoint_supports_reveal_everything():
-    f = LocationShift(st.beta(2, 2), 50.0)
-    assert f.delta(3.0) == pytest.approx(1)
-    assert f.bounds(0.3).upper <= 1e-11
-
-
-def test_inverse_is_cached() -> None:
-    """Its tails are summed once, however often an operator turns the curve."""
-    f = to.LocationShift(st.gumbel_r(), 0.3)
-    assert f.inverse() is f.inverse()
-    assert f.inverse().inverse() == f

@@ -45,3 +45,13 @@ def test_from_epsilon_delta_of_invalid_guarantees_raises(bad):
 def test_from_epsilon_delta_epsilons_with_pairs_raises():
     with pytest.raises(DomainError, match="epsilons are for a function"):
         to.Profile.from_epsilon_delta({1.0: 0.1}, epsilons=[1.0])
+
+
+@pytest.mark.parametrize(
+    "make", [to.approximate_dp, lambda e, d: to.mechanisms.ApproximateDP(epsilon=e, delta=d)]
+)
+def test_swapped_epsilon_and_delta_are_refused(make):
+    with pytest.raises(DomainError, match=r"^delta must be at most 0.1 .*, got 1.*; are .* swapped\?"):
+        make(1e-5, 1)
+    for pair in ((0, 0.5), (1e-5, 0.1), (0.01, 1), (1, 1e-5)):
+        make(*pair)

@@ -19,7 +19,7 @@ import tradeoff as to
 from tests.strategies import log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError
 from tradeoff.filters.base import Filter, add_up
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 
 FILTERS = [
     lambda: to.filters.GDPFilter(1),

@@ -1,5 +1,6 @@
 """Capped, banded, allocated, binned and shuffled batches against enumeration, quadrature and simulation."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
+from scipy.stats import binom, multinomial
 
 import tradeoff as to
 from tests.mechanisms.reference import (
@@ -170,6 +172,84 @@ def test_many_shuffled_answers_are_rounded_up():
     for loss in (0.0, 0.1, 0.3):
         truth = clones(1.0, 200, math.exp(loss))
         assert truth * (1 - 1e-10) <= bounds.delta(loss).upper <= truth * (1 + 1e-4)
+
+
+def histograms(answers, channel):
+    """Return the law of the histogram of randomised answers, in fractions."""
+    law = {(0,) * len(channel): Fraction(1)}
+    for answer in answers:
+        result = {}
+        for counts, weight in law.items():
+            for shown, chance in enumerate(channel[answer]):
+                key = tuple(n + (i == shown) for i, n in enumerate(counts))
+                result[key] = result.get(key, 0) + weight * chance
+        law = result
+    return law
+
+
+@pytest.mark.parametrize(("categories", "records"), [(2, 1), (2, 4), (3, 1), (3, 4), (4, 3), (5, 2)])
+def test_shuffled_responses_dominate_all_data_sets(categories, records):
+    truth = Fraction(3)  # e^eps
+    channel = [
+        [(truth if i == j else 1) / (truth + categories - 1) for j in range(categories)]
+        for i in range(categories)
+    ]
+    curve = m.ShuffledRandomizers(math.log(3), records, categories).curve()
+    for rest in itertools.combinations_with_replacement(range(categories), records - 1):
+        for changed in itertools.combinations(range(categories), 2):
+            p, q = (histograms((x, *rest), channel) for x in changed)
+            for loss in (0.0, 0.1, 0.5, 1.0):
+                ratio = Fraction(math.exp(loss))
+                for one, two in ((p, q), (q, p)):
+                    exact = sum(max(two[key] - ratio * one[key], 0) for key in one)
+                    assert float(exact) <= curve.bounds.delta(loss).upper + 1e-15
+    if records == 1:
+        assert curve.delta(0.5) <= m.RandomizedResponse(math.log(3), categories).curve().delta(0.5) + 1e-12
+
+
+def blanket(epsilon, records, categories, loss):
+    """Return delta of the blanket of k-ary randomised response, summed over all counts in floats."""
+    e, k = math.exp(epsilon), categories
+    d, others, result = e + k - 1, np.arange(records), 0.0
+    for hits in others:  # answers of either kind, then of others, among blankets
+        more = others[: records - hits]
+        weight = multinomial.pmf(
+            np.stack([np.full(len(more), hits), more, records - 1 - hits - more], axis=1),
+            records - 1,
+            [2 / d, (k - 2) / d, 1 - k / d],
+        )
+        first = np.arange(hits + 1)
+        split = weight[:, None] * binom.pmf(first, hits, 0.5)
+        for own, chances in (((1, 0), (e, 1)), ((0, 1), (1, e)), ((0, 0), (k - 2, k - 2))):
+            a, s, o = first + own[0], hits + sum(own), more + (sum(own) == 0)
+            p, q = (s + o[:, None] + (e - 1) * count for count in (a[None, :], (s - a)[None, :]))
+            # This outcome has the mass of p in one law, in which its ratio to the other is p/q.
+            result += np.sum(split * chances[1] / d * np.maximum(1 - math.exp(loss) * p / q, 0))
+    return result
+
+
+@pytest.mark.parametrize(("epsilon", "records", "categories"), [(1.0, 60, 2), (1.0, 60, 3), (3.0, 40, 20)])
+def test_shuffled_responses_have_the_profile_of_the_blanket(epsilon, records, categories):
+    bounds = m.ShuffledRandomizers(epsilon, records, categories).curve().bounds
+    for loss in (0.0, 0.1, 0.4, 0.9):
+        truth = blanket(epsilon, records, categories, loss)
+        assert truth * (1 - 1e-9) <= bounds.delta(loss).upper <= truth * 1.002
+
+
+def test_shuffled_binary_responses_are_between_a_pair_and_any_randomizer():
+    bounds = m.ShuffledRandomizers(1, 1000, 2).curve().bounds
+    epsilon = bounds.epsilon(1e-6).upper
+    assert epsilon <= 0.14868 < m.ShuffledRandomizers(1, 1000).curve().epsilon(1e-6)  # Su, Cheng, Wang 2025
+    # All others give the first answer: at epsilon 0.1266 this pair has a delta of 1e-6.
+    n, chance = np.arange(1001), 1 / (math.e + 1)
+    p, q = (
+        np.convolve(binom.pmf(n[:-1], 999, chance), law)
+        for law in ([1 - chance, chance], [chance, 1 - chance])
+    )
+    for loss in (0.05, 0.1266):
+        below = max(np.sum(np.maximum(b - math.exp(loss) * a, 0)) for a, b in ((p, q), (q, p)))
+        assert below <= bounds.delta(loss).upper
+    assert 0.9e-6 < below < 1.1e-6
 
 
 @pytest.mark.slow

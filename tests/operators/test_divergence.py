@@ -10,14 +10,13 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gumbel_r
 
 import tradeoff as to
 from tests.strategies import factors, log_uniform
-from tradeoff.errors import DomainError, PrecisionError, SymbolError
-from tradeoff.families.discrete import DiscreteLaplaceCurve
+from tradeoff.errors import DomainError, SymbolError
 
 ORDERS = (1e-300, 1e-3, 0.3, 0.5, 0.9, 1.0, 1 + 1e-9, 1.01, 1.5, 2.0, 7.3, 64.0, 1024.0, 1e6, math.inf)
 
@@ -166,13 +165,6 @@ def test_renyi_below_one_matches_inverse(f, order):
     assert scale * other.lower * (1 - 1e-12) <= mine.upper
 
 
-@given(factors)
-def test_renyi_of_order_one_matches_limits_kl(f):
-    mine, theirs = f.bounds.renyi(1), to.limits.kl(f)
-    assert mine.lower <= theirs.upper
-    assert theirs.lower <= mine.upper
-
-
 @pytest.mark.parametrize("order", [1.0, 1.3, 2.0, 8.0, pytest.param(64.0, marks=pytest.mark.slow)])
 def test_renyi_of_operators_follows_operands(order):
     f, g = to.subsample(to.Gaussian(1.0), 0.1), to.Laplace(1.0)
@@ -205,6 +197,22 @@ def test_renyi_at_extremes_has_ordered_bounds(name):
     values = [EXTREME[name].bounds.renyi(order) for order in ORDERS]
     assert all(0 <= b.lower <= b.upper for b in values)
     assert all(a.lower <= b.upper for a, b in pairwise(values))
+
+
+def test_kl_of_minimum_holds_integral_of_profile() -> None:
+    """As (t log t)'' = 1/t, KL is int_0^inf (1 + e^-x) delta(x) dx by symmetry."""
+
+    def profiles(x: mpmath.mpf) -> tuple[mpmath.mpf, mpmath.mpf]:
+        gaussian = mpmath.ncdf(mpmath.mpf(1) / 2 - x) - mpmath.exp(x) * mpmath.ncdf(-mpmath.mpf(1) / 2 - x)
+        return gaussian, max(-mpmath.expm1((x - 1) / 2), mpmath.mpf(0))
+
+    with mpmath.workdps(30):
+        crossing = mpmath.findroot(lambda x: profiles(x)[0] - profiles(x)[1], 0.33)
+        places = [0, crossing, 1, 4, 9, 16]
+        truth = mpmath.quad(lambda x: (1 + mpmath.exp(-x)) * max(profiles(x)), places)
+    result = to.minimum(to.Gaussian(1.0), to.Laplace(1.0)).bounds.renyi(1)
+    assert result.lower <= truth <= result.upper
+    assert result.width < 1e-3
 
 
 @given(log_uniform(1e-12, 600.0))
@@ -277,17 +285,6 @@ def test_divergence_of_gaussian_holds_closed_form():
             assert bounds.width < 1e-12
 
 
-@pytest.mark.slow
-@settings(max_examples=10)
-@given(factors)
-def test_divergence_of_function_lies_between_hellinger_bounds(f):
-    """Vincze and Le Cam's divergence, int (p - q)^2/(p + q), lies between the squared distances."""
-    result = f.bounds.divergence(lambda t: (t - 1) ** 2 / (t + 1) if t < 1e9 else t - 3)
-    hellinger = f.bounds.divergence("hellinger")
-    assert result.lower <= 4 * hellinger.upper * (1 + 1e-9) + 1e-12
-    assert result.upper >= 2 * hellinger.lower * (1 - 1e-9) - 1e-12
-
-
 @pytest.mark.parametrize(
     ("function", "told"),
     [
@@ -324,16 +321,6 @@ def test_renyi_does_not_depend_on_earlier_questions():
 def test_renyi_of_disjoint_laws_is_infinite(order: float) -> None:
     for ends in ([0.0, 1.0], [Fraction(0), Fraction(1)]):
         assert to.PiecewiseLinear(ends, [0 * ends[0]] * 2).bounds.renyi(order).lower == math.inf
-
-
-def test_renyi_beyond_floats_emits_no_warning() -> None:
-    """Of atoms at losses of 1e100 no float holds e^((1 - a) L): nothing is said of them, and no warning."""
-    f = to.mixture({to.LocationShift(gumbel_r(), 1.0): 0.5, DiscreteLaplaceCurve(1e-100, 1): 0.5})
-    for order in (0.5, 2.0, 8.0):
-        result = f.bounds.renyi(order)
-        assert 0 <= result.lower <= result.upper
-    with pytest.raises(PrecisionError, match="overflow floats"):
-        to.limits.kappa2(f)
 
 
 @pytest.mark.slow
@@ -382,12 +369,3 @@ def test_renyi_counts_losses_with_overflowing_exponentials(other, loss, variance
 def test_kl_counts_sampled_loss_with_overflowing_exponential():
     result = to.limits.kl(to.subsample(to.PureDP(720), 0.5))
     assert result.lower <= math.log(2) <= result.upper  # was 0.193
-
-
-@pytest.mark.parametrize("order", [0.5, 1.0, 2.0])
-def test_renyi_of_mixture_with_small_losses_is_stable(order):
-    tiny, small = (
-        to.mixture({to.Gaussian(mu): 0.5, to.Gaussian(1): 0.5}).bounds.renyi(order) for mu in (1e-300, 1e-280)
-    )
-    assert tiny.upper == pytest.approx(small.upper, rel=1e-9)
-    assert tiny.lower == pytest.approx(small.lower, rel=1e-9)

@@ -159,12 +159,16 @@ def test_order_of_inverses_is_the_same(f: to.TradeOff, g: to.TradeOff, *, above:
     assert (~f >= ~g) is above
 
 
-def test_order_within_rounding_is_undecided() -> None:
-    third = to.PiecewiseLinear([0, Fraction(1, 4), 1], [1, Fraction(1, 4), 0])
-    for f, g in ((P(math.log(3)), third), (third, P(math.log(3)))):
-        with pytest.raises(Undecided) as caught:
-            assert f >= g
-        assert caught.value.at == pytest.approx(math.log(3))
+@pytest.mark.parametrize("units", [-1, 0, 1])
+def test_order_next_to_irrational_loss_is_never_wrong(units: int) -> None:
+    third, epsilon = (
+        to.PiecewiseLinear([0, Fraction(1, 4), 1], [1, Fraction(1, 4), 0]),
+        moved(math.log(3), units),
+    )
+    with mp.workdps(50):
+        below = bool(mp.mpf(epsilon) < mp.log(3))
+    assert verdict(P(epsilon), third) in {below, None}
+    assert verdict(third, P(epsilon)) in {not below, None}
 
 
 def test_order_of_floats_above_identity_is_decided() -> None:
@@ -344,14 +348,6 @@ def test_order_by_construction_holds(f: to.TradeOff, g: to.TradeOff, p: float) -
             assert verdict(above, below) is not False
 
 
-@few
-@given(plain, plain)
-def test_product_is_strictly_below_factor(f: to.TradeOff, h: to.TradeOff) -> None:
-    product = f @ h
-    if h.delta(0.0) > 0 and h.bounds.delta(0.0).lower > 1e-9 and f.delta(0.0) < 1:
-        assert verdict(product, f) is not True
-
-
 def test_order_of_shifts_follows_shift() -> None:
     import scipy.stats
 
@@ -367,12 +363,6 @@ def test_dominates_matches_definition_of_dp() -> None:
     assert not G(1).dominates(P(1), failure=0.1269)
     assert G(1).dominates(G(0.9), failure=0.1)
     assert dp(0.5, 0.1).dominates(dp(0.5, 0.05), failure=0.06)
-
-
-@pytest.mark.parametrize("f", [Lap(sympy.Symbol("x")), Lap(1)])
-def test_order_of_symbolic_groups_is_refused(f: to.TradeOff) -> None:
-    with pytest.raises(SymbolError, match="free symbols"):
-        assert f >= P(sympy.Symbol("x")).group(2)
 
 
 # (epsilon, delta) pairs, and masses in floats.
@@ -395,13 +385,6 @@ def test_profile_is_above_its_pairs(epsilon: float, delta: float) -> None:
     assert not f >= dp(epsilon * 0.999, delta)
     if delta:
         assert not f >= dp(epsilon, delta * 0.999)
-
-
-def test_profile_is_above_the_maximum_of_its_pairs() -> None:
-    f = to.Profile.from_epsilon_delta(PAIRS)
-    assert f >= to.maximum(*(dp(*pair) for pair in PAIRS.items()))
-    assert f >= to.Profile.from_epsilon_delta({0.5: 0.1})
-    assert not to.Profile.from_epsilon_delta({0.5: 0.1}) >= f
 
 
 def test_order_of_permuted_masses_is_equality() -> None:

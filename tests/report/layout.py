@@ -47,8 +47,12 @@ def check_layout(figure):
         assert box.x1 <= width + 1, name
         assert box.y1 <= height + 1, name
     for axes in figure.axes:
-        assert axes.get_xlabel() or axes.get_label() == "<colorbar>"
-        assert axes.get_ylabel()
+        shared = [
+            not axis.get_tick_params().get(f"label{side}", True)
+            for axis, side in ((axes.xaxis, "bottom"), (axes.yaxis, "left"))
+        ]
+        assert axes.get_xlabel() or axes.get_label() == "<colorbar>" or shared[0]
+        assert axes.get_ylabel() or shared[1]
     for legend in [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]:
         box = legend.get_window_extent()
         assert box.x0 >= -1

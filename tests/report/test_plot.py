@@ -14,7 +14,8 @@ from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, KindError, MissingExtraError, SizeError, SymbolError
 from tradeoff.report.figures import paper
 from tradeoff.report.heatmap import heatmap
-from tradeoff.report.plot import canvas, figure, mu_name
+from tradeoff.report.names import mu_name, name_items
+from tradeoff.report.plot import canvas, figure
 from tradeoff.report.styles import CHANCE, COLUMN, PAGE, fold
 
 EXACT = to.PureDP(0.5) ** 10
@@ -31,13 +32,6 @@ def drawn(axes, i):
     """The line of the i-th curve."""
     line = [each for each in axes.get_lines() if each.get_color() != CHANCE["color"]][i]
     return line.get_xdata(), line.get_ydata()
-
-
-def test_plot_returns_the_given_axes(ax):
-    assert to.plot(to.Gaussian(1), ax=ax) is ax
-    assert ax.get_aspect() == 1
-    assert ax.get_xlim() == ax.get_ylim() == (0, 1)
-    assert ax.get_legend() is None
 
 
 def test_plot_perfect_privacy_is_dotted_and_grey(ax):
@@ -128,34 +122,6 @@ def test_plot_loglog_shows_power_of_small_alpha(ax):
     assert y == pytest.approx(1 - bounds.lower, rel=2e-3)
 
 
-@pytest.mark.parametrize(
-    ("scale", "kind"),
-    [
-        pytest.param("linear", "tradeoff", marks=pytest.mark.slow),
-        pytest.param("loglog", "tradeoff", marks=pytest.mark.slow),
-        ("linear", "profile"),
-        ("loglog", "profile"),
-    ],
-)
-def test_plot_many_long_labels_go_below(scale, kind):
-    figure = Figure(figsize=(4.8, 4.8), layout="constrained")
-    curves = [
-        to.Identity(),
-        to.TotalVariation(0.2),
-        to.Gaussian(20),
-        to.subsample(to.Gaussian(1.0), 0.1),
-        to.PureDP(3),
-        to.Laplace(0.5),
-    ]
-    names = [f"curve {i}, of which there is a great deal to be said in its name" for i in range(6)]
-    axes = to.plot(*curves, ax=figure.subplots(), labels=names, scale=scale, kind=kind)
-    check_layout(figure)
-    assert axes.get_legend().get_window_extent().y1 < axes.bbox.y0
-    lines = axes.get_lines()[-6:]
-    assert len({str(each._dash_pattern) for each in lines}) == 6
-    assert lines[0].get_color() == "black"
-
-
 def test_plot_profile_of_short_curve_has_many_points(ax):
     to.plot(to.Gaussian(20), to.PureDP(0.5), ax=ax, kind="profile")
     x, y = drawn(ax, 1)
@@ -193,7 +159,7 @@ def test_plot_plans_and_mechanisms_show_both_orders(ax):
     upper = plan.guarantee().bounds.delta(x).upper
     assert np.array_equal(y[upper > 0], upper[upper > 0])
     texts = [each.get_text() for each in ax.get_legend().get_texts()]
-    assert texts[1:] == ["1 subsampled-gaussian", "μ = 1, failure $10^{-6}$"]
+    assert texts[1:] == ["DP-SGD σ = 1, q = 0.1", "μ = 1, failure $10^{-6}$"]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 2.0, 5.0])
@@ -288,12 +254,9 @@ def test_plot_roc_is_one_minus_beta(ax):
 def test_plot_style_and_user_settings_are_kept(ax):
     to.plot(to.Gaussian(1), CLT, ax=ax, c="red", linewidth=3)
     assert [(each.get_color(), each.get_linewidth()) for each in ax.get_lines()[1:]] == [("red", 3)] * 2
-    with mpl.rc_context({"font.size": 11, "axes.prop_cycle": mpl.cycler(color=["#123456", "#654321"])}):
-        axes = figure(to.Gaussian(1)).axes[0]
-        to.plot(CLT, EXACT, ax=axes)
-        assert axes.xaxis.label.get_size() == 11
-        assert [each.get_color() for each in axes.get_lines()[1::2]] == ["#123456", "#123456"]
-        assert not axes.spines["top"].get_visible()
+    with mpl.rc_context({"font.size": 11}):
+        assert figure(to.Gaussian(1)).axes[0].xaxis.label.get_size() == 11
+        assert to.plot(to.Gaussian(1), style="paper").xaxis.label.get_size() == 8
     with mpl.rc_context({"font.family": ["serif"], "figure.figsize": [5, 5]}):
         made = figure(to.Gaussian(1))
         assert made.get_size_inches().tolist() == [5, 5]
@@ -367,17 +330,6 @@ def test_plot_without_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingExtraError, match=r"tradeoff\[plot\]"):
         to.plot(to.Gaussian(1))
-
-
-def test_plot_without_axes_makes_a_figure():
-    mpl.use("agg")
-    from matplotlib import pyplot as plt
-
-    axes = to.plot(to.Gaussian(1), CLT)
-    assert axes.figure.get_size_inches().tolist() == [COLUMN, COLUMN + 0.1]
-    assert axes.figure._repr_png_().startswith(b"\x89PNG")
-    check_layout(axes.figure)
-    plt.close(axes.figure)
 
 
 @pytest.mark.slow
@@ -505,6 +457,65 @@ def test_plot_long_labels_are_complete(labels, width):
     with paper(width, width + 1) as (made, axes):
         to.plot(to.Gaussian(1), to.PureDP(1), ax=axes, labels=labels)
     check_layout(made)
+
+
+STEP = to.mechanisms.SubsampledGaussian
+
+
+@pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        ([to.Plan({STEP(1.1, 256 / 60000): 14062})], ["DP-SGD σ = 1.1, q = 0.0043, ×14062"]),
+        ([to.Plan({STEP(1.1, 256 / 60000): 14062}).guarantee()], ["DP-SGD σ = 1.1, q = 0.0043, ×14062"]),
+        (
+            [STEP(1.1, q) for q in (0.12341, 0.12349)],
+            ["DP-SGD σ = 1.1, q = 0.1234", "DP-SGD σ = 1.1, q = 0.1235"],
+        ),
+        (
+            [STEP(1, q) for q in (0.0031111, 0.0031112)],
+            ["DP-SGD σ = 1, q = 0.0031111", "DP-SGD σ = 1, q = 0.0031112"],
+        ),
+        (
+            [to.mechanisms.Laplace(scale=2.0), to.mechanisms.PureDP(1)],
+            ["Laplace b = 2", "Pure DP ε = 1"],
+        ),
+        ([to.Gaussian(1) @ to.subsample(to.Gaussian(1), 0.5)], [r"$\mathrm{G}_{1}$ ⊗ DP-SGD σ = 1, q = 0.5"]),
+    ],
+)
+def test_name_items_have_the_parameters_that_differ(items, names):
+    items = [*items, to.Gaussian(2)]
+    assert sorted(name_items(items)[:-1]) == sorted(names)
+
+
+def test_plot_of_one_and_both_orders_names_the_orders(ax):
+    step = STEP(1, 0.1)
+    to.plot(step, step.curve(), ax=ax)
+    texts = [each.get_text() for each in ax.get_legend().get_texts()]
+    assert texts == ["DP-SGD σ = 1, q = 0.1 (both orders)", "DP-SGD σ = 1, q = 0.1 (one order)"]
+
+
+@pytest.mark.parametrize(("columns", "width"), [(1, 3.3), (2, 7.0)])
+def test_plot_columns_set_the_width_and_long_legends_fit(columns, width):
+    plans = [to.Plan({STEP(sigma, 256 / 60000): 14062}) for sigma in (1.1, 0.9)]
+    axes = to.plot(*plans, style="paper", columns=columns)
+    axes.figure.draw_without_rendering()
+    check_layout(axes.figure)
+    assert axes.figure.get_figwidth() == width
+    assert axes.figure._repr_png_().startswith(b"\x89PNG")
+    assert axes.get_legend().get_window_extent().width < axes.figure.bbox.width
+    with pytest.raises(DomainError, match="columns must be 1 or 2, got 3"):
+        to.plot(plans[0], columns=3)
+    with pytest.raises(DomainError, match="style must be None or 'paper', got 'nature'"):
+        to.plot(plans[0], style="nature")
+
+
+def test_plot_lines_that_coincide_are_both_seen(ax):
+    to.plot(to.Gaussian(1), to.Gaussian(1.0 + 1e-9), ax=ax)
+    wide, thin = ax.get_lines()[1:]
+    assert wide.get_linewidth() >= 2 * thin.get_linewidth()
+    assert (wide.is_dashed(), thin.is_dashed()) == (False, True)
+    assert thin.get_path_effects()
+    assert thin.get_zorder() > wide.get_zorder()
 
 
 def test_fold_keeps_formulas_and_words():

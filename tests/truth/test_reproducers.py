@@ -439,7 +439,7 @@ def test_sums_of_subnormal_masses(epsilon: float, method: str | None) -> None:
 @pytest.mark.parametrize(
     ("spec", "orders"),
     [
-        (ReversedPLD(Subsampled(TotalVariation(5e-324), 0.25)), (1, 2)),
+        (ReversedPLD(Subsampled(TotalVariation(1e-300), 0.25)), (1, 2)),
         (power(Masses((1.5e-6, 1 - 1.5e-6), (5e-324, 1.0)), 2), (0.5, 1, 2)),
         (Masses((0.5, 0.5), (0.25, 0.75)), (0.5, 1, 2)),
     ],

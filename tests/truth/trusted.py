@@ -218,7 +218,7 @@ def longer(x: Any) -> Any:
 
 POSITIVE, EXPONENTS, PHASES = [(TINY, HUGE)], [(-745.0, 709.7)], [(-1e9, 1e9)]
 BOX, SIZES = [(-2.0, 2.0), (-2.0, 2.0)], [(6.0, 20.99), (0.0, 1.0), (0.0, 1.0)]
-BOUNDS, NORMAL, PAIR = "intervals/functions.py", "intervals/normal.py", "limits/normal_pair.py"
+BOUNDS, NORMAL, PAIR = "intervals/functions.py", "intervals/special.py", "limits/normal_pair.py"
 POWER, LOG, FFT = "lattice/convolve.py `_power`", "pld/law.py `logarithm`", "lattice/convolve.py `fft_error`"
 SMOOTH, SHAPES, ATOMS = "limits/smoothing.py", "pld/log_concave.py", "accounting/exact.py"
 
@@ -249,16 +249,15 @@ TRUSTED = [
             BOX, 4, LOG),
     Trusted("numpy.arctan2", np.arctan2, arb.atan2, [(-2.0, 2.0), (-1.0, 2.0)], 12, LOG, near=(0.0,)),
     Trusted("numpy.logaddexp(0, x)", lambda x: np.logaddexp(0.0, x), lambda x: x.exp().log1p(),
-            [(-700.0, 700.0)], 3, "intervals/binomial.py `log_pmf`"),
+            [(-700.0, 700.0)], 3, "intervals/special.py `log_pmf`"),
     Trusted("numpy.logaddexp", np.logaddexp, log_sum, [(-700.0, 700.0)] * 2, 4,
             "pld/normal_mixtures.py `_crossed`", "4 of 1 and the arguments", beside_all),
     Trusted("numpy.sinh", np.sinh, arb.sinh, [(0.0, 300.0)],
             1e-6 / UNIT, "pld/quadrature.py `variance`", "1e-6"),
-    Trusted("numpy.arctan", np.arctan, arb.atan, [(0.0, 1.0)], 32, f"{SHAPES} `beta`"),
     Trusted("numpy.tan", np.tan, arb.tan, [(0.0, 1.5707)], 1e-10 / UNIT, f"{SMOOTH} `_ROUNDED`", "1e-10"),
     Trusted("numpy.arctanh", np.arctanh, arb.atanh, [(0.0, 0.5)], 16, "pld/shuffled.py `shuffled_law`"),
     Trusted("math.hypot", floats(math.hypot), lambda x, y: (x * x + y * y).sqrt(),
-            [(0.0, 1e3)] * 2, 2, "gdp/structure.py"),
+            [(0.0, 1e3)] * 2, 2, "gdp/reduction.py"),
     Trusted("math.tanh", floats(math.tanh), arb.tanh, [(0.0, 400.0)], 10, "filters/costs.py `_pure_mu`"),
     Trusted("ndtr", special.ndtr, cumulative, [(-37.0, 10.0)], below, f"{NORMAL} `tail_above`",
             "16, below 0 also 3 abs(x) (abs(x) + 2)", near=(-22.7, -11.4)),
@@ -276,7 +275,7 @@ TRUSTED = [
     Trusted("betaincc", lambda *x: special.betaincc(*np.vectorize(binomial)(*x)), binomial_tail,
             [(0.0, 7.0), (0.0, 1.0), (-8.0, 8.0)], 1e-10 / UNIT, "audits/rates.py `SLACK`", "1e-10"),
     Trusted("expit", special.expit, lambda x: 1 / (1 + (-x).exp()), [(-700.0, 700.0)],
-            5, "intervals/binomial.py `log_pmf`"),
+            5, "intervals/special.py `log_pmf`"),
     Trusted("dawsn", special.dawsn, lambda x: (-x * x).exp() * x.erfi() * arb.pi().sqrt() / 2,
             [(-30.0, 30.0)], 16, f"{SMOOTH} `probability`", "16 of 1", one),
     Trusted("exp1", special.exp1, lambda x: x.expint(1), [(1e-3, 700.0)],

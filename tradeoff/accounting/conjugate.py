@@ -80,17 +80,18 @@ class Enclosure(ABC):
         """Return a better guess of epsilon(delta), if it has one."""
         return guess
 
-    def peak(self, alpha: float, guess: float) -> float:
+    def peak(self, alpha: Array, guess: Array) -> Array:
         """Return a better guess of the x at which f(alpha) is reached, if it has one."""
         return guess
 
 
 class Supremum(NamedTuple):
-    """Bounds on a supremum, and where it may lie."""
+    """Bounds on suprema, where they may lie, and whether the samples fence them in: else ``high`` is void."""
 
-    low: float
-    high: float
-    place: float
+    low: Array
+    high: Array
+    place: Array
+    is_fenced: Mask
 
 
 def delta(e: Enclosure, x: Array) -> Bounds:
@@ -190,55 +191,51 @@ def _log_with_slope(e: Enclosure, x: Array, gap: Array) -> tuple[Array, Array, A
     return here, width, np.where(slope * usual > 1e-12, slope, usual)
 
 
-def gains(e: Enclosure, x: Array, alpha: float) -> tuple[Bounds, Bounds]:
-    """Bound 1 - delta(x) - e^x alpha less a base, and return the base.
+def gains(kind: Kind, x: Array, value: Bounds, alpha: Array) -> tuple[Bounds, Bounds]:
+    """Bound 1 - delta(x) - e^x alpha less a base, and return the base, in a form in which nothing cancels.
 
-    In the form in which nothing cancels.
+    ``value`` bounds the number of the kind at losses x, of which each alpha has a row.
     """
-    rest, none = 1 - Bounds.of(alpha), Bounds(0.0, 0.0)
-    if e.kind == "delta":
-        return -(e.bound(x) + expm1(x) * alpha), rest
-    if e.kind == "rest":
-        return e.bound(x) - exp(x) * alpha, none
-    return exp(x) * (rest - e.bound(x)), none
+    rest, none = 1 - Bounds.of(alpha), Bounds.of(np.zeros_like(alpha))
+    if kind == "delta":
+        return -(value + expm1(x) * alpha), rest
+    if kind == "rest":
+        return value - exp(x) * alpha, none
+    return exp(x) * (rest - value), none
 
 
-def supremum(x: Array, value: Bounds) -> Supremum | None:
-    """Bound the maximum over s = e^x of a concave function from samples at increasing x.
+def supremum(x: Array, value: Bounds) -> Supremum:
+    """Bound the maximum over s = e^x of concave functions, a row each, from samples at increasing x.
 
-    None if it may lie outside of them.
-
-    If it provably rises from one sample to the next and falls between two at the right, it is below the first
-    and the last of these outside of them; the nearest ones are taken. Between two samples it is below the
-    chords of both neighbouring pairs, prolonged: one rises over the cell and one falls, so whatever point is
-    taken for their meeting, nothing exceeds the greater of the two there.
+    If a function provably rises from one sample to the next and falls between two at the right, it is below
+    the first and the last of these outside of them; the nearest ones are taken. Between two samples it is
+    below the chords of both neighbouring pairs, prolonged: one rises over the cell and one falls, so whatever
+    point is taken for their meeting, nothing exceeds the greater of the two there.
     """
     low, high = value
-    k = int(np.argmax(low))
-    rises = np.flatnonzero(high[1:k] <= low[2 : k + 1])
-    falls = np.flatnonzero(high[k + 1 : -1] <= low[k:-2])
-    if not (len(rises) and len(falls)):
-        return None
-    near = slice(int(rises[-1]), k + 3 + int(falls[0]))
-    x, low, high = x[near], low[near], high[near]
-    step = np.diff(x)
-    if not np.all(step > 1e-12):
-        return None
-    cells = expm1(Bounds.of(x[1:]) - x[:-1])  # widths, over the s at their left ends
-    inner, before, after = _part(cells, 1, -1), _part(cells, 0, -2), _part(cells, 2, None)
-    rise = _growth(high[1:-2], low[:-3]) * exp(Bounds.of(x[1:-2]) - x[:-3]) * (inner / before)
-    fall = _growth(high[2:-1], low[3:]) * exp(Bounds.of(x[1:-2]) - x[2:-1]) * (inner / after)
+    cells, step = np.arange(x.shape[1] - 1), np.diff(x)
+    top = np.argmax(low, axis=1)[:, None]
+    rises = (high[:, :-1] <= low[:, 1:]) & (cells >= 1) & (cells < top)
+    falls = (high[:, 1:] <= low[:, :-1]) & (cells >= top) & (cells < len(cells) - 1)
+    first = len(cells) - 1 - np.argmax(rises[:, ::-1], axis=1)[:, None]
+    last = np.argmax(falls, axis=1)[:, None]
+    inside = (cells >= first) & (cells <= last)
+    used = (cells >= first - 1) & (cells <= last + 1)
+    is_fenced = rises.any(axis=1) & falls.any(axis=1) & np.all((step > 1e-12) | ~used, axis=1)
+    widths = expm1(Bounds.of(x[:, 1:]) - x[:, :-1])  # over the s at their left ends
+    before, inner, after = (Bounds(*(side[:, k : k + len(cells) - 2] for side in widths)) for k in range(3))
+    rise = _growth(high[:, 1:-2], low[:, :-3]) * exp(Bounds.of(x[:, 1:-2]) - x[:, :-3]) * (inner / before)
+    fall = _growth(high[:, 2:-1], low[:, 3:]) * exp(Bounds.of(x[:, 1:-2]) - x[:, 2:-1]) * (inner / after)
     slope = rise.upper + fall.upper
-    share = np.clip((high[2:-1] - high[1:-2] + fall.upper) / np.where(slope > 0, slope, 1.0), 0.0, 1.0)
-    from_left = Bounds.of(high[1:-2]) + rise * share
-    from_right = Bounds.of(high[2:-1]) + fall * (1 - Bounds.of(share))
-    peaks = np.maximum(from_left.upper, from_right.upper)
-    top = int(np.argmax(peaks))
-    return Supremum(float(np.max(low)), float(peaks[top]), float(x[1 + top] + share[top] * step[1 + top]))
-
-
-def _part(x: Bounds, first: int, last: int | None) -> Bounds:
-    return Bounds(x.lower[first:last], x.upper[first:last])
+    with np.errstate(invalid="ignore"):  # of samples that bound nothing
+        share = (high[:, 2:-1] - high[:, 1:-2] + fall.upper) / np.where(slope > 0, slope, 1.0)
+    share = np.nan_to_num(np.clip(share, 0.0, 1.0))
+    from_left = Bounds.of(high[:, 1:-2]) + rise * share
+    from_right = Bounds.of(high[:, 2:-1]) + fall * (1 - Bounds.of(share))
+    peaks = np.where(inside[:, 1:-1], np.maximum(from_left.upper, from_right.upper), -np.inf)
+    rows, best = np.arange(len(x)), np.argmax(peaks, axis=1)
+    place = x[rows, 1 + best] + share[rows, best] * step[rows, 1 + best]
+    return Supremum(low[rows, top[:, 0]], peaks[rows, best], place, is_fenced)
 
 
 def _growth(high: Array, low: Array) -> Bounds:
@@ -246,22 +243,30 @@ def _growth(high: Array, low: Array) -> Bounds:
     return Bounds.of(np.maximum((Bounds.of(high) - low).upper, 0.0))
 
 
-def under_a_tangent(x: Array, value: Array, alpha: float) -> float:
-    """Bound f(alpha) given 1 - delta(x) - e^x alpha <= ``value``.
+def under_a_tangent(x: Array, value: Array, alpha: Array) -> Array:
+    """Bound f(alpha) given 1 - delta(x) - e^x alpha <= ``value``, row by row.
 
     A tangent touches f at a + s b <= t, so f <= t from t/s on.
     """
     s = exp(x)
     t = (value + s * alpha).upper
-    return float(np.min(t, where=(s * alpha).lower >= t, initial=1.0))
+    return np.asarray(np.min(t, axis=1, where=(s * alpha).lower >= t, initial=1.0))
 
 
-def vertex(x: Array, value: Array) -> float:
-    """Return where the parabola through the largest sample and its neighbours peaks; at an end, a step on."""
-    k = int(np.argmax(value))
-    if k in {0, len(x) - 1}:
-        return float(x[k] + (x[k] - x[k - 1 if k else 1]))
-    left, right = x[k - 1] - x[k], x[k + 1] - x[k]
-    down, up = value[k - 1] - value[k], value[k + 1] - value[k]
-    bend = right * down - left * up
-    return float(x[k] + (right**2 * down - left**2 * up) / (2 * bend)) if bend != 0 else float(x[k])
+def vertex(x: Array, value: Array) -> Array:
+    """Return where the parabola through each row's largest sample and its neighbours peaks.
+
+    Of a sample at an end, return a step beyond it.
+    """
+    rows, last = np.arange(len(x)), x.shape[1] - 1
+    k = np.argmax(value, axis=1)
+    inner = np.clip(k, 1, last - 1)
+    (x0, y0), (left, below), (right, above) = (
+        (x[rows, inner + j], value[rows, inner + j]) for j in (0, -1, 1)
+    )
+    left, right, down, up = left - x0, right - x0, below - y0, above - y0
+    with np.errstate(all="ignore"):
+        bend = right * down - left * up
+        peak = x0 + np.where(bend != 0, (right**2 * down - left**2 * up) / (2 * bend), 0.0)
+    outside = 2 * x[rows, k] - x[rows, np.where(k == 0, 1, last - 1)]
+    return np.asarray(np.where(k == inner, peak, outside))

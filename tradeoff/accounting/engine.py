@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
@@ -14,7 +13,7 @@ import numpy as np
 
 from tradeoff.accounting import conjugate
 from tradeoff.accounting.cache import group_by_key
-from tradeoff.accounting.conjugate import Enclosure
+from tradeoff.accounting.conjugate import Enclosure, Kind
 from tradeoff.accounting.options import WIDTHS, Question, measure, query_options
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array, Index
@@ -101,8 +100,8 @@ class Engine(ABC, Generic[Effort]):
     def loss_at_delta(self, delta: Array) -> Array:
         """Estimate epsilon(delta)."""
 
-    def loss_at_alpha(self, alpha: float) -> float:
-        """Estimate the loss whose test has size alpha."""
+    def loss_at_alpha(self, alpha: Array) -> Array:
+        """Estimate the losses whose tests have size alpha."""
         return epsilon_for_alpha(self.cumulant, alpha)
 
     @property
@@ -192,71 +191,87 @@ class Engine(ABC, Generic[Effort]):
                 if (e := enclose(effort)) is not None:
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
                     result.low[mine], result.high[mine] = below, above
-                    away = np.abs(above - e.center)
+                    # Where no upper bound crosses, the lower ones may show that the answer is greater.
+                    near = np.where(np.isfinite(above), above, np.fmax(below, e.center))
+                    away = np.abs(near - e.center)
                     wide = ~(above - below <= _CLOSE)
                     onward = (away > np.where(wide, _NEAR, APART) * e.scale) & (away < far[mine])
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better
                     rest[mine] = moved[mine] | (not e.final)
-                    aimed[mine] = np.where(onward, above, aimed[mine])
+                    aimed[mine] = np.where(onward, near, aimed[mine])
             if not len(active := np.flatnonzero(moved)):
                 break
         return aimed, result, np.flatnonzero(rest)
 
     def _beta(self, alpha: Array, effort: Effort, goal: float) -> _Answers:
-        result = [self._one_beta(each, effort, goal) for each in alpha.tolist()]
-        return _Answers(*map(np.array, zip(*result, strict=True)))
+        """Sample the suprema over s where they lie.
 
-    def _one_beta(self, alpha: float, effort: Effort, goal: float) -> tuple[float, float, float]:
-        """Sample the supremum over s where it lies.
-
-        Closer while the bounds are wide, wider while it is not fenced in.
+        Closer while the bounds are wide, wider while they are not fenced in: each by its own need, so that no
+        answer depends on the others. A cheap enclosure locates the place first, where there is one.
         """
-        x, low, high = _steepest(self.loss_at_alpha(alpha)), 0.0, float((1 - Bounds.of(alpha)).upper)
-        pace = _PACE * min(1.0, self.cumulant.spread)
-        looking, width = self.coarse(effort), math.inf
-        samples_cost = looking is not None
-        e: Enclosure | None = None
-        peak, room, is_clipped = x, 1.0, False
+        n, coarse = len(alpha), self.coarse(effort)
+        low, high, room = np.zeros(n), (1 - Bounds.of(alpha)).upper, np.ones(n)
+        x = np.clip(self.loss_at_alpha(alpha), -_STEEPEST, _STEEPEST)
+        aimed, peak, pace = x.copy(), x.copy(), np.full(n, _PACE * min(1.0, self.cumulant.spread))
+        width, center, reach = np.full(n, np.inf), np.zeros(n), np.zeros(n)
+        is_new, is_clipped, is_sharp = np.ones(n, bool), np.zeros(n, bool), np.full(n, coarse is None)
+        waiting = np.arange(n)
         for _ in range(_ATTEMPTS):
-            if e is None or abs(x - e.center) > APART * e.scale:
-                ((enclose, _),) = self.evaluation_points(np.array([x]))
-                if (e := enclose(effort if looking is None else looking)) is None:
-                    return low, high, 1.0
-                peak = x = e.peak(alpha, x)
-                room, is_clipped, x = e.refinement_factor, abs(x) >= _STEEPEST, _steepest(x)
-            at = x + _ASIDE if is_clipped else _samples(x, pace, peak)
-            value, base = conjugate.gains(e, at, alpha)
-            result = conjugate.supremum(at, value)
-            better = conjugate.vertex(at, (value.lower + value.upper) / 2)
-            x = better if math.isfinite(better) else x
-            if result is None:
-                low = max(low, (base + Bounds.of(float(np.max(value.lower)))).lower)
-                high = min(high, conjugate.under_a_tangent(at, (value + base).upper, alpha))
-                if is_clipped:
-                    break
-                pace = 2 * pace
-                continue
-            if looking is not None:  # the place is known: what follows is asked of the full effort
-                looking, e = None, None
-            peak = result.place
-            low = max(low, (base + Bounds.of(result.low)).lower)
-            high = min(high, (base + Bounds.of(result.high)).upper)
-            width, last = float(measure("beta", *map(np.array, ([alpha], [low], [high])))[0]), width
-            if width <= (goal / 2 if samples_cost else 0.0) or width > _STALLED * last:
-                break
-            pace = pace * max(min(0.5, math.sqrt(goal / width) / 2), 1e-2)
-        return low, high, room
+            batches: dict[tuple[Kind, bool], list[tuple[Index, Array, Bounds]]] = {}
+            for level, rows in (coarse, waiting[~is_sharp[waiting]]), (effort, waiting[is_sharp[waiting]]):
+                for enclose, which in self.evaluation_points(aimed[rows]) if len(rows) else ():
+                    mine = rows[which]
+                    if level is None or (e := enclose(level)) is None:
+                        continue
+                    center[mine], reach[mine], room[mine] = e.center, APART * e.scale, e.refinement_factor
+                    new = mine[is_new[mine]]
+                    x[new] = e.peak(alpha[new], x[new])
+                    is_clipped[new], is_new[new] = np.abs(x[new]) >= _STEEPEST, False
+                    x[new] = peak[new] = np.clip(x[new], -_STEEPEST, _STEEPEST)
+                    for aside in (False, True):
+                        if len(some := mine[is_clipped[mine] == aside]):
+                            at = (
+                                x[some, None] + _ASIDE if aside else _samples(x[some], pace[some], peak[some])
+                            )
+                            value = Bounds(*(side.reshape(at.shape) for side in e.bound(at.ravel())))
+                            batches.setdefault((e.kind, aside), []).append((some, at, value))
+            left = [np.empty(0, np.int64)]
+            for (kind, aside), parts in batches.items():
+                rows, at, lower, upper = (
+                    np.concatenate(each) for each in zip(*((r, a, *v) for r, a, v in parts), strict=True)
+                )
+                value, base = conjugate.gains(kind, at, Bounds(lower, upper), alpha[rows, None])
+                result = conjugate.supremum(at, value)
+                better = conjugate.vertex(at, value.lower)  # far samples may have wide bounds
+                x[rows] = np.where(np.isfinite(better), better, x[rows])
+                fenced = result.is_fenced
+                least = base + Bounds.of(result.low[:, None])
+                most = base + Bounds.of(np.where(fenced, result.high, np.inf)[:, None])
+                tangent = conjugate.under_a_tangent(at, (value + base).upper, alpha[rows, None])
+                low[rows] = np.fmax(low[rows], least.lower[:, 0])
+                high[rows] = np.fmin(high[rows], np.where(fenced, most.upper[:, 0], tangent))
+                peak[rows] = np.where(fenced, result.place, peak[rows])
+                last = width[rows]
+                now = measure("beta", alpha[rows], low[rows], high[rows])
+                width[rows] = np.where(fenced, now, last)
+                enough = (now <= (0.0 if coarse is None else goal / 2)) | (now > _STALLED * last)
+                finer = pace[rows] * np.clip(np.sqrt(goal / np.maximum(now, 1e-300)) / 2, 1e-2, 0.5)
+                pace[rows] = np.where(fenced, finer, 2 * pace[rows])
+                # The place is known: what follows is asked of the full effort.
+                is_new[rows] = (fenced & ~is_sharp[rows]) | (np.abs(x[rows] - center[rows]) > reach[rows])
+                is_sharp[rows] |= fenced
+                aimed[rows] = np.where(is_new[rows], x[rows], aimed[rows])
+                left.append(rows[np.where(fenced, ~enough, not aside)])
+            waiting = np.concatenate(left)
+        return _Answers(low, high, room)
 
 
-def _steepest(x: float) -> float:
-    return max(-_STEEPEST, min(x, _STEEPEST))
+def _samples(x: Array, pace: Array, peak: Array) -> Array:
+    """Return where suprema are sampled, a row each.
 
-
-def _samples(x: float, pace: float, peak: float) -> Array:
-    """Return where the supremum is sampled.
-
-    About its place, and where prolonged chords met, if that is no other sample.
+    About their places, and where prolonged chords met, if that is no other sample.
     """
-    at = _steepest(x) + pace * _OFFSETS
-    apart = np.min(np.abs(at - peak)) > 1e-3 * pace and at[0] < peak < at[-1]
-    return np.sort(np.append(at, peak)) if apart else at
+    at = x[:, None] + pace[:, None] * _OFFSETS
+    apart = np.min(np.abs(at - peak[:, None]), axis=1) > 1e-3 * pace
+    apart &= (at[:, 0] < peak) & (peak < at[:, -1])
+    return np.sort(np.column_stack([at, np.where(apart, peak, x + 2 * _OFFSETS[-2] * pace)]))

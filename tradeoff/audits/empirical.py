@@ -271,6 +271,10 @@ class Counts(Empirical):
 
     The event is a test that was fixed before the data, with false positives under P and true ones under Q.
 
+    Parameters
+    ----------
+    null, alternative, confidence : as ``from_counts`` takes them
+
     Examples
     --------
     >>> audit = Counts(null=(5, 1000), alternative=(40, 1000))

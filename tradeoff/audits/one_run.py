@@ -21,7 +21,7 @@ from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.errors import DomainError, shown
-from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.approximate_dp import epsilon_delta_curve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational, total
@@ -133,7 +133,7 @@ class OneRun(Displayed):
         if self.correct == 0 or epsilon > _STEEPEST:
             return 1.0
         if self.assumptions and delta > 0:
-            return self._product_p_value(approximate_dp(epsilon, delta))
+            return self._product_p_value(epsilon_delta_curve(epsilon, delta))
         wrong = self.guesses - self.correct
         p = float(bound_tail(wrong, self.guesses, (1 / (1 + exp(epsilon))).lower))
         if delta == 0:

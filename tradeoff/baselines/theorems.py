@@ -18,7 +18,7 @@ from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, losses, nu
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import rounded
 from tradeoff.errors import DomainError, shown
-from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.approximate_dp import epsilon_delta_curve
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import expm1, log, log1p, sqrt, total, whole
@@ -57,7 +57,7 @@ class Baseline:
         """Return f_{epsilon,delta}, a certified curve; of one order 1 - delta - e^eps alpha alone."""
         if self.epsilon > MAX_LOSS:
             return TotalVariation(1.0)  # no privacy
-        both = limited(approximate_dp(self.epsilon, self.delta), BOUND)
+        both = limited(epsilon_delta_curve(self.epsilon, self.delta), BOUND)
         if not self.one_order or self.delta >= 1:
             return both
         height = (1 - Bounds.of(self.delta)).lower
@@ -176,7 +176,7 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     """
     n, target = count("n", n, 0, MOST), _probability("at_delta", at_delta)
     e, d = number("epsilon", epsilon, 0, open_high=True), number("delta", delta, 0, 1)
-    result = (approximate_dp(e, d) ** n).epsilon(target)
+    result = (epsilon_delta_curve(e, d) ** n).epsilon(target)
     name, source = "optimal composition", "Kairouz, Oh, Viswanath 2015, Theorem 3.3"
     return Baseline(max(float(result), 0.0), target, name, source, (_ADAPTIVE, "equal epsilon and delta"))
 

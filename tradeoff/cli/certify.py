@@ -62,20 +62,24 @@ def verify(certificate: Path) -> None:
     certificate
         File written by `tradeoff certify` or Certificate.to_json; - reads stdin.
     """
+    from tradeoff.display import exactly, plain
     from tradeoff.proofs.certificate import parse_certificates, read_certificates
     from tradeoff.proofs.verify import verify as prove
+    from tradeoff.report.answers import PARAMETERS
 
     stdin = str(certificate) == "-"
     certificates = parse_certificates(read_stdin()) if stdin else read_certificates(certificate)
-    reports = []
+    name, reports, questions = plain(certificate), [], []
     with progress() as step:
         for each in certificates:
-            step(f"proving {each.question} at {each.at!r}")
+            question = f"{each.question} at {PARAMETERS[each.question]} = {exactly(each.at)}"
+            step(f"proving {question}")
             try:
                 reports.append(prove(each))
             except VerificationError:
-                print("NOT VERIFIED")
+                print(f"NOT VERIFIED: {name}: {question}")
                 raise
-    print("VERIFIED")
+            questions.append(question)
+    print(f"VERIFIED: {name}: {', '.join(questions)}")
     for report in reports:
         show(report.grid())

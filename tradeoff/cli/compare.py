@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,7 @@ from tradeoff.atomic_write import atomic_write
 from tradeoff.cli.questions import (
     NO_QUESTIONS,
     Csv,
+    Flag,
     Json,
     Latex,
     Output,
@@ -21,9 +24,11 @@ from tradeoff.cli.questions import (
     compose_plan,
     read_plan,
     read_questions,
+    read_source,
 )
 from tradeoff.cli.terminal import print_json, progress, screen, show
 from tradeoff.display import plain
+from tradeoff.errors import DomainError
 from tradeoff.report.saving import check_target, save
 
 
@@ -78,7 +83,12 @@ def compare(
 
 
 def report(
-    plan: Source, *, output: Output, failure: float = 1e-10, questions: Questions = NO_QUESTIONS
+    plan: Source,
+    *,
+    output: Output,
+    failure: float = 1e-10,
+    registry: Flag = False,
+    questions: Questions = NO_QUESTIONS,
 ) -> None:
     """Write a report of a plan: answers with certificates, one mu with its regret, curves, assumptions.
 
@@ -88,22 +98,39 @@ def report(
         HTML file to write; it opens without a network.
     failure
         Probability that the reported mu may leave out.
+    registry
+        Write instead an entry for the registry of deployments of differential privacy, as JSON; null marks
+        facts that no plan has.
     questions
         The questions.
     """
-    target = check_target(output, (".html", ".htm"), "--output")
-    content = read_plan(plan)
+    target = check_target(output, (".json",) if registry else (".html", ".htm"), "--output")
+    text = read_source(plan)
+    content = read_plan(plan, text)
     queries = read_questions(content, questions)
+    if registry and not queries["delta"]:
+        raise DomainError("--registry needs an epsilon: give --delta")
 
+    from tradeoff.report.answers import answer_query
     from tradeoff.report.compare import compare as compare_methods
     from tradeoff.report.html import report as write_report
+    from tradeoff.report.registry import registry_entry
 
     with progress() as step:
         step("composing")
         curve = compose_plan(content.plan)
+        if registry:
+            entry = registry_entry(
+                content.title, content.plan, answer_query(curve, **queries, tol=None, step=step)
+            )
+            atomic_write(target, json.dumps(entry, indent=1, ensure_ascii=False) + "\n")
+            print(f"Entry written to {plain(target)}")
+            return
         step("reducing to one mu")
         reduction = curve.gdp(failure)
         comparison = compare_methods(curve, None, **queries, step=step)
         step("certifying and drawing")
-        atomic_write(target, write_report(content.title, content.plan, reduction, comparison))
+        date, source = datetime.now(tz=UTC).date().isoformat(), (plan.name, text)
+        page = write_report(content.title, content.plan, reduction, comparison, date=date, source=source)
+        atomic_write(target, page)
     print(f"Report written to {plain(target)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,7 +143,9 @@ def print_answers(
         mechanisms = [*mechanism_rows(content.plan)]
         show(TextTable(mechanisms, ("runs", "mechanism", "parameters"), content.title, sides="><<"))
         notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
-        notes += [f"Assumes: {each}" for each in answers.assumptions] + [NOT_EXACT] * (not answers.exact)
+        notes += [*answers.reasons, *(f"Assumes: {each}" for each in answers.assumptions)] + [NOT_EXACT] * (
+            not answers.exact
+        )
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
         notes += [f"Plot written to {target}"] if target is not None else []
         show(TextTable([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))
@@ -170,7 +173,8 @@ def calibrate(
     Parameters
     ----------
     vary
-        Parameter to find, such as mechanism[2].noise_multiplier: mechanisms are counted from 1.
+        Parameter to find, such as mechanism[2].noise_multiplier: mechanisms are counted from 1. Several
+        separated by commas are one value.
     epsilon
         Largest privacy loss, in nats; with --delta.
     delta
@@ -205,16 +209,21 @@ def calibrate(
     if tuple(target) not in _TARGETS:
         flags = ", ".join(f"--{name}" for name in target) or "no flag"
         raise DomainError(f"the target must be one of {', '.join(_TARGETS.values())}, got {flags}")
-    replace_number(content, vary, 1)  # raises if there is no such parameter
+    places = [each.strip() for each in vary.split(",")]
+
+    def edited(value: float) -> str:
+        return reduce(lambda text, place: replace_number(text, place, value), places, content)
+
+    edited(1)  # raises if there is no such parameter
 
     def guarantee(value: float) -> TradeOff:
-        return compose_plan(read_plan(plan, replace_number(content, vary, value)).plan)
+        return compose_plan(read_plan(plan, edited(value)).plan)
 
-    *_, is_integer = find_number(content, vary)
+    is_integer = any(find_number(content, place)[2] for place in places)
     with progress() as step:
         step(f"calibrating {plain(vary)}")
         result = find_parameter(guarantee, target, integer=is_integer, tol=tol)
-    text = replace_number(content, vary, result.value)
+    text = edited(result.value)
     if write:
         atomic_write(plan, text)
     else:

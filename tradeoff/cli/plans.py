@@ -107,18 +107,11 @@ def kinds() -> None:
     """List the kinds of mechanisms of plan files, with their keys and default values."""
     from tradeoff.mechanisms import KINDS
 
-    rows = [
-        (kind, ", ".join(map(_key, signature(KINDS[kind]).parameters.values()))) for kind in sorted(KINDS)
-    ]
+    rows = []
+    for kind in sorted(KINDS):
+        defaults = {name: each.default for name, each in signature(KINDS[kind]).parameters.items()}
+        texts = {None: "{}?", Parameter.empty: "{}"}  # optional, and without a default
+        keys = (texts.get(each, f"{{}} = {each!r}").format(name) for name, each in defaults.items())
+        rows.append((kind, ", ".join(keys)))
     notes = ["A key followed by ? is optional. Every mechanism also takes count, its number of runs."]
     show(TextTable(rows, ("kind", "keys"), "Mechanisms of plan files", notes, sides="<<"))
-
-
-def _key(parameter: Parameter) -> str:
-    if parameter.default is None:
-        return f"{parameter.name}?"
-    return (
-        parameter.name
-        if parameter.default is Parameter.empty
-        else f"{parameter.name} = {parameter.default!r}"
-    )

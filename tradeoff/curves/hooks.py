@@ -6,19 +6,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from fractions import Fraction
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import Any, TypeVar
 
 import numpy as np
 
+from tradeoff.accounting.options import Question
 from tradeoff.errors import NoClosedForm, SymbolError, shown
-from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.concave import conjugate
+from tradeoff.intervals.functions import clip, exp
 from tradeoff.intervals.roots import bracket_sides
-from tradeoff.intervals.rounding import UNIT, Array, around
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 
 # Hooks are left out of ``dir``, which lists questions to a user, except for these.
-_LISTED = {"symmetric", "exact", "assumptions", "free_symbols", "mass_at_infinity", "sup_loss", "inf_loss"}
+_LISTED = {"symmetric", "exact", "assumptions", "free_symbols", "mass_at_infinity", "sup_loss"}
 _OTHER_HOOKS = {"laws", "product", "formula_at", "simplify_product"}  # of TradeOff
 
 # How closely a curve describes a mechanism: one pair of neighbours has it; it is the greatest curve below
@@ -38,8 +41,16 @@ NOT_EXACT = (
 _CHANGES = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic")
 
 
+_LOG_STEP = 4.0  # step in log s of the first points; cells that matter are halved
+_FAR = 40.0  # log s up to which points are laid out: e^40 alpha is above 1 for all but the least alphas
+_CLOSEST = 1e-11  # share of s by which points differ at least
+_ABOUT = np.array([-0.06, -0.02, 0.02, 0.06])  # points about a supremum that is expected, in its spreads
+
+_STEEPEST = 700.0  # loss whose e^eps is still a float
+
+
 class CurveHooks(ABC):
-    """Hooks that a subclass implements; the first three answer all questions.
+    """Hooks that a subclass implements: one of the first two, and ``symmetric``, answer all questions.
 
     Notes
     -----
@@ -61,19 +72,20 @@ class CurveHooks(ABC):
     composed: bool = False
     """Whether the numbers of the curve come from engines or from other curves, not from a closed form."""
 
-    @abstractmethod
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha), alpha in [0, 1]: the hook behind ``f(alpha)`` and ``f.bounds(alpha)``.
 
-        ``tol`` is relative to min(beta, 1 - alpha - beta).
+        ``tol`` is relative to min(beta, 1 - alpha - beta). The default conjugates ``delta_bounds``.
         """
+        return beta_from_delta(self, alpha, tol)
 
-    @abstractmethod
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon) = sup_alpha 1 - f(alpha) - e^eps alpha: the hook behind ``f.delta``.
 
-        Losses are finite, in nats, of either sign; ``tol`` is relative to delta.
+        Losses are finite, in nats, of either sign; ``tol`` is relative to delta. The default conjugates
+        ``beta_bounds``.
         """
+        return delta_from_beta(self, epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Bound the least epsilon with delta(epsilon) <= delta: the hook behind ``f.epsilon``.
@@ -91,18 +103,19 @@ class CurveHooks(ABC):
         """Bound delta(epsilon) from above, closely enough to compare it with ``level``."""
         return np.ones(len(epsilon))
 
-    def exact_beta(self, alpha: Fraction) -> Fraction | None:
-        """Return f(alpha) where it is a known fraction, the answer to ``f(Fraction(1, 3))``."""
-        return None
-
-    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
-        """Return delta(epsilon) where it is a known fraction, as it may be at epsilon = 0."""
+    def exact_answer(self, question: Question, at: Fraction) -> Any:
+        """Return the answer where it is a known fraction, as that to ``f(Fraction(1, 3))`` may be."""
         return None
 
     @property
     @abstractmethod
     def symmetric(self) -> bool:
-        """Whether f = f^-1, so that one curve holds for both orders of the pair."""
+        """Whether f = f^-1, so that one curve holds for both orders of the pair.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1).symmetric, to.subsample(to.Gaussian(1), 0.1).symmetric
+        (True, False)
+        """
 
     @property
     def notation(self) -> str:
@@ -123,15 +136,19 @@ class CurveHooks(ABC):
         return f"{self.notation}{order}{bound}{assuming(self.assumptions)}"
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        """Q(L = +inf) = 1 - f(0): the delta that remains for every epsilon."""
-        return 0.0
+    def mass_at_infinity(self) -> Bounds[float]:
+        """Bounds on Q(L = +inf) = 1 - f(0): the delta that remains for every epsilon.
+
+        >>> import tradeoff as to
+        >>> to.TotalVariation(0.25).mass_at_infinity
+        Bounds(lower=0.25, upper=0.25)
+        """
+        return Bounds(0.0, 0.0)
 
     @property
-    def mass_at_infinity(self) -> Bounds[float]:
-        """Bounds on Q(L = +inf) = 1 - f(0)."""
-        q = self.mass_at_plus_infinity  # a product or a difference of parameters: two roundings
-        return Bounds(q, q) if q in {0.0, 1.0} else make_bounds(*around(q, 4))
+    def mass_at_plus_infinity(self) -> float:
+        """Upper bound on Q(L = +inf)."""
+        return float(self.mass_at_infinity.upper)
 
     @property
     def mass_at_minus_infinity(self) -> float:
@@ -139,31 +156,29 @@ class CurveHooks(ABC):
         return self.mass_at_plus_infinity if self.symmetric else 0.0
 
     @property
+    def loss_bounds(self) -> Bounds[float]:
+        """Bounds on sup L over the finite losses, in nats: epsilon(Q(L = inf)); by default it is infinite."""
+        return Bounds(np.inf, np.inf)
+
+    @property
     def sup_loss(self) -> float:
-        """Upper bound on sup L over the finite losses, in nats: epsilon(Q(L = inf))."""
-        return np.inf
+        """Upper bound on sup L over the finite losses, in nats.
+
+        >>> import tradeoff as to
+        >>> to.PureDP(1).sup_loss, to.Gaussian(1).sup_loss
+        (1.0, inf)
+        """
+        return float(self.loss_bounds.upper)
 
     @property
     def sup_loss_lower(self) -> float:
-        """Lower bound on sup L: engines round it up by less than 64 units of it, and 8 of a nat."""
-        top = self.sup_loss
-        is_sharp = not self.composed or np.isinf(top) or top == 0
-        return top if is_sharp else top - UNIT * (64 * abs(top) + 8)
+        """Lower bound on sup L."""
+        return float(self.loss_bounds.lower)
 
     @property
     def leak(self) -> float | None:
         """Delta if the curve is f_{0,delta}, which only scales the axes of another factor."""
         return None
-
-    @property
-    def kept(self) -> Bounds[float]:
-        """Bounds on 1 - ``leak``."""
-        return 1 - Bounds.of(self.leak or 0.0)
-
-    @property
-    def inf_loss(self) -> Bounds[float]:
-        """Bounds on inf L over the finite losses, in nats: minus sup L of the inverse."""
-        return Bounds(-np.inf, np.inf)
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf), in nats, where there is a closed form."""
@@ -192,7 +207,12 @@ class CurveHooks(ABC):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Sentences on which the numbers rest without proof; empty where everything is proved."""
+        """Sentences on which the numbers rest without proof; empty where everything is proved.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1).assumptions
+        ()
+        """
         return ()
 
     @property
@@ -211,7 +231,12 @@ class CurveHooks(ABC):
 
     @property
     def free_symbols(self) -> frozenset[Any]:
-        """Symbols that must be substituted before a question has a number for an answer."""
+        """Symbols that must be substituted before a question has a number for an answer.
+
+        >>> import sympy, tradeoff as to
+        >>> to.Gaussian(sympy.Symbol("mu")).free_symbols
+        frozenset({mu})
+        """
         return frozenset()
 
     def require_numbers(self) -> None:
@@ -279,3 +304,61 @@ def _keep_tightness(method: Callable[..., Any]) -> Callable[..., Any]:
         return limited(method(self, *arguments, **keywords), self.tightness)
 
     return changed
+
+
+def beta_from_delta(curve: CurveHooks, alpha: Array, tol: float | None) -> Pair:
+    """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12)."""
+    leak = curve.mass_at_infinity
+    low, high = (np.where(alpha == 0, side, 0.0) for side in 1 - leak)  # f(0), and f(1) = 0
+    inside = (alpha > 0) & (alpha < 1)
+    points = [_ratios_about(curve, each) for each in alpha[inside].tolist()]
+    result = conjugate(partial(_in_ratio, curve), alpha[inside], points, tol, limit=leak.lower)
+    low[inside], high[inside] = result
+    return np.maximum(low, 0.0), np.maximum(high, 0.0)
+
+
+def _ratios_about(curve: CurveHooks, alpha: float) -> Array:
+    """Return first points s: about where the supremum is expected, or from e^-4 up to 1/alpha.
+
+    Between suprema expected on both sides of 1 there may be a corner of both orders' profiles.
+    """
+    expected = [place for place in curve.expected(alpha) if np.isfinite(place).all()]
+    if not expected:
+        top = 1 + min(max(curve.sup_loss, 0.0), _FAR)
+        losses = np.arange(-_LOG_STEP, top + _LOG_STEP, _LOG_STEP)
+        losses = losses[losses <= _LOG_STEP - np.log(alpha)]
+    else:
+        losses = np.concatenate([loss + spread * _ABOUT for loss, spread in expected])
+        losses = np.append(losses, 0.0) if losses.min() < 0 < losses.max() else losses
+    s: Array = np.append(0.0, np.exp(np.unique(np.clip(losses, -_STEEPEST, _STEEPEST))))
+    apart: Array = s[np.append(True, np.diff(s) > _CLOSEST * s[1:])]
+    return apart
+
+
+def _in_ratio(curve: Any, s: Array) -> Pair:
+    """Bound delta(log s) - (1 - s)_+, which is s delta_{f^-1}(-log s) where s < 1."""
+    low, high = np.zeros(len(s)), np.zeros(len(s))
+    for some, f in ((s >= 1, curve), ((s > 0) & (s < 1), curve.inverse())):
+        if some.any():
+            # ``conjugate`` allows for the rounding of the logarithm.
+            result = clip(Bounds(*f.delta_bounds(np.abs(np.log(s[some])), None)), 0.0, 1.0)
+            low[some], high[some] = result * np.minimum(s[some], 1.0)
+    return low, high
+
+
+def delta_from_beta(curve: CurveHooks, epsilon: Array, tol: float | None) -> Pair:
+    """Bound delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha (the same)."""
+
+    def value(alpha: Array) -> Pair:
+        low, high = clip(Bounds(*curve.beta_bounds(np.minimum(alpha, 1.0), None)), 0.0, 1.0)
+        return low, high
+
+    tiny = np.geomspace(1e-20, 0.5, 100)
+    points = np.unique(np.concatenate([[0.0], tiny, 1 - tiny[tiny > 1e-14], [1.0]]))
+    slope = exp(np.minimum(epsilon, _STEEPEST))
+    low, high = conjugate(value, slope.lower, points, tol)
+    # The supremum falls with the slope s, by no more than its relative change: s alpha <= 1 where it is
+    # reached, as it is not below 0. Beyond the last slope it is bounded above, and by the mass at infinity.
+    change = (slope.upper - Bounds.of(slope.lower)) / slope.lower
+    low = np.where(epsilon > _STEEPEST, 0.0, (Bounds.of(low) - change).lower)
+    return np.maximum(low, curve.mass_at_infinity.lower), np.minimum(high, 1.0)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import pairwise
 from numbers import Rational
 from typing import Any
 
 import numpy as np
 
+from tradeoff.accounting.options import Question
+from tradeoff.balls import log_quotient, to_bounds
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, gathered, limited
-from tradeoff.curves.parameters import Number, count, exact_number
-from tradeoff.curves.vertices import canonical, chained, checked, interpolate, lowest, masses, read, scattered
-from tradeoff.errors import SizeError
+from tradeoff.curves.parameters import Number, count, exact_number, is_masked, reals
+from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, log_quotient, maximum, rational, where
-from tradeoff.intervals.polygon import ONE, Lines, below_chords, corners, floats, hull, whole
-from tradeoff.intervals.rounding import Array, log_ratio, logarithm
+from tradeoff.intervals.functions import clip, exp, log, maximum, rational, where
+from tradeoff.intervals.polygon import ONE, Lines, below_chords, corners, floats, hull, lower_hull, whole
+from tradeoff.intervals.rounding import Array, Index, log_ratio, logarithm
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 
@@ -145,28 +147,16 @@ class PiecewiseLinear(TradeOff):
         return self.inverse() == self
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return weighted_mass([(1.0, self.complements[1][0])])
-
-    @property
     def mass_at_minus_infinity(self) -> float:
         return weighted_mass([(1.0, self.complements[0][-1])])
 
-    @property
-    def sup_loss(self) -> float:
-        return float(self._sup_loss.upper)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return float(self._sup_loss.lower)
-
     @cached_property
-    def _sup_loss(self) -> Bounds:
+    def loss_bounds(self) -> Bounds:
         """Bound log(q/p) of the first segment, whose masses are fractions, also of vertices in floats."""
         if len(self.alpha) == 1:
             return Bounds(-np.inf, 0.0)
         (a, b), (c, d) = self.vertices[:2]
-        return log_quotient(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
+        return to_bounds(log_quotient(b - d, c - a)) if b > d else Bounds(-np.inf, -np.inf)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -217,41 +207,71 @@ class PiecewiseLinear(TradeOff):
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        slopes = zip(*(side.tolist() for side in exp(np.clip(epsilon, -_STEEPEST, _STEEPEST))), strict=True)
-        gains = [self._gain(*map(Fraction, ends)) for ends in slopes]
-        low, high = np.array([side.lower for side in gains]), np.array([side.upper for side in gains])
-        # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
-        return np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, low), high
+        """Bound the largest g_v = 1 - beta_v - s alpha_v over the vertices v, s = e^eps.
 
-    def _gain(self, least: Fraction, most: Fraction) -> Bounds[float]:
-        """Bound the largest 1 - beta - s alpha over the vertices, s between two slopes.
-
-        It is reached after the last segment steeper than s, and any vertex bounds it from below.
+        It is reached after the last segment steeper than s: at a vertex from i, after the last that is so for
+        certain, to j, after the last that may be. A segment of slope m adds (m - s) dalpha to g, and those
+        after i are at most as steep as its first: g_v <= g_i + (m_i - s)_+ (alpha_j - alpha_i).
         """
-        k = int(np.searchsorted(self._slopes, -float(least)))  # a float chooses where to compare
-        while k < len(self._slopes) and self._is_steeper(k, least):
-            k += 1
-        while k > 0 and not self._is_steeper(k - 1, least):
-            k -= 1
-        a, b = self.vertices[k]
-        return Bounds(rational(1 - b - most * a).lower, rational(1 - b - least * a).upper)
+        alpha, power, slope, _ = self._corners
+        s = exp(np.clip(epsilon, -_STEEPEST, _STEEPEST))
+        i = np.searchsorted(-slope.lower, -s.upper)
+        j = np.searchsorted(-slope.upper, -s.lower)
+        value = _entries(power, i) - s * _entries(alpha, i)
+        steeper = np.where(j > i, slope.upper[i], 0.0)
+        more = maximum(steeper - s, 0.0) * (_entries(alpha, j) - _entries(alpha, i))
+        # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
+        low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, value.lower)
+        return low, np.maximum((value + maximum(more, 0.0)).upper, low)
 
-    def _is_steeper(self, k: int, slope: Fraction) -> bool:
-        (a, b), (c, d) = self.vertices[k : k + 2]
-        return b - d > slope * (c - a)
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        """Bound the largest log s_v, s_v = (1 - beta_v - delta)/alpha_v, over the vertices v.
+
+        It is at the vertex where a line through (0, 1 - delta) touches f: after the last segment whose line
+        starts above 1 - delta, as i and j of ``delta_bounds``. With the slopes m <= m_i of segments after i,
+        s_v alpha_v = s_i alpha_i + sum m dalpha <= max{s_i, m_i} alpha_v.
+        """
+        alpha, power, slope, reach = self._corners
+        i, j = np.searchsorted(reach.upper, delta), np.searchsorted(reach.lower, delta)
+        height, sides = self.points[1], []
+        for k in (np.maximum(i, 1), np.maximum(j, 1)):
+            rest = where(height[k] <= 0.5, (1 - Bounds.of(delta)) - height[k], _entries(power, k) - delta)
+            sides.append(log(rest / _entries(alpha, k)))
+        high = np.where(i > 0, sides[0].upper, -np.inf)
+        high = np.where(j > i, np.maximum(high, log(slope).upper[i]), high)
+        return np.maximum(sides[0].lower, sides[1].lower), high
 
     @cached_property
-    def _slopes(self) -> Array:
-        """Slopes of the segments, rounded."""
-        p, q = (each.astype(float) for each in self.atoms())
-        with np.errstate(all="ignore"):
-            return np.asarray(-q / p)
+    def _corners(self) -> tuple[Bounds[Array], ...]:
+        """Bounds on alpha and 1 - beta of the vertices, on m of the segments, and on delta(log m).
 
-    def exact_beta(self, alpha: Fraction) -> Fraction | None:
-        return Fraction(self.at(alpha)) if self.is_rational else None
+        The last segment is level, from the last vertex on. Slopes fall, and delta(log m) rises.
+        """
+        x, y, rest, power = self.points
+        if self.is_rational:
+            exact = [rational(v) for side in (self.alpha, self.complements[1]) for v in side]
+            ends = np.array([(each.lower, each.upper) for each in exact]).reshape(2, -1, 2)
+            (alpha, height), steps = (Bounds(*side.T) for side in ends), self.atoms()
+            p, q = (Bounds(*np.array([tuple(rational(m)) for m in side]).reshape(-1, 2).T) for side in steps)
+        else:
+            alpha = where(x <= 0.5, x, 1 - Bounds.of(rest))
+            height = where(y > 0.5, power, 1 - Bounds.of(y))
+            p, q = _run(x[:-1], rest[:-1], x[1:], rest[1:]), _run(y[1:], power[1:], y[:-1], power[:-1])
+        low, high = (np.append(side, 0.0) for side in q / p)
+        slope = Bounds(np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high))
+        low, high = height - slope * alpha
+        high = np.minimum.accumulate(high[::-1])[::-1]
+        return (
+            alpha,
+            height,
+            slope,
+            Bounds(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]),
+        )
 
-    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
-        return Fraction(self.hockey_stick(1)) if self.is_rational and epsilon == 0 else None
+    def exact_answer(self, question: Question, at: Fraction) -> Any:
+        if not self.is_rational or question == "epsilon" or (question == "delta" and at != 0):
+            return None
+        return Fraction(self.at(at) if question == "beta" else self.hockey_stick(1))
 
     def hockey_stick(self, ratio: Number) -> Fraction | float:
         """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio), in fractions.
@@ -289,7 +309,10 @@ class PiecewiseLinear(TradeOff):
         p_ends = np.where(of_p, rest[:-1], x[1:])[keep], np.where(of_p, rest[1:], x[:-1])[keep]
         q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
         loss, log_p = log_ratio(p_ends, q_ends), logarithm(p[keep])
-        ends = self.mass_at_minus_infinity + float(np.sum(p[~keep])), self.mass_at_plus_infinity
+        ends = (
+            self.mass_at_minus_infinity + float(np.sum(p[~keep])),
+            weighted_mass([(1.0, self.complements[1][0])]),
+        )
         return AtomicLaw(loss[::-1], log_p[::-1], *ends, fractions=partial(masses, self.vertices))
 
     def group(self, k: int) -> TradeOff:
@@ -359,6 +382,10 @@ def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Bounds[A
     return maximum(where(high_rest >= 0.5, Bounds.of(high) - low, right), 0.0)
 
 
+def _entries(x: Bounds[Array], k: Index) -> Bounds[Array]:
+    return Bounds(x.lower[k], x.upper[k])
+
+
 def _settle(*coordinates: Any) -> None:
     """Make coordinates read-only: inverses are views of them, and answers are cached."""
     for each in coordinates:
@@ -368,3 +395,197 @@ def _settle(*coordinates: Any) -> None:
 def _in_floats(alpha: Sequence[int], beta: Sequence[int]) -> tuple[Any, Any, tuple[Any, Any]]:
     """Return multiples of 2^-1074 as floats, and their complements to 1."""
     return floats(alpha), floats(beta), (floats([ONE - a for a in alpha]), floats([ONE - b for b in beta]))
+
+
+def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
+    """Tensor product: all products of atoms, by decreasing ratio; exact in fractions."""
+    capped((len(f.alpha) - 1) * (len(g.alpha) - 1) + 1)
+    (p, q), (r, s) = f.atoms(), g.atoms()
+    mass_p, mass_q = np.multiply.outer(p, r).ravel(), np.multiply.outer(q, s).ravel()
+    order = sorted(range(len(mass_p)), key=lambda k: mass_q[k] / mass_p[k], reverse=True)
+    start = f.beta[0] * g.beta[0]
+    alpha = np.append(0 * start, np.cumsum(mass_p[order]))
+    beta = start - np.append(0 * start, np.cumsum(mass_q[order]))
+    return PiecewiseLinear(alpha.tolist(), beta.tolist()).made_of(f, g)
+
+
+def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
+    """Return the product of powers in fractions; None if it takes ``work`` products of 150-bit numbers."""
+    result = line = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
+    for f in (f for f, n in factors if f != line for _ in range(n)):
+        work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + result.bits / 150)
+        if work < 0:
+            return None
+        result = product(result, f)
+    return result
+
+
+def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
+    """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
+    if not (largest or f.is_rational or g.is_rational):  # far cheaper than fractions
+        points = [(int(a * ONE), int(b * ONE)) for a, b in (*f.vertices, *g.vertices)]
+        return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True)).made_of(f, g)
+    corners = _maximum(f.rational(), g.rational()) if largest else _hull(f.rational(), g.rational())
+    result = PiecewiseLinear(*(v.tolist() for v in corners))
+    given = {vertex for curve in (f, g) if not curve.is_rational for vertex in curve.vertices}
+    if given.issuperset(result.vertices):  # then floats hold it
+        columns = zip(*result.vertices, strict=True)
+        result = PiecewiseLinear.of_wholes(*([int(x * ONE) for x in column] for column in columns))
+    return result.made_of(f, g)
+
+
+def _hull(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
+    """Return the vertices of the hull of min{f, g}: no crossing is one, as it lies between corners of f."""
+    alpha, beta = (np.concatenate(each) for each in ((one.alpha, two.alpha), (one.beta, two.beta)))
+    order = np.argsort(alpha, kind="stable")
+    return lower_hull(alpha[order], beta[order])
+
+
+def _maximum(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
+    """Return the corners of max{f, g}: of both, and where they cross, in fractions."""
+    alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
+    first, second = (interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two))
+    gap = first - second
+    k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
+    crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
+    alpha = np.unique(np.concatenate([alpha, crossing]))
+    first, second = (interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two))
+    return alpha, np.maximum(first, second)
+
+
+_FORGIVEN = 1e-12  # violation of convexity or of f <= 1 - alpha that rounding explains: repaired downwards
+
+
+def listed(name: str, values: Any) -> list[Any]:
+    """Return a list of values."""
+    if is_masked(values) or not np.iterable(values):
+        raise CurveError(f"{name} = {shown(values)} is not a list of vertices, one number each")
+    return list(values)
+
+
+def entries(values: list[Any], name: str, *, exact: bool) -> Any:
+    """Return coordinates as an array: of fractions, or of floats."""
+    if exact:
+        return np.array([Fraction(v) for v in values], dtype=object)
+    try:
+        array = reals(name, values)
+    except DomainError as error:
+        raise CurveError(f"{name} holds something that is not a number: {shown(values)}") from error
+    if array.ndim != 1:
+        raise CurveError(f"{name} = {shown(values)} is not one list of numbers")
+    if np.isnan(array).any():
+        raise CurveError(f"{name}[{int(np.argmax(np.isnan(array)))}] is NaN")
+    return array
+
+
+def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
+    """Return the coordinates as arrays, whether they are fractions, and whether floats are among them.
+
+    With fractions among them, floats are converted to fractions exactly.
+    """
+    given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
+    every = [v for values in given.values() for v in values]
+    rounded = not all(isinstance(v, Rational) for v in every)
+    exact = any(type(v) is Fraction for v in every) and all(
+        isinstance(v, Rational) or math.isfinite(v) for v in every
+    )
+    x, y = (entries(v, name, exact=exact) for name, v in given.items())
+    return x, y, exact, rounded or not exact
+
+
+def scattered(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:
+    """Return the coordinates of points in any order, checked one by one."""
+    x, y, exact, _ = read(alpha, beta)
+    if len(x) != len(y):
+        raise CurveError(f"alpha and beta need the same length, not {len(x)} and {len(y)}")
+    for name, values in (("alpha", x), ("beta", y)):
+        wrong = np.flatnonzero((values < 0) | (values > 1))
+        if len(wrong):
+            raise CurveError(f"{name}[{wrong[0]}] = {values[wrong[0]]} is outside [0, 1]")
+    return x, y, exact
+
+
+def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
+    """Check every property of a trade-off function, up to rounding."""
+
+    def at(k: int) -> str:
+        return f"({alpha[k]}, {beta[k]})"
+
+    if len(alpha) != len(beta) or len(alpha) == 0:
+        raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
+    slack: Any = _FORGIVEN if rounded else 0
+    _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {alpha[k]} is outside [0, 1]")
+    _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {beta[k]} is outside [0, 1]")
+    _refuse(alpha[:1] != 0, lambda _: f"alpha[0] = {alpha[0]} must be 0: give f(0) as the first vertex")
+    _refuse(
+        beta[-1:] != 0,
+        lambda _: f"the last vertex {at(-1)} must have beta = 0, as f(1) = 0 for every trade-off function",
+    )
+    _refuse(
+        np.diff(alpha) < 0,
+        lambda k: f"alpha is not sorted: alpha[{k + 1}] = {alpha[k + 1]} < alpha[{k}] = {alpha[k]}",
+    )
+    _refuse(
+        np.diff(beta) > slack,
+        lambda k: f"beta increases from vertex {k} to {k + 1}: {beta[k]} to {beta[k + 1]}",
+    )
+    _refuse(beta > 1 - alpha + slack, lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: {at(k)}")
+    hull = lower_hull(alpha, np.minimum(beta, 1 - alpha))
+    # The upper end of a vertical start is not a vertex of the curve; elsewhere a fall is not convex.
+    repeated = (alpha == 0) & np.append(np.diff(alpha) == 0, False)
+    above = (beta - interpolate(alpha, *hull) > slack) & ~repeated
+    remedy = "PiecewiseLinear.hull(alpha, beta) is the greatest convex curve below the vertices"
+    _refuse(
+        above,
+        lambda k: f"not convex at vertex {k}: {at(k)} lies above the chord of its neighbours; {remedy}",
+    )
+    return hull
+
+
+def _refuse(wrong: Any, message: Callable[[int], str]) -> None:
+    """Raise at the first place where ``wrong`` holds."""
+    places = np.flatnonzero(wrong)
+    if len(places):
+        raise CurveError(message(int(places[0])))
+
+
+def interpolate(at: Any, x: Any, y: Any) -> Any:
+    """Interpolate linearly in the arithmetic of the arguments; constant outside."""
+    if len(x) == 1:
+        return y[0] + 0 * at
+    k = np.clip(np.searchsorted(x, at, side="right"), 1, len(x) - 1)
+    value = y[k - 1] + (y[k] - y[k - 1]) * (at - x[k - 1]) / (x[k] - x[k - 1])
+    return np.where(at > x[-1], y[-1], value)
+
+
+def chained(g: tuple[Any, Any], f: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return the vertices, in fractions, of h with 1 - h = (1 - g) o (1 - f).
+
+    Corners of f, and preimages of the corners of g.
+    """
+    middle = 1 - g[0]
+    reached = middle[(middle >= f[1][-1]) & (middle <= f[1][0])]
+    alpha = np.unique(np.append(f[0], interpolate(reached, f[1][::-1], f[0][::-1])))
+    beta = interpolate(1 - interpolate(alpha, *f), *g)
+    return canonical(*lower_hull(alpha, beta))
+
+
+def lowest(alpha: Any, beta: Any) -> tuple[Any, Any]:
+    """Return the vertices of the greatest convex curve below points in fractions and 1 - alpha."""
+    ends = [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]
+    points = sorted([*zip(alpha, np.minimum(beta, 1 - alpha), strict=True), *ends])
+    x, y = (np.array(side, dtype=object) for side in zip(*points, strict=True))
+    return canonical(*lower_hull(x, y))
+
+
+def canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:
+    """Drop vertices after the first zero."""
+    stop = int(np.argmax(beta == 0)) + 1
+    return alpha[:stop], beta[:stop]
+
+
+def masses(vertices: Sequence[tuple[Fraction, Fraction]]) -> tuple[tuple[Fraction, ...], ...]:
+    """Return the masses of all segments under P and under Q, from Q(L = inf) to P(L = -inf)."""
+    ends = (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))
+    steps = [(c - a, b - d) for (a, b), (c, d) in pairwise([ends[0], *vertices, ends[1]])]
+    return tuple(zip(*(step for step in steps if any(step)), strict=True))

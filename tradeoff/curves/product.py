@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from functools import cached_property
-from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +14,7 @@ from tradeoff.accounting.cache import Cache, cache_for
 from tradeoff.accounting.options import Question, measure, query_options
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.hooks import PAIR, gathered, joint, limited, pure
-from tradeoff.curves.parameters import is_symbol
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
-from tradeoff.errors import counted
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log1p, total, whole
 from tradeoff.intervals.rounding import TINY, Array
@@ -108,7 +104,8 @@ class Tensor(TradeOff):
 
         def place(item: tuple[TradeOff, int]) -> tuple[str, int, str]:
             shown = item[0].notation
-            return shown, item[1], _spelled(item[0]) if alike[shown] > 1 else ""
+            state = sorted(item[0].__getstate__().items()) if alike[shown] > 1 else ""
+            return shown, item[1], str(state)
 
         return dict(sorted(self.unordered.items(), key=place))
 
@@ -147,7 +144,7 @@ class Tensor(TradeOff):
         return bounds if bounds.nested or bounds.below is not bounds.above else bounds.below
 
     @cached_property
-    def _leak_and_rest(self) -> tuple[TradeOff, TradeOff] | None:
+    def _leak_and_rest(self) -> tuple[Any, TradeOff] | None:
         """f_{0,delta} and the product of the other factors; None without such a factor."""
         leaks = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
         if not leaks:
@@ -206,26 +203,17 @@ class Tensor(TradeOff):
         return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in masses)), 0.0, 1.0)
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return combine_masses_at_infinity(
-            [factor.mass_at_plus_infinity for factor in self.factors], list(self.factors.values())
-        )
-
-    @property
     def mass_at_minus_infinity(self) -> float:
         return combine_masses_at_infinity(
             [factor.mass_at_minus_infinity for factor in self.factors], list(self.factors.values())
         )
 
     @cached_property
-    def sup_loss(self) -> float:
-        if any(factor.sup_loss == math.inf for factor in self.factors):
-            return math.inf
-        return float(total(whole(n) * factor.sup_loss for factor, n in self.factors.items()).upper)
-
-    @cached_property
-    def sup_loss_lower(self) -> float:
-        return float(total(whole(n) * factor.sup_loss_lower for factor, n in self.factors.items()).lower)
+    def loss_bounds(self) -> Bounds[float]:
+        each = [(factor.loss_bounds, n) for factor, n in self.factors.items()]
+        if all(top.lower == math.inf for top, _ in each):
+            return Bounds(math.inf, math.inf)
+        return total(whole(n) * top for top, n in each)
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else self._inverse
@@ -256,13 +244,13 @@ class Tensor(TradeOff):
                 delta = leak.mass_at_infinity.upper
                 # The lesser of delta and 1 - delta has the narrower bounds.
                 log_kept = math.log1p(-delta) if delta < 0.5 else math.log(max(leak.kept.upper, TINY))
-                return leaking(rest, self.mass_at_plus_infinity, log_kept)
+                return leaking(rest, leak.mass_at_plus_infinity, log_kept)
         return super().loss_distribution()
 
     @property
     def notation(self) -> str:
         powers = ((factor.notation, n) for factor, n in self.factors.items())
-        return " ⊗ ".join(f"{factor}^{counted(n)}" if n > 1 else factor for factor, n in powers)
+        return " ⊗ ".join(f"{factor}^{n}" if n > 1 else factor for factor, n in powers)
 
 
 class _ProductBounds:
@@ -363,19 +351,6 @@ class CurveFromPLD(TradeOff):
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return self._alone.epsilon_bounds(delta, tol)
-
-
-def _spelled(value: object) -> str:
-    """Return the parts of a curve with all digits, which distinguish curves with the same notation."""
-    if isinstance(value, TradeOff):
-        parts = ", ".join(f"{name}={_spelled(part)}" for name, part in sorted(value.__getstate__().items()))
-        return f"{type(value).__name__}({parts})"
-    if isinstance(value, tuple | list | np.ndarray):
-        return f"({', '.join(map(_spelled, list(value)))})"
-    if isinstance(value, Fraction):  # hexadecimal: Python prints no decimal of more than 4300 digits
-        return f"{value.numerator:x}/{value.denominator:x}"
-    plain = isinstance(value, str | Number) or is_symbol(value)
-    return repr(value) if plain else type(value).__name__
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:

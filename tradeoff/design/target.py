@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from scipy.special import erfinv, ndtri
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
 from tradeoff.display import exactly
-from tradeoff.errors import DomainError, PrecisionError, Undecided, domain, shown
+from tradeoff.errors import DomainError, Undecided, domain, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import Array
-from tradeoff.operators.order import lines_of
-from tradeoff.operators.profile_samples import orders
 
 
 @dataclass(frozen=True)
@@ -108,12 +102,11 @@ def _advantage(advantage: Any) -> Target:
 
 
 def _curve(curve: Any) -> Target:
-    """Answer with the certified order: from 1 on where it holds, below where not, about 1 if undecided."""
-    goal = operand(curve)
+    """Answer with the certified order: from 1 on where it holds, below where not, about 1 if undecided.
 
-    @cache
-    def profiles() -> list[_Profile]:
-        return [_profile(order) for (order,) in orders(goal)]
+    The numbers of a Gaussian goal say by how much; those of others are 1 and 0, which bisects.
+    """
+    goal = operand(curve)
 
     def order(f: TradeOff, _: float | None) -> Bounds[float]:
         if isinstance(goal, Gaussian) and goal.mu > 0:
@@ -122,16 +115,15 @@ def _curve(curve: Any) -> Target:
             most = (goal.mu / Bounds.of(low)).upper if low else math.inf
             return Bounds((goal.mu / Bounds.of(high)).lower, most)
         try:
-            holds = f >= goal
+            verdict = float(f >= goal)
         except Undecided:
             return Bounds(0.0, 1.0)
-        margin = _margin(f, profiles(), holds=holds)
-        return Bounds(margin, margin)
+        return Bounds(verdict, verdict)
 
-    def lack(margin: float) -> float:
+    def size(margin: float) -> float:
         return 1 / margin if margin > 0 else math.inf
 
-    return Target(f"[curve >= {shown(goal)}]", 1.0, order, lack, least=True, verdict=True, takes_width=False)
+    return Target(f"[curve >= {shown(goal)}]", 1.0, order, size, least=True, verdict=True, takes_width=False)
 
 
 def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
@@ -149,83 +141,6 @@ def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
 def _mu_of_distance(v: float) -> float:
     """Return mu/sqrt(8), where v is the total variation distance of G_mu: 2 Phi(mu/2) - 1."""
     return float(erfinv(v))
-
-
-# Smallest delta at which profiles are compared; losses compared at once; rounds, each an eighth as far apart.
-_LEAST_DELTA, _PLACES, _ROUNDS = 1e-15, 17, 6
-# Distance of a ratio from 1 within which delta is bounded to a width: the usual one may hide the root.
-_NEAR, _SHARP = 1e-3, 1e-9
-
-
-class _Profile(NamedTuple):
-    """Points (epsilon, delta) of a goal's profile that count alone, and losses between which every one does.
-
-    The corners of a polygon count alone, and so does the end of a profile: near it delta_goal/delta_f falls
-    to 0 for any excess, and only epsilon_goal/epsilon_f measures the excess.
-    """
-
-    goal: TradeOff
-    epsilon: Array
-    delta: Array
-    between: Array | None
-
-
-def _profile(goal: TradeOff) -> _Profile:
-    lines = lines_of(goal)
-    if lines is not None:
-        epsilon, delta = np.array([(line.least, float(line.delta)) for line in lines]).T
-        return _Profile(goal, epsilon, delta, None)
-    end = np.array([goal.sup_loss][: math.isfinite(goal.sup_loss)])
-    # Losses from 0 up to where next to nothing of delta is left.
-    least = max(_LEAST_DELTA, min(2 * goal.mass_at_infinity.upper, 1.0))
-    levels = np.geomspace(max(goal.bounds.delta(0.0).upper, least), least, _PLACES)
-    places = np.maximum(_middle(goal.bounds.epsilon, levels), 0.0)
-    between = np.unique(np.append(0.0, places[np.isfinite(places)]))
-    return _Profile(goal, end, np.full_like(end, goal.mass_at_infinity.upper), between)
-
-
-def _margin(f: TradeOff, profiles: Iterable[_Profile], *, holds: bool) -> float:
-    """Estimate how far a symmetric curve is above a goal of which ``profiles`` are the orders.
-
-    From 1 on if the order ``holds``, below 1 if not: of the estimates that agree the nearest to 1, as in a
-    corner only one comes near; infinite, or 0, where none agrees.
-    """
-    margins = [min(each) for each in zip(*(_least_ratios(f, profile) for profile in profiles), strict=True)]
-    agreed = [each for each in margins if (each >= 1) == holds]
-    return min(agreed, default=math.inf) if holds else max(agreed, default=0.0)
-
-
-def _least_ratios(f: TradeOff, profile: _Profile) -> list[float]:
-    """Estimate the least of delta_goal/delta_f and of epsilon_goal/epsilon_f at points, and of all."""
-    goal, epsilon, delta, at = profile
-    heights = _ratio(delta, _middle(f.bounds.delta, epsilon))
-    losses = _ratio(epsilon, _middle(f.bounds.epsilon, delta))
-    result = [float(np.min(ratio, initial=math.inf)) for ratio in (heights, losses)]
-    if at is None:
-        return result
-    least = math.inf
-    for _ in range(_ROUNDS):  # closer about the best place each round, sharper near 1
-        tol = _SHARP if abs(least - 1) < _NEAR else None
-        ratio = _ratio(_middle(goal.bounds.delta, at, tol), _middle(f.bounds.delta, at, tol))
-        k = int(np.argmin(ratio))
-        least = float(ratio[k])
-        at = np.linspace(at[max(k - 1, 0)], at[min(k + 1, len(at) - 1)], _PLACES)
-    return [*result, least]
-
-
-def _middle(query: Callable[..., Bounds[Array]], at: Array, tol: float | None = None) -> Array:
-    """Return the midpoints of answers, to a width where it can be reached; infinite where there is none."""
-    for width in (tol, None):
-        with suppress(PrecisionError):
-            lower, upper = query(at, tol=width)
-            return (lower + upper) / 2
-    return np.full_like(at, np.inf)
-
-
-def _ratio(goal: Array, value: Array) -> Array:
-    """Return goal/value; infinite where nothing is lost."""
-    with np.errstate(all="ignore"):
-        return np.nan_to_num(np.where(value > 0, goal / value, np.inf), nan=np.inf, posinf=np.inf)
 
 
 _KINDS: dict[tuple[str, ...], Callable[..., Target]] = {

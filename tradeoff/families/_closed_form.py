@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tradeoff.balls import PRECISION, Balls, precision, to_balls, to_bounds, to_floats
+from tradeoff.balls import PRECISION, Balls, in_floats, precision, to_balls, to_bounds, to_floats
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import symbols_of
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
 
 _WIDTH, _MAX_PRECISION = 2.0**-50, 3072  # relative width of an answer, and the bits that may be spent on it
+
+MANY = 256  # points from which on formulas are evaluated in floats, with their rounding, where they can be
 
 
 class ClosedForm(TradeOff):
@@ -29,6 +31,9 @@ class ClosedForm(TradeOff):
     parameter: ClassVar[str] = ""
     """Name of the parameter that may be a symbol; none in most."""
 
+    elementary: ClassVar[bool] = False
+    """Whether formulas are of those functions alone that ``balls.in_floats`` evaluates."""
+
     def beta(self, alpha: Balls) -> Balls:
         """Return f(alpha), 0 <= alpha <= 1."""
         raise NotImplementedError
@@ -41,24 +46,24 @@ class ClosedForm(TradeOff):
         """Return the epsilon with delta(epsilon) = delta, for probabilities in (Q(L = inf), 1)."""
         raise NotImplementedError
 
-    def infinite_mass(self) -> Balls:
-        """Return Q(L = inf) = 1 - f(0)."""
-        return to_balls(0.0)
+    def infinite_mass(self) -> Balls | None:
+        """Return Q(L = inf) = 1 - f(0); None where it is 0."""
+        return None
 
     def largest_loss(self) -> Balls | None:
         """Return the supremum of the finite losses; None where there is none."""
         return None
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return enclose(self.beta, alpha, 0.0, 1.0)
+        return enclose(self.beta, alpha, 0.0, 1.0, floats=self.elementary)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return enclose(self.profile, epsilon, 0.0, 1.0)
+        return enclose(self.profile, epsilon, 0.0, 1.0, floats=self.elementary)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if type(self).loss is ClosedForm.loss:
             return super().epsilon_bounds(delta, tol)
-        return enclose(self.loss, delta, -np.inf, np.inf)
+        return enclose(self.loss, delta, -np.inf, np.inf, floats=self.elementary)
 
     @property
     def free_symbols(self) -> frozenset[Any]:
@@ -67,32 +72,32 @@ class ClosedForm(TradeOff):
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         self.require_numbers()
-        low, high = to_bounds(self.infinite_mass())
+        if (mass := self.infinite_mass()) is None:
+            return Bounds(0.0, 0.0)
+        low, high = to_bounds(mass)
         return Bounds(max(low, 0.0), min(high, 1.0))
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.mass_at_infinity.upper
-
-    @property
-    def sup_loss(self) -> float:
-        return self._loss_bounds.upper
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return self._loss_bounds.lower
-
-    @property
-    def _loss_bounds(self) -> Bounds[float]:
+    def loss_bounds(self) -> Bounds[float]:
         self.require_numbers()
         largest = self.largest_loss()
         return Bounds(np.inf, np.inf) if largest is None else to_bounds(largest)
 
 
-def enclose(formula: Callable[[Balls], Balls], at: Array, least: float, most: float) -> Pair:
-    """Bound a formula with values in [least, most], with more bits where cancellation left few."""
+def enclose(
+    formula: Callable[[Balls], Balls], at: Array, least: float, most: float, *, floats: bool = False
+) -> Pair:
+    """Bound a formula with values in [least, most], with more bits where cancellation left few.
+
+    ``floats``: evaluate long arrays in floats first, and in balls where that is wider than 1e-13, relatively.
+    """
     lower, upper = np.full(len(at), least), np.full(len(at), most)
     wide, bits = np.arange(len(at)), PRECISION
+    if floats and len(at) > MANY:
+        with in_floats(), np.errstate(all="ignore"):
+            low, high = formula(Bounds.of(at))
+        lower, upper = np.fmax(low, least), np.fmin(high, most)
+        wide = np.flatnonzero(~(upper - lower <= 1e-13 * np.minimum(np.abs(lower), np.abs(upper))))
     while len(wide) and bits <= _MAX_PRECISION:
         with precision(bits):
             low, high = to_floats(formula(to_balls(at[wide])))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter
+from tradeoff.curves.parameters import Parameter, is_symbol
+from tradeoff.errors import domain
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
@@ -14,9 +17,9 @@ def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:
     Parameters
     ----------
     epsilon
-        Loss in nats, in [0, inf), or a SymPy expression.
+        Loss in nats, in [0, 1e4], or a SymPy expression.
     delta
-        Probability in [0, 1], or a SymPy expression.
+        Probability in [0, 1], at most 0.1 where 0 < epsilon <= 1e-3, or a SymPy expression.
 
     Returns
     -------
@@ -29,4 +32,19 @@ def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:
     >>> approximate_dp(1.0, 0.25)
     f_{0,0.25} ⊗ f_{1,0}
     """
+    refuse_swapped(epsilon, delta)
+    return epsilon_delta_curve(epsilon, delta)
+
+
+def epsilon_delta_curve(epsilon: Parameter, delta: Parameter) -> TradeOff:
+    """Return f_{eps,0} (x) f_{0,delta} for any pair."""
     return PureDP(epsilon) @ TotalVariation(delta)
+
+
+def refuse_swapped(epsilon: Any, delta: Any) -> None:
+    """Raise ``DomainError`` for a pair that is likely to be (delta, epsilon)."""
+    if is_symbol(epsilon) or is_symbol(delta):
+        return
+    if 0 < PureDP(epsilon).epsilon_0 <= 1e-3 and TotalVariation(delta).delta_0 > 0.1:
+        remedy = "are epsilon and delta swapped? If not, write PureDP(epsilon) @ TotalVariation(delta)"
+        raise domain("delta", delta, "at most 0.1 for 0 < epsilon <= 1e-3", remedy)

@@ -47,6 +47,8 @@ class BoundedRange(ClosedForm):
     def __init__(self, epsilon: Number) -> None:
         object.__setattr__(self, "epsilon_0", number("epsilon", epsilon, 0, MAX_LOSS, open_low=True))
 
+    elementary = True
+
     def beta(self, alpha: Balls) -> Balls:
         return logistic_beta(alpha, to_balls(self.epsilon_0))
 

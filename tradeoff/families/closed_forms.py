@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.polygons import exact_product
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, exact_product
 from tradeoff.curves.product import RULES, Factors, rule
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity

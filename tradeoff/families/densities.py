@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import beta_from_delta
 from tradeoff.curves.parameters import number, reals
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -28,11 +27,6 @@ from tradeoff.pld.real_line import (
     RealLineLaw,
     find_pieces,
 )
-
-FOREIGN = "own "  # prefix of the names of users' own laws: SciPy's names have no space
-
-# Methods that a frozen law shares with its generator, unless it was patched.
-_METHODS = frozenset({"pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf", "support"})
 
 _DEEP = -750.0  # no float has a logarithm below this
 _PLAIN = {"loc": 0.0, "scale": 1.0}
@@ -81,13 +75,6 @@ class RealLinePair(TradeOff):
         lost, far = self.mass_at_infinity, epsilon >= self.sup_loss
         return np.maximum(low, lost.lower), np.where(far, np.minimum(most, lost.upper), most)
 
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return beta_from_delta(self, alpha, tol)
-
-    @property
-    def mass_at_plus_infinity(self) -> float:
-        return float(self.mass_at_infinity.upper)
-
     @property
     def mass_at_minus_infinity(self) -> float:
         return float(self._other.mass_at_infinity.upper)
@@ -97,12 +84,8 @@ class RealLinePair(TradeOff):
         return self._law.mass_at_infinity
 
     @property
-    def sup_loss(self) -> float:
-        return float(self._law.sup_loss.upper)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return float(self._law.sup_loss.lower)
+    def loss_bounds(self) -> Bounds[float]:
+        return self._law.sup_loss
 
     def inverse(self) -> TradeOff:
         if self.symmetric:
@@ -249,9 +232,9 @@ def _check_support(support: Any) -> tuple[float, float]:
 class ScipyLaw:
     """A frozen continuous distribution of ``scipy.stats``, with its name and its arguments."""
 
-    def __init__(self, distribution: Any, role: str = "distribution", origin: Any = None) -> None:
+    def __init__(self, distribution: Any, role: str = "distribution") -> None:
         self.name, self.arguments = identify(distribution, role)
-        self.origin, self.values = origin or distribution.dist, dict(self.arguments)
+        self.origin, self.values = distribution.dist, dict(self.arguments)
         self.distribution = self.origin(**self.values)  # which the caller cannot change
         low, high = map(float, self.distribution.support())
         if not low < high:  # NaN, which SciPy answers instead of refusing shapes
@@ -263,7 +246,7 @@ class ScipyLaw:
         """Edges and heights of a histogram, and whether these are densities; None of another law."""
         import scipy.stats
 
-        if type(self.origin) is not scipy.stats.rv_histogram:
+        if not isinstance(self.origin, scipy.stats.rv_histogram):
             return None
         heights, edges = (np.asarray(each).tolist() for each in vars(self.origin)["_histogram"])
         rising = np.isfinite(edges).all() and all(low < high for low, high in pairwise(edges))
@@ -308,14 +291,12 @@ class ScipyLaw:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Name and arguments; of a law that is not SciPy's the generator, and its integrals."""
-        if not self.name.startswith(FOREIGN):
-            return self.name, self.arguments
-        return self.origin, self.arguments, self.density.mass.tobytes()
+        """Name, arguments, and the bins of a histogram."""
+        return self.name, self.arguments, str(self.bins)
 
     def at(self, loc: float) -> ScipyLaw:
         """Return the law at another location."""
-        return ScipyLaw(self.origin(**{**self.values, "loc": loc}), origin=self.origin)
+        return ScipyLaw(self.origin(**{**self.values, "loc": loc}))
 
     def __str__(self) -> str:
         return format_law(self.name, self.arguments)
@@ -367,21 +348,22 @@ def format_law(name: str, arguments: Arguments) -> str:
 
 
 def identify(distribution: Any, role: str = "distribution") -> tuple[str, Arguments]:
-    """Return the name of a frozen SciPy distribution and its arguments, defaults included.
-
-    The name of a user's own law has a prefix, as it may be that of one of SciPy's.
-    """
+    """Return the name of a frozen distribution of SciPy and its arguments, defaults included."""
     import scipy.stats
 
     if not (hasattr(distribution, "dist") and hasattr(distribution, "logpdf")):
         kind = "frozen continuous distribution of scipy.stats, such as norm(scale=2)"
         raise DomainError(f"{role} must be a {kind}, got {shown(distribution)}")
-    if type(distribution) is not type(scipy.stats.norm()) or vars(distribution).keys() & _METHODS:
+    generator = distribution.dist
+    known: Any = getattr(scipy.stats, str(generator.name), None)
+    is_known = type(generator) is type(known) and (generator.a, generator.b) == (known.a, known.b)
+    if type(distribution) is not type(scipy.stats.norm()) or not (
+        is_known or isinstance(generator, scipy.stats.rv_histogram)
+    ):
         raise DomainError(
-            f"{role} must have no methods or settings of its own, got {shown(distribution)}; "
+            f"{role} must be a law of scipy.stats without settings of its own, got {shown(distribution)}; "
             "give its densities to from_densities"
         )
-    generator = distribution.dist
     shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
     values: dict[str, Any] = {
         **_PLAIN,
@@ -396,6 +378,4 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
         ) from error
     number(f"loc of {generator.name}", result["loc"], open_low=True, open_high=True)
     number(f"scale of {generator.name}", result["scale"], 0, open_low=True, open_high=True)
-    same: Any = getattr(scipy.stats, generator.name, None)
-    ours = type(generator) is type(same) and (generator.a, generator.b) == (same.a, same.b)
-    return str(generator.name) if ours else FOREIGN + str(generator.name), tuple(sorted(result.items()))
+    return str(generator.name if is_known else "rv_histogram"), tuple(sorted(result.items()))

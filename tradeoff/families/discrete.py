@@ -14,7 +14,7 @@ from tradeoff.errors import domain
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, around
 from tradeoff.pld.allocation import STEEPEST, allocated_law
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.integer_noise import discrete_gaussian_law
@@ -59,13 +59,9 @@ class FinitelyMany(CurveFromPLD):
     """Curve of a law whose finitely many losses are listed, each with its error."""
 
     @property
-    def sup_loss(self) -> float:
-        return self.loss_distribution().enclosure[1]
-
-    @property
-    def sup_loss_lower(self) -> float:
+    def loss_bounds(self) -> Bounds[float]:
         law = self.loss_distribution()
-        return float(law.loss[-1] - law.loss_error[-1])
+        return Bounds(float(law.loss[-1] - law.loss_error[-1]), law.enclosure[1])
 
     @abstractmethod
     def loss_distribution(self) -> AtomicLaw: ...
@@ -105,12 +101,8 @@ class DiscreteLaplaceCurve(IntegerNoise):
     noise, size = "Lap_Z", "scale"
 
     @property
-    def sup_loss(self) -> float:
-        return float((whole(self.shift) / self.scale).upper)
-
-    @property
-    def sup_loss_lower(self) -> float:
-        return float((whole(self.shift) / self.scale).lower)
+    def loss_bounds(self) -> Bounds[float]:
+        return whole(self.shift) / self.scale
 
     def loss_distribution(self) -> AtomicLaw:
         if self.shift >= MAX_ATOMS:
@@ -148,7 +140,7 @@ class SkellamCurve(IntegerNoise):
 class BinomialCurve(IntegerNoise, FinitelyMany):
     """Testing x against x + shift <= coins, x heads of fair coins; coins times shift at most 2^20.
 
-    >>> BinomialCurve(10, 1).mass_at_plus_infinity, round(BinomialCurve(10, 1).delta(1.0), 9)
+    >>> round(BinomialCurve(10, 1).mass_at_plus_infinity, 12), round(BinomialCurve(10, 1).delta(1.0), 9)
     (0.0009765625, 0.025487207)
     """
 
@@ -161,8 +153,8 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
         object.__setattr__(self, "shift", count("shift", self.shift, 1, self.coins))
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.loss_distribution().mass_at_plus_infinity
+    def mass_at_infinity(self) -> Bounds[float]:
+        return make_bounds(*around(self.loss_distribution().mass_at_plus_infinity, 4))  # two roundings
 
     def loss_distribution(self) -> AtomicLaw:
         from tradeoff.pld.integer_noise import binomial_noise_law
@@ -175,7 +167,8 @@ class ShuffledCurve(FinitelyMany):
     """One record changed of at most 10^9 whose epsilon-DP answers are shuffled, epsilon in (0, 700].
 
     The pair of clones dominates, of finitely many atoms (Feldman, McMillan, Talwar, Hiding Among the Clones,
-    2021). Where these are too many they are gathered on the safe side: see ``tradeoff.pld.shuffled``.
+    2021), or of the privacy blanket of randomised response with so many ``categories``. Where these are too
+    many they are gathered on the safe side: see ``tradeoff.pld.shuffled``.
 
     >>> round(ShuffledCurve(1.0, 1000).epsilon(1e-6), 4)
     0.1824
@@ -183,6 +176,7 @@ class ShuffledCurve(FinitelyMany):
 
     epsilon_0: float
     records: int
+    categories: int | None = None
 
     symmetric = True
 
@@ -190,6 +184,8 @@ class ShuffledCurve(FinitelyMany):
         checked = real("epsilon_0", self.epsilon_0, 0, 700, open_low=True)
         object.__setattr__(self, "epsilon_0", checked)
         object.__setattr__(self, "records", count("records", self.records, 1, MOST_RECORDS))
+        if self.categories is not None:
+            object.__setattr__(self, "categories", count("categories", self.categories, 2, MOST))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = super().delta_bounds(epsilon, tol)
@@ -197,11 +193,12 @@ class ShuffledCurve(FinitelyMany):
         return np.minimum(low, alone), np.minimum(high, alone)
 
     def loss_distribution(self) -> AtomicLaw:
-        return shuffled_law(self.epsilon_0, self.records)
+        return shuffled_law(self.epsilon_0, self.records, self.categories)
 
     @property
     def notation(self) -> str:
-        return f"shuffled(f_{{{self.epsilon_0:.6g},0}}, {self.records})"
+        kind = f", {self.categories} categories" if self.categories else ""
+        return f"shuffled(f_{{{self.epsilon_0:.6g},0}}, {self.records}{kind})"
 
 
 @dataclass(frozen=True, repr=False, eq=True)

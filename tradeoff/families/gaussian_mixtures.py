@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import beta_from_delta
+from tradeoff.curves.hooks import beta_from_delta
 from tradeoff.curves.parameters import MAX_LOSS, Number, exact_number, number, written
 from tradeoff.curves.product import CurveFromPLD
 from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
-from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
 
@@ -117,8 +117,9 @@ class GaussianMixtures(CurveFromPLD):
         return self.alternative == {ends - a: p for a, p in self.null.items()}
 
     @property
-    def sup_loss(self) -> float:
-        return self._pair.limits[1]
+    def loss_bounds(self) -> Bounds[float]:
+        top = self._pair.limits[1]  # rounded up by less than 64 units of it, and 8 of a nat
+        return Bounds(top if math.isinf(top) or top == 0 else top - UNIT * (64 * abs(top) + 8), top)
 
     def inverse(self) -> TradeOff:
         """Inverse T(Q, P): the pair exchanged."""

@@ -25,6 +25,8 @@ class Identity(ClosedForm):
     0.75
     """
 
+    elementary = True
+
     def beta(self, alpha: Balls) -> Balls:
         return 1 - alpha
 

@@ -71,6 +71,8 @@ class Laplace(ClosedForm):
         """Exact epsilon."""
         return Fraction(self.epsilon_0) if self.shift is None else self.shift
 
+    elementary = True
+
     def beta(self, alpha: Balls) -> Balls:
         return laplace_beta(alpha, to_balls(self.theta))
 

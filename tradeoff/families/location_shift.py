@@ -149,13 +149,6 @@ def _turning_points(law: ScipyLaw, shift: float) -> tuple[float, ...]:
     return tuple(sorted((scale * far, -scale * df / far)))  # the product of the roots is -df
 
 
-# Laws with tails too heavy to be log-concave.
-_HEAVY = {
-    *("skewcauchy", "foldcauchy", "halfcauchy", "levy", "levy_l", "levy_stable"),
-    *("pareto", "lomax", "lognorm", "nct", "burr", "burr12", "fisk"),
-}
-
-
 def LocationShift(  # noqa: N802 - written as the family it is a member of
     distribution: Any, shift: Number, *, assume_log_concave: bool = False
 ) -> TradeOff:
@@ -216,15 +209,11 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
 def _by_density(p: ScipyLaw, shift: float, *, assume_log_concave: bool) -> TradeOff:
     """Return the curve of a law of which SciPy's density is integrated."""
     is_known = p.name in _BY_DENSITY and _BY_DENSITY[p.name](p.values)
-    if not is_known and p.name in _HEAVY:
-        raise DomainError(
-            f"{p} is not log-concave, and the turning points of its likelihood ratio are not known; "
-            "to.from_scipy(X, X + shift) finds them, and returns the curve of that one pair"
-        )
     if not (is_known or assume_log_concave):
         raise DomainError(
             f"{p} is not known to be log-concave; known are, in their log-concave shapes, "
-            f"{', '.join(sorted(KNOWN))}; if its density is, pass assume_log_concave=True"
+            f"{', '.join(sorted(KNOWN))}; if its density is, pass assume_log_concave=True, else "
+            "to.from_scipy(X, X + shift) returns the curve of that one pair"
         )
     number("shift/scale", shift / p.values["scale"], -_MAX_SHIFT, _MAX_SHIFT)
     q, turns = p.at(shift), _turning_points(p, shift) if is_known else ()

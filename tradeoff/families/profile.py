@@ -16,7 +16,7 @@ from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, called, domain
-from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.approximate_dp import epsilon_delta_curve
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, envelope, whole
 
@@ -29,7 +29,11 @@ Guarantees = Mapping[float, float] | Iterable[tuple[float, float]] | Callable[[f
 
 
 class Profile:
-    """Curves given by their profiles: from dual to primal (Dong, Roth, Su 2022, Proposition 2.11)."""
+    """Curves given by their profiles: from dual to primal (Dong, Roth, Su 2022, Proposition 2.11).
+
+    >>> Profile.from_epsilon_delta({1.0: 0.25})
+    f_{0,0.25} ⊗ f_{1,0} (not exact)
+    """
 
     @staticmethod
     def from_epsilon_delta(guarantees: Guarantees, epsilons: Iterable[float] | None = None) -> TradeOff:
@@ -68,7 +72,7 @@ class Profile:
         ]
         for e, d in pairs:
             if all(e <= other and d <= least for other, least in pairs):
-                return limited(approximate_dp(e, d), BOUND)
+                return limited(epsilon_delta_curve(e, d), BOUND)
         lines: list[Line] = []
         for e, d in pairs:
             slope, height = whole(float(exp(e).upper)), ONE - whole(d)

@@ -38,6 +38,8 @@ class PureDP(ClosedForm):
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
 
+    elementary = True
+
     def beta(self, alpha: Balls) -> Balls:
         top = exp(to_balls(self.epsilon_0))
         return maximum(1 - top * alpha, (1 - alpha) / top)

@@ -97,6 +97,8 @@ class TotalVariation(ClosedForm):
         """Return 1 - delta."""
         return 1 - to_balls(self.delta_0) if self.product_weight is None else exp(-widened(self.weight))
 
+    elementary = True
+
     def beta(self, alpha: Balls) -> Balls:
         return maximum(self.finite_mass() - alpha, 0)
 
@@ -107,21 +109,17 @@ class TotalVariation(ClosedForm):
         return log((1 - delta) / self.finite_mass())
 
     @property
-    def mass_at_plus_infinity(self) -> float:
+    def leak(self) -> float:
         return float(self.delta_0)
-
-    leak = mass_at_plus_infinity
 
     @property
     def kept(self) -> Bounds:
+        """Bounds on 1 - delta."""
         return to_bounds(self.finite_mass())
 
-    def largest_loss(self) -> Balls:
-        return to_balls(0.0)
-
     @property
-    def sup_loss_lower(self) -> float:
-        return -np.inf if self.reveals_all else 0.0  # no loss is finite
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(-np.inf if self.reveals_all else 0.0, 0.0)  # no loss is finite if all is revealed
 
     def loss_distribution(self) -> AtomicLaw:
         if self.reveals_all:

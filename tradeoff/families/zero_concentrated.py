@@ -77,16 +77,16 @@ class ZeroConcentrated(TradeOff):
         return np.asarray(np.exp((low + high) / 2))
 
     @property
+    def mass_at_infinity(self) -> Bounds[float]:
+        return -expm1(-Bounds.of(self.xi) - self.rho) if self.flipped else Bounds(0.0, 0.0)
+
+    @property
     def mass_at_minus_infinity(self) -> float:
-        return 0.0 if self.flipped else -math.expm1(-self.xi - self.rho)
+        return self.inverse().mass_at_plus_infinity
 
     @property
-    def mass_at_plus_infinity(self) -> float:
-        return -math.expm1(-self.xi - self.rho) if self.flipped else 0.0
-
-    @property
-    def sup_loss(self) -> float:
-        return math.inf if self.rho or self.flipped else self.xi
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds.of(math.inf if self.rho or self.flipped else self.xi)
 
     def inverse(self) -> TradeOff:
         return ZeroConcentrated(self.rho, self.xi, not self.flipped)

@@ -18,7 +18,7 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import total
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 
 # One adaptive step. Its guarantee is taken over both orders of a pair of neighbours.
 Step = TradeOff | Mechanism | Plan

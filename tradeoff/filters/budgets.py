@@ -10,7 +10,7 @@ from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, number
 from tradeoff.errors import DomainError, KindError, shown
-from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.approximate_dp import approximate_dp, epsilon_delta_curve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
@@ -22,8 +22,8 @@ from tradeoff.intervals.functions import log, sqrt, whole
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
-from tradeoff.operators.assumed import bare
 from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.unary import bare
 
 
 class PureDPFilter(Filter):
@@ -354,7 +354,7 @@ class ExPostFilter(Filter):
         return epsilon, 0.0
 
     def _curve(self) -> TradeOff:
-        return approximate_dp(widen(self.epsilon).upper, min(widen(self.delta).upper, 1.0))
+        return epsilon_delta_curve(widen(self.epsilon).upper, min(widen(self.delta).upper, 1.0))
 
 
 class Sides(NamedTuple):

@@ -30,7 +30,7 @@ from tradeoff.intervals.functions import sqrt
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.assumed import assumed
+from tradeoff.operators.unary import assumed
 
 Mask = NDArray[np.bool_]
 
@@ -212,6 +212,10 @@ class FDPFilter:
 
     The products along all paths can stay above f while the whole, which an observer sees with the path, does
     not. In the documentation's example of two steps, all paths have delta(1) = 0.01 and the whole 0.01495.
+
+    Parameters
+    ----------
+    target : any target; it is refused
 
     Examples
     --------

@@ -67,9 +67,9 @@ from tradeoff.intervals.functions import (
     where,
     whole,
 )
-from tradeoff.intervals.normal import mills
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.special import mills
 
 
 @dataclass(frozen=True)

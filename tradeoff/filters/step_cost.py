@@ -13,13 +13,12 @@ from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.gdp.reduction import least
-from tradeoff.gdp.structure import cap
+from tradeoff.gdp.reduction import cap, least
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
-from tradeoff.operators.assumed import bare
 from tradeoff.operators.order import both_orders
 from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.unary import bare
 from tradeoff.pld.discrete import MAX_ATOMS
 
 # Costs cached by each function: ``would_exceed`` and ``spend`` share one, and a key keeps a curve alive.

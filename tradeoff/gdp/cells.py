@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,8 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log1p, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import Array, Index
-from tradeoff.operators.beta_operator import BetaOperator
 from tradeoff.operators.pointwise import HullOfMinimum
-from tradeoff.operators.profile_samples import Floor, Nodes, chords, under
+from tradeoff.operators.tabulate import BetaOperator, Floor, Nodes, chords, under
 from tradeoff.pld.discrete import AtomicLaw
 
 Mask = NDArray[np.bool_]
@@ -34,35 +34,11 @@ _QUANTILE_ERROR = 7e-15
 FAR = 40.0  # e^-40 is below every answer that a float resolves next to 1
 
 
-@dataclass(frozen=True)
-class _Tuning:
-    """Numbers of the search, which decide how near bounds come and never whether they hold.
-
-    Shares and widths are relative, ``regret_close`` is absolute.
-    """
-
-    max_nodes: int = 1000  # after which the bounds so far are reported: a second for closed forms
-    rounds: int = 12  # of new nodes inside cells: each leaves a quarter of a smooth cell's excess, or less
-    close: float = 1e-9  # width of mu
-    widths: tuple[float, ...] = (1e-8, 1e-7)  # of delta where wider bounds decide, in turn
-    within: float = 0.03  # excess of a cell, in widths of its nodes, that narrower cells would not show
-    narrow_nodes: int = 24  # at once about the worst line ...
-    nearest: float = 1e-2  # ... as near to it, in shares of the open part: the excess grows as the square ...
-    farthest: float = 1.1  # ... and as far, just past the ends of the open part
-    narrow_rounds: int = 8
-    just: float = 1e-3  # share by which nodes mostly need less than cells
-    max_mu: float = 64.0  # beyond, delta_{G_mu} is 1 to the last digit up to eps = 1500
-    near: float = 1e-14  # distance from the least mu at which the root is close enough
-    test_rounds: int = 10  # of halving cells of tests, a tenth of a deviation wide at first
-    test_width: float = 1e-3  # of mu by tests
-    halving_rounds: int = 8  # of cells of the regret and the best case
-    regret_close: float = 1e-6
-    regret_share: float = 1e-3
-    best_close: float = 1e-4  # width of the best case, which is printed with four digits
-    best_halvings: tuple[int, int] = (6, 20)  # of mu, from four digits on, and from none
-
-
-_TUNING = _Tuning()
+# They decide how near bounds come, never whether they hold.
+MAX_NODES = 1000  # after which the bounds so far are reported: a second for closed forms
+_MAX_MU = 64.0  # beyond, delta_{G_mu} is 1 to the last digit up to eps = 1500
+_HALVINGS = 8  # rounds of halving cells of the regret and the best case
+_BEST_CLOSE = 1e-4  # width of the best case, which is printed with four digits
 
 
 def hull_cells(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
@@ -155,11 +131,12 @@ def least_mu(epsilon: Array, delta: Array, failure: float, near: float = math.in
             ratio = reported_profile(mu, failure, epsilon[positive]).upper / delta[positive]
             return float(np.min(np.log(ratio), initial=np.inf))
 
-    high = near if near < _TUNING.max_mu else 1.0
-    while margin(high) < 0 and high < _TUNING.max_mu:
+    high = near if near < _MAX_MU else 1.0
+    while margin(high) < 0 and high < _MAX_MU:
         high = 2 * high
-    low = high * (1 - _TUNING.just) if margin(high * (1 - _TUNING.just)) < 0 else 0.0
-    below = find_root(margin, low, high, _TUNING.near * high) - 4 * _TUNING.near * high
+    just = high * (1 - 1e-3)  # nodes mostly need no less
+    low, width = just if margin(just) < 0 else 0.0, 1e-14 * high
+    below = find_root(margin, low, high, width) - 4 * width
     return below if below > 0 > margin(below) else largest(lambda mu: margin(mu) < 0, 0.0, high)
 
 
@@ -185,8 +162,7 @@ def is_above(nodes: Nodes, floor: Floor, mu: float, failure: float) -> Mask:
     return np.asarray(np.all(chords(nodes, most, t) <= least, axis=0))
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """One order of a curve, the eps up to which it counts, and whether it is the inverse."""
 
     curve: TradeOff
@@ -194,43 +170,29 @@ class Side:
     flipped: bool
 
 
-@dataclass(frozen=True)
-class LinesResult:
-    """Least mu that the nodes need, a mu enough for every cell, the alpha that decides, and the nodes."""
+def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tuple[float, float, list[Nodes]]:
+    """Return a mu enough for eps in [0, reach] of each side, the alpha that decides, and the nodes.
 
-    least: float
-    most: float
-    alpha: float
-    nodes: list[Nodes]
-
-
-def search_by_lines(sides: Sequence[Side], failure: float, enough: float = np.inf) -> LinesResult:
-    """Bound the least mu for eps in [0, reach] of each side; if a reach is infinite, from few nodes alone.
-
-    No nodes are added once they need a mu that is known to be enough.
+    If a reach is infinite, from few nodes alone; and no nodes are added once they need a mu that is known to
+    be ``enough``.
     """
     ends = max(side.reach for side in sides) < np.inf
     nodes = [start_nodes(side.curve, side.reach if ends else FAR) for side in sides]
     nodes = _refined(nodes, failure, enough) if ends else nodes
-    for tol in _TUNING.widths if ends else ():
-        for _ in range(_TUNING.narrow_rounds):
-            least = _least(nodes, failure)
+    for tol in (1e-8, 1e-7) if ends else ():  # widths of delta where wider bounds decide, in turn
+        for _ in range(8):
+            least = needed_by_nodes(nodes, failure)
             sharper = [_narrowed(side, failure, least, tol) for side in nodes]
             if all(one is other for one, other in zip(nodes, sharper, strict=True)):
                 break
             nodes = _refined(sharper, failure, enough, tol)
     lines = [solve_cells(side, failure) for side in nodes]
     worst = int(np.argmax([one.mu.max() for one in lines]))
-    least = _least(nodes, failure)
-    alpha = _alpha(lines[worst], least, flipped=sides[worst].flipped)
-    return LinesResult(least, float(lines[worst].mu.max()), alpha, nodes)
-
-
-def _alpha(lines: CellLines, least: float, *, flipped: bool) -> float:
-    """Return the alpha in the middle of the lines that may be the worst; f of it for the inverse."""
-    worst = np.flatnonzero(lines.mu >= min(least, lines.mu.max()))
-    k = int(worst[np.argsort(lines.log_alpha[worst])[len(worst) // 2]])
-    return float(1 - lines.c[k] if flipped else np.exp(lines.log_alpha[k]))
+    line, most = lines[worst], float(lines[worst].mu.max())
+    # The alpha in the middle of the lines that may be the worst; f of it for the inverse.
+    may = np.flatnonzero(line.mu >= min(needed_by_nodes(nodes, failure), most))
+    k = int(may[np.argsort(line.log_alpha[may])[len(may) // 2]])
+    return most, float(1 - line.c[k] if sides[worst].flipped else np.exp(line.log_alpha[k])), nodes
 
 
 def start_nodes(order: TradeOff, reach: float) -> Nodes:
@@ -252,30 +214,29 @@ def needs_polygons(curve: TradeOff) -> bool:
 def _loss_atoms(order: TradeOff) -> Array:
     """Return the losses of a law of few atoms, where its profile bends."""
     law = order.loss_distribution() if order.has_law else None  # whole polygons have very many
-    if not isinstance(law, AtomicLaw) or len(law.loss) > _TUNING.max_nodes // 4:
+    if not isinstance(law, AtomicLaw) or len(law.loss) > MAX_NODES // 4:
         return np.empty(0)
     return np.asarray(law.loss[law.loss > 0])
 
 
 def _refined(nodes: list[Nodes], failure: float, enough: float, tol: float | None = None) -> list[Nodes]:
     """Add nodes inside the cells that need more than any node does, while that helps."""
-    # Cells need not be closer than nodes are.
-    before, close = np.inf, _TUNING.within * (_width(nodes) if tol is None else tol)
-    close = max(_TUNING.close, close) if tol is None else close
-    for _ in range(_TUNING.rounds):
+    # Cells need not be closer than nodes are; each round leaves a quarter of the excess of a smooth cell.
+    before, close = np.inf, max(1e-9, 0.03 * _width(nodes)) if tol is None else 0.03 * tol
+    for _ in range(12):
         lines = [solve_cells(side, failure) for side in nodes]
         now = max(float(one.mu.max()) for one in lines)
         level = _mu_of_corners(nodes, failure, now) * (1 + close)
         fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
-        many = sum(len(side.epsilon) for side in nodes) > _TUNING.max_nodes
+        many = sum(len(side.epsilon) for side in nodes) > MAX_NODES
         if many or not any(map(len, fresh)) or before - now < close * now or level >= enough:
             break
         nodes, before = [_add_inside(side, at, tol) for side, at in zip(nodes, fresh, strict=True)], now
     return nodes
 
 
-def _least(nodes: list[Nodes], failure: float) -> float:
-    """Return the mu that the lower bounds need."""
+def needed_by_nodes(nodes: Sequence[Nodes], failure: float) -> float:
+    """Return the least mu that the lower bounds need."""
     near = max(float(solve_cells(side, failure).mu.max()) for side in nodes)
     epsilon, lower = np.concatenate([[side.epsilon, side.lower] for side in nodes], axis=1)
     return least_mu(epsilon, lower, failure, near)
@@ -311,7 +272,8 @@ def _narrowed(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
         return nodes
     lines = solve_cells(nodes, failure)
     peak = np.fmax(wide[0], np.fmin(lines.touch[np.argmax(lines.mu)], wide[-1]))  # it may be NaN
-    paces = np.append(0.0, np.geomspace(_TUNING.nearest, _TUNING.farthest, _TUNING.narrow_nodes // 2))
+    # As near as a hundredth of the open part, as the excess grows as the square, and just past its ends.
+    paces = np.append(0.0, np.geomspace(1e-2, 1.1, 12))
     places = np.concatenate([peak + (end - peak) * paces for end in (wide[0], wide[-1])])
     at = np.unique(np.maximum(places, 0.0))
     result = nodes.more(at, tol)
@@ -353,12 +315,12 @@ def _one_order(f: TradeOff, failure: float, least: float) -> tuple[float, float]
     stop = np.flatnonzero(beta.upper <= alpha)
     first, last = start[-1] if len(start) else 0, stop[0] if len(stop) else len(alpha) - 1
     kept, alpha, beta = 1 - Bounds.of(failure), *_select(alpha, beta, np.arange(first, last + 1))
-    for _ in range(_TUNING.test_rounds):
+    for _ in range(10):
         z = -_quantile(alpha / kept)
         least = max(least, float(np.max((z - _quantile(beta.upper / kept)).lower)))
         mu = (z.upper[:-1] - _quantile(beta.lower[1:] / kept)).upper
-        open_ = np.flatnonzero(mu > least * (1 + _TUNING.test_width))
-        if len(open_) == 0 or len(alpha) > _TUNING.max_nodes or np.isinf(mu).any():
+        open_ = np.flatnonzero(mu > least * (1 + 1e-3))
+        if len(open_) == 0 or len(alpha) > MAX_NODES or np.isinf(mu).any():
             break
         alpha, beta = _add_tests(f, alpha, beta, np.sqrt(alpha[open_]) * np.sqrt(alpha[open_ + 1]))
     return least, float(np.max(mu, initial=0.0)) if len(start) and len(stop) else np.inf
@@ -389,10 +351,10 @@ def extend_nodes(nodes: Nodes, far: float) -> Nodes:
 
 def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes]:
     """Bound the regret in one order, to a thousandth of it or a millionth; with the nodes that took."""
-    limit, direct = len(nodes.epsilon) + _TUNING.max_nodes, not needs_polygons(nodes.curve)
-    for _ in range(_TUNING.halving_rounds):
+    limit, direct = len(nodes.epsilon) + MAX_NODES, not needs_polygons(nodes.curve)
+    for _ in range(_HALVINGS):
         least, most = profile_gaps(nodes, mu, failure)
-        close = max(_TUNING.regret_close, _TUNING.regret_share * least)
+        close = max(1e-6, 1e-3 * least)
         open_ = np.flatnonzero(most > least + close)
         if len(open_) == 0 or len(nodes.epsilon) > limit:
             break
@@ -415,18 +377,17 @@ def bound_best_mu(nodes: Nodes, failure: float, most: float) -> float:
     # Without failure the tail of f must be heavier than any Gaussian's, which no node can prove.
     if max(failure, nodes.curve.mass_at_infinity.lower) <= 0:
         return 0.0
-    high, limit = most if np.isfinite(most) else FAR, len(nodes.epsilon) + _TUNING.max_nodes
-    for _ in range(_TUNING.halving_rounds):
-        high = find_root(partial(_log_excess, nodes, failure), 0.0, high, _TUNING.best_close * high / 16)
-        floor, close = under(nodes), (1 - _TUNING.best_close / 4) * high
+    high, limit = most if np.isfinite(most) else FAR, len(nodes.epsilon) + MAX_NODES
+    for _ in range(_HALVINGS):
+        high = find_root(partial(_log_excess, nodes, failure), 0.0, high, _BEST_CLOSE * high / 16)
+        floor, close = under(nodes), (1 - _BEST_CLOSE / 4) * high
         open_ = ~_is_below(nodes, floor, failure, close)
         if not open_.any() or len(nodes.epsilon) > limit:
             break
         last = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
         nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), last))
     low, floor = 0.0 if open_.any() else close, under(nodes)
-    halvings = _TUNING.best_halvings[0 if low else 1]
-    return largest(lambda mu: bool(_is_below(nodes, floor, failure, mu).all()), low, high, halvings)
+    return largest(lambda mu: bool(_is_below(nodes, floor, failure, mu).all()), low, high, 6 if low else 20)
 
 
 def _log_excess(nodes: Nodes, failure: float, mu: float) -> float:

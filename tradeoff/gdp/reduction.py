@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, NOT_EXACT, limited
 from tradeoff.curves.parameters import exact_number, is_symbol, written
+from tradeoff.curves.product import Tensor, tensor
 from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.gdp.cells import (
     FAR,
@@ -21,33 +26,23 @@ from tradeoff.gdp.cells import (
     bound_best_mu,
     bound_regret,
     extend_nodes,
+    needed_by_nodes,
     search_by_lines,
     search_by_tests,
     start_nodes,
 )
-from tradeoff.gdp.structure import (
-    best_case,
-    cap,
-    end_of_lines,
-    floor,
-    operands_of,
-    reason_for_infinite_mu,
-    without_leak,
-)
 from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.functions import rational
-from tradeoff.operators.assumed import assumed
+from tradeoff.intervals.functions import clip, rational, sqrt, total, whole
+from tradeoff.operators.group import Group
+from tradeoff.operators.mixture import Mixture
+from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
-from tradeoff.operators.profile_samples import Nodes, end, orders
+from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.tabulate import Nodes, end, orders
+from tradeoff.operators.unary import Assumed, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
-_SAME = 1 - 1e-12  # a floor so close to the cap is the cap
-# Losses up to which lines are drawn without failure: farther out nodes take seconds, and mu is close to its
-# bound by parts.
-_FARTHEST = 100.0
-
-_APART, _NEAR_ONE = 1.01, 1 - 1e-6  # beyond, 1 - delta has lost the digits that lines need
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,30 +180,21 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     if why is not None:
         return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact, Fraction(failure))
-    both, most = _checked(h, d.lower), cap(h)
-    if not both:
+    sides, most, low = _checked(h, d.lower), cap(h), floor(h) if d.upper == 0 else 0.0
+    if not sides:
         return Least(Bounds(0.0, 0.0), 0.5)
-    if d.upper == 0 and floor(h) >= most * _SAME:
-        return Least(Bounds(min(floor(h), most), most))
-    result, ends = search_by_lines(both, d.lower, most), max(side.reach for side in both)
-    if d.upper == 0 and ends == np.inf:
-        enough = result.least
-        ended = [replace(side, reach=min(side.reach, end_of_lines(side.curve, enough))) for side in both]
-        if (farthest := max(side.reach for side in ended)) < _FARTHEST:
-            both, ends, result = ended, farthest, search_by_lines(ended, 0.0, most)
-            result = replace(result, most=max(result.most, enough))
-    less = result.least
-    if d.lower < d.upper:  # more failure needs no more
-        fewer = _checked(h, d.upper)
-        less = search_by_lines(fewer, d.upper, most).least if fewer else 0.0
-    low = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
-    most = min(most, result.most * (1 + _MARGIN)) if ends < np.inf else most
-    if most > _APART * low and d.lower == d.upper and h.bounds.delta(0.0).lower > _NEAR_ONE:
-        low, most = search_by_tests([side.curve for side in both], d.lower, Bounds(low, most))
-    close = result.most <= most * _APART and ends < np.inf
-    tight = result.alpha * (1 - failure) / (1 - d.lower) if close else NOWHERE
+    if low >= most * (1 - 1e-12):
+        return Least(Bounds(min(low, most), most))
+    enough, tight, nodes = search_by_lines(sides, d.lower, most)
+    ends, needed = max(side.reach for side in sides) < np.inf, needed_by_nodes(nodes, d.upper)
+    low = min(max(low, needed), most)
+    most = min(most, enough * (1 + _MARGIN)) if ends else most
+    # Elsewhere 1 - delta has lost the digits that lines need.
+    if most > 1.01 * low and d.lower == d.upper and h.bounds.delta(0.0).lower > 1 - 1e-6:
+        low, most = search_by_tests([side.curve for side in sides], d.lower, Bounds(low, most))
+    tight = tight * (1 - failure) / (1 - d.lower) if ends and enough <= 1.01 * most else NOWHERE
     why = f"no finite mu can be certified at failure = {failure:.6g}; give a larger failure"
-    return Least(Bounds(low, most), tight, None if most < np.inf else why, result.nodes)
+    return Least(Bounds(low, most), tight, None if most < np.inf else why, nodes)
 
 
 def _exact(failure: Any) -> Fraction:
@@ -243,7 +229,7 @@ def _complete(f: TradeOff, failure: float, result: Least) -> Reduction:
         for order, far in both
     ]
     lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
-    best = min(bound_best_mu(side, failure, float(mu.upper)) for side in _above(f, level, finer))
+    best = min(bound_best_mu(side, failure, float(mu.upper)) for side in finer)
     most = min(max(upper), 1.0)
     if isinstance(f, Gaussian) and mu.upper < np.inf:
         # delta_g - delta_f <= failure + mu - mu_f times the largest normal density, over 1 + e^eps >= 2.
@@ -252,17 +238,104 @@ def _complete(f: TradeOff, failure: float, result: Least) -> Reduction:
     return Reduction(f, failure, mu, lost_at_most, max(best, best_case(f)), tight, reason)
 
 
-def _above(f: TradeOff, level: float, nodes: Sequence[Nodes]) -> Sequence[Nodes]:
-    """Return nodes of the curves that a best case has to be above: of a maximum each operand.
-
-    (f (x) f_{0,failure})(alpha) = (1 - failure) f(alpha/(1 - failure)), which is largest where f is.
-    """
-    parts = operands_of(f, Maximum)
-    if len(parts) == 1:
-        return nodes
-    return [start_nodes(order, _far(order, level)) for part in parts for (order,) in orders(part)]
-
-
 def _far(order: TradeOff, level: float) -> float:
     """Return a positive eps up to which the profile counts."""
     return min(end(order, level), FAR) or 1.0
+
+
+# Operators whose curves are within G_mu where those of their operands are, and have tails where those do.
+_WITHIN = Subsampled | Mixture | HullOfMinimum | Assumed
+
+
+def cap(f: TradeOff) -> float:
+    """Return a mu with f >= G_mu that needs no failure, or inf.
+
+    Products add mu^2, groups of k multiply mu by k (Dong, Roth, Su 2022, Corollary 3.3 and Theorem 2.14);
+    subsampling, inverses, mixtures and envelopes of curves above G_mu are above G_mu, and a maximum is if an
+    operand is. Where losses stay within [-eps, eps], f >= f_{eps,0} >= G_mu with
+    mu = -2 Phi^-1(1/(1 + e^eps)).
+    """
+    return min(_by_parts(f), _by_losses(f))
+
+
+def _by_parts(f: TradeOff) -> float:
+    if isinstance(f, Gaussian):
+        return float(f.mu)
+    if isinstance(f, Tensor):
+        return _root_of_squares((cap(factor), n) for factor, n in f.factors.items()).upper
+    if isinstance(f, Inverse | _WITHIN):
+        return max(cap(operand) for operand in f.operands)
+    if isinstance(f, Maximum):
+        return min(cap(operand) for operand in f.operands)
+    if isinstance(f, Group):
+        return float((whole(f.k) * cap(f.operands[0])).upper) if f.operands[0].symmetric else math.inf
+    return 0.0 if isinstance(f, Identity) else math.inf
+
+
+def operands_of(f: TradeOff, kind: type[Derived]) -> list[TradeOff]:
+    """Return the operands of nested operators of this kind, flattened; f alone if it is of another kind."""
+    return [part for g in f.operands for part in operands_of(g, kind)] if type(f) is kind else [f]
+
+
+def _by_losses(f: TradeOff) -> float:
+    if any(order.mass_at_infinity.upper > 0 for order in (f, f.inverse())):
+        return math.inf
+    reach = max(f.sup_loss, f.inverse().sup_loss, 0.0)
+    if math.isinf(reach):
+        return math.inf
+    return 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach)))))
+
+
+def floor(f: TradeOff) -> float:
+    """Return a mu that f >= G_mu needs because of the tails, however rarely they are reached.
+
+    Let P >= v P' and Q >= w Q' on some event, 0 < v, w <= 1, where T(P', Q') = G_m. Then 1 - f(alpha) >= w (1
+    - G_m(alpha)), which as alpha tends to 0 is more than 1 - G_mu(alpha) for every mu < m. Subsampling keeps
+    such an event, products multiply them.
+    """
+    return max(_tail(f), _tail(f.inverse()))
+
+
+def _tail(f: TradeOff) -> float:
+    if isinstance(f, Gaussian):
+        return f.least
+    if isinstance(f, Tensor):
+        return _root_of_squares((_tail(factor), n) for factor, n in f.factors.items()).lower
+    if isinstance(f, Subsampled) and f.flipped:
+        return 0.0  # losses end at -log(1 - p)
+    return max(map(_tail, f.operands)) if isinstance(f, _WITHIN) else 0.0
+
+
+def best_case(f: TradeOff) -> float:
+    """Return a mu with f <= G_mu without failure: the Gaussian factors of a product, for f (x) h <= f."""
+    return _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian)).lower
+
+
+def _root_of_squares(parts: Iterable[tuple[float, int]]) -> Bounds[float]:
+    """Bound the root of the sum of n x^2."""
+    return sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts))
+
+
+def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeOff, Bounds[float]]:
+    """Return (h, d) with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, where f = h (x) f_{0,q}.
+
+    Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure. ``d`` goes up
+    to that of ``most``, the rounded ``failure``, which needs no more mu.
+    """
+    factors = f.factors
+    leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}
+    low, high = (Fraction(side) for side in infinite_mass(tensor(leaks.items())))
+    if not leaks or high > failure or high >= 1:
+        return f, Bounds(max(rational(failure).lower, 0.0), min(rational(most).upper, 1.0))
+    rest = tensor((factor, n) for factor, n in factors.items() if factor.leak is None)
+    ends = rational((failure - high) / (1 - high)).lower, rational((most - low) / (1 - low)).upper
+    return rest, clip(Bounds(*ends), 0.0, 1.0)
+
+
+def reason_for_infinite_mu(f: TradeOff, failure: float) -> str | None:
+    """Explain why no finite mu is enough, if so: the mass at infinity is above ``failure``."""
+    for order, where in ((f, "f(0)"), (f.inverse(), "f^-1(0)")):
+        if (mass := order.mass_at_infinity.lower) > failure:
+            curve = f"G_mu (x) f_{{0,{failure:.6g}}}"
+            return f"{where} = 1 - {mass:.6g}, and {curve} starts at 1 - {failure:.6g} for every finite mu"
+    return None

@@ -40,17 +40,6 @@ def whole(x: float) -> int:
     return n * (ONE // d)
 
 
-def directed(n: int, d: int, *, up: bool) -> float:
-    """Return the float next to n/d >= 0 on the given side; numbers from 2^1023 on are not resolved."""
-    if n >> 1023 >= d:
-        return math.inf if up else 2.0**1023
-    x = n / d
-    error = whole(x) * d - n * ONE
-    if up:
-        return math.nextafter(x, math.inf) if error < 0 else x
-    return math.nextafter(x, 0.0) if error > 0 else x
-
-
 def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
     """Return the corners (x/d, y/d), as (x, y, d), where half-planes and alpha, beta >= 0 intersect."""
     kept: list[Line] = []
@@ -58,7 +47,10 @@ def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
     for line in sorted([*map(_reduced, lines), (1, 0, 0), (0, 1, 0)], key=cmp_to_key(_steeper)):
         if kept and _cross(kept[-1], line) == 0:
             kept.pop()
-        while len(kept) > 1 and _covered(kept[-1], _corner(kept[-2], line)):
+        while len(kept) > 1:
+            (a, b, c), (x, y, d) = kept[-1], _corner(kept[-2], line)
+            if a * x + b * y < c * d:
+                break
             kept.pop()
         kept.append(line)
     return [_corner(one, two) for one, two in pairwise(kept)]
@@ -90,25 +82,6 @@ def hull(points: Iterable[Point]) -> list[Point]:
     return list(zip(alpha[:stop].tolist(), beta[:stop].tolist(), strict=True))
 
 
-def kink(left: tuple[Point, Point], right: tuple[Point, Point]) -> tuple[float, float] | None:
-    """Return where the lines through two pairs of points meet, rounded down; None if nowhere useful."""
-    (a, b, c), (e, f, g) = _through(*left), _through(*right)
-    d = a * f - e * b
-    if d == 0:
-        return None
-    x, y = (c * f - g * b, a * g - e * c) if d > 0 else (g * b - c * f, e * c - a * g)
-    if x < 0 or y < 0:
-        return None
-    d = abs(d)
-    return directed(x, d, up=False), directed(y, d, up=False)
-
-
-def _through(p: Point, q: Point) -> Line:
-    """Return a, b, c with a x + b y = c on both points."""
-    a, b = p[1] - q[1], q[0] - p[0]
-    return _reduced((a * ONE, b * ONE, a * p[0] + b * p[1]))
-
-
 def _reduced(line: Line) -> Line:
     """Divide by the common power of two, most of which is that of the scale."""
     every = line[0] | line[1] | line[2]
@@ -130,18 +103,14 @@ def _corner(one: Line, two: Line) -> tuple[int, int, int]:
     return c * f - g * b, a * g - e * c, a * f - e * b
 
 
-def _covered(line: Line, at: tuple[int, int, int]) -> bool:
-    return line[0] * at[0] + line[1] * at[1] >= line[2] * at[2]
-
-
 def _coordinate(n: int, d: int, *, up: bool) -> int:
     """Round n/d so that floats hold it and its distance to 1: one exactly near the ends, both in between."""
     if n * _EDGE >= d and (d - n) * _EDGE >= d:
         scaled = n << _GRID
         return (-(-scaled // d) if up else scaled // d) * (ONE >> _GRID)
     if 2 * n < d:
-        return whole(directed(n, d, up=up))
-    return ONE - whole(directed(d - n, d, up=not up))
+        return whole(quotient(n, d).upper if up else quotient(n, d).lower)
+    return ONE - whole(quotient(d - n, d).lower if up else quotient(d - n, d).upper)
 
 
 def floats(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -12,8 +12,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tradeoff.balls import log, log1p, middle, to_ball
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Complex = NDArray[np.complex128]
@@ -42,13 +40,6 @@ def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
     return down(x, ulps), up(x, ulps)
 
 
-def distance(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Array:
-    """Return high - low >= 0 from the smaller number, which is exact, of each pair that adds to 1."""
-    across = (0.5 - low) + (0.5 - high_rest)
-    result = np.where(high_rest >= 0.5, high - low, np.where(low_rest < 0.5, low_rest - high_rest, across))
-    return np.maximum(result, 0.0)
-
-
 def few_bits(step: float) -> float:
     """Return a step rounded down to 24 bits, of which 2^29 multiples are exact floats."""
     part, exponent = math.frexp(step)
@@ -75,6 +66,8 @@ def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array
     and an error of 3 units of the quotient is 5 units of it; so are those of log q and log p, each up to 745,
     where the quotient over- or underflows and |log(q/p)| is above 700.
     """
+    from tradeoff import balls  # it imports this module
+
     (p, p_off), (q, q_off) = two_difference(*p_ends), two_difference(*q_ends)
     excess, off = two_difference(q, p)
     fractions = p, q
@@ -86,24 +79,20 @@ def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array
         far = np.where((ratio > 1e-300) & (ratio < 1e300), np.log(ratio), np.log(q) - np.log(p))
     result = np.where(near, close, far)
     for i in np.flatnonzero((p < _SMALL) | (q < _SMALL)) if fractions[0].dtype == object else ():
-        result[i] = _log(fractions[1][i] / fractions[0][i])
+        result[i] = balls.lower_float(balls.log_quotient(fractions[1][i], fractions[0][i]))
     return result
 
 
 def logarithm(x: Array) -> Array:
     """Return log x for x > 0, to UNIT (1 + 2 |log x|); of fractions too small for a normal float, too."""
+    from tradeoff import balls  # it imports this module
+
     floats = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore"):
         result: Array = np.log(floats)
     for i in np.flatnonzero(floats < _SMALL) if x.dtype == object else ():
-        result[i] = _log(x[i])
+        result[i] = balls.lower_float(balls.log_quotient(x[i], Fraction(1)))
     return result
-
-
-def _log(x: Fraction) -> float:
-    """Return log x of a fraction of any size, to a unit of itself."""
-    near = Fraction(1, 2) < x < 2
-    return float(middle(log1p(to_ball(x - 1)) if near else log(to_ball(x))))
 
 
 def position_slack(edges: Array, error: Array) -> Array:

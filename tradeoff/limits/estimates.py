@@ -25,8 +25,8 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.moments import Moments, check_variance, factors, moments
-from tradeoff.operators.assumed import assumed
 from tradeoff.operators.symmetrise import Envelope
+from tradeoff.operators.unary import assumed
 from tradeoff.symbolic.evaluate import convert_number
 
 

@@ -206,13 +206,17 @@ class BandedFactorization(Mechanism):
 class ShuffledRandomizers(Mechanism):
     """Answers of local randomisers, one a record, of which only the shuffled list is seen.
 
-    Dominating, for neighbours that replace a record; the randomisers may be chosen in view of earlier
-    answers. Each other record is a clone with probability e^-eps, of either kind alike (Feldman, McMillan,
-    Talwar 2021). The rate 2/(e^eps + 1) of Feldman, McMillan, Talwar 2023 holds, by its erratum, for some
-    randomisers only, and is not used. Every run shuffles anew. Rounds that keep one permutation, as
-    pseudonyms do, are one run of randomisers of the summed epsilon.
+    Dominating, for neighbours that replace a record. Of randomised response with ``categories`` answers, each
+    other record joins the privacy blanket with probability k/(e^eps + k - 1), the best of all decompositions
+    (Balle, Bell, Gascon, Nissim 2019; Su, Cheng, Wang 2025). Other randomisers may be chosen in view of
+    earlier answers: each other record is a clone with probability e^-eps, of either kind alike (Feldman,
+    McMillan, Talwar 2021). The rate 2/(e^eps + 1) of Feldman, McMillan, Talwar 2023 holds, by its erratum,
+    for some randomisers only: it is that of two categories. Every run shuffles anew. Rounds that keep one
+    permutation, as pseudonyms do, are one run of randomisers of the summed epsilon.
 
     >>> ShuffledRandomizers(epsilon=1, records=10_000).guarantee().epsilon(1e-6) < 0.06
+    True
+    >>> ShuffledRandomizers(epsilon=1, records=10_000, categories=2).guarantee().epsilon(1e-6) < 0.046
     True
     """
 
@@ -223,9 +227,14 @@ class ShuffledRandomizers(Mechanism):
 
     epsilon: float = real_range("Loss of each answer towards the shuffler, in nats.", "[0, 700]")
     records: int = integer_range("Number of answers.", high=MOST_RECORDS)
+    categories: int | None = integer_range(
+        "Number k of answers of randomised response, the same of all records; by default any randomiser.",
+        2,
+        default=None,
+    )
 
     def curve(self) -> TradeOff:
-        return ShuffledCurve(self.epsilon, self.records) if self.epsilon else Identity()
+        return ShuffledCurve(self.epsilon, self.records, self.categories) if self.epsilon else Identity()
 
 
 @mechanism

@@ -6,7 +6,7 @@ from tradeoff.balls import Balls, exp, lower_float, to_ball
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.approximate_dp import approximate_dp, refuse_swapped
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP as PureDPCurve
 from tradeoff.mechanisms.base import LOSS, Mechanism, integer_range, mechanism, ratio, real_range
@@ -80,6 +80,10 @@ class ApproximateDP(Mechanism):
 
     epsilon: float = real_range("Loss in nats, for every ordered pair of neighbours.", LOSS)
     delta: float = real_range("Probability of failure.", "[0, 1]")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_swapped(self.epsilon, self.delta)
 
     def curve(self) -> TradeOff:
         return approximate_dp(self.epsilon, self.delta)

@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
-from tradeoff.conversions.renyi import from_renyi
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, number
 from tradeoff.errors import DomainError
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.identity import Identity
+from tradeoff.families.profile import Profile
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, expm1, log, log1p, rational
+from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, rational, sum_rows
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import (
     LOSS,
     Adjacency,
     Mechanism,
+    integer_range,
     mechanism,
     mechanism_field,
     one_of,
     real_range,
 )
-from tradeoff.operators.order import both_orders
-
-# Losses outside are negligible, or their e^eps is not a float: f_{eps,0} replaces the curve there.
-_MIN_LOSS, _MAX_LOSS = 1e-12, 700.0
-
-# Orders of the divergences: a factor of 1.4 apart.
-_ORDERS = (*(1 + np.geomspace(0.02, 1e4, 40)).tolist(), math.inf)
-
-_MAX_MEAN = 1e12  # largest mean number of runs
+from tradeoff.operators.symmetrise import symmetrise
+from tradeoff.operators.unary import assumed
 
 
 @mechanism
@@ -159,29 +152,37 @@ def bounded_range(epsilon: float) -> TradeOff:
     """
     if epsilon == 0:
         return Identity()
-    return BoundedRange(epsilon) if _MIN_LOSS <= epsilon <= _MAX_LOSS else PureDP(epsilon)
+    # Losses outside are negligible, or their e^eps is not a float: f_{eps,0} is lower.
+    return BoundedRange(epsilon) if 1e-12 <= epsilon <= 700 else PureDP(epsilon)
 
 
 @mechanism
 class BestOfRuns(Mechanism):
     """Best of a random number of runs of one mechanism, as in the private choice of hyperparameters.
 
-    Dominating, with the optimal conversion of Renyi bounds d' by order, from those of one run, d, the larger
-    of both orders of neighbours. Of a truncated negative binomial number with mean m and parameter gamma, for
-    every order b,
+    Dominating. Let g(u) = phi'(1 - u)/m, phi the generating function of the number of runs and m its mean:
+    (1 + c u)^(-1 - eta) for a truncated negative binomial number, c = 1/gamma - 1; e^(-m u) for a Poisson
+    one; (1 - m u/n)^(n - 1) for a binomial one of n trials. Ties are broken by an independent uniform number,
+    which loses nothing. One run has laws P and Q, and P(u), Q(u) is the probability of a better run than y;
+    the best of all has at y the density m g(P(u)) dP, or m g(Q(u)) dQ. As g falls, and the curve f of one run
+    has P(u) <= 1 - f(Q(u)), its delta(eps) is at most
 
-        d'(a) = d(a) + (1 + eta) ((1 - 1/b) d(b) + log(1/gamma)/b) + log(m)/(a - 1)
+        m E_Q[(g(a) - e^(eps - L) g(1 - f(a)))_+], L = log dQ/dP and a = Q(u),
 
-    (Papernot, Steinke 2022, Theorem 2), and of a Poisson number, with e^eps = a/(a - 1),
+    and for any dependence of a and L at most m E_Q psi(e^(eps - L)), psi(w) = sup_a (g(a) - w g(1 - f(a)))_+.
+    This is convex and falls to 0 at the largest ratio W of g(a) to g(1 - f(a)); chords between knots w_k are
+    above it, and make it sum_k v_k (w_k - w)_+ with v_k >= 0, whose expectation is that of hockey sticks:
 
-        d'(a) = d(a) + m delta(eps) + log(m)/(a - 1)
+        delta(eps) <= m sum_k v_k w_k delta_f(eps - log w_k).
 
-    (the same, Theorem 6), here with e^-m for the outcome of no run under the logarithm: e^((a - 1) d') =
-    e^-m + m e^((a - 1) (d + m delta)).
+    The one chord from psi(0) = 1 to W leaves m delta_f(eps - log W), the bound of Koskela, Redberg, Wang
+    2024; and as (x - y)_+ <= x^t y^(1-t) for t > 1, psi(w) <= w^(1-t) sup_a g(a)^t g(1 - f(a))^(1-t) leads to
+    those by Renyi divergences of Papernot, Steinke 2022. No run at all has the same probability in both laws,
+    and adds nothing for eps >= 0; f is the envelope of both orders, so that both are bounded.
 
     >>> from tradeoff.mechanisms import Gaussian
-    >>> round(BestOfRuns(Gaussian(10), mean=5).guarantee().epsilon(1e-6), 3)
-    0.814
+    >>> round(BestOfRuns(Gaussian(noise_multiplier=4), mean=10).guarantee().epsilon(1e-6), 1)
+    1.6
     """
 
     exact = False
@@ -190,7 +191,8 @@ class BestOfRuns(Mechanism):
         "One run, with hyperparameters and samples drawn anew; its results have a total order."
     )
     mean: float = real_range(
-        "Expected number of runs, at least 1 unless it is a Poisson number, which may be 0.", "(0, 1e12]"
+        "Expected number of runs, at least 1 unless it is a Poisson or binomial number, which may be 0.",
+        "(0, 1e12]",
     )
     shape: float = real_range(
         "Shape eta of the truncated negative binomial law of the number of runs: 0 logarithmic, 1 geometric; "
@@ -198,11 +200,16 @@ class BestOfRuns(Mechanism):
         "(-1, inf]",
         default=1.0,
     )
+    trials: int | None = integer_range(
+        "Number of trials of a binomial number of runs, above ``mean``, instead of ``shape``.", default=None
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.shape < math.inf:
-            number("mean", self.mean, 1, _MAX_MEAN)
+        if self.trials is not None:
+            number("mean", self.mean, 0, self.trials, open_high=True)
+        elif self.shape < math.inf:
+            number("mean", self.mean, 1, 1e12)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -213,53 +220,90 @@ class BestOfRuns(Mechanism):
         return self.mechanism.sized
 
     def curve(self) -> TradeOff:
-        orders = both_orders(self.mechanism.curve())
-        single = {a: max(f.renyi(a) for f in orders) for a in _ORDERS}
-        if self.shape < math.inf:
-            result = self._truncated(single)
-        else:
-            result = {a: self._poisson(a, d, orders) for a, d in single.items()}
-        return from_renyi({a: max(float(bound.upper), 0.0) for a, bound in result.items()})
+        run = symmetrise(self.mechanism.curve(), assume="either-order")
+        f: TradeOff = run.lower if run.composed else run
+        if f.delta(0.0) == 0:
+            return Identity()
+        leak = f.mass_at_infinity.upper
+        end = float(np.clip(f.epsilon(min(max(1e-40, 2 * leak), 1.0)), 1e-9, 700.0))  # floats hold e^700
+        knots, weights, rest = self._chords(f, end)
 
-    def _truncated(self, single: Mapping[float, float]) -> dict[float, Bounds]:
-        log_gamma = _log_gamma(self.mean, self.shape)
+        def bound_delta(losses: Array) -> Array:
+            # delta falls, so that of a smaller loss is no smaller.
+            sticks = Bounds.of(f.delta((Bounds.of(losses[:, None]) - log(knots)).lower))
+            return np.asarray(minimum(sum_rows(sticks * weights) + rest, 1.0).upper)
 
-        def term(b: float, d: float) -> float:
-            """Bound (1 - 1/b) d(b) + log(1/gamma)/b."""
-            part = 0.0 if math.isinf(b) else Bounds.of(1.0) / b
-            return float(((1 - Bounds.of(part)) * d + Bounds.of(part) * log_gamma).upper)
+        last, far = (min((x + math.log(knots[-1])) * (1 + 1e-12), 700.0) for x in (end, f.sup_loss))
+        losses = np.linspace(0.0, last, 65)
+        small = bound_delta(losses) <= 2 * max(1e-30, rest, self.mean * leak)
+        losses = np.append(np.linspace(0.0, np.min(losses[small], initial=last), 257), far)
+        curve = Profile.from_epsilon_delta(zip(losses, bound_delta(losses), strict=True))
+        return assumed(curve, f.assumptions)
 
-        # The order b = 1 leaves log(1/gamma) alone.
-        least = min([log_gamma, *(term(b, d) for b, d in single.items())])
-        excess = (1 + Bounds.of(self.shape)) * least + 0.0
-        return {a: d + excess + _per_order(log(self.mean), a) for a, d in single.items()}
+    def _chords(self, f: TradeOff, end: float) -> tuple[Array, Array, float]:
+        """Return knots w_k, m v_k w_k rounded up, and m times the values of g that are left out.
 
-    def _poisson(self, a: float, d: float, orders: Any) -> Bounds:
-        epsilon = 0.0 if math.isinf(a) else max(float(log1p(1 / (Bounds.of(a) - 1)).lower), 0.0)
-        run = d + Bounds.of(self.mean) * max(f.bounds.delta(epsilon).upper for f in orders)
-        no_run = 0.0 if math.isinf(a) else exp(-self.mean - log(self.mean) - (Bounds.of(a) - 1) * run)
-        result: Bounds = run + _per_order(log(self.mean) + log1p(no_run), a)
-        return result
+        Lines d + s a above 1 - f(a), and 1, are used on cells between their crossings, in which log g falls
+        by 1/50 at most. There g(a)/g(d + s a), a power of a ratio of linear functions or of its limit, is
+        monotone: at most its value r at an end of the cell, and g(a) - w g(1 - f(a)) is at most g at the
+        start times 1 - w/r. Cells where g is below e^-92, or r above e^600, add no more than their g.
+        """
+        losses = np.linspace(end, -end, 1025)
+        s, d = np.append(exp(losses).upper, 0.0), np.append(f.delta(losses), 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            crossings = np.clip(np.nan_to_num(np.diff(d) / -np.diff(s)), 0.0, 1.0)
+        crossings, grid = np.maximum.accumulate(crossings), np.append(0.0, np.geomspace(1e-20, 1.0, 2000))
+        levels = np.interp(np.arange(0.0, 92.0, 0.02), -self._log_g(Bounds.of(grid)).lower, grid)
+        edges = np.unique(np.concatenate([[0.0, 1.0], crossings, levels]))
+        line = np.searchsorted(crossings, edges[:-1], side="right")
+        start, stop = (self._log_g(Bounds.of(a)) for a in (edges[:-1], edges[1:]))
+        logs = [
+            (log_g - self._log_g(d[line] + Bounds.of(a) * s[line])).upper
+            for log_g, a in ((start, edges[:-1]), (stop, edges[1:]))
+        ]
+        log_r, level = np.nan_to_num(np.maximum(*logs), nan=np.inf), start.upper
+        used = (log_r < 600) & (level > -92)
+        rest = float((exp(np.max(level[~used], initial=-np.inf)) * self.mean).upper)
+        if not used.any():
+            return np.ones(1), np.zeros(1), rest
+        level, log_r = level[used], log_r[used]
+        # Up to these places psi is above a level, and just below the last it is small.
+        last = np.max(log_r)
+        likely = [np.max(log_r[level >= -x], initial=0.0) for x in np.geomspace(0.03, 92, 40)]
+        places = np.concatenate([likely, np.arange(0.0, last, 0.5), last - np.geomspace(0.02, 8, 8)])
+        places = np.unique(np.round(places[places < last - 1e-5], 5))  # closer knots have slopes of noise
+        w = np.concatenate([[0.0], np.exp(places), [exp(last).upper]])
+        inner = [np.max((exp(level) * (1 - x * exp(-log_r))).upper, initial=0.0) for x in w[1:-1]]
+        psi = np.array([1.0, *inner])
+        v = np.maximum(np.diff(np.append(np.diff([*psi, 0.0]) / np.diff(w), 0.0)), 0.0)
+        # The sum of rounded terms is made at least psi at every knot, so that it is above its chords.
+        sums = sum_rows(maximum(Bounds.of(w[1:]) - w[:-1, None], 0.0) * v).lower
+        factor = Bounds.of(np.max((Bounds.of(psi) / sums).upper[psi > 0])) * self.mean
+        return w[1:], (factor * v * w[1:]).upper, rest
+
+    def _log_g(self, u: Bounds) -> Bounds:
+        """Bound log g(u)."""
+        if self.trials is not None:
+            return (self.trials - 1) * log1p(-(Bounds.of(self.mean) / self.trials) * u)
+        if math.isinf(self.shape):
+            return -self.mean * u
+        return -(1 + Bounds.of(self.shape)) * log1p(expm1(_log_gamma(self.mean, self.shape)) * u)
 
 
-def _per_order(value: Bounds, order: float) -> Bounds:
-    """Bound value/(order - 1)."""
-    return Bounds.of(0.0) if math.isinf(order) else value / (Bounds.of(order) - 1)
-
-
-def _log_gamma(mean: float, shape: float) -> float:
-    """Bound t = log(1/gamma) from above, by a t with mean eta (e^t - 1)/(1 - e^(-eta t)) surely as large."""
+@lru_cache(maxsize=64)
+def _log_gamma(mean: float, shape: float) -> Bounds:
+    """Bound t = log(1/gamma) with mean eta (e^t - 1)/(1 - e^(-eta t)), which grows with t."""
     if mean == 1:
-        return 0.0
+        return Bounds.of(0.0)
 
-    def negative_mean(place: Array) -> Array:
+    def runs(place: Array) -> Bounds:
         t = np.exp(np.minimum(place, 6.0))
-        runs = expm1(t) / t if shape == 0 else shape * expm1(t) / -expm1(-shape * Bounds.of(t))
-        return -np.asarray(runs.lower)
+        return expm1(t) / t if shape == 0 else shape * expm1(t) / -expm1(-shape * Bounds.of(t))
 
-    upper = float(bracket_root(negative_mean, np.array([-mean]))[1][0])
-    if math.isinf(upper):
+    low = bracket_root(lambda place: -np.asarray(runs(place).upper), np.array([-mean]))[0]
+    high = bracket_root(lambda place: -np.asarray(runs(place).lower), np.array([-mean]))[1]
+    if math.isinf(high[0]):
         raise DomainError(
             f"mean = {mean!r} with shape = {shape!r} is out of range; give a smaller mean, or a larger shape"
         )
-    return float(np.exp(upper))
+    return Bounds(float(np.exp(low[0])), float(np.exp(high[0])))

@@ -10,8 +10,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import choice
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.vertices import interpolate
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, interpolate
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, maximum, rational
 from tradeoff.intervals.rounding import Array

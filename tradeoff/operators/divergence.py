@@ -6,11 +6,13 @@ Renyi's come from closed forms, laws, and rules for operators; others from polyg
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
+from tradeoff import balls
+from tradeoff.balls import lower_float, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -22,13 +24,10 @@ from tradeoff.intervals.functions import (
     clip,
     exp,
     expm1,
-    log,
-    log1p,
     maximum,
     meet,
     summed,
     total,
-    where,
     whole,
 )
 from tradeoff.operators.mixture import Mixture
@@ -39,6 +38,7 @@ from tradeoff.pld.moments import divergence as of_law
 
 _ERROR = 2.0**-49  # error of a callable, relative to 1 + |F|: a few operations on floats
 _LARGE = 1e50  # where the last slope of a callable is taken, and at its square
+_FARTHEST = 100.0  # losses up to which t log t is itself, so that its slope beyond is seen at 1e50
 _NARROW = 1e-9  # relative width at which no second method is tried
 _STEP = 2.0**-36  # distance from order 1 of the order that bounds its divergence from above
 
@@ -94,7 +94,8 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
     mass = exp(at + log_p) * (1 + Bounds(-slack, slack))
     low, high = exp(-at)
     first, last, farther = (
-        _stacked([_value(function, t) for t in x.tolist()]) for x in (low, high, 2 * high)
+        Bounds(*np.array([[*_value(function, t)] for t in x.tolist()]).reshape(-1, 2).T)
+        for x in (low, high, 2 * high)
     )
     least = last - maximum((farther - last) / high, 0.0) * (high - Bounds.of(low))
     inner = summed(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
@@ -199,84 +200,73 @@ def _of_laws(curve: TradeOff, order: float) -> Bounds:
 def _of_operator(curve: TradeOff, order: float) -> Bounds:
     """Bound it by those of the operands, a > 1, through the divergence e^((a-1) D_a) - 1, of r^a - 1."""
     if order == 1:
-        return Bounds(0.0, _of_operator(curve, 1 + _STEP).upper)
+        most = _of_operator(curve, 1 + _STEP).upper
+        hull = isinstance(curve, HullOfMinimum) and not any(f.composed for f in curve.operands)
+        return Bounds(0.0, min(most, _kl_of_hull(curve)) if hull else most)  # type: ignore[arg-type]  # checked
     k = Bounds.of(order) - 1
     match curve:
         case Maximum(operands=operands):
             return Bounds(0.0, min(renyi(f, order).upper for f in operands))
-        case Mixture() if order > 1:  # its profile, and so every such divergence, is the mean
-            logs = zip(curve.weight_bounds, _logs(curve.operands, order), strict=True)
-            return _joined([log(w) + t for w, t in logs]) / k
+        case Mixture(shares=shares, operands=operands) if order > 1:  # its profile is the mean of theirs
+            return (
+                _log_moment([(w, order, renyi(f, order)) for w, f in zip(shares, operands, strict=True)]) / k
+            )
         case HullOfMinimum(operands=operands) if order > 1:  # its profile is the largest, at most the sum
-            most = _joined(_logs(operands, order)) / k
-            return Bounds(max(renyi(f, order).lower for f in operands), most.upper)
-        # r^a is convex in P, and in Q
-        case Subsampled(flipped=flipped, operands=(base,), rate=p) if order > 1:
-            whole_moment = _logs([base.inverse() if flipped else base], order)[0]
-            mixed = Bounds(0.0, (_joined([log(p) + whole_moment]) / k).upper)
+            divergences = [renyi(f, order) for f in operands]
+            most = _log_moment((1, order, d) for d in divergences) / k
+            return Bounds(max(d.lower for d in divergences), most.upper)
+        case Subsampled(flipped=flipped, operands=(base,), p=p) if order > 1:  # r^a is convex in P, and in Q
+            whole_moment = renyi(base.inverse() if flipped else base, order)
+            mixed = Bounds(0.0, (_log_moment([(p, order, whole_moment)]) / k).upper)
             return meet(mixed, _of_sampled(curve, order)) if flipped else mixed
     return NOTHING_KNOWN
 
 
-def _logs(curves: Sequence[TradeOff], order: float) -> list[Bounds]:
-    return [log_expm1((Bounds.of(order) - 1) * renyi(f, order)) for f in curves]
+def _kl_of_hull(curve: HullOfMinimum) -> float:
+    """Bound KL of a hull from above, by curves of finitely many ratios next to it and to its operands.
+
+    F(t) = t log t is a convex function, its own tangent beyond some T, plus the integral of (t - s)^+/s over
+    s > T. The divergence of the first falls as curves rise. That of the second integrates E_Q (P/Q - s)^+,
+    which of a hull is the largest of the operands', at most their sum: each sum is a difference of both.
+    """
+    lower = curve.lower
+    top = math.exp(min(-float(np.min(lower.loss_distribution().atoms.loss, initial=0.0)), _FARTHEST))
+
+    def near(t: float) -> float:
+        return t * math.log(t) if 0 < t <= top else max(t * (1 + math.log(top)) - top, 0.0)
+
+    excess = [Bounds.of(renyi(f, 1.0).upper) - _sum(f.upper, near).lower for f in curve.operands]
+    return float(total([_sum(lower, near).upper, *(max(x.upper, 0.0) for x in excess)]).upper)
 
 
-def log_expm1(x: Bounds) -> Bounds:
-    """Bound log(e^x - 1) for x >= 0."""
-    return where(np.asarray(x.upper) > 1, x + log(-expm1(-x)), log(expm1(x)))
-
-
-def log_one_plus(logs: Bounds) -> Bounds:
-    """Bound log(1 + sum e^t) of an array, where neither a small sum nor a large one loses digits."""
-    ends = []
-    for side in logs:  # it grows with every t
-        top = float(np.max(side))
-        t = top + log(summed(exp(side - top))) if math.isfinite(top) else Bounds(top, top)
-        ends.append(t + log1p(exp(-t)) if t.lower > 1 else log1p(exp(t)))
-    return Bounds(ends[0].lower, ends[1].upper)
-
-
-def _joined(logs: Sequence[Bounds]) -> Bounds:
-    """Bound log(1 + sum e^t)."""
-    return log_one_plus(_stacked(logs))
-
-
-def _stacked(each: Sequence[Bounds]) -> Bounds:
-    return Bounds(np.array([t.lower for t in each]), np.array([t.upper for t in each]))
+def _log_moment(terms: Iterable[tuple[Any, float, Bounds]]) -> Bounds:
+    """Bound log(1 + sum w (e^((a - 1) D) - 1)) over weights w, orders a and their divergences D."""
+    sides = to_ball(0), to_ball(0)
+    for weight, order, divergences in terms:
+        k = to_ball(order) - 1
+        sides = tuple(
+            total + to_ball(weight) * balls.expm1(k * to_ball(d))
+            for total, d in zip(sides, divergences, strict=True)
+        )
+    low, high = (balls.log1p(side) for side in sides)
+    return Bounds(lower_float(low), upper_float(high))
 
 
 def _of_sampled(curve: Subsampled, order: float) -> Bounds:
-    """Bound D_a of T((1-p) P + p Q, P): (a - 1) D_a is convex in a, and at integers a binomial sum."""
-    below = math.floor(order)
-    share = Bounds.of(order) - below
-    low, high = (_moment(curve, n) if n > 1 else Bounds(0.0, 0.0) for n in (below, below + 1))
-    if share.upper == 0:
-        return low / (Bounds.of(order) - 1)
-    most = ((1 - share) * low + share * high) / (Bounds.of(order) - 1)
-    return Bounds((low / max(below - 1, 1)).lower, most.upper)
+    """Bound D_a of T((1-p) P + p Q, P): (a - 1) D_a is convex in a, and at integers a binomial sum.
 
-
-def _moment(curve: Subsampled, n: int) -> Bounds:
-    """Bound (n - 1) D_n = log E_P (1 - p + p r)^n, r = dQ/dP: a binomial sum of the moments of the base.
-
-    As the weights add to 1, and E_P r^j = 1 for j < 2, the sum minus 1 has positive terms
-    (Mironov, Talwar, Zhang 2019, Section 3.3, for the Gaussian).
+    (n - 1) D_n = log E_P (1 - p + p r)^n, r = dQ/dP. As the weights add to 1, and E_P r^j = 1 for j < 2, the
+    sum minus 1 has positive terms (Mironov, Talwar, Zhang 2019, Section 3.3, for the Gaussian).
     """
-    base, p = curve.operands[0].inverse(), curve.rate
-    if n > (_MAX_COMPOSED_ORDER if base.composed else _MAX_ORDER):
+    base, p, below = curve.operands[0].inverse(), to_ball(curve.p), math.floor(order)
+    if below >= (_MAX_COMPOSED_ORDER if base.composed else _MAX_ORDER):
         return NOTHING_KNOWN
-    orders = range(2, n + 1)
-    moments = _stacked([(j - 1) * _of_curve(base, float(j)) for j in orders])
-    at = np.array(orders, dtype=float)
-    weights = _log_choices(n) + at * log(p) + (n - at) * log1p(-p)
-    return log_one_plus(weights + log_expm1(moments))
-
-
-def _log_choices(n: int) -> Bounds:
-    """Bound log C(n, j) for j = 2 ... n, by the first 53 digits of the integers."""
-    choices = accumulate(range(1, n), lambda c, j: c * (n - j) // (j + 1), initial=n)
-    shifts, heads = zip(*((s := max(c.bit_length() - 53, 0), c >> s) for c in choices), strict=True)
-    head, shift = np.array(heads[1:], dtype=float), np.array(shifts[1:], dtype=float)
-    result: Bounds = log(Bounds(head, head + (shift > 0))) + shift * log(2.0)
-    return result
+    each = [(j, _of_curve(base, float(j))) for j in range(2, below + 2)]
+    low, high = (
+        _log_moment((math.comb(n, j) * p**j * (1 - p) ** (n - j), j, d) for j, d in each[: n - 1])
+        for n in (below, below + 1)
+    )
+    k, share = Bounds.of(order) - 1, Bounds.of(order) - below
+    if share.upper == 0:
+        return low / k
+    return Bounds((low / max(below - 1, 1)).lower, (((1 - share) * low + share * high) / k).upper)

@@ -18,8 +18,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.beta_operator import BetaOperator
-from tradeoff.operators.tabulate import largest, segments, tabulate
+from tradeoff.operators.tabulate import BetaOperator, largest, segments, tabulate
 from tradeoff.symbolic.forms import Form, form, lines_group, two_lines
 
 _MAX_STEPS = 10_000  # of a curve without a closed form: each is an evaluation, all take seconds

@@ -197,7 +197,7 @@ class Law:
         """Return about the loss where the cdf crosses ``level`` in (0, 1); infinite where masses are.
 
         Of a product to 2e-3 nats, two steps of the chords that bound it, or for a mass a thousandth away;
-        known atoms, and the supremum, to rounding.
+        known atoms, and the ends of the law, to rounding.
 
         Raises
         ------
@@ -211,54 +211,38 @@ class Law:
             return -np.inf
         if under == "Q" and level > 1 - self.curve.mass_at_plus_infinity:
             return np.inf
+        # Small masses keep their digits: the mass above is that of the other order below.
         if level > 0.5:
-            return self.left_above(1 - level, under=under)
-        return -self._inverse.left_above(level, under=_OTHER[under])
+            return -self._inverse._crossing(1 - level, _OTHER[under])  # noqa: SLF001 - the same class
+        return self._crossing(level, under)
 
-    def left_above(self, rest: float, *, under: Under = "P") -> float:
-        """Return about the loss, in nats, above which the mass ``rest`` lies: a ``quantile`` near 1."""
-        choice("under", under, get_args(Under))
-        rest = number("rest", rest, 0, 1, open_low=True, open_high=True)
+    def _crossing(self, mass: float, under: Under) -> float:
         end = _FARTHEST if self._single is None else 1e300
 
-        def exceeds(t: float) -> bool:
-            low, high = self._mass_above(t, under)
-            return t <= -end or (t < end and low + high > 2 * rest)
+        def is_below(t: float) -> bool:
+            return t <= -end or (t < end and sum(self.cdf(t, under=under)) < 2 * mass)
 
         mean, variance = self.cumulants(under=under)
         reach = math.sqrt(variance) + 1e-9 * (1 + abs(mean))
         low, high = mean - reach, mean + reach
         # Rare losses lie any number of standard deviations away.
-        while not exceeds(low):
+        while not is_below(low):
             low, high = low - 2 * (high - low), low
-        while exceeds(high):
+        while is_below(high):
             low, high = high, high + 2 * (high - low)
-        result = largest(exceeds, low, high)
-        resolved = rest >= _MIN_MASS and abs(result) + 2 * _STEP < end
-        if resolved and self._single is None:  # the mass must end within two steps
-            before, after = (self._mass_above(result + side * _STEP, under) for side in (-2, 2))
-            resolved = before[0] >= rest * (1 - _STEP) and after[1] <= rest * (1 + _STEP)
+        result = largest(is_below, low, high)
+        resolved = mass >= _MIN_MASS and abs(result) + 2 * _STEP < end
+        if resolved and self._single is None:  # the mass must begin within two steps
+            before, after = (self.cdf(result + side * _STEP, under=under) for side in (-1, 2))
+            resolved = before.upper <= mass * (1 + _STEP) and after.lower >= mass * (1 - _STEP)
         if not resolved:
             reasons = f"it is below {_MIN_MASS:g}, beyond {end:g} nats, or its bounds are too wide"
-            raise DomainError(f"no quantile of a mass of {rest!r}: {reasons}; choose a level nearer to 1/2")
+            raise DomainError(f"no quantile of a mass of {mass!r}: {reasons}; choose a level nearer to 1/2")
         if (atoms := self._atoms) is not None:
             k = int(np.argmin(np.abs(atoms.loss - result)))
             if abs(atoms.loss[k] - result) <= 2 * atoms.loss_error[k]:
                 result = float(atoms.loss[k])
-        return min(result, self.supremum)
-
-    def _mass_above(self, t: float, under: Under) -> tuple[float, float]:
-        """Bound the mass above a loss, small masses to their last digits where the loss is positive."""
-        at = np.array([t])
-        if t >= self.supremum:
-            low, high = np.array([*self.curve.mass_at_infinity]).reshape(2, 1) * (under == "Q")
-        elif (single := self._single) is not None:
-            low, high = _single_cdf(ReversedPLD(single), -at, _OTHER[under])
-        elif 0 <= t < _FARTHEST:
-            low, high = self.tail(at, under)
-        else:
-            low, high = 1 - Bounds(*self._cdf(at, under))
-        return float(low[0]), float(high[0])
+        return max(result, -self._inverse.supremum)
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw ``size`` losses, in nats, infinite ones included. Cost: size times the number of rounds."""

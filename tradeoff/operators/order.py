@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -34,14 +35,13 @@ from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, log_quotient, rational
+from tradeoff.intervals.functions import exp, rational
 from tradeoff.operators.group import Group
-from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
-from tradeoff.operators.profile_samples import Nodes, chords, end, orders, under
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
+from tradeoff.operators.tabulate import Nodes, chords, end, orders, under
 
 Answer = bool | None
 Real = Fraction | float  # a rational, or an infinity
@@ -106,10 +106,7 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     _require_numbers(f, g)
     if number("failure", failure, 0, 1) == 0 or known(f, g):
         return at_least(f, g)
-    goal = g @ TotalVariation(failure)
-    if any(infinite_mass(one)[0] > infinite_mass(goal)[1] for one in both_orders(f)):
-        return False
-    return at_least(f, goal)
+    return at_least(f, g @ TotalVariation(failure))
 
 
 class Witness(NamedTuple):
@@ -150,13 +147,19 @@ class Verdict:
         return bool(self.at_least)
 
     def __repr__(self) -> str:
-        return "\n".join(
-            _sentence(*side)
-            for side in (
-                (self.at_least, "at least", "lower", self.below),
-                (self.at_most, "at most", "higher", self.above),
+        sentences = []
+        for verdict, relation, side, witness in (
+            (self.at_least, "at least", "lower", self.below),
+            (self.at_most, "at most", "higher", self.above),
+        ):
+            where = f": at alpha = {witness.alpha:.3g} it is {side} by at least " if witness else ""
+            gap = f"{witness.gap:.3g}" if witness else ""
+            sentences.append(
+                f"whether f is {relation} g is undecided: the bounds of the curves overlap"
+                if verdict is None
+                else f"f is {'' if verdict else 'not '}{relation} g{where}{gap}"
             )
-        )
+        return "\n".join(sentences)
 
 
 def order(f: TradeOff, g: TradeOff) -> Verdict:
@@ -202,15 +205,6 @@ def _try(f: TradeOff, g: TradeOff) -> Answer:
         return None
 
 
-def _sentence(verdict: bool | None, relation: str, side: str, witness: Witness | None) -> str:  # noqa: FBT001 - three values
-    if verdict is None:
-        return f"whether f is {relation} g is undecided: the bounds of the curves overlap"
-    if verdict:
-        return f"f is {relation} g"
-    where = f": at alpha = {witness.alpha:.3g} it is {side} by at least {witness.gap:.3g}" if witness else ""
-    return f"f is not {relation} g{where}"
-
-
 def _require_numbers(f: TradeOff, g: TradeOff) -> None:
     """Raise ``SymbolError`` for symbols: only structure compares formulas."""
     f.require_numbers()
@@ -227,15 +221,15 @@ def _by_parts(f: TradeOff, g: TradeOff) -> Answer:
 
 def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[TradeOff, ...]]) -> bool:
     """Decide whether all pairs are in order; one refuted pair suffices, also after an undecided one."""
-    doubt = None
+    doubts = []
     for f, g in pairs:
         try:
             if not decide(f, g):
                 return False
         except Undecided as error:
-            doubt = doubt or error
-    if doubt is not None:
-        raise doubt
+            doubts.append(error)
+    if doubts:
+        raise doubts[0]
     return True
 
 
@@ -290,13 +284,9 @@ def largest_loss(f: TradeOff) -> Span:
         spans = [(largest_loss(factor), n) for factor, n in f.factors.items()]
         low, high = (sum((n * span[side] for span, n in spans), Fraction(0)) for side in (0, 1))
         return low, high
-    no_mass = f.mass_at_infinity.upper == 0
-    if isinstance(f, Group) and no_mass:
+    if isinstance(f, Group) and f.mass_at_infinity.upper == 0:
         low, high = largest_loss(f.operands[0])
         return f.k * low, f.k * high
-    if isinstance(f, Mixture) or (isinstance(f, HullOfMinimum) and no_mass):
-        lower, upper = zip(*map(largest_loss, f.operands), strict=True)
-        return max(lower), max(upper)
     low, high = (Fraction(x) if math.isfinite(x) else x for x in (f.sup_loss_lower, f.sup_loss))
     return low, high
 
@@ -386,7 +376,7 @@ def lines_of(g: TradeOff) -> list[Line] | None:
     for (a, b), (c, d) in pairwise(g.vertices):  # s alpha + beta = 1 - delta
         flipped = b - d < c - a
         run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
-        low, high = log_quotient(rise, run)
+        low, high = balls.to_bounds(balls.log_quotient(rise, run))
         lines.append(Line(max(low, 0.0), high, 1 - y - rise / run * x, flipped))
     return lines
 
@@ -476,7 +466,9 @@ def _has_symbols(*curves: TradeOff) -> bool:
 
 
 def _extremes(f: TradeOff, g: TradeOff) -> Answer:
-    """Reflexivity and the ends of the order: f >= f, Id >= g and f >= 0."""
+    """Decide f >= f, the ends, Id >= g and f >= 0, and polygons at the vertices of the upper one."""
+    if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear):
+        return compare_polygons(f, g)
     return _proved(f == g or isinstance(f, Identity) or g == TotalVariation(1))
 
 
@@ -514,11 +506,6 @@ def _pair(f: TradeOff, g: TradeOff) -> Answer:
     if isinstance(f, PiecewiseLinear) and any(e <= epsilon and d <= delta for e, d in f.pairs):
         return True
     return every(_by_end(one, (epsilon, epsilon), delta) for one in both_orders(f))
-
-
-def _polygons(f: TradeOff, g: TradeOff) -> Answer:
-    both = isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear)
-    return compare_polygons(f, g) if both else None  # type: ignore[arg-type]  # checked above
 
 
 def _operands(f: TradeOff, g: TradeOff) -> Answer:
@@ -576,28 +563,12 @@ def _groups(f: TradeOff, g: TradeOff) -> Answer:
     return None if is_symbol(k) else _proved(k <= g.k, known(one, base))
 
 
-def _inverses(f: TradeOff, g: TradeOff) -> Answer:
-    """Inversion keeps the order: f >= g iff f^-1 >= g^-1."""
-    simpler = all(isinstance(curve, Inverse) or curve.symmetric for curve in (f, g))
-    return known(f.inverse(), g.inverse()) if simpler and not (f.symmetric and g.symmetric) else None
-
-
 def _products(f: TradeOff, g: TradeOff) -> Answer:
-    """Cancel: f (x) h >= g (x) h if f >= g; not if g >= f strictly, as the Hellinger affinity multiplies."""
+    """Cancel, f (x) h >= g (x) h if f >= g; or match each factor of f with factors of g that it is above."""
     mine, theirs = f.factors, g.factors
     common = {factor: min(n, theirs[factor]) for factor, n in mine.items() if factor in theirs}
-    if common:
-        rest_f, rest_g = _without(common, mine), _without(common, theirs)
-        above = known(rest_f, rest_g)
-        if above is not False:
-            return above
-        # Unless a common factor is 0, whose product with every curve is 0.
-        if known(rest_g, rest_f) and all(
-            isinstance(h, PureDP | Laplace) or (not _has_symbols(h) and h.bounds.delta(0.0).upper < 1)
-            for h in common
-        ):
-            return False
-    # Each factor of f is above a factor of g of its own, and further factors of g only take privacy away.
+    if common and known(_without(common, mine), _without(common, theirs)):
+        return True
     return _proved(isinstance(g, Tensor) and _matched(mine, theirs))
 
 
@@ -620,16 +591,5 @@ def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bo
     return True
 
 
-def _lossless(f: TradeOff, g: TradeOff) -> Answer:
-    """No loss above 0 in either order is the identity, Q <= P <= Q; all mass at infinity is 0."""
-    if _has_symbols(f, g):
-        return None
-    identity = all(infinite_mass(one)[1] == 0 and largest_loss(one)[1] <= 0 for one in both_orders(f))
-    return _proved(identity or infinite_mass(g)[0] == 1)
-
-
-RULES = (
-    *(_extremes, _family, _pair, _polygons, _operands, _same_operator, _groups, _inverses),
-    *(_products, _lossless),
-)
+RULES = _extremes, _family, _pair, _operands, _same_operator, _groups, _products
 """The first rule that does not decline decides."""

@@ -12,8 +12,7 @@ from tradeoff.accounting.options import measure
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.polygons import pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.curves.query import certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -21,8 +20,7 @@ from tradeoff.intervals.functions import log
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.beta_operator import BetaOperator
-from tradeoff.operators.tabulate import largest, segments
+from tradeoff.operators.tabulate import BetaOperator, largest, segments
 
 _STEEPEST = 690.0  # loss whose e^eps is still a float
 _STEP = 1e-3  # nats between which a slope is measured
@@ -135,22 +133,28 @@ class HullOfMinimum(_Pooled):
         tol: float | None,
         may_exceed: Callable[[TradeOff, Array], NDArray[np.bool_]],
     ) -> Pair:
-        """Bound the largest answer of the operands; only those that decide it are refined to ``tol``.
+        """Bound the largest answer of the operands; only those that may decide it are refined to ``tol``.
 
         An operand whose answer is at most the upper bound so far changes no bound.
         """
         answer = certified_delta if question == "delta" else certified_epsilon
-        first, *others = self.operands
-        low, high = answer(first, at, tol, refuse=False)
-        for f in others:
-            if not len(seen := np.flatnonzero(may_exceed(f, high))):
-                continue
+        low, high, answers = np.full(len(at), -np.inf), np.full(len(at), -np.inf), []
+        for k, f in enumerate(self.operands):
+            seen = np.flatnonzero(may_exceed(f, high)) if k else np.arange(len(at))
             below, above = answer(f, at[seen], None, refuse=False)
-            width = measure(question, at[seen], np.maximum(low[seen], below), above)
-            wide = np.flatnonzero((above > high[seen]) & ~(width <= (np.inf if tol is None else tol)))
-            if len(wide):
-                below[wide], above[wide] = answer(f, at[seen[wide]], tol, refuse=False)
             low[seen], high[seen] = np.maximum(low[seen], below), np.maximum(high[seen], above)
+            answers.append((f, seen, above))
+        if tol is None:
+            return low, high
+        for f, seen, above in answers:
+            width = measure(question, at[seen], low[seen], high[seen])
+            wide = np.flatnonzero((above > low[seen]) & ~(width <= tol))
+            if len(wide):
+                below, above[wide] = answer(f, at[seen[wide]], tol, refuse=False)
+                low[seen[wide]] = np.maximum(low[seen[wide]], below)
+        high[:] = -np.inf
+        for _, seen, above in answers:
+            high[seen] = np.maximum(high[seen], above)
         return low, high
 
     @property

@@ -12,17 +12,15 @@ from tradeoff.accounting.options import query_options
 from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.polygons import pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.families._lazy import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.beta_operator import BetaOperator, CloseLines
-from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import largest, segments
+from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest, segments
+from tradeoff.operators.unary import Inverse
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
@@ -39,17 +37,15 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     if f.symmetric:
         return f
     level = min(f.tightness, ENVELOPE if assume == "either-order" else BOUND)
-    return limited(_symmetrised(pure(f), assume), level)
-
-
-def _symmetrised(f: TradeOff, assume: Hypothesis) -> TradeOff:
+    f = pure(f)
     if assume == "profile":
-        return _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
-    if isinstance(f, PiecewiseLinear):
-        return pointwise(f, f.inverse(), largest=assume == "both-orders")
-    # The inverse of a formula is solved only where a question needs it.
-    inverse = Inverse(f) if f.free_symbols else f.inverse()
-    return Envelope(f, inverse) if assume == "either-order" else maximum(f, inverse)
+        result: TradeOff = _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
+    elif isinstance(f, PiecewiseLinear):
+        result = pointwise(f, f.inverse(), largest=assume == "both-orders")
+    else:  # the inverse of a formula is solved only where a question needs it
+        inverse = Inverse(f) if f.free_symbols else f.inverse()
+        result = Envelope(f, inverse) if assume == "either-order" else maximum(f, inverse)
+    return limited(result, level)
 
 
 class Envelope(HullOfMinimum):

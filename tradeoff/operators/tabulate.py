@@ -1,24 +1,35 @@
-"""Whole curves, piecewise-linear below and above f and valid at every alpha, and the choice of nodes."""
+"""Polygons below and above curves: profiles at nodes, whole curves, and operators that map polygons.
+
+In s = e^eps the profile of a trade-off function is convex. So between two nodes it lies under the chord of
+its upper bounds, and above the chords of the neighbouring cells prolonged: statements about every eps, made
+from finitely many. A line below a curve takes one evaluation of delta, and whole curves are polygons of a
+thousand such lines. Operators with a formula for beta alone get delta and epsilon from polygons about their
+operands. Where a tolerance needs more, these are refined only about the type I error at which the answer is
+reached, where a line errs by the square of its distance: a few dozen lines suffice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import lcm
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.hooks import BOUND, delta_from_beta, limited
 from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp
+from tradeoff.errors import DomainError, PrecisionError, shown
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import exp, expm1, meet, minimum
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.profile_samples import Nodes, chords, under
 
 STEEPEST = 700.0  # largest epsilon of a node: e^eps is still a float
 
@@ -31,6 +42,132 @@ _CLOSEST = 1e-14  # least distance of nodes in nats: e^eps differs there
 _ROUNDS = 16  # halvings of a cell
 _MAX_NODES = 2500  # a second for closed forms
 _ENDS: list[Point] = [(0, ONE), (ONE, 0)]  # of every curve above all others
+
+# Of lines close to a place.
+_OFFSETS = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))  # first nodes, from the answer
+_DIVISIONS = 12  # of cells: from 1 to 1e-10 nats, where lines meet the curve to rounding
+_SHARE = 8  # width of an answer over that of a line: an answer adds two lines and the gap between
+_PARTS = 8  # parts of a divided cell: 64 times closer to the curve for seven nodes more
+_BLUR = 2.0  # distance of a line from its neighbours, in widths of its own bounds, above which cells divide
+_NARROWEST = 1e-12  # cells in nats that are not divided
+
+Question = Literal["delta", "epsilon"]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Bounds on delta at increasing nodes, in one order of the pair."""
+
+    curve: TradeOff
+    epsilon: Array
+    lower: Array
+    upper: Array
+
+    @classmethod
+    def of(cls, curve: TradeOff, epsilon: Array) -> Nodes:
+        """Return bounds at the nodes given."""
+        return cls(curve, *[np.empty(0)] * 3).more(epsilon)
+
+    @property
+    def widths(self) -> Bounds[Array]:
+        """Bound e^step - 1 for each cell of a length in nats, as far as floats go."""
+        return expm1(minimum(Bounds.of(self.epsilon[1:]) - self.epsilon[:-1], STEEPEST))
+
+    def refine(self, epsilon: Array, tol: float | None = None) -> Nodes:
+        """Return all nodes, with bounds at new or known ones to the relative width ``tol``."""
+        low, high = self.curve.bounds.delta(epsilon, tol=tol)
+        # No loss is above sup L.
+        last = self.curve.mass_at_infinity.upper
+        high = np.where(epsilon >= self.curve.sup_loss, np.minimum(high, last), high)
+        every, at = np.unique(np.append(self.epsilon, epsilon), return_inverse=True)
+        lower, upper = np.zeros(len(every)), np.ones(len(every))
+        np.maximum.at(lower, at, np.append(self.lower, low))
+        np.minimum.at(upper, at, np.append(self.upper, high))
+        # As delta decreases, each bound holds for its neighbours too.
+        lower, upper = np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
+        return Nodes(self.curve, every, lower, upper)
+
+    def more(self, epsilon: Array, tol: float | None = None) -> Nodes:
+        """Return more nodes, the new ones to the relative width ``tol`` where it can be reached."""
+        fresh = np.setdiff1d(epsilon, self.epsilon)
+        if not len(fresh):
+            return self
+        try:
+            return self.refine(fresh, tol)
+        except PrecisionError:
+            return self.refine(fresh)
+
+    def sharper(self, again: NDArray[np.intp], tol: float) -> Nodes:
+        """Return some nodes to the relative width ``tol``, unless that cannot be reached."""
+        try:
+            return self.refine(self.epsilon[again], tol)
+        except PrecisionError:
+            return self
+
+    def some(self, which: NDArray[np.intp]) -> Nodes:
+        """Return some of the nodes."""
+        return Nodes(self.curve, self.epsilon[which], self.lower[which], self.upper[which])
+
+    def middle(self, cells: NDArray[np.intp]) -> Array:
+        """Return the middles of cells."""
+        return np.asarray((self.epsilon[:-1][cells] + self.epsilon[1:][cells]) / 2)
+
+
+# Points of each cell, and values there whose polygon lies below the profile.
+Floor = tuple[Bounds[Array], Array]
+
+
+def under(nodes: Nodes) -> Floor:
+    """Return points t = s/s_a - 1 in each cell, and values there whose polygon lies below the profile.
+
+    Three points a cell: its ends, and about where the chords of its neighbours, prolonged, meet. Both chords
+    lie below the profile all over the cell, so that a polygon does whose middle value is below either.
+    """
+    low, high, wide = nodes.lower, nodes.upper, np.diff(nodes.epsilon) >= STEEPEST
+    inner = Bounds.of(nodes.epsilon[1:-1]) - nodes.epsilon[:-2]
+    later = Bounds.of(nodes.epsilon[2:]) - nodes.epsilon[1:-1]
+    # Slopes in t, steeper than the truth on the left: those of the cell before, and of the first cell at
+    # least -1, as delta is convex in s and 1 at s = 0; flatter on the right, those of the cell after.
+    falls = ((Bounds.of(low[1:-1]) - high[:-2]) / -expm1(-inner)).lower
+    gains = ((Bounds.of(low[1:-1]) - high[2:]) / expm1(minimum(later, STEEPEST)) * exp(-inner)).lower
+    left = np.append(-1.0, falls)
+    right = np.append(np.where(wide[1:], 0.0, np.maximum(gains, 0.0)), 0.0)
+    width = nodes.widths
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossing = (low[1:] + width.lower * right - low[:-1]) / (left + right)
+    middle = np.clip(np.nan_to_num(crossing), 0.0, width.lower)
+    t = Bounds(*(np.stack([np.zeros_like(middle), middle, end]) for end in width))
+    corner = minimum(low[:-1] + Bounds.of(middle) * left, low[1:] + (width - middle) * right).lower
+    # Where the step has no exponential in floats, delta is only known to fall.
+    value = np.stack([low[:-1], np.where(wide, low[1:], np.maximum(corner, 0.0)), low[1:]])
+    value[0] = np.where(wide, low[1:], value[0])
+    return t, value
+
+
+def chords(nodes: Nodes, values: Array, t: Bounds[Array]) -> Array:
+    """Bound the chords of ``values`` at the points ``t`` of ``under`` from above."""
+    return np.asarray((values[:-1] + (Bounds.of(values[1:]) - values[:-1]) * (t / nodes.widths)).upper)
+
+
+def orders(*curves: TradeOff) -> list[tuple[TradeOff, ...]]:
+    """Return the orders to compare for eps >= 0: one if all curves are symmetric, else both.
+
+    As delta_{f^-1}(eps) = 1 - e^eps + e^eps delta_f(-eps), f >= g at -eps is f^-1 >= g^-1 at eps.
+    """
+    return [curves] if all(f.symmetric for f in curves) else [curves, tuple(f.inverse() for f in curves)]
+
+
+def end(f: TradeOff, level: float) -> float:
+    """Return an eps >= 0 from which on delta_f <= level, or inf if there may be none."""
+    top = f.sup_loss if f.mass_at_infinity.upper <= level else np.inf
+    try:
+        at = max(float(f.bounds.epsilon(level).upper), 0.0)
+    except PrecisionError:
+        return max(top, 0.0)
+    # Epsilon and delta are computed separately, and may differ in the last digits.
+    tries = [at + slack * (at + slack) for slack in (0.0, 1e-12, 1e-9, 1e-6, 1e-3) if at < np.inf]
+    first = next((each for each in tries if each < top and f.bounds.delta(each).upper <= level), top)
+    return max(first, 0.0)
 
 
 class Tabulated(NamedTuple):
@@ -69,12 +206,8 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
         return _at(f, alphas)
     if isinstance(f, PiecewiseLinear):
         return Tabulated(f, f)
-    return of_orders(f) if f.symmetric else of_orders(f, f.inverse())
-
-
-def of_orders(*curves: TradeOff) -> Tabulated:
-    """Return both sides from lines of slope <= -1 of f and, mirrored, of the last curve, f^-1 or f itself."""
-    nodes = [refined_nodes(f) for f in curves]
+    # Lines of slope <= -1 of f and, mirrored, of f^-1.
+    nodes = [refined_nodes(g) for g in ((f,) if f.symmetric else (f, f.inverse()))]
     below, above = ([lines(each) for each in nodes] for lines in (lines_below, lines_above))
     return Tabulated(largest(_both(below), up=False), largest(_both(above), up=True))
 
@@ -112,7 +245,9 @@ def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
     nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
     points = zip(map(whole, nodes.tolist()), map(whole, f.bounds(nodes).upper.tolist()), strict=True)
     upper = hull([*points, *_ENDS])
-    epsilon = np.array([_log_ratio(b - d, c - a) for (a, b), (c, d) in pairwise(upper)] + [0.0])
+    rises, runs = np.array([((b - d) / ONE, (c - a) / ONE) for (a, b), (c, d) in pairwise(upper)]).T
+    with np.errstate(divide="ignore"):  # where a chord is too steep or too flat, a line near enough
+        epsilon = np.append(np.clip(np.log(rises) - np.log(runs), -STEEPEST, STEEPEST), 0.0)
     steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
     below = [lines_below(Nodes.of(g, e)) for g, e in ((f, steep), (f.inverse(), flat))]
     return Tabulated(_curve(corners(_both(below), up=False)), _curve(upper))
@@ -120,12 +255,6 @@ def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
 
 def _curve(points: list[Point]) -> PiecewiseLinear:
     return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True))
-
-
-def _log_ratio(rise: int, run: int) -> float:
-    """Return the epsilon of a chord; where it is too steep or too flat, that of a line near enough."""
-    result = np.log(rise / ONE) - np.log(run / ONE) if rise > 0 else -STEEPEST
-    return float(np.clip(result, -STEEPEST, STEEPEST))
 
 
 def lines_below(nodes: Nodes) -> list[Line]:
@@ -144,12 +273,6 @@ def lines_above(nodes: Nodes) -> list[Line]:
     end = exp(nodes.epsilon[-1:]).lower
     deltas = [nodes.lower[-1], nodes.curve.mass_at_infinity.lower]
     return _lines(np.append(s.ravel(), [end, end]), np.append(low[:2, 1:].ravel(), deltas))
-
-
-def flattest_above(nodes: Nodes) -> Line:
-    """Return the line above f where it is flatter than at the second node: delta(log s) >= 1 - s."""
-    s = whole(float(exp(nodes.epsilon[1:2]).lower[0]))
-    return s, ONE, s
 
 
 def _lines(slopes: Array, deltas: Array) -> list[Line]:
@@ -219,3 +342,148 @@ def _end(f: TradeOff, epsilon: Array, delta: Array) -> float | None:
     after = int(heavy[-1]) + 1 if len(heavy) else 0
     ended = after < len(epsilon) - 1 or epsilon[-1] >= min(f.sup_loss, STEEPEST)
     return float(epsilon[after]) if ended else None
+
+
+class BetaOperator(Derived):
+    """Operator with a formula for beta: where operands are composed, polygons give delta and epsilon."""
+
+    @property
+    def direct(self) -> bool:
+        """Whether beta takes microseconds, so that one delta may evaluate hundreds."""
+        return not any(f.composed for f in self.operands)
+
+    @abstractmethod
+    def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
+        """Apply the operator to polygons, rounded to one side."""
+
+    def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
+        """Return type I errors at which the operands, about these curves, determine f at (alpha, beta)."""
+        return [[at[0]] for _ in curves]
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        if self.direct:
+            return delta_from_beta(self, epsilon, tol)
+        if tol is None:
+            return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
+        return self._closely("delta", epsilon, tol)
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        return super().epsilon_bounds(delta, None) if tol is None else self._closely("epsilon", delta, tol)
+
+    def _closely(self, question: Question, at: Array, tol: float) -> Pair:
+        low, high = np.array([[*self._answer(question, x, tol)] for x in at.tolist()]).T
+        return low, high
+
+    def _answer(self, question: Question, at: float, tol: float) -> Bounds[float]:
+        """Bound an answer by a few lines; where they do not suffice, by some about that of whole curves."""
+        bounds = Bounds(0.0, 1.0) if question == "delta" else Bounds(-np.inf, np.inf)
+        bounds = self._search(question, at, bounds, tol)
+        if _is_reached(question, bounds, tol):
+            return bounds
+        return self._search(question, at, meet(bounds, _between(question, at, self.lower, self.upper)), tol)
+
+    def _search(self, question: Question, at: float, bounds: Bounds[float], tol: float) -> Bounds[float]:
+        """Bound an answer, to the width ``tol`` where it can be reached, by lines about its loss."""
+
+        def loss() -> float:
+            ends = [at] if question == "delta" else [bounds.upper, bounds.lower]
+            return next((end for end in ends if np.isfinite(end)), 0.0)
+
+        if abs(loss()) >= STEEPEST:
+            return bounds
+        lines = [CloseLines(f, loss()) for f in self.operands]
+        for _ in range(_DIVISIONS):
+            below = [each.side(up=False) for each in lines]
+            lower = self.of_polygons(below, up=False)
+            upper = self.of_polygons([each.side(up=True) for each in lines], up=True)
+            try:
+                bounds = meet(bounds, _between(question, at, lower, upper))
+            except PrecisionError:  # the lines give no bounds there
+                break
+            if _is_reached(question, bounds, tol):
+                break
+            # delta(eps) = sup 1 - f(alpha) - e^eps alpha is reached at one vertex.
+            alpha, beta, _, power = lower.points
+            k = int(np.argmax(power - np.exp(loss()) * alpha))
+            places = self.reached((float(alpha[k]), float(beta[k])), below)
+            share = tol / _SHARE / max(map(len, places))
+            # All are refined, also after one that improved.
+            improved = [each.closer(x, share) for each, xs in zip(lines, places, strict=True) for x in xs]
+            if not any(improved):
+                break
+        return bounds
+
+    def _tabulated(self) -> Tabulated:
+        below, above = zip(*((f.lower, f.upper) for f in self.operands), strict=True)
+        return Tabulated(self.of_polygons(below, up=False), self.of_polygons(above, up=True))
+
+
+def _between(question: Question, at: float, lower: TradeOff, upper: TradeOff) -> Bounds[float]:
+    """Bound the answer of a curve between two others."""
+    least, most = (getattr(f.bounds, question)(at) for f in (upper, lower))
+    return Bounds(least.lower, most.upper)
+
+
+def _is_reached(question: Question, bounds: Bounds[float], tol: float) -> bool:
+    """Whether bounds have the width wanted: relative for delta, absolute for epsilon."""
+    return bool(bounds.width <= tol * (bounds.upper if question == "delta" else 1.0))
+
+
+class CloseLines:
+    """Nodes of a curve whose lines are close to it about chosen type I errors."""
+
+    def __init__(self, f: TradeOff, place: float) -> None:
+        self.nodes = Nodes.of(f, np.unique(np.clip(place + _OFFSETS, -STEEPEST, STEEPEST)))
+
+    def side(self, *, up: bool) -> PiecewiseLinear:
+        """Return the polygon that the lines leave below the curve, or above it."""
+        if not up:
+            return largest(lines_below(self.nodes), up=False)
+        # Where f is flatter than at the second node it is below the line of delta(log s) >= 1 - s.
+        s = whole(float(exp(self.nodes.epsilon[1:2]).lower[0]))
+        return largest([*lines_above(self.nodes), (s, ONE, s)], up=True)
+
+    def closer(self, alpha: float, tol: float) -> bool:
+        """Add nodes next to the line that is highest at ``alpha``; return whether bounds may have improved.
+
+        Where neighbours lie farther from it than its own bounds are apart, cells are divided. Then the bounds
+        count, and are refined to ``tol``, or left as they are if that is 0.
+        """
+        epsilon, sag, own = self._cells_at(alpha)
+        if max(sag, own) <= tol or epsilon[2] - epsilon[0] < _NARROWEST:
+            return False
+        if sag > _BLUR * own:
+            self.nodes = self.nodes.more(np.linspace(epsilon[:-1], epsilon[1:], _PARTS + 1)[1:-1].ravel())
+            return True
+        if tol == 0:
+            return False
+        try:
+            self.nodes = self.nodes.refine(
+                epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5), tol
+            )
+        except PrecisionError:
+            return False
+        return True
+
+    def slope_one_point(self) -> tuple[float, float]:
+        """Return a point next to the curve, about where its slope is -1, as closely as bounds resolve it."""
+        for _ in range(_DIVISIONS):
+            alpha, beta, *_ = self.side(up=False).points
+            k = int(np.argmin(alpha + beta))
+            if not self.closer(float(alpha[k]), 0.0):
+                break
+        return float(alpha[k]), float(beta[k])
+
+    def _cells_at(self, alpha: float) -> tuple[Array, float, float]:
+        """Return the node whose line is highest at ``alpha``, between two others, and its uncertainty.
+
+        That is how far it lies below their chord, and how far its bounds are apart, both relative to delta.
+        """
+        nodes = self.nodes
+        with np.errstate(over="ignore"):
+            k = int(np.argmin(nodes.upper + np.exp(nodes.epsilon) * alpha))
+        k = min(max(k, 1), len(nodes.epsilon) - 2)
+        epsilon, low, high = (x[k - 1 : k + 2] for x in (nodes.epsilon, nodes.lower, nodes.upper))
+        s, unit = np.exp(epsilon - epsilon[1]), max(high[1], 1e-300)
+        chord = high[0] + (high[2] - high[0]) * (s[1] - s[0]) / (s[2] - s[0])
+        return epsilon, (chord - high[1]) / unit, np.max(high - low) / unit

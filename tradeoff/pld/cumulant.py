@@ -26,6 +26,7 @@ class _Tuning:
     rung: float = 0.6
     first: float = 0.01
     least: float = 1e-9
+    apart: float = 2.0  # deviations between rungs from which on a loss between is solved for
     near: float = 0.1  # spreads from its saddle at which a tilt loses nothing
     steps: int = 12  # steps of Newton's method at most: one is enough where K'' is smooth
     close: float = 1e-9  # share of itself by which a tilt may miss: the loss moves by 1e-8 of its spread
@@ -194,17 +195,20 @@ def log_delta_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
     return saddle(cumulant, tilt_for_epsilon(cumulant, epsilon), (0, 1)).log
 
 
-def epsilon_for_alpha(cumulant: Cumulant, alpha: float) -> float:
-    """Estimate the loss epsilon with P(L > epsilon) = alpha.
+def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
+    """Estimate the losses epsilon with P(L > epsilon) = alpha.
 
     Where rare rounds lose much, no tilt is about the others; Cantelli's inequality bounds every quantile.
     """
-    rest = max(1 - alpha, 1e-300)
-    above, below = cumulant.tails
-    x = above.loss(math.log(alpha)) if alpha <= 0.5 else below.loss(math.log(rest))
+    rest = np.maximum(1 - alpha, 1e-300)
     mean, sd = cumulant.middle
-    odds = math.sqrt(rest) / math.sqrt(alpha)
-    return mean if math.isnan(x) else min(max(x, mean - sd / odds), mean + sd * odds)
+    odds = np.sqrt(rest) / np.sqrt(alpha)
+    x = np.empty(len(alpha))
+    for table, mine, log in zip(
+        cumulant.tails, (alpha <= 0.5, alpha > 0.5), np.log([alpha, rest]), strict=True
+    ):
+        x[mine] = table.losses(log[mine])
+    return np.clip(np.where(np.isnan(x), mean, x), mean - sd / odds, mean + sd * odds)
 
 
 class Saddle(NamedTuple):
@@ -311,6 +315,17 @@ class SaddleTable:
             return float(loss[0 if known[0] < log else -1])
         low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
         return self._saddle(find_root(lambda u: log - self._saddle(u).log, low, high, _TUNING.close * low)).x
+
+    def losses(self, log: Array) -> Array:
+        """Return the x at which the estimated logarithm is ``log``; solved for where rungs are far apart."""
+        if not len(log):
+            return log
+        _, loss, sd, known = self._climb(math.inf, float(np.min(log)))
+        above = np.argmax(known < log[:, None], axis=1)
+        far = np.abs(loss[above] - loss[above - 1]) > _TUNING.apart * sd[above - 1]
+        x = self.x_for(log)
+        x[far] = [self.loss(each) for each in log[far].tolist()]
+        return x
 
     def spread(self, x: Array) -> Array:
         """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.errors import NoClosedForm, SizeError, counted
-from tradeoff.intervals.binomial import log_pmf
+from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.law import (
     Atoms,
     Cells,
@@ -153,7 +153,7 @@ def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     low = max(0, int(n * expit(-epsilon) - reach))
     high = min(n, int(np.ceil(n * expit(epsilon) + reach)))
     if high - low >= MAX_ATOMS:
-        raise too_many(f"the {counted(n)}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
+        raise too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
     k = np.arange(low, high + 1, dtype=float)
     log_p, slack = log_pmf(k, n, epsilon)
     lost = 0.0 if (low, high) == (0, n) else LOST

@@ -11,24 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.errors import SizeError
 from tradeoff.intervals.quadrature import integrate
 from tradeoff.intervals.rounding import UNIT, Array, position_slack
 from tradeoff.pld.components import (
-    LEGENDRE,
     MARGIN,
-    MAX_NODES,
-    RULE,
     AffineBase,
     Component,
     QuadratureNodes,
     SamplingRate,
     Tail,
     log_sum,
+    panel_rule,
     scaled,
     slopes,
-    subsampled_loss,
-    subsampled_slope,
 )
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform
 from tradeoff.pld.normal_nodes import (
@@ -43,20 +38,6 @@ from tradeoff.pld.normal_nodes import (
 
 REACH = 39.0  # standard deviations beyond which a normal law has no mass a float can hold
 DROP = 9.0  # standard deviations beyond the steepest tilt: the tilted mass left, e^-40, is in no bound
-
-_RHO = (
-    4.0  # parameter of the Bernstein ellipse about a panel: 32 nodes leave rho^-64 = e^-88.7 of the maximum
-)
-_AXES = (_RHO + 1 / _RHO) / 2, (_RHO - 1 / _RHO) / 2  # half axes of that ellipse about [-1, 1]
-_ROOM = 87.2  # minus the logarithm of (64/15) rho^-64/(1 - rho^-2)
-_LEAST_ROOM = 8.0  # exponent an integrand may grow by at least: by then panels are narrow enough
-
-# Width of a panel in l at most: |Im l| < 1.41 within its ellipse, and 1 - p + p e^l may vanish at pi.
-_WIDEST = 1.5
-
-# Most pieces a panel is cut into at once: in wider ones the bounds are too coarse to show how many are
-# needed.
-_AT_ONCE = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,103 +216,28 @@ class HalfNormalBase(NormalBase):
         return None
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        """Gauss-Legendre rule on panels, cut until the integrand is bounded on their Bernstein ellipses.
-
-        On a panel of half-width r the rule errs by (64/15) rho^-64/(1 - rho^-2) r times the largest modulus
-        inside the ellipse of parameter rho (Trefethen 2013, Theorem 19.3). That is at most the integrand in
-        the middle at y = 0 times the bound of ``_growth``; ``_share`` compares it with the whole sum, from
-        which the integral at y = 0 differs by no more.
-        """
         high, spare = slopes(component, (c - MARGIN, c + MARGIN))[1], math.sqrt(2 * digits) + 1.5
-        edges = self._panels(component, c, y, digits, self.scale * (high - 0.5) + spare)
-        at, weight = LEGENDRE
-        a, b = edges[:-1, None], edges[1:, None]
-        r = (b - a) / 2
-        t = ((a + b) / 2 + r * at).ravel()
+        mu, end = self.scale, self.scale * (high - 0.5) + spare
+        # Panels are narrower than 1: no point of an ellipse about one is farther out than end + 1.
+        t, width = panel_rule(component, c, y, (0.0, end), end + 1 + mu / 2)
         # t is a sum of a sum and a product, 5 units of the panel's end, and l another product with mu.
-        reach = np.repeat(edges[1:], RULE)
-        logs = component.logs(self.loss(t), 7 * UNIT * self.scale * reach)
-        width = np.log((r * weight).ravel() * component.k)
+        logs = component.logs(self.loss(t), 7 * UNIT * mu * (t + 1))
         log_p = width + self.log_density(t) + logs.p
         # x = t + mu/2, known to 6 units of the end, moves x^2/2 by x times that, besides 1.5 x^2 units of its
         # own; weights of 32 nodes are known to 64 units, logarithms to 8 of themselves, sums to their size.
-        square = 8 * (reach + self.scale / 2) ** 2
+        square = 8 * (t + 1 + mu / 2) ** 2
         units = 128 + square + 12 * np.abs(width) + 4 * np.abs(logs.p) + component.units
         weights = np.array([log_p + power * logs.loss for power in (c, c - MARGIN, c + MARGIN, 0.0)])
-        sums = log_sum(weights)
-        share = _most(weights - sums)
+        share = weights - log_sum(weights)
+        # In the power a share is concave, a line less the logarithm of a sum of exponentials: from c on it
+        # stays below the line through those at c and c - MARGIN, before c through those at c and c + MARGIN.
+        inside = share[0] + np.maximum(share[0] - np.minimum(share[1], share[2]), 0.0)
+        share = np.maximum(inside, share[3])
         # From the last node on the integrand falls at least as fast as e^-(x - mu high)^2/2.
         tail = math.exp(share[-1] - width[-1] + math.log(component.k)) / spare
-        kept = share > -digits - 20
-        error = self._growth(component, c, y, edges) + self._share(component, c, edges, sums) - _ROOM
-        missed = float(np.sum(np.exp(error)))
-        lost = 2 * tail + len(t) * math.exp(-digits - 20) + (1.01 * missed if missed < 0.01 else math.inf)
+        lost = 2 * tail + len(t) * math.exp(-digits - 20) + 1e-27
         result = QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * units, logs.error, np.array(lost))
-        return result.only(kept)
-
-    def _panels(self, component: Component, c: float, y: float, digits: float, end: float) -> Array:
-        """Return the ends of panels from 0 to ``end``: choices only."""
-        room, most = max(_ROOM - digits, _LEAST_ROOM), MAX_NODES // RULE
-        count = end * (self.scale / _WIDEST + 0.3)
-        if count < most:
-            edges = np.linspace(0.0, end, math.ceil(count) + 1)
-            while len(edges) <= most:
-                allowed = room - self._share(component, c, edges) - math.log(len(edges))
-                over = self._growth(component, c, y, edges) / np.maximum(allowed, 1.0)
-                if (over <= 1).all():
-                    return edges
-                pieces = np.where(over <= _AT_ONCE, np.ceil(over), 2).astype(np.int64)
-                index = np.arange(np.sum(pieces)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-                steps = np.repeat(np.diff(edges) / pieces, pieces)
-                edges = np.append(np.repeat(edges[:-1], pieces) + index * steps, end)
-            count = len(edges)
-        raise SizeError(f"the quadrature of {self!r} needs {count * RULE:.3g} nodes, above {MAX_NODES}")
-
-    def _share(self, component: Component, c: float, edges: Array, sums: Array | None = None) -> Array:
-        """Bound log of r times the integrand in the middle over its sum, for the powers of ``_most``."""
-        r, middle = np.diff(edges) / 2, (edges[:-1] + edges[1:]) / 2
-        logs = component.logs(self.loss(middle), np.zeros(len(r)))
-        log_p = np.log(r * component.k) + self.log_density(middle) + logs.p
-        heights = np.array([log_p + power * logs.loss for power in (c, c - MARGIN, c + MARGIN, 0.0)])
-        return _most(heights - (log_sum(heights) if sums is None else sums))
-
-    def _growth(self, component: Component, c: float, y: float, edges: Array) -> Array:
-        """Bound log of the integrand on a panel's ellipse over its value in the middle at y = 0.
-
-        At t + i s the modulus of phi is that at t times e^(s^2/2). With u = mu s, that of 1 - p + p e^l lies
-        between cos(u/2) and 1 times that at t, and the arguments of both densities differ by at most |u| h/
-        cos(u/2)^2, h = |dL/dl| at t. Along the line log of the integrand has the slope ``lean`` in the middle
-        and a second derivative of at most ``bend``, where the slopes s of logarithms of densities have the
-        derivatives s (1 - s) <= 1/4 in l. Logarithms of those, and of h <= 1, are no steeper than 1 in l.
-        """
-        mu, (across, up) = self.scale, _AXES
-        r, middle = np.diff(edges) / 2, (edges[:-1] + edges[1:]) / 2
-        loss, away = mu * middle, np.exp(mu * across * r)
-        log_q, log_p = subsampled_loss(component.b, loss), subsampled_loss(component.d, loss)
-        s_q, s_p = subsampled_slope(component.b, loss, log_q), subsampled_slope(component.d, loss, log_p)
-        steep = component.relative_slope(loss, log_p, log_q)
-        lean = np.maximum(
-            np.abs(mu * (c * s_q + (1 - c) * s_p) - self.fall(middle)) + MARGIN * mu * steep,
-            np.abs(mu * s_p - self.fall(middle)),
-        )
-        w_q, w_p = (np.minimum(s * (1 - s) * away, 0.25) for s in (s_q, s_p))
-        bend = mu * mu * (max(c + MARGIN, 0.0) * w_q + max(1 - c + MARGIN, 1.0) * w_p) - 1
-        cosine = np.cos(mu * up * r / 2)
-        turned = (y + MARGIN) * mu * up * r * np.minimum(steep * away, 1.0) / cosine**2
-        falling = max(0.0, MARGIN - c) + max(0.0, c + MARGIN - 1)
-        along = lean * across * r + np.maximum(bend, 0.0) * (across * r) ** 2 / 2
-        return np.asarray((along + turned + (up * r) ** 2 / 2 - falling * np.log(cosine)) * (1 + 1e-9))
-
-
-def _most(share: Array) -> Array:
-    """Bound log of a share of the sum for all powers within the margin of c, and for 0.
-
-    Given are those for c, c - MARGIN, c + MARGIN and 0. In the power it is concave, a line less the logarithm
-    of a sum of exponentials: from c on it stays below the line through the first two, and before c below that
-    through the first and the third.
-    """
-    inside = share[0] + np.maximum(share[0] - np.minimum(share[1], share[2]), 0.0)
-    return np.asarray(np.maximum(inside, share[3]))
+        return result.only(share > -digits - 20)
 
 
 class GaussianTransform(Transform):

@@ -12,8 +12,8 @@ import numpy as np
 
 from tradeoff import balls
 from tradeoff.errors import DomainError
-from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
+from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import LOST, MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.law import LogRatio, PrivacyLossDistribution, Transform, logarithm
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import UNIT, Array, Complex
-from tradeoff.pld.components import LEGENDRE, MARGIN, MAX_NODES, RULE, AffineBase, Component, QuadratureNodes
+from tradeoff.pld.components import AffineBase, Component, QuadratureNodes, panel_rule
 from tradeoff.pld.law import (
     Atoms,
     Cells,
@@ -147,31 +146,15 @@ class IntervalBase(AffineBase):
         return np.linspace(self.start, self.epsilon, size)
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        """Gauss-Legendre rule on panels of the open interval.
-
-        Panels have half-width r with r (y + k) <= 5, k = 1 + |c| + |1 - c| a bound on the logarithmic
-        derivative. On the Bernstein ellipse of parameter 4 an integrand grows by at most e^(4.2 * 5), and 32
-        nodes err by (64/15) 4^-64 of its maximum there, which is below e^-65 of the panel's own integral
-        (Trefethen 2013, Theorem 19.3).
-        """
-        epsilon, half = self.epsilon, (self.epsilon - self.start) / 2
-        rate = y + 1 + 2 * abs(c) + 2 * abs(1 - c) + 4 * MARGIN
-        panels = math.ceil(half * max(rate / 5, 2.0))
-        if panels * RULE > MAX_NODES:
-            raise SizeError(f"the quadrature of {self!r} needs {panels * RULE:.3g} nodes, above {MAX_NODES}")
-        r = half / panels
-        centre = self.start + r * (2 * np.arange(panels) + 1)
-        at, weight = LEGENDRE
-        loss = (centre[:, None] + r * at).ravel()
-        logs = component.logs(
-            loss, np.full(len(loss), 6 * UNIT * epsilon)
-        )  # two products, two sums, and epsilon
-        weights = np.log(np.tile(weight, panels) * (r * component.k))
+        epsilon = self.epsilon
+        loss, weights = panel_rule(component, c, y, (self.start, epsilon), 0.5)
+        # Two products and two sums, and epsilon itself.
+        logs = component.logs(loss, np.full(len(loss), 6 * UNIT * epsilon))
         log_p = weights + self.log_density(loss) + logs.p
         # Weights of 32 nodes are known to 64 units, their logarithms to 8 of themselves, and each of three
         # sums to its size.
         slack = 128 + 12 * np.abs(weights) + 8 * epsilon + 4 * np.abs(logs.p) + component.units
-        return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * slack, logs.error, 1e-28)
+        return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * slack, logs.error, 1e-27)
 
 
 class LaplaceTransform(QuadratureTransform):

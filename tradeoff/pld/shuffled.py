@@ -1,13 +1,26 @@
 """Law of L for shuffled local randomisers, by clones of the record in question.
 
-C ~ Bin(n-1, e^-eps0) others are clones, each of which shows either answer of the record with probability 1/2.
-With m = C + 1 answers of either kind to be seen, a ~ Bin(m, 1/2) of the first and y = |m - 2a|/m, the record
-is a randomised response with tau y = tanh(eps/2), tau = tanh(eps0/2): L = +- 2 artanh(tau y), P(L = +-) = (1
--+ tau y)/2.
+Of any randomiser, C ~ Bin(n-1, e^-eps0) others are clones, each of which shows either answer of the record
+with probability 1/2. With m = C + 1 answers of either kind to be seen, a ~ Bin(m, 1/2) of the first and y =
+|m - 2a|/m, the record is a randomised response with tau y = tanh(eps/2), tau = tanh(eps0/2): L = +- 2
+artanh(tau y), P(L = +-) = (1 -+ tau y)/2.
 
 So the law is a mixture over y, published. Its profile grows with y and is convex in it, which leaves three
 ways to make it small that never overstate privacy: m may be rounded down (an answer more is one clone less),
 mass may move to a larger y, and mass may be spread to both sides of y.
+
+Randomised response with k answers has a privacy blanket (Balle, Bell, Gascon, Nissim 2019; the best of all
+decompositions: Su, Cheng, Wang 2025). Another record shows either answer of the record in question with
+probability 1/D each, D = e^eps0 + k - 1, one of the k - 2 others with (k - 2)/D, and else its own true
+answer, which is published. Of s answers of
+either kind, a of the first, and o of other kinds, none published, (s, o) has the same probability in both
+laws, a ~ Bin(s, 1/2) in their mean, and with theta = e^eps0 - 1
+
+    e^L = (s + o + theta (s - a))/(s + o + theta a) = (1 + tau z y)/(1 - tau z y), y = (s - 2a)/s,
+
+z = (theta + 2)/(theta + 2 + 2 o/s), which is 1 for k = 2: there C ~ Bin(n-1, 2/D). It is safe to round s down
+in y, as the mean of s signs averages that of fewer, to round s up and o down in z, and to spread o to both
+sides, as z is convex in o.
 """
 
 from __future__ import annotations
@@ -18,14 +31,15 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import AtomicLaw
 
 _SMALLEST = 1e-300  # least epsilon, which bounds smaller ones: below it products underflow
 _REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies beyond, and is moved to y = 1
 _CLASSES, _LISTED = 512, 4_000_000  # most classes of C, and most pairs of C and a: a second or two
+_SPREAD = 9  # least number of values of o, if there are more
 _NODES = (
     8192  # values of y, if there are more: over 14 standard deviations they add 1e-6 of one to its variance
 )
@@ -33,10 +47,15 @@ _SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which mov
 
 
 @lru_cache(maxsize=16)
-def shuffled_law(epsilon: float, records: int) -> AtomicLaw:
-    """Return the law for ``records`` shuffled answers, each of them epsilon-DP."""
+def shuffled_law(epsilon: float, records: int, categories: int | None = None) -> AtomicLaw:
+    """Return the law for shuffled epsilon-DP answers: any, or randomised response with so many categories."""
     epsilon = max(epsilon, _SMALLEST)
-    y, weight, slack = _spread(*_distances(float(log(expm1(epsilon)).upper), records - 1))
+    if categories is None or categories == 2:
+        odds = log(expm1(epsilon) / (categories or 1))
+        listed = _distances(float(odds.upper), records - 1)
+    else:
+        listed = _distances_of_many(epsilon, records - 1, categories - 2)
+    y, weight, slack = _spread(*map(np.concatenate, zip(*listed, strict=True)))
     kept = weight > 0
     y, weight, slack = y[kept], weight[kept], slack[kept]
     # Near 1, 1 - tau = 2/(1 + e^eps0) and 1 - y keep the digits that tau y has lost.
@@ -52,17 +71,50 @@ def shuffled_law(epsilon: float, records: int) -> AtomicLaw:
     return AtomicLaw(losses, log_p[order], slack=slack, position=position)
 
 
-def _distances(odds: float, others: int) -> tuple[Array, Array, Array]:
-    """List y with its probability and the relative error of that, C ~ Bin(others, 1/(1 + e^odds))."""
-    clones, weights, slack, lost = _clones(odds, others)
-    listed = [_answers(c + 1, w, s) for c, w, s in zip(clones, weights, slack, strict=True)]
-    listed.append((np.ones(1), np.array([lost]), np.array([4 * UNIT])))
-    y, weight, error = (np.concatenate(column) for column in zip(*listed, strict=True))
-    return y, weight, error
+Listed = tuple[Array, Array, Array]  # y, its probability and the relative error of that
 
 
-def _clones(odds: float, others: int) -> tuple[Array, Array, Array, float]:
-    """Return classes of C by their least, with probabilities, and a bound on the probability below all."""
+def _distances(odds: float, others: int) -> list[Listed]:
+    """List y, C ~ Bin(others, 1/(1 + e^odds))."""
+    c, w, error, lost, above = _clones(odds, others)
+    w[-1] += above
+    starts = _starts(len(c), c[-1])
+    parts = zip(c[starts] + 1, np.add.reduceat(w, starts), strict=True)
+    return [*(_answers(m, weight, error) for m, weight in parts), _at_one(lost)]
+
+
+def _distances_of_many(epsilon: float, others: int, more: int) -> list[Listed]:
+    """List y z, for randomised response with 2 + ``more`` answers."""
+    e = exp(epsilon)
+    odds, odds_of_more = log((e + (more - 1)) / 2).mid, float(log(expm1(epsilon) / more).upper)
+    c, w, error, *lost = _clones(float(odds), others)
+    # The derivative of log P(C = c) by the odds is E C - c, and they are good to some units.
+    error += 16 * UNIT * (1 + abs(odds)) * (c[-1] - c[0] + _REACH)
+    starts, listed = _starts(len(c), c[-1] * _SPREAD**2), [_at_one(sum(lost), error)]
+    stops = np.append(starts[1:], len(c)) - 1
+    values = max(_SPREAD, int(_LISTED / (2 * _REACH * len(starts) * math.sqrt(c[-1] + 1))))
+    for first, last, weight in zip(c[starts], c[stops], np.add.reduceat(w, starts), strict=True):
+        o, share, error_of_o, lost_of_o = _spread_counts(odds_of_more, others - int(last), values)
+        listed.append(_at_one(lost_of_o * weight, error))
+        for own, chance in ((1, (e + 1) / (e + 1 + more)), (0, more / (e + 1 + more))):
+            if last + own == 0:
+                listed.append((np.zeros(1), np.array([weight * chance.mid]), np.array([error + 32 * UNIT])))
+                continue
+            y, b, slack = _answers(max(first + own, 1.0), weight * chance.mid, error)
+            z = ((e + 1) / (e + 1 + 2 * (o + (1 - own)) / (last + own))).upper
+            product = np.minimum(np.nextafter(np.multiply.outer(z, y), 2.0), 1.0)
+            product[:, -1] = 1.0  # all that are not listed
+            total = np.broadcast_to(slack + error_of_o + 32 * UNIT, product.shape)
+            listed.append((product.ravel(), np.multiply.outer(share, b).ravel(), total.ravel()))
+    return listed
+
+
+def _at_one(weight: float, slack: float = 0.0) -> Listed:
+    return np.ones(1), np.array([weight]), np.array([slack + 4 * UNIT])
+
+
+def _clones(odds: float, others: int) -> tuple[Array, Array, float, float, float]:
+    """Return C with probabilities, their relative error, and bounds on those below and above."""
     mean = others * expit(-odds)
     reach = _REACH * np.sqrt(mean * expit(odds)) + _REACH
     low, high = max(0, int(mean - reach)), min(others, int(mean + reach) + 1)
@@ -70,11 +122,28 @@ def _clones(odds: float, others: int) -> tuple[Array, Array, Array, float]:
     log_w, slack = log_pmf(c, others, odds) if others else (np.zeros(1), np.zeros(1))
     w = np.exp(log_w)
     lost = w[0] * _geometric(low * np.exp(odds) / (others - low + 1)) if low else 0.0
-    w[-1] *= 1 + _geometric((others - high) * np.exp(-odds) / (high + 1))
-    classes = min(_CLASSES, 1 + int(_LISTED / (_REACH * np.sqrt(high + 1) + 1)))
-    starts = np.arange(0, len(c), -(-len(c) // classes))
+    above = w[-1] * _geometric((others - high) * np.exp(-odds) / (high + 1))
     error = np.max(slack) + UNIT * (len(c) + 8 + np.max(np.abs(log_w)))
-    return c[starts], np.add.reduceat(w, starts), np.full(len(starts), error), float(lost)
+    return c, w, float(error), float(lost), float(above)
+
+
+def _starts(size: int, highest: float) -> Index:
+    """Return where classes of C start, few enough that all of a can be listed for each."""
+    classes = min(_CLASSES, 1 + int(_LISTED / (_REACH * np.sqrt(highest + 1) + 1)))
+    return np.arange(0, size, -(-size // classes))
+
+
+def _spread_counts(odds: float, trials: int, values: int) -> tuple[Array, Array, float, float]:
+    """Spread C to both sides on so few of its values; return these as ``_clones`` does."""
+    c, w, error, lost, above = _clones(odds, trials)
+    w[-1] += above
+    if len(c) <= values:
+        return c, w, error, lost
+    nodes = np.linspace(c[0], c[-1], values)
+    cell = np.minimum(np.searchsorted(nodes, c, side="right") - 1, values - 2)
+    share = np.clip((c - nodes[cell]) / (nodes[1] - nodes[0]) - _SHARE, 0.0, 1.0)
+    weight = _added(cell, w * (1 - share), values) + _added(cell + 1, w * share, values)
+    return nodes, weight, error + UNIT * (2 * len(c) + 8), lost
 
 
 def _answers(m: float, weight: float, slack: float) -> tuple[Array, Array, Array]:

@@ -8,14 +8,14 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from tradeoff.report.styles import PAPER, unset
+from tradeoff.report.styles import paper_settings, unset
 
 
 class PaperFigure(Figure):
-    """A figure that is laid out and saved with the settings of its creation, in ``style``."""
+    """A figure that is laid out and saved in the style of its creation: the user's settings, or ``paper``."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.style = unset(PAPER)
+    def __init__(self, *args: Any, paper: bool = False, **kwargs: Any) -> None:
+        self.style = paper_settings() if paper else unset(paper_settings())
         with rc_context(self.style):
             super().__init__(*args, **kwargs)
 
@@ -29,6 +29,7 @@ class PaperFigure(Figure):
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
         with rc_context(self.style):
+            self.draw_without_rendering()  # a second layout: after one, a title may be cut by a point
             super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:

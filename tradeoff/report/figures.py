@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,38 +10,40 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.errors import DomainError
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plot import canvas, module, paint
-from tradeoff.report.series import Kind, make_known_series, outline, view_of
-from tradeoff.report.styles import COLUMN, PAGE
+from tradeoff.report.series import Kind, make_known_series, make_series, outline, view_of
+from tradeoff.report.styles import COLUMN, EXACT, PAGE, WIDE, dashed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
+_UNSAFE = "#b3261e"  # red of a method that claims too much privacy
+
+
 @contextmanager
 def paper(
-    width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1
+    width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1, **share: bool
 ) -> Iterator[tuple[Figure, Any]]:
     """Yield a figure of the stated size in inches, with its axes, in the style of papers."""
     figure = canvas()(figsize=(width, height))
     with module("matplotlib").rc_context(figure.style):
-        yield figure, figure.subplots(rows, columns)
+        yield figure, figure.subplots(rows, columns, **share)
 
 
-def inset(
-    axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: float, width: float = 0.04
-) -> Axes:
-    """Add a view zoomed about one type I error in the empty upper right of a plot, with its factors."""
+def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> Axes:
+    """Add a view of the type I errors between two in the empty upper right of a plot, with its factors."""
+    if not 0 <= low < high <= 1:
+        raise DomainError(f"inset must be two type I errors in increasing order, got ({low}, {high})")
     window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
-    low, high = max(centre - width / 2, 0.0), min(centre + width / 2, 1.0)
-    claims = [claim_of("", exact), *(outline(claim_of("", each)) for each in others.values())]
     view = view_of("tradeoff", "linear", claims[:1]).pointwise(np.linspace(low, high, 25))
-    result = list(make_known_series(view, claims))
-    ends = exact.bounds(np.array([high, low]))
-    bottom, top = float(ends.lower[0]), float(ends.upper[1])
-    paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), result)
+    series = list(make_known_series(view, [claims[0], *map(outline, claims[1:])]))
+    heights = np.asarray(next(make_series(view, claims[:1])).y)
+    bottom, top = float(np.min(heights)), float(np.max(heights))
+    paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), series, legend=False)
     window.set(xticks=[], yticks=[], xlabel="", ylabel="", aspect="auto")
     spans = {"α": high - low, "β": top - bottom}
     factors = "\n".join(
@@ -71,21 +73,28 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
 
 
 def comparison_figure(
-    curve: TradeOff, claims: Sequence[Claim], worst: tuple[float, float] | None = None
+    curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *, across: int = 4
 ) -> Figure:
-    """Draw errors and profiles side by side with one legend, zoomed at the worst (alpha, error of beta)."""
+    """Draw each method in a panel of its own over the exact curve; its verdict is in the title."""
+    width = PAGE * across / 4
+    down = max(-(-len(rows) // across), 1)
     exact = claim_of("exact", curve)
-    others = list(map(outline, claims))
-    with paper(PAGE, 3.8, columns=2) as (figure, (left, right)):
-        kinds: tuple[tuple[Axes, Kind], ...] = ((left, "tradeoff"), (right, "profile"))
-        for axes, kind in kinds:
-            view = view_of(kind, "linear", [exact])
-            paint(axes, view, list(make_known_series(view, [exact, *others])))
-        if worst is not None:
-            # Over this width the curve falls about ten times the error.
-            alpha, error = worst
-            fall = float(curve(max(alpha - 1e-3, 0.0))) - float(curve(min(alpha + 1e-3, 1.0)))
-            width = float(np.clip(0.02 * abs(error) / max(fall, 1e-6), 1e-4, 0.1))
-            inset(left, curve, {each.name: each for each in claims}, centre=alpha, width=width)
-        shared_legend(figure, left, right)
+    view = view_of(kind, "linear", [exact])
+    view = replace(view, grid=view.grid[::4])  # enough for a panel of 1.6 inches
+    line = next(make_series(view, [exact]))
+    with paper(width, 0.5 + 1.55 * down, columns=across, rows=down, sharex=True, sharey=True) as (
+        figure,
+        grid,
+    ):
+        panels = np.ravel(grid)
+        for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
+            look = dashed(0) | ({"color": _UNSAFE} if row.unsafe else {})
+            method = next(make_known_series(view, [outline(row.claim)]))
+            paint(axes, view, [line, method], looks=[EXACT | {"linewidth": WIDE}, look], legend=False)
+            axes.set_title(f"{row.name}: {row.word}", fontsize="small")
+            is_lowest = i + across >= len(rows)
+            axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)
+            axes.set(xlabel=view.xlabel if is_lowest else "", ylabel="" if i % across else view.ylabel)
+        for axes in panels[len(rows) :]:
+            axes.remove()
     return figure

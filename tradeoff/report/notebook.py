@@ -22,14 +22,13 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.operators.assumed import Assumed
-from tradeoff.operators.beta_operator import BetaOperator
 from tradeoff.operators.group import Group
-from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
+from tradeoff.operators.tabulate import BetaOperator
+from tradeoff.operators.unary import Assumed, Inverse
 from tradeoff.symbolic.formula import Symbolic
 
 
@@ -210,8 +209,7 @@ _BETA: Mapping[type, Callable[[Any, str], str]] = {
 _MAX_DENOMINATOR = 1000  # of a fraction that is written as one
 _SIZE = 120  # side of a picture in pixels: four lines of text
 _ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # closer at the ends, where curves bend
-_SLOPES = 6  # batches of 2^k slopes, 63 in all
-_MIN_BATCHES = 3  # fewer tangents do not look like a curve
+_SLOPES = 63  # of tangents: fewer do not look like a curve
 _SECONDS = 0.5  # processor time, which does not depend on other programs
 _MAX_FACTORS = 16  # distinct factors for which one question is quick
 
@@ -254,23 +252,19 @@ def _is_slow(curve: Any) -> bool:
 
 
 def _points(curve: Any) -> Any:
-    """Bound beta from below by lines of ever more slopes until the time is over; None if they are too few."""
+    """Bound beta from below by lines of 63 slopes; None if that takes too long."""
     end = time.thread_time() + _SECONDS
 
     def stop_late(*_: int) -> None:
         if time.thread_time() > end:
             raise TimeoutError
 
-    beta = np.zeros(len(_ALPHAS))
-    for batch in range(_SLOPES):
-        share = (np.arange(2**batch) + 0.5) / 2**batch
-        slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)
-        try:
-            stop_late()
-            start = 1 - curve.bounds.delta(np.log(slopes), progress=stop_late).upper
-        except TimeoutError:
-            return beta if batch >= _MIN_BATCHES else None
-        for s, c in zip(slopes, start, strict=True):  # lines below f, and of a symmetric f mirrored
-            mirrored = (c - _ALPHAS) / s if curve.symmetric else 0.0
-            beta = np.maximum(beta, np.maximum(c - s * _ALPHAS, mirrored))
-    return beta
+    share = (np.arange(_SLOPES) + 0.5) / _SLOPES
+    slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)[:, None]
+    try:
+        start = 1 - curve.bounds.delta(np.log(slopes), progress=stop_late).upper
+    except TimeoutError:
+        return None
+    lines = start - slopes * _ALPHAS  # below f, and of a symmetric f mirrored
+    mirrored = (start - _ALPHAS) / slopes if curve.symmetric else 0.0
+    return np.max(np.maximum(lines, mirrored), axis=0, initial=0.0)

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tradeoff.baselines import Baseline
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import assuming
-from tradeoff.display import folded, rounded
+from tradeoff.display import folded
 from tradeoff.errors import DomainError, TradeOffError, needed, shown
-from tradeoff.gdp import Reduction
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.limits import ApproximateCurve, BerryEsseen
-from tradeoff.mechanisms import Plan
+from tradeoff.limits import ApproximateCurve
+from tradeoff.mechanisms import Mechanism, Plan
+from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report.methods import Claim, claim_of
+from tradeoff.report.names import name_items
 from tradeoff.report.series import Kind, Scale, Series, View, error_limits, make_series, positive, view_of
 from tradeoff.report.styles import (
     BAND,
     CHANCE,
+    COLUMN,
+    EDGE,
     EXACT,
+    PAGE,
+    WIDE,
     add_title,
     dashed,
-    number,
+    paper_settings,
     place_legend,
     readable,
-    typeset,
-    unset,
 )
 from tradeoff.sweeps import Table
 
@@ -50,16 +51,20 @@ def plot(
     kind: Kind = "tradeoff",
     scale: Scale = "linear",
     labels: Sequence[str] | None = None,
+    legend: bool = True,
+    inset: tuple[float, float] | None = None,
     ax: Axes | None = None,
+    style: Literal["paper"] | None = None,
+    columns: Literal[1, 2] = 1,
     interactive: bool = False,
-    **style: Any,
+    **line: Any,
 ) -> Any:
     """Draw guarantees, estimates and audits with the band between their bounds, or the table of a sweep.
 
-    The first item is black and solid unless it is an estimate; the others are dashed, up to eleven distinct
-    in grey too. Each line is the conservative bound: a lower bound on beta, an upper bound on delta. The beta
-    of a curve holds at every alpha on linear axes; elsewhere, and of bands, at the points of the line.
-    Estimates are dashed lines without a band.
+    The first item is black and solid unless it is an estimate; the others are thin dashes over it, up to
+    eleven distinct in grey too, so that lines that coincide are both seen. Each line is the conservative
+    bound: a lower bound on beta, an upper bound on delta. The beta of a curve holds at every alpha on linear
+    axes; elsewhere, and of bands, at the points of the line. Estimates have no band.
 
     Parameters
     ----------
@@ -77,14 +82,24 @@ def plot(
     scale
         ``"linear"``, or ``"loglog"``: small type I errors, at which beta is next to 1 and 1 - beta is drawn.
     labels
-        A name for each item, used as it is; default: normal forms, of estimates the method and the word
-        "estimate", and none for one item that is not an estimate. Many or long ones go below.
+        A name for each item, used as it is; default: mechanisms with the parameters that tell them apart,
+        normal forms of other curves, of estimates the method and the word "estimate", and none for one item
+        that is not an estimate. Many or long names go below, in lines that fit.
+    legend
+        Whether to name the lines in a legend.
+    inset
+        Ends (low, high) of an interval of type I errors that a window shows enlarged.
     ax
-        Matplotlib axes to draw on, in the user's style; default: those of a new figure as wide as a column,
-        styled where the user's matplotlib settings are defaults, with text as Type 42 fonts in PDFs.
+        Matplotlib axes to draw on, in the user's style; default: those of a new figure, styled where the
+        user's matplotlib settings are defaults, with text as Type 42 fonts in PDFs.
+    style
+        ``"paper"``: the settings of ``matplotlib.pyplot.style.use("tradeoff.report.paper")`` also where the
+        user has others.
+    columns
+        Width of a new figure in columns of a two-column paper: 1 is 3.3 inches, 2 is 7.
     interactive
         Return a Plotly figure with values under the pointer instead.
-    **style
+    **line
         Keywords of ``matplotlib.lines.Line2D`` (of the heat map: of ``pcolormesh``) for every line drawn, of
         Plotly's ``line`` if interactive.
 
@@ -111,34 +126,54 @@ def plot(
     >>> axes.get_xlabel(), axes.get_legend().get_texts()[1].get_text()
     ('type I error α', 'CLT (estimate)')
     """
+    if style not in (None, "paper"):
+        raise DomainError(f"style must be None or 'paper', got {shown(style)}")
+    if columns not in (1, 2):
+        raise DomainError(f"columns must be 1 or 2, got {shown(columns)}")
     if len(items) == 1 and isinstance(items[0], Table):
         from tradeoff.report.heatmap import heatmap
 
         if (kind, scale, labels, interactive) != ("tradeoff", "linear", None, False):
             raise DomainError("a heat map takes no kind, scale, labels or interactive; leave them out")
-        return heatmap(items[0], ax=ax, **style)
-    claims = claims_of(items, labels)
+        return heatmap(items[0], ax=ax if ax is not None else new_axes(style, columns), **line)
+    claims = claims_of(items, labels, named=interactive)
     view = view_of(kind, scale, claims)
     if interactive:
         from tradeoff.report.interactive import plotly_figure
 
         if ax is not None:
             raise DomainError(f"ax must be None if interactive, got {shown(ax)}")
-        return plotly_figure(view, claims, style)
-    axes = ax if ax is not None else new_axes()
-    series = list(make_series(view, claims))
+        return plotly_figure(view, claims, line)
+    axes = ax if ax is not None else new_axes(style, columns)
+    settings = paper_settings() if style else getattr(getattr(axes, "figure", None), "style", {})
     remedy = "give axes of matplotlib, and keywords of matplotlib.lines.Line2D"
-    with matplotlib_errors(remedy), module("matplotlib").rc_context(getattr(axes.figure, "style", {})):
-        return paint(axes, view, series, style=style)
+    with matplotlib_errors(remedy), module("matplotlib").rc_context(settings):
+        paint(axes, view, list(make_series(view, claims)), style=line, legend=legend)
+        if inset is not None:
+            from tradeoff.report.figures import add_inset
+
+            add_inset(axes, claims, *inset)
+    return axes
 
 
-def claims_of(items: Sequence[Any], labels: Sequence[str] | None = None) -> list[Claim]:
+def claims_of(
+    items: Sequence[Any], labels: Sequence[str] | None = None, *, named: bool = False
+) -> list[Claim]:
     """Return the claim of each item, under its label or a name for the legend."""
     if not items:
         raise DomainError("plot() takes at least one curve, got none")
     if labels is None:
-        named = len(items) > 1 or isinstance(items[0], ApproximateCurve)
-        return [claim_of(_name(each) if named else "", each) for each in items]
+        named = named or len(items) > 1 or isinstance(items[0], ApproximateCurve)
+        labels = name_items(items) if named else [""] * len(items)
+        claims = [claim_of(*each) for each in zip(labels, items, strict=True)]
+        if any(each.name.endswith("(one order)") for each in claims):  # guarantees name both orders, too
+            claims = [
+                replace(claim, name=f"{claim.name} (both orders)")
+                if isinstance(item, Plan | Mechanism | Envelope)
+                else claim
+                for claim, item in zip(claims, items, strict=True)
+            ]
+        return claims
     several = np.iterable(labels) and not isinstance(labels, str)
     if not (several and all(isinstance(each, str) for each in labels) and len(labels) == len(items)):
         raise DomainError(f"labels must be {len(items)} texts, one for each item, got {shown(labels)}")
@@ -156,28 +191,6 @@ def matplotlib_errors(remedy: str) -> Iterator[None]:
         raise DomainError(f"matplotlib cannot draw it: {error}; {remedy}") from error
 
 
-def _name(item: Any) -> str:
-    match item:
-        case ApproximateCurve():
-            return f"{item.name} (estimate)"
-        case BerryEsseen() | Baseline() | Claim():
-            return item.name
-        case Reduction():
-            return mu_name(item)
-        case Plan():
-            return typeset(", ".join(f"{n} {each.kind}" for each, n in item.mechanisms.items()))
-        case tuple() | Bounds():
-            return "between two curves"
-    # ``claim_of`` appends the order to this name, which is cut to a line.
-    text = item.notation + assuming(item.assumptions) if isinstance(item, TradeOff) else repr(item)
-    return typeset(text.split("\n")[0])
-
-
-def mu_name(reduction: Reduction) -> str:
-    """Return the name of the Gaussian curve of a reduction."""
-    return f"μ = {number(float(rounded(reduction.mu, 'upper', 4)))}, failure {number(reduction.failure)}"
-
-
 def paint(
     axes: Axes,
     view: View,
@@ -185,6 +198,7 @@ def paint(
     *,
     looks: Sequence[Look] | None = None,
     style: Look | None = None,
+    legend: bool = True,
 ) -> Axes:
     """Draw lines and bands, name the axes, and put the legend where they are empty."""
     from matplotlib.cbook import normalize_kwargs
@@ -199,41 +213,7 @@ def paint(
             )
     if view.chance is not None:
         axes.plot(view.grid, view.chance, **CHANCE)
-    _set_axes(axes, view, error_limits(series) if view.kind == "error" else view.ylim)
-    at_edge = view.square and view.whole and view.yscale == "linear"
-    for each, look in zip(series, looks or _looks(series), strict=True):
-        if each is None:
-            continue
-        look = {**look, **given}  # noqa: PLW2901 - the user's keywords
-        name = readable(each.name)
-        if each.band is not None:
-            visible = each.y is None and np.max(each.band[1]) > axes.get_ylim()[0]
-            label = f"{name}: width of its bounds" if visible else None
-            axes.fill_between(each.x, *each.band, color=look["color"], label=label, **BAND)
-        if each.y is not None:  # a line along the edge of the axes is not clipped
-            y = positive(each.y) if axes.get_yscale() == "log" else each.y
-            axes.plot(each.x, y, label=name or None, clip_on=not at_edge, **look)
-        if each.unsafe is not None and np.isfinite(each.unsafe).any():
-            axes.plot(each.x, each.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
-    if axes.get_legend_handles_labels()[1]:
-        place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
-    return axes
-
-
-def _looks(series: Sequence[Series | None]) -> list[Look]:
-    """Return black and solid for the first item unless it is an estimate, distinct dashes for the others."""
-    solid = series[0] is not None and not series[0].is_estimate
-    looks = [EXACT if solid and not i else dashed(i - solid) for i in range(len(series))]
-    if unset({"axes.prop_cycle": None}):
-        return looks
-    cycle = module("matplotlib").rcParams["axes.prop_cycle"].by_key()  # the user's own
-    return [
-        {**look, **{key: values[i % len(values)] for key, values in cycle.items()}}
-        for i, look in enumerate(looks)
-    ]
-
-
-def _set_axes(axes: Axes, view: View, ylim: tuple[float, float]) -> None:
+    ylim = error_limits(series) if view.kind == "error" else view.ylim
     axes.set(xscale=view.xscale, yscale=view.yscale, xlim=view.xlim, ylim=ylim)
     axes.set(xlabel=view.xlabel, ylabel=view.ylabel)
     if view.square and view.yscale == "linear":
@@ -242,6 +222,36 @@ def _set_axes(axes: Axes, view: View, ylim: tuple[float, float]) -> None:
             axes.spines[["left", "bottom"]].set_position(("outward", 3))
     elif view.square:
         axes.set_box_aspect(1)
+    if looks is None:  # black and solid for the first item unless it is an estimate, dashes for the others
+        solid = series[0] is not None and not series[0].is_estimate
+        exact = {**EXACT, "linewidth": WIDE} if len(series) > 1 else EXACT
+        looks = [exact if solid and not i else dashed(i - solid) for i in range(len(series))]
+    for each, look in zip(series, looks, strict=True):
+        _paint_series(axes, view, each, {**look, **given})
+    if legend and axes.get_legend_handles_labels()[1]:
+        place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
+    return axes
+
+
+def _paint_series(axes: Axes, view: View, series: Series | None, look: Look) -> None:
+    from matplotlib.patheffects import withStroke
+
+    if series is None:
+        return
+    name, y = readable(series.name), series.y
+    if series.band is not None:
+        visible = y is None and np.max(series.band[1]) > axes.get_ylim()[0]
+        label = f"{name}: width of its bounds" if visible else None
+        axes.fill_between(series.x, *series.band, color=look["color"], label=label, **BAND)
+    if y is not None:  # a line along the edge of the axes is not clipped
+        at_edge = view.square and view.whole and view.yscale == "linear"
+        y = positive(y) if axes.get_yscale() == "log" else y
+        (line,) = axes.plot(series.x, y, label=name or None, clip_on=not at_edge, **look)
+        if line.is_dashed():  # white edges, so that dashes are seen over another line
+            edge = withStroke(linewidth=line.get_linewidth() + EDGE, foreground="white")
+            line.set_path_effects([edge])
+    if series.unsafe is not None and np.isfinite(series.unsafe).any():
+        axes.plot(series.x, series.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
 
 
 def figure(curve: TradeOff, *, title: str = "") -> Figure:
@@ -266,6 +276,9 @@ def canvas() -> Any:
     return PaperFigure
 
 
-def new_axes() -> Any:
-    """Return the axes of a new figure of pyplot."""
-    return module("matplotlib.pyplot").figure(FigureClass=canvas()).subplots()
+def new_axes(style: str | None = None, columns: int = 1) -> Any:
+    """Return the axes of a new figure of pyplot, as wide as so many columns."""
+    settings: dict[str, Any] = {"FigureClass": canvas(), "paper": style == "paper"}
+    if columns == 2:
+        settings["figsize"] = (PAGE, COLUMN)
+    return module("matplotlib.pyplot").figure(**settings).subplots()

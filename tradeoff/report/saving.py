@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")  # of a figure
+_LAYOUTS = 2  # rounds in which titles and legends find their place: one leaves some cut by a point
 _TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same bytes each time
 
 
@@ -28,13 +29,16 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS, name: str
 
 def figure_bytes(figure: Figure, ending: str) -> bytes:
     """Return a figure in a file format."""
-    import matplotlib as mpl
+    from matplotlib import rc_context
 
-    from tradeoff.report.styles import OUTPUT
+    from tradeoff.report.styles import paper_settings
 
     buffer = io.BytesIO()
-    with mpl.rc_context(OUTPUT), warnings.catch_warnings():  # type: ignore[arg-type]  # the stubs want every name spelt as a literal
+    output = {k: v for k, v in paper_settings().items() if k.startswith(("svg.", "pdf.", "savefig."))}
+    with rc_context(output), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
+        for _ in range(_LAYOUTS):
+            figure.draw_without_rendering()
         figure.savefig(buffer, format=ending[1:], metadata=_TIMELESS.get(ending))
     return buffer.getvalue()
 

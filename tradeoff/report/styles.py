@@ -5,42 +5,24 @@ from __future__ import annotations
 import re
 import textwrap
 import warnings
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
-
-from tradeoff.display import exactly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMN, PAGE = 3.4, 7.0  # width of one column and of the text block of a two-column paper, in inches
+COLUMN, PAGE = 3.3, 7.0  # width of one column and of the text block of a two-column paper, in inches
 
-# Settings of every file: reproducible bytes, text as text, resolution of print.
-OUTPUT: dict[str, Any] = {"svg.hashsalt": "tradeoff", "pdf.fonttype": 42, "savefig.dpi": 300}
 
-_TICKS = {"labelsize": "small", "major.width": 0.6, "minor.width": 0.4}
+@cache
+def paper_settings() -> dict[Any, Any]:
+    """Return the settings of the style ``tradeoff.report.paper``."""
+    from matplotlib import rc_params_from_file
 
-# Settings of every new figure, where the user has set none.
-PAPER: dict[str, Any] = {
-    "figure.figsize": [COLUMN, COLUMN + 0.1],
-    "figure.dpi": 150,
-    "figure.constrained_layout.use": True,
-    "font.size": 8,
-    "axes.titlesize": "medium",
-    "legend.fontsize": "small",
-    "axes.linewidth": 0.6,
-    **{f"{side}tick.{name}": value for side in "xy" for name, value in _TICKS.items()},
-    "lines.linewidth": 1.1,
-    "legend.frameon": False,
-    "legend.handlelength": 2.8,
-    "legend.borderaxespad": 0.3,
-    "legend.labelspacing": 0.3,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    **OUTPUT,
-}
+    path = Path(__file__).with_name("paper.mplstyle")
+    return dict(rc_params_from_file(path, use_default_template=False))
 
 
 def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
@@ -51,6 +33,8 @@ def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
 
 
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}
+# The exact line is wide, and dashes over it are thin, with white edges: both are seen where they coincide.
+WIDE, THIN, EDGE = 2.2, 1.1, 1.0
 BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0, "zorder": 1.5}  # light, behind every line
 CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}  # dots
 
@@ -71,47 +55,18 @@ COLOURS, DASHES = [colour for colour, _ in _LOOKS], [dashes for _, dashes in _LO
 
 
 def dashed(i: int) -> dict[str, Any]:
-    """Return the style of the i-th approximation: dashed, above the exact line, unlike its neighbours."""
+    """Return the style of the i-th approximation: thin dashes over the exact line, unlike its neighbours'."""
     # A repeated dash pattern gets another colour.
     colour, dashes = COLOURS[(i + i // len(DASHES)) % len(COLOURS)], (0, DASHES[i % len(DASHES)])
-    return {"color": colour, "linestyle": dashes, "zorder": 3.2 + 0.01 * i}
-
-
-def number(value: float) -> str:
-    """Write a number with all its digits, a small one as a power of ten for matplotlib.
-
-    Examples
-    --------
-    >>> number(0.5), number(1e-6)
-    ('0.5', '$10^{-6}$')
-    """
-    if value == 0 or abs(value) >= 1e-3:
-        return exactly(value)
-    digits, _, power = np.format_float_scientific(value, trim="-").partition("e")
-    return f"$10^{{{int(power)}}}$" if digits == "1" else rf"${digits} \times 10^{{{int(power)}}}$"
+    return {"color": colour, "linestyle": dashes, "linewidth": THIN, "zorder": 3.2 + 0.01 * i}
 
 
 _INSIDE_ENTRIES, _INSIDE_COLUMNS = 5, 26  # most entries and characters of a legend inside the axes
 _BELOW_COLUMNS = 44  # characters of a line of a legend below the axes, and of a name
+_WIDE_RATIO = 1.5  # width over height of a figure with space to the right of a square
 _TITLE_COLUMNS = 120  # characters of a line of a title, in the widest figures
 _WORDS = re.compile(r"(?:(?<!\\)\$.*?(?<!\\)\$|\S)+")  # a formula with spaces is one word
 _MARKUP = re.compile(r"[$\\{}_^]|mathrm")  # characters of a formula that take no space
-
-
-def typeset(name: str) -> str:
-    """Set G_{0.5} and Lap_{0.1}^50 in a curve's normal form as formulas, and cut a long name to a line."""
-    if match := re.fullmatch(r"either-order envelope of \[(.*)\]", name):
-        name = f"{match[1]}, either order"
-    short = textwrap.shorten(
-        name, _BELOW_COLUMNS + name.count("_{"), placeholder=" …"
-    )  # braces take no space
-
-    def formula(match: re.Match[str]) -> str:
-        base, index, power, alone = match.groups()
-        exponent = f"^{{{power or alone}}}" if power or alone else ""
-        return f"${exponent}$" if base is None else rf"$\mathrm{{{base}}}_{{{index}}}{exponent}$"
-
-    return re.sub(r"([A-Za-z]+)_\{([^{}$\s]*)\}(?:\^(\d+))?|\^(\d+)", formula, short)
 
 
 def readable(label: str) -> str:
@@ -158,20 +113,25 @@ def fold(label: str, columns: int) -> str:
 
 
 def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | None = None) -> None:
-    """Put the legend where the plot is empty, if anywhere; many or long names go below it, wrapped."""
+    """Put the legend where the plot is empty, if anywhere; else right of a square, or below."""
     handles, labels = axes.get_legend_handles_labels()
     longest = max((len(_MARKUP.sub("", label)) for label in labels), default=0)
     if inside is not None and len(labels) <= _INSIDE_ENTRIES and longest <= _INSIDE_COLUMNS:
         axes.legend(loc=inside)
         return
-    from matplotlib.transforms import ScaledTranslation
-
     if axes.figure.get_layout_engine() is None:  # nothing makes space below the axes
         wrapped = [fold(label, _BELOW_COLUMNS) for label in labels]
         axes.legend(handles, wrapped, loc=inside or "best", fontsize="small")
         return
     spec = axes.get_subplotspec()
     width = 0.9 * axes.figure.bbox.width / (spec.get_gridspec().ncols if spec else 1)
+    is_square = axes.get_aspect() == 1 or axes.get_box_aspect() == 1
+    if is_square and width > _WIDE_RATIO * axes.figure.bbox.height:
+        wrapped = [fold(label, _BELOW_COLUMNS) for label in labels]
+        axes.legend(handles, wrapped, fontsize="small", loc="upper left", bbox_to_anchor=(1.02, 1.0))
+        return
+    from matplotlib.transforms import ScaledTranslation
+
     layouts = [(1, line) for line in range(_BELOW_COLUMNS, 0, -4)]
     if longest <= _INSIDE_COLUMNS:
         layouts.insert(0, (2, _INSIDE_COLUMNS))

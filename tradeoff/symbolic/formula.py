@@ -197,8 +197,6 @@ class Symbolic(TradeOff):
         self.require_numbers()
         return to_bounds(balls.clip_probability(1 - self._start))
 
-    mass_at_plus_infinity = property(lambda self: self.mass_at_infinity.upper)
-
     @cached_property
     def mass_at_minus_infinity(self) -> float:
         """Return 1 - inf{alpha : f(alpha) = 0}, at most rounded up."""
@@ -216,11 +214,8 @@ class Symbolic(TradeOff):
                 low, high = (low, middle) if is_positive(middle) else (middle, high)
             return high
 
-    sup_loss = property(lambda self: self._sup_loss.upper)
-    sup_loss_lower = property(lambda self: self._sup_loss.lower)
-
     @cached_property
-    def _sup_loss(self) -> Bounds[float]:
+    def loss_bounds(self) -> Bounds[float]:
         """Bounds on log -f'(0+): the slope near 0 is less, and that at 0 is its limit if it is close."""
         at, near = (to_bounds(balls.log(-self._slope(x))) for x in (to_balls(0), to_balls(2) ** _NEAR))
         is_limit = 0 <= at.upper - near.lower < _SLACK

@@ -256,16 +256,23 @@ class ContourLine:
     def _at(self, x: Array) -> tuple[Array, Array]:
         """Return Re sum of values e^(i (mean - x) y) and its error, a row a sum."""
         sums = self._sums
-        # One x after the other: none depends on those passed with it.
-        rows = [self._phased_sum(sums, each) for each in x.tolist()]
-        result = np.array(rows).reshape(-1, len(sums.error)).T
+        # None depends on those passed with it.
+        if len(sums.values) == len(sums.error):
+            result, each = np.empty((len(sums.error), len(x))), max(1, _PIECE // sums.values.shape[1])
+            y = sums.step * np.arange(sums.values.shape[1])
+            for first in range(0, len(x), each):
+                some = slice(first, first + each)
+                phase = np.multiply.outer(self.mean - x[some], y)
+                cosine, sine = np.cos(phase), np.sin(phase)
+                for total, values in zip(result, sums.values, strict=True):
+                    total[some] = np.sum(cosine * values.real - sine * values.imag, axis=1)
+        else:
+            rows = [self._phased_sum(sums, each) for each in x.tolist()]
+            result = np.array(rows).reshape(-1, len(sums.error)).T
         return result, (sums.error + sums.rounding)[:, None] + np.outer(sums.moment, self._phase_error(x))
 
     def _phased_sum(self, sums: Sums, x: float) -> Array:
         pace, values = self.mean - x, sums.values
-        if len(values) == len(sums.error):
-            phase = pace * (sums.step * np.arange(values.shape[1]))
-            return np.asarray(np.sum(np.cos(phase) * values.real - np.sin(phase) * values.imag, axis=1))
         # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): both phases err within the charge for their sum.
         size = len(values) // len(sums.error)
         within, between = (pace * (sums.step * np.arange(n, dtype=float)) for n in (_BLOCK, size))

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.balls import to_ball, to_balls, upper_float
+from tradeoff.balls import log_quotient, to_ball, to_balls, to_bounds, upper_float
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, domain, needed
 from tradeoff.intervals.bounds import Bounds, make_bounds
-from tradeoff.intervals.functions import clip, exp, expm1, log_quotient, rational
+from tradeoff.intervals.functions import clip, exp, expm1, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, round_points, whole
 from tradeoff.intervals.rounding import Array
@@ -195,7 +195,7 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
 def _split(g: PiecewiseLinear) -> tuple[Bounds, Bounds, Bounds]:
     """Bound the P- and Q-masses of the segments with Q-mass, and their losses."""
     pairs = [(c - a, b - d) for (a, b), (c, d) in pairwise(g.vertices) if b > d]
-    each = [(rational(p), rational(q), log_quotient(q, p)) for p, q in pairs]
+    each = [(rational(p), rational(q), to_bounds(log_quotient(q, p))) for p, q in pairs]
     sides = np.array([[tuple(bounds) for bounds in row] for row in each]).reshape(-1, 3, 2)
     p, q, loss = (Bounds(sides[:, i, 0], sides[:, i, 1]) for i in range(3))
     return p, q, loss

@@ -1,22 +1,24 @@
-"""Normal tails and the curve and profile of a shifted normal law in NumPy, accurate in both tails."""
+"""Normal tails and binomial log-probabilities in NumPy, each with a stated error."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from scipy.special import erfcx, ndtr, ndtri
+from scipy.special import erfcx, expit, factorial, ndtr, ndtri
 
 from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around, down, up
 
 _SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, math.sqrt(0.5)  # sqrt(pi/2) and sqrt(1/2), to nearest
-_LOG_SQRT_2PI = math.log(2 * math.pi) / 2  # to a unit
+_LOG_2PI = math.log(2 * math.pi)  # to nearest
 # Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it.
 _FLUSHED = -37.0
 
 _LEGENDRE = gauss_legendre(14)  # nodes over [-1, 1] for integrals of Mills' ratio over at most 1, and weights
+
+_FACTORIAL = factorial(np.arange(17))  # all are floats
 
 
 def _mills(x: Array) -> Array:
@@ -46,7 +48,7 @@ def shifted_tail(alpha: Array, mu: float) -> tuple[Array, Array]:
 def _below(x: Array) -> Array:
     """Return Phi(x), by phi(x) R(-x) where ``ndtr`` would flush it to 0."""
     far = np.clip(x, -1e150, _FLUSHED)
-    return np.asarray(np.where(x < _FLUSHED, np.exp(-far * far / 2 - _LOG_SQRT_2PI) * _mills(-far), ndtr(x)))
+    return np.asarray(np.where(x < _FLUSHED, np.exp(-far * far / 2 - _LOG_2PI / 2) * _mills(-far), ndtr(x)))
 
 
 def tail_above(x: Bounds) -> Bounds:
@@ -66,7 +68,7 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
         ratio = np.minimum(epsilon / mu, 1e100)  # farther out delta is below all floats anyway
     a = ratio - mu / 2
     b = a + mu
-    log_density = -a * a / 2 - _LOG_SQRT_2PI
+    log_density = -a * a / 2 - _LOG_2PI / 2
     position = (np.abs(a) + 2) * 8 * (ratio + mu + 1)
     if mu < 1:
         nodes, weights = _LEGENDRE
@@ -86,3 +88,65 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
         return np.maximum(down(value - error), 0.0), np.maximum(up(value + error), TINY)
     low, high = around(value, ulps)
     return np.maximum(low, 0.0), np.maximum(high, TINY)
+
+
+def _stirling_error(n: Array) -> Array:
+    """Return log n! - log(sqrt(2 pi n) (n/e)^n) for n >= 1; series from 16 on, the ratio itself below."""
+    small = np.minimum(n, 16.0)
+    exact = np.log(_FACTORIAL[small.astype(int)] / (np.sqrt(2 * np.pi * small) * (small / np.e) ** small))
+    m = np.maximum(n, 16.0)
+    s = (1 / m) ** 2
+    series = (
+        1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))
+    ) / m
+    return np.where(n < 16.0, exact, series)
+
+
+def _deviance(x: Array, m: float) -> Array:
+    """Return x log(x/m) + m - x for x >= 1, by a series where x is close to m."""
+    d = (x - m) / (x + m)
+    direct = x * np.log(x / m) + m - x
+    near = np.abs(d) < 0.1
+    d = np.where(near, d, 0.0)
+    square = d * d
+    # (x - m)^2/(x + m) + 2 x (d^3/3 + d^5/5 + ...): Loader, Fast and Accurate Computation of Binomial
+    # Probabilities.
+    tail = sum(square**j / (2 * j + 1) for j in range(1, 10))
+    return np.where(near, (x - m) * d + 2 * x * d * tail, direct)
+
+
+def log_pmf(k: Array, n: int, epsilon: float) -> tuple[Array, Array]:
+    """Return log P(K = k) for K ~ Bin(n, 1/(1 + e^epsilon)) and a bound on the relative error of the pmf.
+
+    Notes
+    -----
+    Loader's saddle-point expansion. Error: a few units times the two deviances, plus the rounding of the
+    means n p and n q, which the deviance feels through its derivative |k - n p|/(n p).
+    """
+    k = np.asarray(k, dtype=float)
+    p, q = float(expit(-epsilon)), float(expit(epsilon))
+    inner = np.clip(k, 1, max(n - 1, 1))
+    rest = np.maximum(n - inner, 1.0)
+    # Floats lose digits of p from epsilon = 708 on, and p itself; those of its logarithm they hold.
+    log_mean = math.log(n) - epsilon - math.log1p(math.exp(-epsilon))
+    rare = log_mean <= math.log(1e-200)  # such a mean is negligible next to x, in x log(x/m) - x
+    first = inner * (np.log(inner) - log_mean) - inner if rare else _deviance(inner, n * p)
+    second = _deviance(rest, n * q)
+    log_inner = (
+        _stirling_error(np.array(float(max(n, 1))))
+        - _stirling_error(inner)
+        - _stirling_error(rest)
+        - first
+        - second
+        + 0.5 * (math.log(n) - _LOG_2PI - np.log(inner) - np.log(rest))
+    )
+    log_p = np.where(
+        k == 0, -n * np.log1p(np.exp(-epsilon)), np.where(k == n, -n * np.logaddexp(0.0, epsilon), log_inner)
+    )
+    ulps = (
+        48
+        + 8 * (first + second)
+        + 6 * (np.abs(inner - n * p) + np.abs(rest - n * q))
+        + 4 * np.abs(log_p) * ((k == 0) | (k == n))
+    )
+    return log_p, ulps * UNIT
