@@ -10,7 +10,7 @@ from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, number
 from tradeoff.errors import DomainError, KindError, shown
-from tradeoff.families.approximate_dp import approximate_dp, epsilon_delta_curve
+from tradeoff.families.approximate_dp import epsilon_delta_curve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
@@ -192,7 +192,7 @@ class ZCDPFilter(Filter):
         return zcdp_cost(curve)
 
     def _curve(self) -> TradeOff:
-        return approximate_dp(self.epsilon, self.delta)
+        return epsilon_delta_curve(self.epsilon, self.delta)
 
 
 class Approximate(NamedTuple):
