@@ -346,21 +346,6 @@ def test_reach_is_the_greater_root_rounded_up(r, gap, loss):
         assert root <= result <= root * (1 + mpmath.mpf(1e-12))
 
 
-def test_mixtures_of_many_responses_are_rounded_down():
-    rng = np.random.default_rng(5)
-    loss = np.append(0.0, np.sort(rng.uniform(1e-3, 8.0, 1999)))
-    weight = rng.exponential(size=2000)
-    mixture = Responses(loss, weight / weight.sum())
-    at = np.array([0.0, 1e-9, 0.5, 3.0, 7.9])
-    with mpmath.workdps(40):
-        for epsilon, result in zip(at.tolist(), mixture.delta(at).tolist(), strict=True):
-            e = mpmath.exp(mpmath.mpf(epsilon))
-            each = ((mpmath.exp(mpmath.mpf(one)), w) for one, w in zip(loss, mixture.weight, strict=True))
-            truth = mpmath.fsum(mpmath.mpf(w) * max(one - e, 0) / (1 + one) for one, w in each)
-            assert truth * (1 - mpmath.mpf(1e-12)) <= result <= truth
-    assert responses(Bounded(to.Laplace(8.0), 8.0), 1.0) is not None
-
-
 def test_charge_is_at_most_the_budget():
     for r in (1e-6, 0.1, 1.0, 50.0):
         for ratio in (1e-9, 0.1, 0.5, 1.0, 3.0):

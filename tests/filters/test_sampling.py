@@ -7,7 +7,6 @@ from scipy import stats
 
 from tradeoff.errors import DomainError, KindError
 from tradeoff.filters import discrete_gaussian, discrete_laplace, exact_release
-from tradeoff.filters.sampling import _below, _heads_exp, _source
 from tradeoff.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian
 
 MANY = 2000
@@ -41,27 +40,6 @@ def test_discrete_gaussian_has_its_law(variance):
 def test_discrete_laplace_has_its_law(scale):
     rng = np.random.default_rng(2)
     assert fits([discrete_laplace(scale, rng) for _ in range(MANY)], lambda x: math.exp(-x / float(scale)))
-
-
-@pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(5, 2)])
-def test_heads_exp_has_its_probability(gamma):
-    bits = _source(np.random.default_rng(3))
-    heads = sum(_heads_exp(gamma.numerator, gamma.denominator, bits) for _ in range(MANY))
-    assert stats.binomtest(heads, MANY, math.exp(-gamma)).pvalue > 1e-4
-
-
-@pytest.mark.parametrize("n", [2, 8, 256])
-def test_below_power_of_two_is_uniform(n):
-    turn = iter(range(256))
-    assert np.all(
-        np.bincount([_below(n, lambda size: next(turn).to_bytes(size, "big")) for _ in range(256)])
-        == 256 // n
-    )
-
-
-def test_below_draws_again_when_too_large():
-    turn = iter([0b11100000, 0b11000000, 0b10100000, 0b00000000])
-    assert [_below(6, lambda size: next(turn).to_bytes(size, "big")) for _ in range(2)] == [5, 0]
 
 
 def test_exact_release_has_the_law_of_its_mechanism():

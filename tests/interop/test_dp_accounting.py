@@ -22,7 +22,6 @@ from tradeoff.mechanisms import (
     DiscreteLaplace,
     Gaussian,
     Laplace,
-    PureDP,
     SubsampledGaussian,
     SubsampledLaplace,
 )
@@ -93,17 +92,6 @@ def test_from_event_of_a_tree_counts_the_nodes_above_a_leaf(steps: object, depth
     ).mechanisms.items()
     assert n == 1
     assert result.noise_multiplier <= 2 / math.sqrt(depth) <= result.noise_multiplier * (1 + 1e-15)
-
-
-def test_from_event_of_deep_nesting() -> None:
-    deep = e.GaussianDpEvent(2.0)
-    for _ in range(5000):
-        deep = e.SelfComposedDpEvent(deep, 1)
-    assert interop.from_event(deep).mechanisms == {Gaussian(2.0): 1}
-    for _ in range(300):
-        deep = e.PoissonSampledDpEvent(0.5, deep)
-    with pytest.raises(PlanError, match="nest at most 50"):
-        interop.from_event(deep)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +165,7 @@ def test_from_event_adds_concentrated_privacy_before_conversion() -> None:
 def test_from_event_of_repeated_pure_runs() -> None:
     plan = read(e.RepeatAndSelectDpEvent(e.LaplaceDpEvent(10.0), 5.0, 1.0))
     assert plan.guarantee().epsilon(0.0) == pytest.approx(0.3)
+<<<<<<< HEAD
     # Its own accountant has 0.8135 for the best of normal runs, by Rényi divergences; one run has 0.397.
     noisy = read(e.RepeatAndSelectDpEvent(e.GaussianDpEvent(10.0), 5.0, 1.0)).guarantee()
     assert to.Gaussian(0.1).epsilon(1e-6) < noisy.epsilon(1e-6) < 0.6
@@ -187,6 +176,11 @@ def test_from_event_of_private_selection_is_pure(name: str) -> None:
     guarantee = read(event(name, 0.5)).guarantee()
     assert 0.5 <= guarantee.epsilon(0.0) <= 0.5 + 1e-12
     assert guarantee.delta(0.0) <= to.PureDP(0.5).delta(0.0) + 1e-12
+=======
+    # Its own accountant has 0.8135 for the best of normal runs, from as many Renyi orders as one likes.
+    noisy = read(e.RepeatAndSelectDpEvent(e.GaussianDpEvent(10.0), 5.0, 1.0)).guarantee()
+    assert to.Gaussian(0.1).epsilon(1e-6) < noisy.epsilon(1e-6) < 0.8136
+>>>>>>> s4-ext
 
 
 def test_from_event_of_pairs_and_integer_noise() -> None:
@@ -196,11 +190,9 @@ def test_from_event_of_pairs_and_integer_noise() -> None:
     assert read(event("DiscreteGaussianDpEvent", 3.0, 0.5, None)).mechanisms == {}
 
 
-def test_from_event_of_integer_noise_takes_the_worst_dimension() -> None:
-    line, any_number = (
-        read(event("DiscreteGaussianDpEvent", 3.0, 2.0, d)).guarantee().epsilon(1e-6) for d in (1, None)
-    )
-    assert line <= any_number
+@pytest.mark.parametrize("name", ["ExponentialMechanism", "PermuteAndFlip"])
+def test_from_event_of_private_selection_is_the_mechanism(name: str) -> None:
+    assert read(event(f"{name}DpEvent", 0.5)).mechanisms == {getattr(to.mechanisms, name)(0.5): 1}
 
 
 @pytest.mark.parametrize(
@@ -383,12 +375,6 @@ def test_from_pld_refuses_anything_but_an_upper_bound() -> None:
         interop.from_pld(PLD.PrivacyLossDistribution(PMF.create_pmf({0: math.nan}, 0.1, 0.0, True)))
 
 
-@pytest.mark.parametrize("step", [0.0, -1.0, math.nan, math.inf, "1", None])
-def test_step_out_of_range_is_refused(step: object) -> None:
-    with pytest.raises(DomainError, match="discretization"):
-        interop.to_pld(to.PureDP(1.0), step)
-
-
 def test_to_pld_of_a_fine_step_names_the_least() -> None:
     with pytest.raises(DomainError, match="discretization must be at least"):
         interop.to_pld(to.PureDP(1.0), 1e-9)
@@ -403,47 +389,22 @@ def test_to_pld_at_extremes() -> None:
         assert interop.to_pld(curve, 0.5).get_epsilon_for_delta(1e-9) == pytest.approx(epsilon)
 
 
-def test_to_pld_and_to_event_refuse_a_mechanism() -> None:
-    with pytest.raises(TradeOffError, match="not a curve"):
-        interop.to_pld(PureDP(1.0))
-
-
-@pytest.mark.parametrize("k", range(1, 12))
-def test_to_pld_keeps_masses_of_large_losses(k: int) -> None:
-    """A leak of 1/10 and a loss above 690 nats: both are at infinity, and their sum is rounded up."""
-    far, leak = Fraction(k, 10**16), Fraction(1, 10)
-    curve = to.PiecewiseLinear([0, Fraction(1, 10**340), 1], [1 - leak, 1 - leak - far, 0])
-    pld = interop.to_pld(curve)
-    assert Fraction(pld._pmf_remove._infinity_mass) >= leak + far
-
-
-def namespace_event(kind: str, **fields: object) -> SimpleNamespace:
-    return SimpleNamespace(class_name=kind, **fields)
-
-
-def sampled(event: SimpleNamespace) -> SimpleNamespace:
-    return namespace_event("PoissonSampledDpEvent", sampling_probability=0.1, event=event)
+def sampled(inner: object) -> object:
+    return e.PoissonSampledDpEvent(0.1, inner)
 
 
 def test_from_event_refuses_samples_of_events_that_show_a_record() -> None:
-    answer = namespace_event("RandomizedResponseDpEvent", noise_parameter=0.1, num_buckets=2)
-    loss = namespace_event("EpsilonDeltaDpEvent", epsilon=1.0, delta=0.0)
-    gaussian = namespace_event("GaussianDpEvent", noise_multiplier=1.0)
-    for event in (answer, loss, namespace_event("ComposedDpEvent", events=[gaussian, loss]), sampled(loss)):
+    answer, gaussian = e.RandomizedResponseDpEvent(0.1, 2), e.GaussianDpEvent(1.0)
+    loss = SimpleNamespace(class_name="EpsilonDeltaDpEvent", epsilon=1.0, delta=0.0)
+    for inner in (answer, loss, e.ComposedDpEvent([gaussian, loss]), sampled(loss)):
         with pytest.raises(PlanError, match="may show that a special record is there"):
-            interop.from_event(sampled(event), "REPLACE_SPECIAL")
+            interop.from_event(sampled(inner), "REPLACE_SPECIAL")
     assert interop.from_event(sampled(sampled(gaussian)), "REPLACE_SPECIAL").mechanisms
     assert interop.from_event(sampled(loss)).guarantee().epsilon(0) < 1
 
 
 def test_from_event_refuses_samples_of_capped_batches() -> None:
-    batch = namespace_event(
-        "TruncatedSubsampledGaussianDpEvent",
-        dataset_size=10,
-        sampling_probability=1.0,
-        truncated_batch_size=1,
-        noise_multiplier=1.0,
-    )
+    batch = e.TruncatedSubsampledGaussianDpEvent(10, 1.0, 1, 1.0)
     with pytest.raises(PlanError, match="any number of records"):
         interop.from_event(sampled(batch))
 
@@ -456,3 +417,51 @@ def test_from_event_reads_a_builder_and_an_accountant():
     assert interop.from_event(accountant) == interop.from_event(builder, REPLACE)  # its own relation
     with pytest.raises(PlanError, match=r"of a builder give \.build\(\), of an accountant \.ledger"):
         interop.from_event(3)
+
+
+# Its accountant.
+
+STEP = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0))
+
+
+def test_accountant_composes_as_a_plan_does() -> None:
+    accountant = interop.Accountant()
+    accountant.compose(STEP, 1000).compose(dp.LaplaceDpEvent(20.0), 10)
+    step = to.mechanisms.SubsampledGaussian(noise_multiplier=1, sample_rate=0.01)
+    f = to.Plan({step: 1000, to.mechanisms.Laplace(scale=20): 10}).guarantee()
+    assert accountant.get_epsilon(1e-5) == f.epsilon(1e-5)
+    assert accountant.get_delta(1.0) == f.delta(1.0)
+    assert accountant.compose(STEP).get_epsilon(1e-5) > f.epsilon(1e-5)
+
+
+def test_accountant_is_within_the_error_of_dp_accounting() -> None:
+    ours = interop.Accountant().compose(STEP, 100).get_epsilon(1e-5)
+    assert dp.pld.PLDAccountant().compose(STEP, 100).get_epsilon(1e-5) == pytest.approx(ours, rel=1e-3)
+
+
+@pytest.mark.parametrize("relation", ["REPLACE_ONE", "REPLACE_SPECIAL"])
+def test_accountant_uses_its_neighbouring_relation(relation: str) -> None:
+    accountant = interop.Accountant(dp.NeighboringRelation[relation])
+    factor = 2 if relation == "REPLACE_ONE" else 1
+    assert accountant.compose(dp.GaussianDpEvent(4.0)).guarantee == to.Gaussian(factor / 4)
+
+
+def test_accountant_calibrates_in_dp_accounting() -> None:
+    def four(sigma: float) -> dp.DpEvent:
+        return dp.SelfComposedDpEvent(dp.GaussianDpEvent(sigma), 4)
+
+    sigma = dp.calibrate_dp_mechanism(interop.Accountant, four, 1.0, 1e-5)
+    assert to.Gaussian(2 / sigma).epsilon(1e-5) <= 1
+    assert to.Gaussian(2.001 / sigma).epsilon(1e-5) > 1
+
+
+def test_accountant_unsupported_event_is_an_error_of_dp_accounting() -> None:
+    accountant = interop.Accountant()
+    assert not accountant.supports(dp.UnsupportedDpEvent())
+    with pytest.raises(dp.UnsupportedEventError, match="UnsupportedDpEvent"):
+        accountant.compose(dp.UnsupportedDpEvent())
+
+
+def test_accountant_without_events_has_no_loss() -> None:
+    accountant = interop.Accountant()
+    assert (accountant.get_epsilon(0.0), accountant.get_delta(0.0)) == (0.0, 0.0)

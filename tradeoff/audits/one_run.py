@@ -25,14 +25,13 @@ from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational, total
-from tradeoff.intervals.roots import find_root, largest
+from tradeoff.intervals.roots import largest
 
 _MOST_GUESSES = 10**7  # guesses of which a bound takes ten seconds
 _BITS = 96  # of the balls: a tail of 1e7 guesses keeps 60
 
 _STEEPEST = 512.0  # losses and shifts beyond are not searched: no number of guesses refutes them
-_CLOSE = 1e-10  # width to which epsilon is searched, in nats
-_HALVINGS = 40  # halvings for ten digits of a p-value of any size, and of mu
+_HALVINGS = 40  # halvings for ten digits of a p-value of any size, of epsilon and of mu
 _LOSSES = 32  # losses of a claimed profile that are tested; the p-value changes little between them
 
 # Below -37 Phi counts as 0; above, Phi(Phi^-1(x) - mu) has a relative error of 1e-10 or less.
@@ -97,33 +96,15 @@ class OneRun(Displayed):
     def epsilon(self) -> float:
         """Lower bound on the epsilon >= 0 of (epsilon, delta)-DP, in nats, at the confidence."""
         error = error_probability(self.confidence)
-        if not self.delta < 1 or self.p_value(0.0) > error:
-            return 0.0
-        high = 1.0
-        while high < _STEEPEST and self.p_value(high) <= error:
-            high *= 2
-        result = find_root(lambda e: math.log(self.p_value(e) / error), 0.0, high, _CLOSE)
-        step = _CLOSE
-        while result > 0 and self.p_value(result) > error:
-            result, step = result - step, 2 * step
-        return max(result, 0.0)
+        return _largest(lambda epsilon: self.p_value(epsilon) <= error)
 
     @cached_property
     def mu(self) -> float:
         """Lower bound on every mu of mu-GDP, at the confidence."""
         error = error_probability(self.confidence)
-
-        def refuted(mu: float) -> bool:
-            if self.assumptions:
-                return self._product_p_value(Gaussian(mu)) <= error
-            return self._is_impossible(partial(_gaussian, mu), error)
-
-        if not refuted(0.0):
-            return 0.0
-        high = 1.0
-        while high < _STEEPEST and refuted(high):
-            high *= 2
-        return largest(refuted, 0.0, high, _HALVINGS)
+        if self.assumptions:
+            return _largest(lambda mu: self._product_p_value(Gaussian(mu)) <= error)
+        return _largest(lambda mu: self._is_impossible(partial(_gaussian, mu), error))
 
     def p_value(self, epsilon: float, delta: float | None = None) -> float:
         """Bound the chance of at least so many right guesses under (epsilon, delta)-DP from above.
@@ -269,6 +250,16 @@ class OneRun(Displayed):
                 if total > 1:
                     return True
         return False
+
+
+def _largest(refuted: Callable[[float], bool]) -> float:
+    """Return the largest parameter that is refuted, rounded down; 0.0 if none is."""
+    if not refuted(0.0):
+        return 0.0
+    high = 1.0
+    while high < _STEEPEST and refuted(high):
+        high *= 2
+    return largest(refuted, 0.0, high, _HALVINGS)
 
 
 def _mass(n: int, k: int, odds: Any) -> Any:

@@ -181,11 +181,7 @@ def export(
         json or csv.
     """
     ledger = _ledger(file)
-    if form == "csv":
-        ledger.to_csv(sys.stdout)
-    else:
-        ledger.to_json(sys.stdout)
-        sys.stdout.write("\n")
+    sys.stdout.write(ledger.to_csv() if form == "csv" else ledger.to_json() + "\n")
     sys.stdout.flush()
 
 

@@ -1,9 +1,8 @@
 """The ledger: a filter in an SQLite file that processes share, each grant one transaction.
 
-It uses SQLite's rollback journal (``journal_mode=DELETE``) and not a write-ahead log: once ``spend`` has
-returned, the entry is in the file itself, and not in a second file that a copy or a move could leave behind.
-``synchronous=EXTRA`` is FULL plus a flush of the folder once the journal is deleted, without which a power
-failure could bring the journal back and undo a grant.
+It uses SQLite's rollback journal and not a write-ahead log: once ``spend`` has returned, the entry is in the
+file itself, and not in a second file that a copy could leave behind. ``synchronous=EXTRA`` also flushes the
+folder once the journal is deleted, without which a power failure could bring it back and undo a grant.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
@@ -55,7 +54,7 @@ class Entry:
     >>> from tradeoff.filters import GDPFilter
     >>> entry = Entry.following(None, {"curve": "G_{0.5}"}, GDPFilter(1))
     >>> entry.name, entry.totals["budget"], len(entry.hash)
-    ('G_{0.5}', 1.0, 64)
+    ('curve G_{0.5}', 1.0, 64)
     """
 
     step: int
@@ -88,11 +87,6 @@ class Entry:
     def digest(self, previous: Self | None) -> str:
         """Return the hash of this entry after a previous one."""
         return hashlib.sha256(((previous.hash if previous else "0" * 64) + self.text()).encode()).hexdigest()
-
-
-def _of_filter(name: str) -> Any:
-    """Return a property that reads the same one of the filter."""
-    return property(lambda self: getattr(self.filter, name), doc=getattr(Filter, name).__doc__)
 
 
 class Ledger:
@@ -175,7 +169,9 @@ class Ledger:
         """The filter as it is now, in memory; spending from it does not touch the ledger."""
         return Filter.from_state(self.last.state)
 
-    spent, remaining, budget = map(_of_filter, ("spent", "remaining", "budget"))
+    spent = property(lambda self: self.filter.spent, doc=Filter.spent.__doc__)
+    remaining = property(lambda self: self.filter.remaining, doc=Filter.remaining.__doc__)
+    budget = property(lambda self: self.filter.budget, doc=Filter.budget.__doc__)
 
     @property
     def steps(self) -> int:
@@ -233,22 +229,17 @@ class Ledger:
             db.backup(copy)
         return type(self)(path).head
 
-    def to_json(self, file: IO[str] | None = None) -> str:
-        """Return all entries as a JSON array of objects; write it to an open text file if one is given."""
-        text = json.dumps([asdict(entry) for entry in self.entries()], indent=2, allow_nan=False)
-        if file is not None:
-            file.write(text)
-        return text
+    def to_json(self) -> str:
+        """Return all entries as a JSON array of objects."""
+        return json.dumps([asdict(entry) for entry in self.entries()], indent=2, allow_nan=False)
 
-    def to_csv(self, file: IO[str] | None = None) -> str:
-        """Return all entries as CSV with a header, tables as JSON; write it to an open text file if given."""
+    def to_csv(self) -> str:
+        """Return all entries as CSV with a header, tables as JSON."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(each.name for each in fields(Entry))
         for entry in self.entries():
             writer.writerow(_json(each) if isinstance(each, dict) else each for each in astuple(entry))
-        if file is not None:
-            file.write(text.getvalue())
         return text.getvalue()
 
     def __repr__(self) -> str:
@@ -337,14 +328,11 @@ def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
 def _name(step: dict[str, Any]) -> str:
     """Return the text of a described step."""
     if "mechanism" in step:
-        return " + ".join(f"{each['count']} x {_name({**each, 'count': None})}" for each in step["mechanism"])
-    kind, values = step.get("kind"), step
-    if kind is None:
-        ((kind, values),) = step.items()
-        if not isinstance(values, dict):
-            return "created" if kind == "ledger" else str(values)
-    given = (f"{key}={value!r}" for key, value in values.items() if key != "kind" and value is not None)
-    return f"{kind}({', '.join(given)})"
+        return " + ".join(f"{each['count']} x {_name(each)}" for each in step["mechanism"])
+    if "kind" not in step:
+        return ", ".join(f"{key} {value}" for key, value in step.items())
+    given = (f"{key}={value!r}" for key, value in step.items() if key not in {"kind", "count"})
+    return f"{step['kind']}({', '.join(given)})"
 
 
 def describe_step(step: object) -> dict[str, Any]:

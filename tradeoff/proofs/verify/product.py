@@ -1,9 +1,9 @@
-"""M(c + iy) of a product of laws: at one tilt, at equally spaced frequencies, and beyond a frequency."""
+"""A product of laws: M(c + iy) at tilts and frequencies, and delta by a sum over all atoms."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from flint import acb, acb_mat, arb
 
 from tradeoff.proofs.certificate import Description
 from tradeoff.proofs.verify.laws import Law, gaussian_square, infinite_mass, read_law
-from tradeoff.proofs.verify.parts import COARSE, Atoms, Nodes, Slab, dot, maximum
+from tradeoff.proofs.verify.parts import COARSE, MAX_ATOMS, Atoms, Nodes, Pair, Slab, dot, maximum
 from tradeoff.proofs.verify.report import require
 
 _WORK = 2**25  # most phases of one factor, nodes times frequencies: some seconds
@@ -135,3 +135,37 @@ def phased_sums(nodes: Nodes, step: float, count: int) -> list[acb]:
     between = [t ** (row * k) for k in range(rows) for t in turn]
     total = acb_mat(row, size, within) * acb_mat(rows, size, between).transpose()
     return [total[k % row, k // row] for k in range(count)]
+
+
+class AtomSum:
+    """delta(x) = Q(L = inf) + sum (q - e^x p)_+ over the atoms of a product."""
+
+    def __init__(self, product: Product) -> None:
+        self.leak, self.unlisted, self.atoms = product.leak, product.unlisted, [(arb(1), arb(1))]
+        require("factors", product.square == 0, "a density is not a sum of atoms")
+        for parts, n in product.factors:
+            each = [part.finite() for part in parts if isinstance(part, Atoms)]
+            require("factors", len(each) == len(parts), "a density is not a sum of atoms")
+            one = [pair for atoms in each for pair in atoms]
+            count = math.comb(n + len(one) - 1, n) if n == 1 or 0 < len(one) * n < MAX_ATOMS**2 else math.inf
+            require("factors", len(self.atoms) * count <= MAX_ATOMS, "too many atoms to add up")
+            power = one if n == 1 else list(_multinomial(one, n))
+            self.atoms = [(a * c, b * d) for a, b in self.atoms for c, d in power]
+
+    def delta(self, x: float) -> arb:
+        """Enclose delta(x)."""
+        slope = arb(x).exp()
+        total = sum(((q - slope * p).max(arb(0)) for p, q in self.atoms), arb(0))
+        return self.leak + total + self.unlisted
+
+
+def _multinomial(atoms: list[Pair], n: int) -> Iterator[Pair]:
+    """Yield (n; k_1 ... k_m) p_1^k_1 ... p_m^k_m, and the same of Q, over all ways to share n."""
+    (p, q), others = atoms[0], atoms[1:]
+    if not others:
+        yield p**n, q**n
+        return
+    for k in range(n + 1):
+        a, b = math.comb(n, k) * p**k, math.comb(n, k) * q**k
+        for c, d in _multinomial(others, n - k):
+            yield a * c, b * d

@@ -1,0 +1,292 @@
+"""Filters whose costs add: conversions in 50 digits, an enumerated analyst, rounds, ex-post losses."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import log_uniform
+from tradeoff import Gaussian, Laplace, PureDP, approximate_dp
+from tradeoff.errors import BudgetExceeded, DomainError, KindError
+from tradeoff.filters import (
+    ApproximateDPFilter,
+    ConcurrentFilter,
+    ExPost,
+    ExPostFilter,
+    Filter,
+    GDPFilter,
+    LaplaceNoiseReduction,
+    RenyiFilter,
+    RhoFilter,
+    SampledFilter,
+    UnifiedZCDPFilter,
+    ZCDPFilter,
+)
+from tradeoff.filters.budgets import rho_within
+from tradeoff.mechanisms import Plan, SubsampledGaussian, SubsampledLaplace
+
+pairs = pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.1, 1.0, 7.3, 200.0])
+deltas = pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-6, 0.01, 0.7])
+
+
+@given(st.floats(0.001, 50), log_uniform(1e-300, 0.9))
+def test_rho_within_solves_its_equation(epsilon, delta):
+    with mpmath.workdps(50):
+        rho = mpmath.mpf(rho_within(epsilon, delta))
+        result = rho + 2 * mpmath.sqrt(rho * mpmath.log(1 / mpmath.mpf(delta)))
+        assert epsilon * (1 - 1e-12) <= result <= epsilon * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_converted_renyi_bounds_lie_below_what_they_bound(epsilon):
+    """rho-zCDP covers G_sqrt(2 rho), so its curve lies below; one order lies below all orders."""
+    every, one = to.filters.RhoFilter(0.5).guarantee(), to.filters.RenyiFilter(4, 2).guarantee()
+    orders = (1 + k / 1000 for k in range(1, 30_000))
+    exact = math.exp(
+        min((a - 1) * (a / 2 - epsilon) - math.log(a - 1) + a * math.log(1 - 1 / a) for a in orders)
+    )
+    assert (
+        to.Gaussian(1).bounds.delta(epsilon).lower <= every.delta(epsilon) <= one.delta(epsilon) * (1 + 1e-6)
+    )
+    assert every.delta(epsilon) <= min(exact, 1) * 1.01
+
+
+@pairs
+@deltas
+@pytest.mark.parametrize("build", [ZCDPFilter, ApproximateDPFilter])
+def test_guarantee_equals_approximate_dp(build, epsilon, delta):
+    truth = to.PureDP(epsilon) @ to.TotalVariation(delta)
+    assert build(epsilon, delta, step_delta=delta / 3).guarantee() == truth
+
+
+@pairs
+@deltas
+@pytest.mark.parametrize("share", [0, 1e-9, 0.5, 0.999])
+@pytest.mark.parametrize("build", [ZCDPFilter, ApproximateDPFilter])
+def test_largest_sum_that_fits_is_within_the_promise(build, epsilon, delta, share):
+    """The largest sums that pass the comparison, with slack and rounding, converted in 50 digits."""
+    budget = build(epsilon, delta, step_delta=delta * share)
+    first, second = (Fraction(limit) * Fraction(1 + 1e-12) for limit in budget.limits)
+    rest = Fraction(delta) - second
+    assert rest > 0
+    with mpmath.workdps(50):
+        rho = mpmath.mpf(first.numerator) / first.denominator / (1 if build is ZCDPFilter else 2)
+        log = -mpmath.log(mpmath.mpf(rest.numerator) / rest.denominator)
+        assert rho + 2 * mpmath.sqrt(rho * log) <= epsilon
+        if epsilon > 0 and share == 0:
+            assert rho + 2 * mpmath.sqrt(rho * log) >= epsilon * (1 - 3e-12)
+
+
+@pytest.mark.parametrize("build", [ZCDPFilter, ApproximateDPFilter])
+def test_step_delta_without_remainder_raises(build):
+    with pytest.raises(DomainError, match="step_delta"):
+        build(1, 1e-6, step_delta=math.nextafter(1e-6, 0))
+
+
+def test_remaining_is_computed_from_the_exact_sum():
+    """The sum is 1 - 2^-54 + 2^-107, which rounds to 1 - 2^-53 or 1: the rest is that of the sum itself."""
+    budget = to.filters.PureDPFilter(1.0)
+    for epsilon in (0.5, 0.5 - 2.0**-54, 2.0**-107):
+        budget.spend(to.PureDP(epsilon))
+    spent = Fraction(1) - Fraction(2) ** -54 + Fraction(2) ** -107
+    assert Fraction(budget.remaining) <= 1 - spent
+    assert Fraction(budget.remaining) >= (1 - spent) * (1 - Fraction(1, 2**50))
+    assert Fraction(budget.spent) >= spent
+
+
+@given(log_uniform(1e-9, 1e3), st.lists(log_uniform(1e-12, 1.0), max_size=12))
+def test_no_sum_of_steps_exceeds_the_guarantee(limit, shares):
+    budget, spent = to.filters.PureDPFilter(limit), Fraction(0)
+    for part in shares:
+        step = to.PureDP(limit * part)
+        if not budget.would_exceed(step):
+            budget.spend(step)
+            spent += Fraction(step.epsilon_0)
+    assert spent <= Fraction(budget.guarantee().epsilon_0)
+    assert Fraction(budget.remaining) <= max(Fraction(limit) - spent, 0)
+    assert not budget.would_exceed(to.PureDP(budget.remaining))
+
+
+def test_leak_of_an_exact_polygon_is_rounded_up():
+    budget = RhoFilter(1.0, delta=0.5)
+    budget.spend(to.PiecewiseLinear([0, Fraction(2, 3)], [Fraction(2, 3), 0]))
+    assert Fraction(budget.spent.delta) >= Fraction(1, 3)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_approximate_filters_hold_against_an_adaptive_analyst(after):
+    """Enumerated over hundreds of paths that meet again: 0.1 after one answer and 0.05 after the other."""
+    start = to.filters.ApproximateDPFilter(1, 0.05)
+    paths, total = {(0.0, 0, 0.0): (1.0, start.state())}, 0.0
+    while paths:
+        grown = {}
+        for (loss, last, _), (mass, state) in paths.items():
+            budget, step = to.filters.Filter.from_state(state), 0.1 if last == after else 0.05
+            if budget.would_exceed(to.PureDP(step)):
+                total += mass * max(0.0, -math.expm1(1 - loss))
+                continue
+            budget.spend(to.PureDP(step))
+            truth = 1 / (1 + math.exp(-step))
+            for answer, sign, share in ((1, 1, truth), (0, -1, 1 - truth)):
+                key = (round(loss + sign * step, 9), answer, round(budget.spent.epsilon_squared, 9))
+                grown[key] = (grown.get(key, (0.0,))[0] + mass * share, budget.state())
+        paths = grown
+    assert 1e-5 < total <= 0.05
+
+
+STEP = SubsampledGaussian(noise_multiplier=1.0, sample_rate=0.01)
+
+
+def test_renyi_filter_charges_a_sampled_step_its_own_divergence():
+    budget = RenyiFilter(8, 1)
+    budget.spend(Plan({STEP: 500}))
+    assert not budget.would_exceed(Plan({STEP: 600}))
+    assert budget.would_exceed(Plan({STEP: 620}))
+
+
+@pytest.mark.parametrize("step", [STEP, Plan({STEP: 10}), Plan({STEP: 10}).guarantee(), ~STEP.curve()])
+@pytest.mark.parametrize(
+    "budget", [lambda: RhoFilter(1), lambda: ZCDPFilter(5, 1e-6), lambda: UnifiedZCDPFilter(1)]
+)
+def test_zcdp_filters_refuse_sampled_steps(budget, step):
+    with pytest.raises(KindError, match=r"is sampled.*RenyiFilter"):
+        budget().spend(step)
+
+
+def test_rho_filter_charges_rates_0_and_1():
+    budget = RhoFilter(1)
+    for step in (SubsampledGaussian(4, 1.0), SubsampledGaussian(4, 0.0)):
+        budget.spend(step)
+    assert budget.spent.rho == 1 / 32
+
+
+def test_rounds_are_composed_exactly():
+    budget = SampledFilter(1.0, 0.01, 1000)
+    budget.spend(STEP)
+    budget.spend(Plan({STEP: 900, SubsampledGaussian(2.0, 0.005): 3}))
+    budget.spend(SubsampledGaussian(math.inf, 0.01))  # depends on no record
+    assert (budget.spent, budget.remaining, budget.budget) == (904, 96, 1000)
+    with pytest.raises(BudgetExceeded, match="costs 97, but 96 of 1000"):
+        budget.spend(Plan({STEP: 97}))
+    assert budget.guarantee() == Plan({STEP: 1000}).guarantee()
+    assert budget.guarantee().epsilon(1e-5) == pytest.approx(1.8282366665, abs=1e-9)
+    assert budget.adjacency == "add-remove"
+    assert Filter.from_state(budget.state()).state() == budget.state()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        SubsampledGaussian(0.999, 0.01),
+        SubsampledGaussian(1.0, 0.0101),
+        to.mechanisms.Gaussian(10),
+        SubsampledLaplace(10, 0.01),
+        ~STEP.curve(),
+        Plan({STEP: 2, to.mechanisms.Gaussian(100): 1}),
+    ],
+)
+def test_sampled_filter_refuses_less_noise_or_higher_rate(step):
+    budget = SampledFilter(1.0, 0.01, 10)
+    with pytest.raises(KindError, match="must have noise_multiplier"):
+        budget.spend(step)
+    assert budget.spent == 0
+
+
+def test_sampled_filter_counts_full_batches():
+    budget = SampledFilter(2.0, 1.0, 4)
+    budget.spend(to.mechanisms.Gaussian(2))
+    budget.spend(STEP if STEP.noise_multiplier >= 2 else SubsampledGaussian(3.0, 0.5))
+    assert budget.spent == 2
+    assert budget.guarantee() == to.Gaussian(1.0)
+
+
+@pytest.mark.parametrize(
+    "arguments", [(0, 0.1, 1), (math.inf, 0.1, 1), (1, 2, 1), (1, 0.1, -1), (1, 0.1, 1.5), (1, 0.1, 2e9)]
+)
+def test_sampled_filter_bad_parameters_raise(arguments):
+    with pytest.raises(DomainError):
+        SampledFilter(*arguments)
+
+
+parts = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 1.0])
+
+
+@given(log_uniform(1e-3, 10.0), log_uniform(1e-15, 0.5), st.lists(st.tuples(parts, parts), max_size=15))
+def test_ex_post_sums_stay_within_the_guarantee(epsilon, delta, shares):
+    budget, loss, failure = ExPostFilter(epsilon, delta), Fraction(0), Fraction(0)
+    for one, other in shares:
+        step = ExPost(epsilon * one, delta * other)
+        if not budget.would_exceed(step):
+            budget.spend(step)
+            loss, failure = loss + Fraction(step.epsilon), failure + Fraction(step.delta)
+    slack = 1 + Fraction(1e-12)
+    assert loss <= Fraction(epsilon) * slack
+    assert failure <= Fraction(delta) * slack
+    guarantee = budget.guarantee()
+    assert guarantee.delta(float(Fraction(epsilon) * slack) * (1 - 1e-15)) >= failure
+    assert guarantee.delta(epsilon * (1 + 1e-11)) == pytest.approx(delta, rel=1e-9)
+
+
+def test_ex_post_filter_equal_parts_fit():
+    budget = ExPostFilter(1.0, 1e-6)
+    for _ in range(10):
+        budget.spend(ExPost(0.1))
+    for excessive in (ExPost(1e-11), ExPost(0.0, 1.1e-6)):
+        with pytest.raises(BudgetExceeded):
+            budget.spend(excessive)
+    budget.spend(ExPost(*budget.remaining))
+
+
+def test_ex_post_filter_takes_bounded_losses_only():
+    budget = ExPostFilter(2.0, 0.5)
+    for step in (PureDP(0.5), Laplace(0.25), to.mechanisms.Laplace(scale=4)):
+        budget.spend(step)
+    assert budget.spent.epsilon == pytest.approx(1.0)
+    for step in (Gaussian(0.1), approximate_dp(0.1, 1e-9)):
+        with pytest.raises(KindError, match="boundary"):
+            budget.spend(step)
+    with pytest.raises(KindError, match="a step must be"):
+        budget.spend(0.1)
+    assert budget.spent.epsilon == pytest.approx(1.0)
+
+
+def test_gdp_filter_refuses_ex_post_loss():
+    with pytest.raises(KindError, match="a step must be"):
+        GDPFilter(1.0).spend(ExPost(0.1))
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, "x"])
+def test_ex_post_bad_parameters_raise(bad):
+    for make in (
+        ExPost,
+        ExPostFilter,
+        lambda delta: ExPost(1.0, delta),
+        lambda delta: ExPostFilter(1.0, delta),
+    ):
+        with pytest.raises(DomainError):
+            make(bad)
+
+
+def test_concurrent_filter_charges_two_budgets():
+    budget = ConcurrentFilter(1.0, 1e-6, ex_post_epsilon=0.5, ex_post_delta=1e-7)
+    alone = ZCDPFilter(1.0, 1e-6)
+    for _ in range(2):
+        budget.spend(to.Gaussian(0.1))
+        alone.spend(to.Gaussian(0.1))
+        budget.spend(ExPost(0.2, 4e-8))
+    assert budget.spent[:2] == alone.spent
+    assert budget.spent[2:] == pytest.approx((0.4, 8e-8), rel=1e-15)
+    for step in (ExPost(0.2), ExPost(0.1, 4e-8), to.Gaussian(0.2)):
+        with pytest.raises(BudgetExceeded):
+            budget.spend(step)
+    assert Filter.from_state(budget.state()).state() == budget.state()
+    whole = budget.guarantee()
+    assert whole.epsilon(1.1e-6) == pytest.approx(1.5, rel=1e-9)
+    assert whole.delta(1.5) <= 1.1e-6 * (1 + 1e-6)
+    session = LaplaceNoiseReduction(1.0, [0.05, 0.1], filter=budget, rng=1)
+    session.refine(0.05)
+    assert budget.spent.ex_post_epsilon == pytest.approx(0.45, rel=1e-15)
