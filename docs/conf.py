@@ -9,6 +9,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from plotly.offline import get_plotlyjs
 from sphinx.application import Sphinx
 from sphinx.util.inspect import stringify_signature
 
@@ -45,7 +46,7 @@ myst_substitutions = {"mechanisms": table()}
 myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 60
+nb_execution_timeout = 300
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "plain"
@@ -83,8 +84,15 @@ def signature(*event: Any) -> tuple[str, str] | None:
     return stringify_signature(inspect.signature(thing), show_annotation=False), ""
 
 
+def plotly_script(app: Sphinx, error: Exception | None) -> None:
+    """Write the script of interactive figures to the built site, which loads nothing from elsewhere."""
+    if error is None:
+        (Path(app.outdir) / "_static" / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
-    """Register the renderer of formulas, and what docstrings need."""
+    """Register the renderer of formulas, the changes to docstrings, and the script of figures."""
+    app.connect("build-finished", plotly_script)
     app.add_html_math_renderer("mathml", (mathml, None), (mathml, None))
     app.connect("autodoc-process-docstring", bars)
     app.connect("autodoc-process-signature", signature)

@@ -26,7 +26,7 @@ from tradeoff.curves.parameters import count, real
 from tradeoff.display import plain
 from tradeoff.errors import BudgetExceeded, DomainError
 from tradeoff.filters.base import Filter
-from tradeoff.filters.expost import ExPost, ExPostFilter
+from tradeoff.filters.budgets import ExPost, ExPostFilter, rho_within
 from tradeoff.filters.noise_reduction import (
     BrownianMechanism,
     Doubling,
@@ -37,7 +37,6 @@ from tradeoff.filters.noise_reduction import (
     UnifiedZCDPFilter,
     geometric,
 )
-from tradeoff.filters.zcdp import rho_within
 from tradeoff.mechanisms import ExponentialMechanism
 from tradeoff.report.answers import finite
 from tradeoff.report.figures import paper, shared_legend

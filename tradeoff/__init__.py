@@ -1,8 +1,29 @@
-"""Differential-privacy guarantees as mathematics: trade-off functions and their algebra, certified.
+"""Compute differential-privacy guarantees with trade-off functions, with proven lower and upper bounds.
 
-Names are listed in ``__init__.pyi``, and imported when first used, so that ``import tradeoff`` is fast.
+A trade-off function f gives, for each type I error alpha of a test whether one record was in the data, the
+least type II error beta. Losses epsilon are in nats.
+
+Start here:
+
+* ``to.dp_sgd(1.1, batch_size=256, dataset_size=60_000, epochs=60)``: the plan of a DP-SGD training run
+* ``to.Plan({to.mechanisms.Laplace(scale=10): 50})``: any mechanisms with their counts; see ``to.mechanisms``
+* ``f = plan.guarantee()``: one curve that holds for both orders of a pair of neighbours
+* ``f.epsilon(1e-5)``, ``f.delta(1.0)``, ``f(0.01)``, ``f.gdp(failure=1e-10).mu``: conservative answers
+* ``f.bounds.epsilon(1e-5)``: both bounds, with the exact value between them
+* ``f @ g``, ``f ** 100``, ``f >= g``: compose and compare curves
+* ``to.plot(f)``, ``to.compare(f, delta=[1e-5])``: a figure; a table next to limit theorems
+* ``to.calibrate``, ``to.allocate``, ``to.sweep``: find noise, share a budget, try many parameters
+* ``to.statement(plan, delta=1e-5)``: the paragraph for a paper
+
+Examples
+--------
+>>> import tradeoff as to
+>>> f = to.dp_sgd(1.1, batch_size=256, dataset_size=60_000, epochs=60).guarantee()
+>>> print(f"{f.epsilon(1e-5):.3f}")
+2.382
 """
 
+# Names are listed in __init__.pyi and imported when first used, so that ``import tradeoff`` is fast.
 import lazy_loader
 
 from tradeoff import _methods as _methods

@@ -34,10 +34,10 @@ from .mechanisms.dp_sgd import dp_sgd as dp_sgd
 from .mechanisms.plan import Plan as Plan
 from .operators.distance import distance as distance
 from .operators.mixture import mixture as mixture
+from .operators.order import order as order
 from .operators.pointwise import maximum as maximum
 from .operators.pointwise import minimum as minimum
 from .operators.subsample import subsample as subsample
-from .operators.verdict import order as order
 from .proofs.certify import certify as certify
 from .proofs.verify import verify as verify
 from .report.compare import compare as compare

@@ -117,8 +117,11 @@ class _CurveMethods(TradeOff):
 
         return distance(self, operand(other), metric=metric)
 
-    def gdp(self, failure: float = 1e-10) -> Reduction:
-        """Least mu with f >= G_mu (x) f_{0,failure}, ``failure`` in [0, 1], and the cost of reporting it."""
+    def gdp(self, failure: float | None = None) -> Reduction:
+        """Least mu with f >= G_mu (x) f_{0,failure}, and the cost of reporting it.
+
+        ``failure`` is in [0, 1]; default: 1e-10, and 0 for a Gaussian curve, whose regret is 0 then.
+        """
         from tradeoff.gdp.reduction import gdp
 
         return gdp(self, failure=failure)

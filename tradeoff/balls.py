@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from tradeoff.intervals.bounds import Bounds
+if TYPE_CHECKING:
+    from tradeoff.intervals.bounds import Bounds
 
 Floats: TypeAlias = NDArray[np.float64]
 Balls: TypeAlias = Any
@@ -62,6 +63,8 @@ def to_floats(balls: Balls) -> tuple[Floats, Floats]:
 
 def to_bounds(ball: Balls) -> Bounds[float]:
     """Return the floats around one ball."""
+    from tradeoff.intervals.bounds import Bounds  # it imports this module for logarithms of fractions
+
     return Bounds(lower_float(ball), upper_float(ball))
 
 

@@ -9,16 +9,30 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 _ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
-_GREEK = {"epsilon": r"\varepsilon", "ε": r"\varepsilon", "μ": r"\mu", "⊗": r"\otimes", "≥": r"\ge"}
+_LETTERS = {
+    "α": "alpha",
+    "β": "beta",
+    "γ": "gamma",
+    "δ": "delta",
+    "η": "eta",
+    "μ": "mu",
+    "ρ": "rho",
+    "σ": "sigma",
+}
+_SIGNS = {"ε": "varepsilon", "∞": "infty", "⊗": "otimes", "≥": "ge", "≤": "le", "×": "times"}
+_WORDS = {**{each: each for each in _LETTERS.values()}, "epsilon": "varepsilon", "inf": "infty"}
+_SYMBOL = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|[{''.join(_LETTERS | _SIGNS)}]")
 
 
 class TextTable(NamedTuple):
     """Rows of texts under column names, with a title above and notes below.
 
-    ``sides`` has one character a column, ``"<"`` or ``">"``, for its alignment; default: all left.
+    ``sides`` has one character a column, ``"<"`` or ``">"``, for its alignment; default: all left. A column
+    name may have several lines.
 
     Examples
     --------
@@ -36,11 +50,19 @@ class TextTable(NamedTuple):
 
     def text(self) -> str:
         """Return aligned lines."""
-        lines = [*([self.columns] if self.columns else []), *self.rows]
+        return "\n".join([*([self.head] if self.head else []), *self._lines(), *self.notes])
+
+    @property
+    def width(self) -> int:
+        """The number of characters of the longest line of the table."""
+        return max(map(len, self._lines()), default=0)
+
+    def _lines(self) -> list[str]:
+        names = zip_longest(*(name.split("\n") for name in self.columns), fillvalue="")
+        lines = [*names, *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(self._sides, widths, strict=True))
-        table = [form.format(*line).rstrip() for line in lines]
-        return "\n".join([*([self.head] if self.head else []), *table, *self.notes])
+        return [form.format(*line).rstrip() for line in lines]
 
     def html(self) -> str:
         """Return an HTML table."""
@@ -58,8 +80,10 @@ class TextTable(NamedTuple):
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
         return f"<div><table>{head}{columns}<tbody>{body}</tbody></table>{notes}</div>"
 
-    def latex(self) -> str:
-        r"""Return a LaTeX table for booktabs, notes as comments; Greek names and powers of ten are typeset.
+    def latex(self, caption: str | None = None, label: str | None = None) -> str:
+        r"""Return a LaTeX table for booktabs, notes as comments; symbols and powers of ten are typeset.
+
+        With a caption or a label it stands in a ``table`` environment.
 
         >>> print(TextTable([("-1e-05",)], ("epsilon",)).latex())
         \begin{tabular}{l}
@@ -74,6 +98,10 @@ class TextTable(NamedTuple):
         begin = rf"\begin{{tabular}}{{{self._sides.replace('<', 'l').replace('>', 'r')}}}"
         notes = (f"% {' '.join(note.split())}" for note in self.notes)
         lines = [*notes, begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+        if caption is not None or label is not None:
+            words = [rf"\caption{{{_latex(caption)}}}"] if caption is not None else []
+            words += [rf"\label{{{label}}}"] if label is not None else []
+            lines = [r"\begin{table}", r"\centering", *words, *lines, r"\end{table}"]
         return "\n".join(lines)
 
     @property
@@ -87,11 +115,21 @@ def _latex(text: str) -> str:
         factor = "" if digits == "1" else rf"{digits} \cdot "
         return f"${sign}{factor}10^{{{exponent}}}$" if exponent else f"${sign}{digits}$"
 
+    # 0.001 and 0.00023 are powers too, as in columns with 1e-05.
+    text = re.sub(r"(?<![\d.])0\.(00+)([1-9]\d*)(?!\d)", _scientific, " ".join(text.split("\n")))
     text = re.sub(r"[\\{}_^$&#%~]", lambda match: _ESCAPES.get(match[0], f"\\{match[0]}"), text)
     text = re.sub(r"^(?=\s*[\[*])", "{}", text)  # at the start of a row these would be its options
-    greek = r"\b(?:alpha|beta|delta|epsilon|mu)\b|[εμ⊗≥]"
-    text = re.sub(greek, lambda match: f"${_GREEK.get(match[0], chr(92) + match[0])}$", text)
-    return re.sub(r"([+-]?)(\d[\d.]*)e([+-]\d+)", power, text)
+    names = _LETTERS | _SIGNS | _WORDS
+    text = _SYMBOL.sub(lambda match: rf"$\{names[match[0]]}$", text)
+    text = re.sub(r"([+-]?)(\d[\d.]*)e([+-]\d+)", power, text)
+    return re.sub(r"\$( ?= ?)\$", r"\1", re.sub(r"(\$ ?= ?)(\d[\d.]*)(?![\d.])", r"\1$\2$", text))
+
+
+def _scientific(match: re.Match[str]) -> str:
+    zeros, digits = len(match[1]), match[2]
+    if zeros == 2 and digits != "1":
+        return match[0]
+    return f"{digits[0]}{'.' + digits[1:] if digits[1:] else ''}e-{zeros + 1:02d}"
 
 
 class Displayed:

@@ -93,21 +93,64 @@ class Table(Displayed):
         pandas = needed("pandas", 'a DataFrame needs pandas: pip install "tradeoff[pandas]"')
         return pandas.DataFrame(self.to_dict())
 
-    def to_latex(self) -> str:
-        """Return all rows as a LaTeX table for booktabs."""
-        return self._texts(self.rows).latex()
+    def to_latex(
+        self,
+        *,
+        pivot: str | None = None,
+        digits: int = 6,
+        caption: str | None = None,
+        label: str | None = None,
+    ) -> str:
+        r"""Return all rows as a LaTeX table for booktabs, with typeset symbols and powers of ten.
+
+        Parameters
+        ----------
+        pivot
+            Parameter whose values become the columns; the cells are the only answer, or the upper bound.
+        digits
+            Significant digits of answers that have a safe side, to which they are rounded.
+        caption, label
+            Of a ``table`` environment around it; default: the ``tabular`` alone.
+
+        Examples
+        --------
+        >>> table = sweep(lambda mu, delta: {"epsilon": delta / mu}, {"mu": [1, 2], "delta": [1e-5, 0.1]})
+        >>> print(table.to_latex(pivot="delta", digits=2).split("midrule")[0])
+        \begin{tabular}{rrr}
+        \toprule
+        $\mu$ & $\delta = 10^{-5}$ & $\delta = 0.1$ \\
+        \
+        """
+        text = self._texts(self.rows, digits)
+        return (text if pivot is None else self._pivot(text, pivot)).latex(caption, label)
+
+    def _pivot(self, text: TextTable, name: str) -> TextTable:
+        """Return a table with a column for each value of one parameter."""
+        arguments, answers = self.columns[: self.n_arguments], self.columns[self.n_arguments :]
+        if name not in arguments:
+            raise domain("pivot", name, f"one of {', '.join(map(repr, arguments))}")
+        answer = self.columns.index(answers[0] if len(answers) == 1 else "upper")
+        at = arguments.index(name)
+        down = [k for k in range(self.n_arguments) if k != at]
+        cells: dict[tuple[str, ...], dict[str, str]] = {}
+        for row in text.rows:
+            cells.setdefault(tuple(row[k] for k in down), {})[row[at]] = row[answer]
+        across = list(dict.fromkeys(row[at] for row in text.rows))
+        rows = [(*key, *(values.get(each, "") for each in across)) for key, values in cells.items()]
+        columns = (*(arguments[k] for k in down), *(f"{name} = {each}" for each in across))
+        return TextTable(rows, columns, sides=">" * len(columns))
 
     def grid(self) -> TextTable:
         hidden = len(self.rows) - _SHOWN
         notes = [f"... {hidden} more rows ..."] if hidden > 0 else []
         return self._texts(self.rows[:_SHOWN])._replace(notes=notes)
 
-    def _texts(self, rows: Iterable[tuple[Any, ...]]) -> TextTable:
-        texts = [[self._text(k, each) for k, each in enumerate(row)] for row in rows]
+    def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int = 6) -> TextTable:
+        texts = [[self._text(k, each, digits) for k, each in enumerate(row)] for row in rows]
         return TextTable(texts, self.columns, sides=">" * len(self.columns))
 
-    def _text(self, k: int, value: Any) -> str:
-        """Format a cell: six digits towards the safe side of its column, every digit elsewhere."""
+    def _text(self, k: int, value: Any, digits: int) -> str:
+        """Format a cell: so many digits towards the safe side of its column, every digit elsewhere."""
         if not isinstance(value, float | np.floating):
             return str(value)
         value = float(value)
@@ -115,8 +158,8 @@ class Table(Displayed):
             return exactly(value)
         side = _SAFE.get(self.columns[k])
         if side is None or math.isnan(value):
-            return f"{value:.6g}" if self.estimated else exactly(value)
-        return rounded(value, side, 6)
+            return f"{value:.{digits}g}" if self.estimated else exactly(value)
+        return rounded(value, side, digits)
 
 
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:

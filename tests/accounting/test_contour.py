@@ -28,8 +28,8 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
-from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.integer_noise import discrete_gaussian_law
 from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PrivacyLossDistribution, Transform
 from tradeoff.pld.quadrature import QuadratureTransform

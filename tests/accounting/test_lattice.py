@@ -21,8 +21,8 @@ from tradeoff.accounting.lattice.place import Effort, _reach
 from tradeoff.accounting.lattice.table import ProfileTable
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
-from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.integer_noise import discrete_gaussian_law
 from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
 from tradeoff.pld.transformed import SubsampledPLD

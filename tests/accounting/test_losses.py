@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.errors import DomainError, TradeOffError
-from tradeoff.intervals.differences import log_ratio, logarithm
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT, log_ratio, logarithm
 from tradeoff.pld.discrete import leaking
 from tradeoff.pld.law import PrivacyLossDistribution, log_finite_mass
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD

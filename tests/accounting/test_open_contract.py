@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 from tests.strategies import log_uniform
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.planner import Composition
-from tradeoff.intervals.remainder import above_line
+from tradeoff.intervals.functions import above_line
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.pld.components import Component
-from tradeoff.pld.gaussian import NormalBase
-from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
-from tradeoff.pld.sampling_rate import (
+from tradeoff.pld.components import (
+    Component,
     SamplingRate,
     inverse_loss_error,
     inverse_subsampled_loss,
@@ -27,6 +25,8 @@ from tradeoff.pld.sampling_rate import (
     subsampled_loss_error,
     subsampled_slope,
 )
+from tradeoff.pld.gaussian import NormalBase
+from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 

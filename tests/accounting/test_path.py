@@ -14,12 +14,11 @@ import tradeoff as to
 from tests.golden.contour_oracle import gauss_legendre
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.pld.batched import batch_factors
-from tradeoff.pld.components import _GRID, LEGENDRE, MARGIN, RULE, Component
+from tradeoff.pld.components import _GRID, LEGENDRE, MARGIN, RULE, Component, SamplingRate
 from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase
 from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.normal_nodes import Trapezoid
-from tradeoff.pld.sampling_rate import SamplingRate
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 
 BOTH = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(0.5), 0.02)), 0.3)

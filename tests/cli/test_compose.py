@@ -129,7 +129,7 @@ def test_compose_latex_rounds_outward(run, plan):
     code, out, err = run("compose", plan, "--latex")
     assert (code, err) == (0, "")
     assert out.startswith("\\begin{tabular}")
-    cells = re.findall(r"\\delta\$ = \$10\^\{-5\}\$ & ([0-9.]+) & ([0-9.]+)", out)
+    cells = re.findall(r"\\delta = 10\^\{-5\}\$ & ([0-9.]+) & ([0-9.]+)", out)
     lower, upper = to.Gaussian(1).bounds.epsilon(1e-5)
     assert [float(cell) for cell in cells[0]] == [
         pytest.approx(lower, abs=1e-5),
@@ -321,7 +321,7 @@ def test_compare_prints_methods_and_draws(run, write):
     picture = plan.with_suffix(".svg")
     code, out, _ = run("compare", plan, "--method", "clt", "--method", "basic", "--plot", picture)
     assert code == 0
-    for words in ("four [counts]", "at delta = 0.001", " basic "):
+    for words in ("four [counts]", "δ=0.001", "basic "):
         assert words in out
     assert picture.read_text(encoding="utf-8").startswith("<?xml")
     result = json.loads(run("compare", plan, "--method", "basic", "--delta", "1e-4", "--json")[1])
@@ -330,6 +330,10 @@ def test_compare_prints_methods_and_draws(run, write):
     assert (entry["delta"], entry["value"], entry["under_reports"]) == (1e-4, pytest.approx(2.0), False)
     assert result["exact"]["epsilon"][0]["upper"] < 2.0
     assert "'ctl'" in refused(run("compare", plan, "--method", "ctl"))
+    table = [*csv.DictReader(io.StringIO(run("compare", plan, "--method", "basic", "--csv")[1]))]
+    assert [row["method"] for row in table] == ["lower bound", "upper bound", "basic"]
+    assert "\nbasic & safe & 2" in run("compare", plan, "--method", "basic", "--latex")[1]
+    assert "--json, --csv and --latex" in refused(run("compare", plan, "--csv", "--latex"))
 
 
 TWO = """# our training

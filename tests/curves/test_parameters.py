@@ -16,6 +16,7 @@ import sympy
 import tradeoff as to
 from tradeoff.curves.parameters import MAX_COUNT, MAX_LOSS, MIN_PROBABILITY, workers
 from tradeoff.errors import DomainError, SymbolError
+from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve, SkellamCurve
 
 ABOVE = math.nextafter(MAX_LOSS, math.inf)
 
@@ -70,6 +71,18 @@ def test_parameter_that_is_not_one_real_number_is_refused(value: Any) -> None:
         (lambda: to.TotalVariation(1.5), "delta must be in [0, 1], got 1.5"),
         (lambda: to.TotalVariation("0.5"), "delta must be one real number, got '0.5'; convert the text"),
         (lambda: to.subsample(to.Gaussian(1), 2), "p must be in [0, 1], got 2"),
+        (
+            lambda: to.subsample(to.Gaussian(1), 1e-301),
+            "p must be 0 or in [1e-300, 1], got 1e-301; round it up",
+        ),
+        (lambda: to.TotalVariation(5e-324), "delta must be 0 or in [1e-300, 1], got 5e-324; round it up"),
+        (lambda: DiscreteGaussianCurve(1e-5, 2), "sigma must be at least 0.0002 for a shift of 2, got 1e-05"),
+        (lambda: DiscreteLaplaceCurve(9e-5, 1), "scale must be at least 0.0001 for a shift of 1, got 9e-05"),
+        (lambda: SkellamCurve(1e-9, 1), "variance must be at least 1e-08 for a shift of 1, got 1e-09"),
+        (
+            lambda: to.GaussianMixtures({0: 1}, {1: 1}, 9e-5),
+            "sigma must be at least 1e-4 of the range of the means, 0 to 1, got 9e-05",
+        ),
         (
             lambda: to.Gaussian(1) ** (MAX_COUNT + 1),
             "n must be an integer from 0 to 1000000000000, got 10000000000",

@@ -292,10 +292,10 @@ def test_explain_without_exactly_one_argument_is_refused(arguments: dict[str, fl
 # Bayes risk.
 
 priors = st.one_of(
-    st.floats(0, 1),
+    st.floats(0, 1).filter(lambda p: p == 0 or p >= 1e-300),
     log_uniform(1e-300, 1),
     log_uniform(1e-16, 0.5).map(lambda p: 1 - p),
-    st.sampled_from([0.0, 5e-324, 0.5, 1 - 2.0**-53, 1.0]),
+    st.sampled_from([0.0, 1e-300, 0.5, 1 - 2.0**-53, 1.0]),
 )
 
 

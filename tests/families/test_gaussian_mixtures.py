@@ -15,7 +15,7 @@ import tradeoff as to
 from tradeoff import GaussianMixtures
 from tradeoff.errors import DomainError, KindError, NoClosedForm, SizeError
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
-from tradeoff.pld.gaussian_mixtures import MixtureShape
+from tradeoff.pld.gaussian_mixtures import Piece
 from tradeoff.pld.law import masses
 from tradeoff.pld.normal_mixtures import MixturePair
 
@@ -540,7 +540,7 @@ def test_slope_error_bounds_error(scale: Fraction) -> None:
     means = [scale * k / 21 for k in range(21)]
     null, alternative = ({m: Fraction(1, len(means[a::2])) for m in means[a::2]} for a in (1, 0))
     pair, x = MixturePair.of(null, alternative, Fraction(1)), np.linspace(-4.9, 4.9, 15)
-    result, off = pair.slopes(x)[0], MixtureShape(pair, (-5.0, 5.0)).slope_error(x)
+    result, off = pair.slopes(x)[0], Piece(pair, (-5.0, 5.0)).slope_error(x)
     with mpmath.workdps(50):
         at = [mpmath.mpf(m.numerator) / m.denominator for m in pair.at]
         for where, slope, error in zip(map(mpmath.mpf, x), result, off, strict=True):
@@ -557,8 +557,8 @@ def test_slope_error_bounds_error(scale: Fraction) -> None:
 @pytest.mark.parametrize("name", ["apart", "both kinds", "several shifts"])
 def test_steepness_bounds_log_derivatives(name: str) -> None:
     pair = MixturePair.of(*(exact(side) for side in PAIRS[name][:2]), Fraction(PAIRS[name][2]))
-    x, none = np.linspace(-12, 24, 25), np.zeros(25)
-    most = MixtureShape(pair, (x[0], x[-1])).steepness(x, none) * np.diff(x)
+    x = np.linspace(-12, 24, 25)
+    most = Piece(pair, (x[0], x[-1])).steepness(x) * np.diff(x)
     with mpmath.workdps(50):
         at, sides = [to_mpf(m) for m in pair.at], []
         for where in map(mpmath.mpf, x):

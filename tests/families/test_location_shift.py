@@ -1,5 +1,6 @@
 import math
 import pickle
+from dataclasses import dataclass
 from fractions import Fraction
 
 import mpmath
@@ -13,8 +14,7 @@ import tradeoff as to
 from tradeoff import LocationShift
 from tradeoff.errors import DomainError
 from tradeoff.pld.law import masses
-from tradeoff.pld.log_concave import Logistic
-from tradeoff.pld.shifted import ShiftLaw
+from tradeoff.pld.log_concave import HyperbolicSecantLaw
 
 DIGITS = 50
 ALPHAS = np.array([0.0, 1e-200, 1e-12, 0.003, 0.2, 0.5, 0.500001, 0.9, 1 - 1e-10, 1.0])
@@ -79,6 +79,7 @@ CASES = [
     ("logistic", None, 0.01),
     ("hypsecant", None, 1.0),
     ("hypsecant", None, 6.0),
+    ("gumbel_r", None, 0.001),
     ("gumbel_r", None, 1.0),
     ("gumbel_l", None, 0.3),
 ]
@@ -173,15 +174,15 @@ def test_cells_of_gumbel_contain_closed_form(turned):
                 assert truth < 1e-290 or abs(got - truth) <= slack * truth
 
 
-class _Misplaced(Logistic):
-    """Knows the place of one loss wrongly, by nearly as much as it says."""
+@dataclass(frozen=True, eq=False)
+class _Misplaced(HyperbolicSecantLaw):
+    """Places one loss wrongly, by nearly as much as its error allows."""
 
-    def __init__(self, theta, wrong, off):
-        super().__init__(theta)
-        self.wrong, self.off = wrong, off
+    wrong: float
+    off: float
 
-    def locate(self, loss):
-        x, error = super().locate(loss)
+    def place(self, loss):
+        x, error = super().place(loss)
         moved = np.where(loss == self.wrong, self.off, 0.0)
         return x + moved * (1 - 1e-9), error + np.abs(moved)
 
@@ -190,18 +191,24 @@ class _Misplaced(Logistic):
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
 def test_cells_with_misplaced_edge_contain_truth(place, off):
     edges = np.array([-0.6, -0.1, 0.2, 0.7])
-    _hold_cells(ShiftLaw(_Misplaced(1.0, edges[place], off)).cells(edges), edges, "logistic", None, 1.0)
+    _hold_cells(_Misplaced(1.0, edges[place], off).cells(edges), edges, "hypsecant", None, 1.0)
 
 
-@pytest.mark.parametrize(("name", "power", "theta"), CASES)
-def test_loss_matches_formula(name, power, theta):
-    shape = _curve(name, power, theta).loss_distribution().shape
+@pytest.mark.parametrize("theta", [1e-280, 1e-17, 0.01, 1.0, 6.0])
+def test_loss_and_place_of_hypsecant_match_formula(theta):
+    law = HyperbolicSecantLaw(theta)
     x = np.append(np.linspace(-3, 4, 15), [theta / 2, theta])
-    with mpmath.workdps(DIGITS):
-        loss = _loss(name, mpmath.mpf(theta), power)
-        for at, result in zip(x, shape.loss(x), strict=True):
-            true = loss(mpmath.mpf(float(at)) + (theta if name == "gumbel_l" else 0))  # Q lies at 0
-            assert abs(result - true) <= 1e-14 * (1 + abs(at) ** (power or 1) + abs(true))
+    places, errors = law.place(np.linspace(-0.9, 0.9, 37) * theta)
+    with mpmath.workdps(700):
+        t = mpmath.mpf(theta)
+        loss = _loss("hypsecant", t)
+        for at, result in zip(x, law.loss(x), strict=True):
+            true = loss(mpmath.mpf(float(at)))
+            assert abs(result - true) <= 1e-14 * (abs(true) + theta)
+        for share, place, error in zip(np.linspace(-0.9, 0.9, 37), places, errors, strict=True):
+            passed, rest = t + mpmath.mpf(share * theta), t - mpmath.mpf(share * theta)
+            truth = (passed + mpmath.log(-mpmath.expm1(-passed)) - mpmath.log(-mpmath.expm1(-rest))) / 2
+            assert abs(mpmath.mpf(place) - truth) <= mpmath.mpf(error)
 
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)

@@ -11,8 +11,7 @@ import scipy.stats as st
 import tradeoff as to
 from tradeoff.errors import DomainError
 from tradeoff.families.densities import RealLinePair
-from tradeoff.pld.density import TRUST, Density
-from tradeoff.pld.monotone_pieces import find_pieces
+from tradeoff.pld.real_line import TRUST, Density, find_pieces
 
 LOSSES = np.array([-6.0, -1.0, -0.3, 0.0, 0.2, 0.7, 1.0, 2.5, 12.0])
 ALPHAS = np.array([0.0, 1e-8, 0.01, 0.3, 0.8, 0.999, 1.0])

@@ -12,7 +12,7 @@ import tradeoff as to
 from tests.strategies import log_uniform
 from tradeoff.errors import DomainError
 from tradeoff.filters import ApproximateDPFilter, RhoFilter, ZCDPFilter
-from tradeoff.filters.zcdp import rho_within
+from tradeoff.filters.budgets import rho_within
 
 pairs = pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.1, 1.0, 7.3, 200.0])
 deltas = pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-6, 0.01, 0.7])

@@ -233,16 +233,16 @@ def test_regret_encloses_definition(f, failure):
 @pytest.mark.parametrize("mu", [1e-6, 0.5, 3.0, 20.0, 60.0])
 def test_gdp_gaussian_is_itself(mu):
     result = to.Gaussian(mu).gdp(failure=0)
-    assert result.mu == mu
-    assert result.bounds.lower == pytest.approx(mu, rel=1e-9)
+    assert result == to.Gaussian(mu).gdp()
+    assert result.bounds == to.Bounds(mu, mu)
     assert result.curve == to.Gaussian(mu)
-    assert result.regret == 0
+    assert (result.failure, result.regret, result.mu_minus) == (0, 0, mu)
 
 
 @pytest.mark.parametrize("f", [to.Gaussian(1.0), to.Gaussian(1.0) ** 2, to.Gaussian(1 / 3)], ids=repr)
 def test_regret_gaussian_is_at_most_half_failure(f):
     """The gap failure (1 - delta_f) over 1 + e^eps is less, and at eps = 0 it is the lower bound."""
-    result = f.gdp()
+    result = f.gdp(failure=1e-10)
     assert 1e-11 * (1 - f.delta(0)) < result.regret <= result.failure / 2 * (1 + 1e-5)
     assert f.gdp(failure=0).regret < 1e-15
 
@@ -284,7 +284,7 @@ def test_gdp_losses_of_thousands_of_nats():
     assert result.mu < 90
 
 
-@pytest.mark.parametrize("failure", [-1e-9, 1.5, float("nan"), "small", None])
+@pytest.mark.parametrize("failure", [-1e-9, 1.5, float("nan"), "small"])
 def test_gdp_failure_outside_range_raises(failure):
     with pytest.raises(DomainError, match="failure"):
         to.Gaussian(1).gdp(failure)
@@ -456,7 +456,7 @@ def test_gdp_far_losses_are_covered(nu, p, q, needed_there):
 
 def test_reduction_with_symbol_prints():
     mu = sympy.Symbol("mu", positive=True)
-    exact, leaking = to.Gaussian(mu).gdp(failure=0), (to.Gaussian(mu) ** 4).gdp()
+    exact, leaking = to.Gaussian(mu).gdp(), (to.Gaussian(mu) ** 4).gdp(failure=1e-10)
     assert repr(exact).splitlines()[:3] == [
         "G_{mu} >= G_mu ⊗ f_{0,0}",
         "mu                   mu",
@@ -498,8 +498,8 @@ def test_gdp_tiny_powers_are_at_least_total_variation(epsilon, rounds):
 
 
 @pytest.mark.parametrize("failure", [0.0, pytest.param(1e-300, marks=pytest.mark.slow), 1e-10, 0.5])
-def test_gdp_least_float_rate(failure):
-    result = to.subsample(to.PureDP(1.0), 5e-324).gdp(failure=failure)
+def test_gdp_least_rate(failure):
+    result = to.subsample(to.PureDP(1.0), 1e-300).gdp(failure=failure)
     assert result.bounds.lower == 0
     assert result.bounds.upper < 1e-14
     assert (result.bounds.upper > 0) == (failure == 0)

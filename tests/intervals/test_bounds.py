@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeoff.errors import Undecided
@@ -61,23 +61,6 @@ def test_operations_contain_all_corners(operation, x, y):
             truth = operation(arb(a), arb(b))
             if truth.is_finite():
                 assert holds(result, truth)
-
-
-ENDS = st.tuples(*[NUMBERS | st.sampled_from([-math.inf, math.inf])] * 2).map(sorted)
-OPERATIONS = [operator.add, operator.sub, operator.mul, operator.truediv, functions.minimum, functions.meet]
-OPERATIONS += [getattr(functions, name) for name in ("exp", "expm1", "log", "log1p", "sqrt")]
-OPERATIONS += [lambda x: x**3, lambda x: functions.clip(-x, -2.0, 2.0), functions.maximum]
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-@settings(max_examples=200)
-@given(each=st.tuples(ENDS, ENDS))
-def test_scalars_match_arrays(operation, each):
-    operands = each[: 2 if operation in OPERATIONS[:6] else 1]
-    scalar = operation(*(Bounds(*ends) for ends in operands))
-    array = operation(*(Bounds(*map(np.atleast_1d, ends)) for ends in operands))
-    assert [type(side) for side in scalar] == [float, float]
-    assert np.array(list(scalar)).tobytes() == np.concatenate(list(array)).tobytes()
 
 
 @given(x=NUMBERS, y=NUMBERS)

@@ -10,6 +10,8 @@ from math import inf
 import numpy as np
 import pytest
 from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.truth.balls import ball
 from tradeoff.intervals import functions
@@ -110,3 +112,18 @@ def test_functions_at_fixed_points_are_exact(function) -> None:
     assert functions.sqrt(0.0) == Bounds(0.0, 0.0)
     assert functions.sqrt(2.0).lower < functions.sqrt(2.0).upper
     assert functions.expm1(0.0) == functions.log1p(0.0) == Bounds(0.0, 0.0)
+
+
+@given(st.integers(1, 40), st.integers(0, 10**6))
+def test_sum_rows_encloses_exact_sum_closely(columns, seed):
+    draws = np.random.default_rng(seed)
+    x = draws.normal(size=(3, columns)) * 10.0 ** draws.integers(-20, 20, size=(3, columns))
+    result = functions.sum_rows(Bounds.of(x))
+    for row, low, high in zip(x, result.lower, result.upper, strict=True):
+        exact, size = sum(map(Fraction, row.tolist())), sum(map(Fraction, np.abs(row).tolist()))
+        assert Fraction(low) <= exact <= Fraction(high)
+        assert Fraction(high) - Fraction(low) <= size * Fraction(1, 2**48)
+
+
+def test_sum_rows_of_one_row_is_a_float():
+    assert functions.sum_rows(Bounds.of(np.array([0.5, 0.25, 1.0]))) == Bounds(1.75, 1.75)

@@ -16,8 +16,7 @@ from tests import strategies
 from tests.golden.oracle import gaussian_delta
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.limits.berry_esseen import normal_distance
-from tradeoff.limits.normal_pair import NormalPair
+from tradeoff.limits.berry_esseen import NormalPair, normal_distance
 
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
 ALPHA = np.array([0.0, 1e-6, 0.001, 0.01, 0.05, 0.3, 0.7, 0.95, 1.0])

@@ -146,7 +146,9 @@ def test_clt_extremes():
 @pytest.mark.parametrize("method", [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen, to.limits.kl])
 def test_limits_of_other_objects_raise(method):
     for other in (to.mechanisms.Laplace(scale=10), ESTIMATE, "curve"):
-        with pytest.raises(KindError, match=r"\.guarantee\(\)|use the exact curve"):
+        with pytest.raises(
+            KindError, match=r"\.guarantee\(\)|use the exact curve|is not a trade-off function"
+        ):
             method(other)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import tradeoff as to
 from tradeoff.errors import PrecisionError
-from tradeoff.limits.edgeworth import _common
+from tradeoff.limits.estimates import _common
 
 ALPHA = np.array([1e-4, 1e-3, 0.002, 0.003, 0.005, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9])
 STEP = to.subsample(to.Gaussian(1.25), 0.005)

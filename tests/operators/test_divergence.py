@@ -336,7 +336,16 @@ def test_renyi_beyond_floats_emits_no_warning() -> None:
         to.limits.kappa2(f)
 
 
-@pytest.mark.parametrize("order", [pytest.param(1e-6, marks=pytest.mark.slow), 1, 2, math.inf])
+@pytest.mark.slow
+def test_renyi_of_small_order_between_distant_laws() -> None:
+    order, shift = mpmath.mpf(1e-6), 300
+    # E (p/q)^(a-1) of Gumbel laws is e^((1-a) s)/(a + (1-a) e^s).
+    whole = 4 * ((1 - order) * shift - mpmath.log(order + (1 - order) * mpmath.exp(shift))) / (order - 1)
+    result = (to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(1e-6)
+    assert result.lower <= whole <= result.upper
+
+
+@pytest.mark.parametrize("order", [1, 2, math.inf])
 def test_renyi_without_mass_in_floats_is_unbounded(order: float) -> None:
     result = (to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(order)
     assert result.upper == math.inf

@@ -23,8 +23,7 @@ from tradeoff.pld.components import MARGIN
 from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase
 from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.pld.symmetrised import PositivePart
-from tradeoff.pld.transformed import ReversedPLD
+from tradeoff.pld.transformed import PositivePart, ReversedPLD
 
 DIGITS = 180
 

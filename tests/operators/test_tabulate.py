@@ -244,7 +244,7 @@ class TestExtremes:
             to.Gaussian(1e4),
             to.PureDP(1000),
             to.Gaussian(1e-13),
-            to.TotalVariation(5e-324),
+            to.TotalVariation(1e-300),
         ],
         ids=repr,
     )

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.cli.compare import blocks
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError, KindError, MissingExtraError
 from tradeoff.operators.assumed import assumed
@@ -20,8 +19,6 @@ from tradeoff.report.compare import (
     Row,
     compare,
     compare_claim,
-    largest_unsafe,
-    make_entry,
 )
 from tradeoff.report.methods import METHODS, Claim, claim_of_pairs, formula_of_orders
 
@@ -47,7 +44,7 @@ def test_compare_clt_of_dp_sgd_under_reports(dp_sgd):
     assert dp_sgd.exact.epsilon[0].lower == pytest.approx(2.004, abs=1e-3)
     assert entry.error == pytest.approx(1.3245 - 2.0041, abs=1e-3)
     assert entry.under_reports
-    assert dp_sgd.table()[-2][1] == UNDER
+    assert dp_sgd.table()[-1][:2] == ["dp-sgd-clt", "unsafe"]
 
 
 @pytest.mark.slow
@@ -56,7 +53,7 @@ def test_compare_inapplicable_method_declines_with_reason(dp_sgd):
     assert row.claim is None
     assert "no rho is known" in row.declined
     assert dp_sgd.declined == {"zcdp": row.declined}
-    assert f"zcdp declined: {row.declined}" in str(dp_sgd)
+    assert f"zcdp does not apply: {row.declined}" in str(dp_sgd)
     assert (row.under_reports, row.verdict) == (False, "declined")
 
 
@@ -156,16 +153,25 @@ def test_as_json_of_extreme_questions_is_strict(curve):
     assert not any(row.under_reports for row in result if row.claim is not None and row.claim.kind == "bound")
 
 
-def test_make_entry_between_the_bounds_is_undecided():
-    exact = Answer(1.0, 0.2, 0.4)
-    claims = {kind: Claim("", kind) for kind in ("bound", "estimate", "curve")}
-    assert [make_entry(claim, "delta", 0.3, exact).undecided for claim in claims.values()] == [
-        False,
-        True,
-        True,
-    ]
-    assert not any(make_entry(claim, "delta", 0.3, exact).under_reports for claim in claims.values())
-    assert make_entry(claims["estimate"], "delta", 0.3, Answer(1.0, 0.35, 0.4)).under_reports
+def row_of(kind, value, *bounds, exact=True):
+    """The comparison of one delta with its exact bounds; beta has no answer."""
+    claim = Claim("", kind, delta=lambda _: np.array([value]))
+    answers = Answers(delta=(Answer(1.0, *bounds),), exact=exact)
+    return compare_claim("", claim, answers, to.Gaussian(1).bounds(ALPHAS))
+
+
+@pytest.mark.parametrize(("kind", "undecided"), [("bound", False), ("estimate", True), ("curve", True)])
+def test_compare_answer_between_the_bounds_is_undecided(kind, undecided):
+    row = row_of(kind, 0.3, 0.2, 0.4)
+    (entry,) = row.entries["delta"]
+    assert (entry.under_reports, entry.undecided, row.unsafe) == (False, undecided, ())
+    assert row.proved != undecided
+    below = row_of(kind, 0.1, 0.2, 0.4)
+    assert below.entries["delta"][0].under_reports
+    assert below.unsafe[0].error == -0.1
+    inexact = row_of(kind, 0.1, 0.2, 0.4, exact=False)
+    assert (inexact.entries["delta"][0].under_reports, inexact.entries["delta"][0].undecided) == (False, True)
+    assert not inexact.unsafe
 
 
 @pytest.mark.parametrize(
@@ -177,8 +183,8 @@ def test_make_entry_between_the_bounds_is_undecided():
         (np.inf, 1.0, 1.0, np.inf),
     ],
 )
-def test_make_entry_infinite_bounds_have_an_error(value, lower, upper, error):
-    assert make_entry(Claim("", "estimate"), "epsilon", value, Answer(0.0, lower, upper)).error == error
+def test_compare_infinite_bounds_have_an_error(value, lower, upper, error):
+    assert row_of("estimate", value, lower, upper).entries["delta"][0].error == error
 
 
 @pytest.mark.slow
@@ -207,7 +213,8 @@ def test_compare_error_between_questions_is_reported_with_its_place():
     truth, claimed = curve.bounds(worst.argument, tol=1e-6), float(row.claim.beta(worst.argument))
     assert 0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower
     least, place = rounded(worst.error, "lower", 2), exactly(worst.argument)
-    assert result.table()[-1][-1] == f"beta +{least} at alpha = {place}"
+    assert f"edgeworth, largest excess: beta +{least} at alpha = {place}." in result.notes()
+    assert result.table()[-1][1] == "unsafe*"
     assert "!" not in result.table()[-1][2]
 
 
@@ -218,11 +225,6 @@ def test_verdict_is_certain_or_undecided():
     assert [row.verdict for row in result] == ["safe (curve)", UNDER, "safe (curve)"]
     assert abs(result["itself"].sup_error) < 1e-12
     assert Row("between", Claim("", "estimate")).verdict == "within the bounds (estimate)"
-    assert not largest_unsafe([("delta", 0.3, Answer(1.0, 0.2, 0.4))])
-    assert largest_unsafe([("delta", 0.1, Answer(1.0, 0.2, 0.4))])[0].error == -0.1
-    between = Claim("", "estimate", beta=lambda alpha: alpha * np.nan, delta=lambda _: np.array([0.3]))
-    answers = Answers(delta=(Answer(1.0, 0.2, 0.4),))
-    assert not compare_claim("between", between, answers, result.beta).proved
     assert [len(row.unsafe) for row in result] == [0, 3, 0]
     exact = curve.bounds.epsilon(1e-5)
     epsilon, delta, beta = result["above"].unsafe
@@ -241,16 +243,15 @@ def test_alphas_are_129_short_numbers():
 
 def test_table_and_as_json_agree(laplace):
     table, data = laplace.table(), json.loads(json.dumps(laplace.as_json(), allow_nan=False))
-    assert [len(line) for line in table] == [len(laplace.header())] * (2 + len(METHODS))
-    assert [each["method"] for each in data["methods"]] == list(METHODS) == [line[0] for line in table[2:]]
+    applied = [each["method"] for each in data["methods"] if "declined" not in each]
+    assert [each["method"] for each in data["methods"]] == list(METHODS)
+    assert [line[0] for line in table] == ["lower bound", "upper bound", *applied]
     methods = {each["method"]: each for each in data["methods"]}
     assert methods["clt"]["epsilon"][0]["value"] == laplace["clt"].entries["epsilon"][0].value
     assert methods["clt"]["under_reports"] is False
     assert methods["basic"]["unsafe"] == []
     assert methods["edgeworth"]["unsafe"][0]["error"] == laplace["edgeworth"].unsafe[0].error
     assert data["exact"]["epsilon"][0]["lower"] == laplace.exact.epsilon[0].lower
-    assert UNDER in str(laplace)
-    assert repr(laplace) == str(laplace)
     for row in laplace:
         assert row.under_reports == bool(row.unsafe) == (row.verdict in (UNDER, ELSEWHERE))
 
@@ -268,20 +269,27 @@ def test_compare_wrong_arguments_raise(laplace):
         compare(to.Gaussian(1), 3)
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_blocks_keep_whole_columns_and_repeat_the_first_two(laplace, width):
-    columns = [list(column) for column in zip(laplace.header(), *laplace.table(), strict=True)]
-    result = list(blocks(columns, width))
-    assert [column for block in result for column in block[2:]] == columns[2:]
-    assert all(block[:2] == columns[:2] for block in result)
-    wide = [1 + sum(3 + max(map(len, column)) for column in block) for block in result]
-    assert all(each <= width or len(block) == 3 for each, block in zip(wide, result, strict=True))
+def test_grid_of_eight_questions_fits_100_columns():
+    result = compare(
+        to.PureDP(0.5), ["basic"], delta=[1e-3, 1e-5, 1e-8], epsilon=[1, 4], alpha=[1e-3, 0.01, 0.1]
+    )
+    assert len(result.header()) == 10
+    assert result.grid().width <= 100 < result.grid(200).width
+    assert repr(result) == result.grid(100).text()
+
+
+def test_legend_explains_the_words_of_the_table(laplace):
+    words = {line[1] for line in laplace.table()[2:]}
+    assert words == {"safe", "unsafe"}
+    assert {note.split(":")[0] for note in laplace.notes()} > words
+    assert not any(note.startswith("open") for note in laplace.notes())
+    assert "!" in repr(laplace)
 
 
 def test_table_rounds_bounds_outward(laplace):
-    row, line = laplace["renyi"], laplace.table()[2 + list(METHODS).index("renyi")]
+    row, line = laplace["renyi"], next(line for line in laplace.table() if line[0] == "renyi")
     assert float(line[2].split()[0]) >= row.entries["epsilon"][0].value
-    assert float(line[-3].split()[0]) <= row.entries["beta"][-1].value
+    assert float(line[-1].split()[0]) <= row.entries["beta"][-1].value
 
 
 @pytest.mark.slow
@@ -341,8 +349,7 @@ def test_basic_composition_answers_at_both_ends():
 
 def test_header_names_questions_with_all_digits():
     result = compare(to.Gaussian(1), ["clt"], delta=[1e-5], epsilon=[1.0, 1.000004], alpha=[])
-    questions = ["epsilon at delta = 1e-05", "delta at epsilon = 1", "delta at epsilon = 1.000004"]
-    assert result.header()[2:-2] == questions
+    assert result.header()[2:] == ["ε at\nδ=1e-05", "δ at\nε=1", "δ at\nε=1.000004"]
 
 
 @pytest.mark.slow
@@ -359,8 +366,12 @@ def test_numbers_leave_for_pandas_csv_and_latex(laplace, tmp_path, monkeypatch):
     written = pandas.read_csv(tmp_path / "table.csv", dtype=str)  # pandas 2 reads floats to a unit
     pandas.testing.assert_frame_equal(written.astype(frame.dtypes), frame, check_exact=True)
     latex = laplace.to_latex()
-    assert r"$\varepsilon$ at $\delta$ = $10^{-5}$" in latex
+    assert r"$\varepsilon$ at $\delta=10^{-5}$" in latex
     assert latex.count(r"\\") == len(laplace.table()) + 1
+    turned = laplace.to_latex(pivot=True, digits=3, caption="Every method", label="tab:methods")
+    assert turned.count(r"\\") == len(laplace.header())
+    assert r"\caption{Every method}" in turned
+    assert turned.endswith(r"\end{table}")
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"tradeoff\[pandas\]"):
         laplace.to_pandas()

@@ -145,6 +145,25 @@ def test_latex_cells_are_not_options_of_the_previous_row():
     assert not any(line.startswith(("[", "*")) for line in said.splitlines())
 
 
+def test_latex_of_a_sweep_pivots_and_typesets():
+    def epsilon(sigma, delta):
+        return to.Gaussian(1 / sigma).bounds.epsilon(delta)
+
+    table = to.sweep(epsilon, {"sigma": [1, 2.5], "delta": [0.1, 1e-3, 1e-4, 2e-6]})
+    said = table.to_latex(pivot="delta", digits=3, caption="ε of σ", label="tab:one").splitlines()
+    head = (
+        r"$\sigma$ & $\delta = 0.1$ & $\delta = 10^{-3}$ & $\delta = 10^{-4}$ & $\delta = 2 \cdot 10^{-6}$ \\"
+    )
+    assert head in said
+    assert r"\caption{$\varepsilon$ of $\sigma$}" in said
+    (line,) = (each for each in said if each.startswith("2.5 &"))
+    upper = [row["upper"] for row in table if row["sigma"] == 2.5]
+    for cell, value in zip(line.removesuffix(r" \\").split(" & ")[1:], upper, strict=True):
+        assert value <= float(cell) <= value + 0.01
+    with pytest.raises(DomainError, match="pivot must be one of 'sigma', 'delta', got 'upper'"):
+        table.to_latex(pivot="upper")
+
+
 @pytest.mark.slow
 def test_precision_error_width_is_reachable():
     for curve, delta in ((to.Gaussian(1.0), 1e-5), (to.Laplace(1.0) ** 20, 1e-5), (to.Gaussian(3.0), 1e-9)):

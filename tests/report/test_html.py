@@ -107,8 +107,8 @@ def test_report_side_to_report_is_bold(page):
 
 
 def test_report_marks_under_reports_and_reasons_of_declined_methods(page):
-    assert re.search(r"<tr class=under><td>[^<]+</td><td>under-reports</td>", page)
-    assert "zcdp: no rho is known" in visible(page)
+    assert re.search(r"<tr class=under><td>[^<]+</td><td>unsafe</td>", page)
+    assert "zcdp does not apply: no rho is known" in visible(page)
 
 
 def test_report_infinite_mu_is_explained():

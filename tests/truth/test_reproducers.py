@@ -28,7 +28,6 @@ from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 from tradeoff.errors import TradeOffError
 from tradeoff.families.discrete import DiscreteGaussianCurve
-from tradeoff.pld import log_concave
 
 
 def approximate(epsilon: float, delta: float) -> Product:
@@ -532,17 +531,6 @@ def test_a_corner_that_floats_take_for_none_stays() -> None:
     spec = Subsampled(Polygon(across, down), 0.9999984028032929)
     assert answers(spec, built(spec), "epsilon", 1.5689171162303623e-269) is None
     check_range(built(spec), spec)
-
-
-@pytest.mark.parametrize("theta", [1e-280, 1e-100, 1e-17, 1e-8])
-def test_a_point_of_a_small_shift_is_where_it_is_said_to_be(theta: float) -> None:
-    """Logarithms of arguments as small as the shift are known no better than their size allows."""
-    places, errors = log_concave.Logistic(theta).locate(np.linspace(-0.9, 0.9, 37) * theta)
-    with mpmath.workdps(700):
-        for share, place, error in zip(np.linspace(-0.9, 0.9, 37), places, errors, strict=True):
-            loss, t = mpmath.mpf(share * theta), mpmath.mpf(theta)
-            truth = mpmath.log(mpmath.expm1((t + loss) / 2)) - mpmath.log(-mpmath.expm1((loss - t) / 2))
-            assert abs(mpmath.mpf(place) - truth) <= mpmath.mpf(error)
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-160])

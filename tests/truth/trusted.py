@@ -237,7 +237,7 @@ TRUSTED = [
     Trusted("math.log1p", floats(math.log1p), arb.log1p, [(-1 + UNIT, HUGE)], 2,
             "pld/law.py `log_finite_mass`", near=(0.0,)),
     Trusted("numpy.exp, extended", longer, arb.exp, EXPONENTS, 8, f"{ATOMS} `_slacks`"),
-    Trusted("numpy.sqrt", np.sqrt, arb.sqrt, POSITIVE, 1, f"{BOUNDS} `_roots`"),
+    Trusted("numpy.sqrt", np.sqrt, arb.sqrt, POSITIVE, 1, f"{BOUNDS} `sqrt`"),
     Trusted("numpy.sin", np.sin, arb.sin, PHASES, 8, POWER, "8 of min(1, abs(x))",
             lambda _, x: min(1, abs(x)), (math.pi,)),
     Trusted("numpy.cos", np.cos, arb.cos, PHASES, 8, POWER, "8 of 1", one, (math.pi / 2,)),

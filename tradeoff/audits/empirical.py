@@ -33,7 +33,7 @@ from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.polygon import ONE, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array, Index
-from tradeoff.limits.approximate import ApproximateCurve
+from tradeoff.limits.estimates import ApproximateCurve
 from tradeoff.operators.tabulate import Tabulated
 
 _PASSES = 40  # sweeps that drop points above the chord of their neighbours; each of random scores drops half

@@ -15,11 +15,10 @@ from tradeoff.curves.parameters import Number, Numbers, reals
 from tradeoff.display import exactly
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, expm1, log, minimum, where
+from tradeoff.intervals.functions import clip, exp, expm1, log, minimum, sum_rows, where
 from tradeoff.intervals.roots import find_root
 from tradeoff.intervals.rounding import Array
-from tradeoff.intervals.sums import sum_rows
-from tradeoff.limits.approximate import ApproximateCurve
+from tradeoff.limits.estimates import ApproximateCurve
 
 _FALSE_ALARM = 1e-9  # probability that draws in order are refused, that of six standard deviations
 _STAKES = np.geomspace(1e-3, 1.0, 7)  # from many small excesses of e^L over 1 to few large ones

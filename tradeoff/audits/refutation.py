@@ -23,6 +23,7 @@ class Refutation(Displayed):
     confidence : the claim is refuted where the p-value is at most 1 - confidence
     at : type I error at which the data contradict the claim most; None for counts
     threshold : score at or above which the deciding test rejects; None for counts
+    assumptions : statements under which the p-value is valid
 
     Examples
     --------
@@ -37,6 +38,7 @@ class Refutation(Displayed):
     confidence: float
     at: float | None = None
     threshold: float | None = None
+    assumptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         operand(self.claim)
@@ -51,9 +53,8 @@ class Refutation(Displayed):
         where = [(name, f"{value:.4g}") for name, value in given.items() if value is not None]
         rows = [("p-value", decimal(self.p_value, ".4g", up=True)), *where]
         verdict = "refuted" if self else "not refuted"
-        return TextTable(
-            rows, head=f"f >= {self.claim!r} is {verdict} at confidence {exactly(self.confidence)}"
-        )
+        head = f"f >= {self.claim!r} is {verdict} at confidence {exactly(self.confidence)}"
+        return TextTable(rows, head=head, notes=[f"assuming that {each}" for each in self.assumptions])
 
 
 def claimed(claim: Any) -> TradeOff:

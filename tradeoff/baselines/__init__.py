@@ -7,9 +7,14 @@ from tradeoff.baselines.calibration import (
     laplace_advanced,
     laplace_basic,
 )
-from tradeoff.baselines.composition import advanced_composition, basic_composition, optimal_composition
-from tradeoff.baselines.concentrated import renyi_route, zcdp_route
-from tradeoff.baselines.result import Baseline
+from tradeoff.baselines.theorems import (
+    Baseline,
+    advanced_composition,
+    basic_composition,
+    optimal_composition,
+    renyi_route,
+    zcdp_route,
+)
 
 __all__ = [
     "Baseline",

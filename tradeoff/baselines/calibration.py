@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.baselines.result import number, probability, rounds
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MAX_LOSS
+from tradeoff.curves.parameters import MAX_LOSS, MOST, count, number
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
@@ -82,7 +81,7 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
     >>> to.baselines.classical_gaussian(0.5, 1e-5)
     scale 9.6897 for (0.5, 1e-05)-DP by classical Gaussian calibration
     """
-    e, d, size = _loss(epsilon), probability("delta", delta), _sensitivity(sensitivity)
+    e, d, size = _positive(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
     if e >= 1:
         raise DomainError(
             f"epsilon = {e:g} is outside (0, 1), where sqrt(2 log(1.25/delta)) sensitivity/eps is proved; "
@@ -112,22 +111,15 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     >>> exact_gaussian(0.9, 1e-5)
     scale 4.1067 for (0.9, 1e-05)-DP by exact Gaussian calibration
     """
-    e, d = number("epsilon", epsilon, 0), probability("delta", delta)
-    size = _sensitivity(sensitivity)
-    mu = _largest_mu(e, d)
-    return Calibration(
-        _over(size, mu), e, d, "exact Gaussian calibration", "Balle, Wang 2018, Theorem 8", Gaussian(mu)
-    )
-
-
-def _largest_mu(epsilon: float, delta: float) -> float:
-    """Return the largest mu found whose upper bound on delta(epsilon) is at most ``delta``."""
+    e = number("epsilon", epsilon, 0, open_high=True)
+    d, size = _positive(delta=delta, sensitivity=sensitivity)
 
     def delta_at(sigma: Array) -> Array:
-        return np.array([Gaussian(1 / max(each, 1 / MAX_LOSS)).delta(epsilon) for each in sigma])
+        return np.array([Gaussian(1 / max(each, 1 / MAX_LOSS)).delta(e) for each in sigma])
 
-    _, sigma = bracket_root(delta_at, np.array([delta]), farthest=1e300)
-    return 1 / float(sigma[0])
+    _, sigma = bracket_root(delta_at, np.array([d]), farthest=1e300)
+    mu, name = 1 / float(sigma[0]), "exact Gaussian calibration"
+    return Calibration(_over(size, mu), e, d, name, "Balle, Wang 2018, Theorem 8", Gaussian(mu))
 
 
 def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
@@ -152,7 +144,7 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
     >>> to.baselines.laplace_basic(1.0, n=10)
     scale 10 for (1, 0)-DP by Laplace noise, basic composition
     """
-    e, size, n = _loss(epsilon), _sensitivity(sensitivity), rounds(n, 1)
+    (e, size), n = _positive(epsilon=epsilon, sensitivity=sensitivity), count("n", n, 1, MOST)
     scale = (whole(n) * size / e).upper
     name, source = "Laplace noise, basic composition", "Dwork, Roth 2014, Theorems 3.6 and 3.16"
     return Calibration(scale, e, 0.0, name, source, Laplace(_over(size, scale)) ** n)
@@ -179,8 +171,8 @@ def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any =
     >>> to.baselines.laplace_advanced(1.0, 1e-6, n=1000)
     scale 172.14 for (1, 1e-06)-DP by Laplace noise, advanced composition
     """
-    e, size, n = _loss(epsilon), _sensitivity(sensitivity), rounds(n, 1)
-    d = probability("delta", delta)
+    e, size, d = _positive(epsilon=epsilon, sensitivity=sensitivity, delta=delta)
+    n = count("n", n, 1, MOST)
     spread = sqrt(whole(n) / 2) * (2 * sqrt(e - log(d))) / e  # sqrt(n/(2 rho)), without forming eps^2
     scale = (size * spread).upper
     name, source = "Laplace noise, advanced composition", "Bun, Steinke 2016, Propositions 1.3 and 1.4"
@@ -192,9 +184,9 @@ def _over(size: float, scale: float) -> float:
     return float((Bounds.of(size) / scale).upper) if scale < math.inf else 0.0
 
 
-def _loss(value: Any) -> float:
-    return number("epsilon", value, 0, open_low=True)
-
-
-def _sensitivity(value: Any) -> float:
-    return number("sensitivity", value, 0, open_low=True)
+def _positive(**values: Any) -> list[float]:
+    """Return positive numbers, and probabilities below 1."""
+    return [
+        number(name, value, 0, 1 if name == "delta" else math.inf, open_low=True, open_high=True)
+        for name, value in values.items()
+    ]

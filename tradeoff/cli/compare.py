@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from tradeoff.atomic_write import atomic_write
 from tradeoff.cli.questions import (
     NO_QUESTIONS,
+    Csv,
     Json,
+    Latex,
     Output,
     Questions,
     Source,
+    check_forms,
     compose_plan,
     read_plan,
     read_questions,
 )
-from tradeoff.cli.terminal import print_json, progress, screen
-from tradeoff.display import folded, plain
+from tradeoff.cli.terminal import print_json, progress, screen, show
+from tradeoff.display import plain
 from tradeoff.report.saving import check_target, save
-
-if TYPE_CHECKING:
-    from tradeoff.report.compare import Comparison
-
-_BREAK = re.compile(r" (?=at alpha|at delta|at epsilon)|(?<=;) ")  # where a cell is broken into lines
 
 
 def compare(
@@ -37,6 +34,8 @@ def compare(
     questions: Questions = NO_QUESTIONS,
     plot: Path | None = None,
     as_json: Json = False,
+    as_csv: Csv = False,
+    as_latex: Latex = False,
 ) -> None:
     """Compare the exact answers for a plan with those of other methods, each error with its sign.
 
@@ -49,8 +48,13 @@ def compare(
     plot
         Draw all methods into this file: .png, .svg or .pdf.
     as_json
-        Print the table as JSON.
+        Print the answers and their errors as JSON.
+    as_csv
+        Print them as CSV, with every digit.
+    as_latex
+        Print the answers as a LaTeX table for the package booktabs.
     """
+    check_forms(as_json, as_csv, as_latex)
     target = check_target(plot, name="--plot") if plot is not None else None
     content = read_plan(plan)
     queries = read_questions(content, questions)
@@ -65,8 +69,12 @@ def compare(
             save(result.figure(), target)
     if as_json:
         print_json(plan, content, result.as_json())
+    elif as_csv or as_latex:
+        sys.stdout.write(result.to_csv() if as_csv else result.to_latex() + "\n")
     else:
-        _show(content.title, result, target)
+        grid = result.grid(screen().width)
+        notes = [*grid.notes, *([f"Plot written to {target}"] if target is not None else [])]
+        show(grid._replace(head=content.title, notes=notes))
 
 
 def report(
@@ -99,49 +107,3 @@ def report(
         step("certifying and drawing")
         atomic_write(target, write_report(content.title, content.plan, reduction, comparison))
     print(f"Report written to {plain(target)}")
-
-
-def _show(title: str, result: Comparison, figure: Path | None) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
-    from rich.table import Table
-
-    from tradeoff.report.compare import DECLINED, NOTE, UNDER
-
-    console = screen()
-    if title:
-        console.print(folded(title), style="bold", markup=False)
-    lines = [result.header(), *(row for row in result.table() if row[1] != DECLINED)]
-    cells = [[_BREAK.sub("\n", cell) for cell in line] for line in lines]
-    for block in blocks([*zip(*cells, strict=True)], console.width):
-        header, *rows = zip(*block, strict=True)
-        table = Table(box=SIMPLE_HEAD)
-        for name in header:
-            table.add_column(name, no_wrap=True)
-        for row in rows:
-            unsafe = [each.startswith(UNDER) or each.endswith("!") for each in row]
-            texts = zip(unsafe, map(escape, row), strict=True)
-            table.add_row(*(f"[bold red]{text}[/]" if marked else text for marked, text in texts))
-        console.print(table)
-    notes = [f"{method} declined: {reason}." for method, reason in result.declined.items()]
-    for note in [*notes, NOTE, *result.curve.caveats]:
-        console.print(note, style="dim", markup=False)
-    if figure is not None:
-        console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
-
-
-def blocks(columns: Sequence[Sequence[str]], width: int) -> Iterator[list[Sequence[str]]]:
-    """Split columns into blocks no wider than the screen, each with the first two columns."""
-
-    def measure(column: Sequence[str]) -> int:
-        return 3 + max(len(part) for cell in column for part in cell.split("\n"))
-
-    lead, block, used = list(columns[:2]), list[Sequence[str]](), 0
-    space = width - 1 - sum(map(measure, lead))
-    for column in columns[2:]:
-        if block and used + measure(column) > space:
-            yield lead + block
-            block, used = [], 0
-        block.append(column)
-        used += measure(column)
-    yield lead + block

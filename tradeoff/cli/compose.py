@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from tradeoff.atomic_write import atomic_write
 from tradeoff.cli.questions import (
     NO_QUESTIONS,
+    Csv,
     Flag,
     Json,
+    Latex,
     Questions,
     Source,
+    check_forms,
     compose_plan,
     read_plan,
     read_questions,
@@ -49,8 +50,8 @@ def compose(
     tol: float | None = None,
     plot: Path | None = None,
     as_json: Json = False,
-    as_csv: Annotated[Flag, Parameter(name="--csv")] = False,
-    as_latex: Annotated[Flag, Parameter(name="--latex")] = False,
+    as_csv: Csv = False,
+    as_latex: Latex = False,
 ) -> None:
     """Compose the mechanisms of a plan file, and print lower and upper bounds.
 
@@ -77,8 +78,7 @@ def compose(
     as_latex
         Print the answers as a LaTeX table for the package booktabs, rounded outward to 6 digits.
     """
-    if as_json + as_csv + as_latex > 1:
-        raise DomainError("at most one of --json, --csv and --latex must be given")
+    check_forms(as_json, as_csv, as_latex)
     if failure is not None and not mu:
         raise DomainError(f"--failure must be given with --mu, got --failure {failure} alone")
     if plot is not None:

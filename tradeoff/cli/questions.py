@@ -22,6 +22,8 @@ _MAX_FACTORS = 1_000  # different mechanisms that no closed form adds up: 6 to 6
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]
+Csv = Annotated[bool, Parameter(name="--csv", negative="", show_default=False)]
+Latex = Annotated[bool, Parameter(name="--latex", negative="", show_default=False)]
 Source = Annotated[Path, Parameter(help="Plan file, in TOML; - reads it from stdin.")]
 Output = Annotated[Path, Parameter(name=["--output", "-o"])]
 Numbers = Annotated[tuple[float, ...], Parameter(negative="", show_default=False)]
@@ -48,6 +50,12 @@ class Questions:
 
 
 NO_QUESTIONS = Questions()
+
+
+def check_forms(*given: bool) -> None:
+    """Raise if several forms of output were given."""
+    if sum(given) > 1:
+        raise DomainError("at most one of --json, --csv and --latex must be given")
 
 
 def read_source(plan: Path) -> str:

@@ -27,7 +27,7 @@ class Screen(Console):
 
 def screen() -> Screen:
     """Return a console on stdout, wide enough that no number is cut in a file."""
-    return Screen(highlight=False, width=None if sys.stdout.isatty() else 120)
+    return Screen(highlight=False, width=None if sys.stdout.isatty() else 100)
 
 
 @contextmanager
@@ -45,18 +45,23 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 
 def show(grid: TextTable) -> None:
-    """Print a table, its notes below it; numbers are never cut."""
-    from rich.markup import escape
+    """Print a table, its notes below it; numbers are never cut, and answers with a ! are red."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     console = screen()
-    table = Table(title=escape(folded(grid.head)) or None, title_justify="left", title_style="bold")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for name, side in zip(grid.columns, grid.sides, strict=True):
+        is_number = side == ">"
         table.add_column(
-            name, justify="right" if side == ">" else "left", no_wrap=side == ">", overflow="fold"
+            Text(name), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold"
         )
     for row in grid.rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*(Text(cell, style="bold red" if cell.endswith("!") else "") for cell in row))
+    console.width = max(console.width, console.measure(table).minimum)
+    if grid.head:
+        console.print(folded(grid.head), style="bold", soft_wrap=True, markup=False)
     console.print(table)
     for note in grid.notes:
         console.print(plain(note), style="dim", soft_wrap=True, markup=False)

@@ -104,6 +104,14 @@ def real(
     return number
 
 
+def probability(name: str, value: Any) -> Any:
+    """Check a probability that is a parameter: 0, or from 1e-300 to 1, or a formula."""
+    checked = real(name, value, 0, 1)
+    if not is_symbol(checked) and 0 < checked < MIN_PROBABILITY:
+        raise domain(name, value, f"0 or in [{MIN_PROBABILITY:g}, 1]", "round it up")
+    return checked
+
+
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, **ends: bool) -> float:
     """Check a number that may not be a formula: return a float in the range."""
     if is_symbol(value):

@@ -17,10 +17,9 @@ from tradeoff.curves.parameters import Number, count, exact_number
 from tradeoff.curves.vertices import canonical, chained, checked, interpolate, lowest, masses, read, scattered
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.differences import log_ratio, logarithm
 from tradeoff.intervals.functions import clip, exp, log_quotient, maximum, rational, where
 from tradeoff.intervals.polygon import ONE, Lines, corners, floats, hull, whole
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, log_ratio, logarithm
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 

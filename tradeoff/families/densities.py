@@ -17,9 +17,17 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, where
 from tradeoff.intervals.rounding import Array
-from tradeoff.pld.density import CLOSEST, LEAST_LOG, PROBES, REACH, TRUST, Density
-from tradeoff.pld.monotone_pieces import Pieces, find_pieces
-from tradeoff.pld.real_line import RealLineLaw
+from tradeoff.pld.real_line import (
+    CLOSEST,
+    LEAST_LOG,
+    PROBES,
+    REACH,
+    TRUST,
+    Density,
+    Pieces,
+    RealLineLaw,
+    find_pieces,
+)
 
 FOREIGN = "own "  # prefix of the names of users' own laws: SciPy's names have no space
 

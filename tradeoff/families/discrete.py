@@ -10,15 +10,16 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
-from tradeoff.curves.parameters import MOST, count, number, real
+from tradeoff.curves.parameters import MAX_LOSS, MOST, count, number, real
 from tradeoff.curves.product import CurveFromPLD
+from tradeoff.errors import domain
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.allocation import STEEPEST, allocated_laws, hockey_stick
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
-from tradeoff.pld.discrete_gaussian import discrete_gaussian_law
+from tradeoff.pld.integer_noise import discrete_gaussian_law
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.shuffled import shuffled_law
 from tradeoff.pld.transformed import ReversedPLD
@@ -34,16 +35,22 @@ class IntegerNoise(CurveFromPLD):
     noise: ClassVar[str]
     size: ClassVar[str]
     """Name of the parameter besides the shift, a positive float."""
-    open_high: ClassVar[bool] = True
+    power: ClassVar[int] = 1
+    """The noise is as large as the root of this degree of its parameter: at least a 1e-4th of the shift."""
 
     shift: int
     symmetric = True
 
     def __post_init__(self) -> None:
-        size = getattr(self, self.size)
-        size = number(self.size, size, 0, open_low=True, open_high=self.open_high)
+        size, shift = (
+            number(self.size, getattr(self, self.size), 0, open_low=True),
+            count("shift", self.shift, 1, MOST),
+        )
+        if not shift <= MAX_LOSS * size ** (1 / self.power):
+            least = f"at least {(shift / MAX_LOSS) ** self.power:g} for a shift of {shift}"
+            raise domain(self.size, size, least, "no privacy at all is TotalVariation(1)")
         object.__setattr__(self, self.size, size)
-        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+        object.__setattr__(self, "shift", shift)
 
     @property
     def notation(self) -> str:
@@ -81,7 +88,7 @@ class DiscreteGaussianCurve(IntegerNoise):
 
     sigma: float
     shift: int = 1
-    noise, size, open_high = "N_Z", "sigma", False
+    noise, size = "N_Z", "sigma"
 
     def loss_distribution(self) -> AtomicLaw:
         return discrete_gaussian_law(self.sigma, self.shift)
@@ -133,7 +140,7 @@ class SkellamCurve(IntegerNoise):
 
     variance: float
     shift: int = 1
-    noise, size = "Skellam", "variance"
+    noise, size, power = "Skellam", "variance", 2
 
     def loss_distribution(self) -> AtomicLaw:
         from tradeoff.pld.integer_noise import skellam_law  # which loads mpmath

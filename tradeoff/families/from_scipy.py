@@ -17,7 +17,7 @@ from tradeoff.families.densities import RealLinePair, ScipyLaw, check_breaks, de
 from tradeoff.families.from_masses import from_masses
 from tradeoff.families.identity import Identity
 from tradeoff.families.location_shift import KNOWN, LocationShift
-from tradeoff.pld.monotone_pieces import find_pieces
+from tradeoff.pld.real_line import find_pieces
 
 _TAIL = 1e-300  # mass of the outcomes of a discrete law that are left out, and counted as infinite losses
 _MAX_OUTCOMES = 100_000  # of a discrete law

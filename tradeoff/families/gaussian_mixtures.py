@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
-from tradeoff.curves.parameters import Number, exact_number, number, written
+from tradeoff.curves.parameters import MAX_LOSS, Number, exact_number, number, written
 from tradeoff.curves.product import CurveFromPLD
 from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.families.gaussian import Gaussian
@@ -22,11 +22,9 @@ from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
-from tradeoff.pld.thresholds import Thresholds
 
 Weights = Mapping[Any, Number]
 
-_MAX_DISTANCE = 10**6  # standard deviations between two means
 _WEIGHT_TOLERANCE = Fraction(1, 10**12)  # by which the sum of rounded weights may differ from 1
 
 
@@ -39,7 +37,7 @@ class GaussianMixtures(CurveFromPLD):
         Probability of every mean under P and under Q, ``{mean: weight}``: numbers, or fractions. Weights must
         add to 1 within 1e-12, and are divided by their sum exactly; means of weight 0 are left out.
     sigma
-        Common standard deviation, in (0, inf], in the unit of the means, and at least 1e-6 of their range.
+        Common standard deviation, in (0, inf], in the unit of the means, and at least 1e-4 of their range.
 
     Returns
     -------
@@ -68,9 +66,9 @@ class GaussianMixtures(CurveFromPLD):
             return Identity()
         exact = Fraction(scale)
         means = {*p, *q}
-        if max(means) - min(means) > _MAX_DISTANCE * exact:
+        if max(means) - min(means) > MAX_LOSS * exact:
             low, high = float(min(means)), float(max(means))
-            allowed = f"at least 1e-6 of the range of the means, {low:g} to {high:g}"
+            allowed = f"at least 1e-4 of the range of the means, {low:g} to {high:g}"
             raise domain("sigma", sigma, allowed)
         if len(p) == len(q) == 1:
             return Gaussian(float(rational((max(means) - min(means)) / exact).upper))
@@ -96,24 +94,17 @@ class GaussianMixtures(CurveFromPLD):
     def loss_distribution(self) -> MixtureLaw:
         return self._law
 
-    @cached_property
-    def _tests(self) -> Thresholds | None:
-        pair = self._pair
-        return Thresholds(pair) if pair.monotone else None
-
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return self._tests.beta(alpha) if self._tests else beta_from_delta(self, alpha, tol)
+        return self._law.beta(alpha) if self._pair.monotone else beta_from_delta(self, alpha, tol)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if self._tests:
-            return self._tests.delta(epsilon)
         low, high = self._law.tail(epsilon)
         return low, np.where(epsilon >= self.sup_loss, 0.0, high)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        if not self._tests:
+        if not self._pair.monotone:
             return TradeOff.epsilon_bounds(self, delta, tol)
-        low, high = self._tests.epsilon(delta)
+        low, high = self._law.epsilon(delta)
         far = np.isinf(high) & (delta > 0)  # thresholds at which densities underflow
         if far.any():
             low[far], high[far] = super().epsilon_bounds(delta[far], tol)

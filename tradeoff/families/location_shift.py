@@ -41,10 +41,11 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array
-from tradeoff.pld import log_concave
-from tradeoff.pld.monotone_pieces import find_pieces
-from tradeoff.pld.panels import Shape
-from tradeoff.pld.shifted import ShiftLaw
+from tradeoff.pld.laplace import BoundedRangeLaw
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.log_concave import GumbelLaw, HyperbolicSecantLaw
+from tradeoff.pld.real_line import find_pieces
+from tradeoff.pld.transformed import ReversedPLD
 
 _SHIFTS = 1e-290, 500.0  # shifts in scales for which the engines have digits of losses of closed forms
 atan, tan = function("atan"), function("tan")
@@ -91,19 +92,19 @@ class _Forms(NamedTuple):
 
     beta: Callable[[Balls, Balls], Balls]
     profile: Callable[[Balls, Balls], Balls]
-    shape: Callable[[float], Shape]
+    law: Callable[[float], PrivacyLossDistribution]
     is_bounded: bool = True
     loss: Callable[[Balls, Balls], Balls] | None = None
 
 
 _FORMS = {
-    "logistic": _Forms(logistic_beta, logistic_profile, log_concave.Logistic, loss=logistic_loss),
-    "hypsecant": _Forms(_hypsecant_beta, _hypsecant_profile, log_concave.HyperbolicSecant),
-    "gumbel_r": _Forms(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile, log_concave.Gumbel),
+    "logistic": _Forms(logistic_beta, logistic_profile, BoundedRangeLaw, loss=logistic_loss),
+    "hypsecant": _Forms(_hypsecant_beta, _hypsecant_profile, HyperbolicSecantLaw),
+    "gumbel_r": _Forms(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile, GumbelLaw),
     "gumbel_l": _Forms(
         lambda alpha, t: 1 - power(alpha, exp(-t)),
         _mirrored_gumbel_profile,
-        log_concave.GumbelLeft,
+        lambda theta: ReversedPLD(GumbelLaw(theta)),
         is_bounded=False,
         loss=_mirrored_gumbel_loss,
     ),
@@ -268,10 +269,10 @@ class LogConcaveShift(ClosedForm):
         return to_balls(self._exact_theta) if self._forms.is_bounded else None
 
     @cached_property
-    def _law(self) -> ShiftLaw:
-        return ShiftLaw(self._forms.shape(self.theta))
+    def _law(self) -> PrivacyLossDistribution:
+        return self._forms.law(self.theta)
 
-    def loss_distribution(self) -> ShiftLaw:
+    def loss_distribution(self) -> PrivacyLossDistribution:
         if max(map(abs, self._law.support)) > _MAX_PRODUCT_LOSS:
             raise NoClosedForm(f"losses of {self!r} are too large for the engines; use f.lower or f.upper")
         return self._law

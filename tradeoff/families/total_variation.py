@@ -26,7 +26,7 @@ from tradeoff.balls import (
 )
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, written
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, probability, written
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
@@ -41,7 +41,7 @@ class TotalVariation(ClosedForm):
     Parameters
     ----------
     delta
-        Probability in [0, 1], or a SymPy expression; 1 is the zero curve, no privacy at all.
+        Probability, 0 or in [1e-300, 1], or a SymPy expression; 1 is the zero curve, no privacy at all.
 
     Notes
     -----
@@ -61,7 +61,7 @@ class TotalVariation(ClosedForm):
     """-log(1 - delta) of a product, rounded; ``delta_0`` is rounded up."""
 
     def __init__(self, delta: Parameter) -> None:
-        object.__setattr__(self, "delta_0", real("delta", delta, 0, 1))
+        object.__setattr__(self, "delta_0", probability("delta", delta))
 
     @property
     def weight(self) -> Fraction:

@@ -1,7 +1,17 @@
 """Filters: budgets for steps chosen in view of earlier answers."""
 
 from tradeoff.filters.base import KINDS, Filter
-from tradeoff.filters.expost import ConcurrentFilter, ExPost, ExPostFilter
+from tradeoff.filters.budgets import (
+    ApproximateDPFilter,
+    ConcurrentFilter,
+    ExPost,
+    ExPostFilter,
+    PureDPFilter,
+    RenyiFilter,
+    RhoFilter,
+    SampledFilter,
+    ZCDPFilter,
+)
 from tradeoff.filters.gdp import FDPFilter, GaussianSimulator, GDPFilter, IndividualGDPFilter
 from tradeoff.filters.ledger import Entry, Ledger
 from tradeoff.filters.noise_reduction import (
@@ -17,9 +27,7 @@ from tradeoff.filters.noise_reduction import (
 )
 from tradeoff.filters.odometers import FilterOdometer, MixtureOdometer, Odometer, StitchedOdometer
 from tradeoff.filters.residue import ResidueFilter
-from tradeoff.filters.sampled import SampledFilter
 from tradeoff.filters.sampling import discrete_gaussian, discrete_laplace, exact_release
-from tradeoff.filters.zcdp import ApproximateDPFilter, PureDPFilter, RenyiFilter, RhoFilter, ZCDPFilter
 
 __all__ = [
     "KINDS",

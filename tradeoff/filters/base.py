@@ -13,6 +13,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, count, number
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError, shown
+from tradeoff.filters.step_cost import is_sampled
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import total
 from tradeoff.mechanisms.base import Mechanism
@@ -25,6 +26,8 @@ Step = TradeOff | Mechanism | Plan
 # Relative excess of a sum over its limit that is attributed to rounding; ``guarantee()`` includes it. Costs
 # are rounded up by some 1e-15 of themselves, so that equal parts of a limit fit whatever their number.
 SLACK = 1e-12
+
+SAMPLED_HINT = "; its sampling is not counted here, but by a SampledFilter or a RenyiFilter"
 
 KINDS: dict[str, type[Filter]] = {}  # filters by the name they have in a stored state
 
@@ -77,6 +80,9 @@ class Filter(ThreadSafe, ABC):
 
     amounts: ClassVar[type] = float
     """Type of ``spent``, ``remaining`` and ``budget``: a float, or a named tuple."""
+
+    counts_sampling: ClassVar[bool] = True
+    """Whether a sampled step costs less than the same one without sampling."""
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
@@ -140,15 +146,11 @@ class Filter(ThreadSafe, ABC):
     def remaining(self) -> Any:
         """Largest amount that one more step may cost, rounded down."""
         each = zip(self.totals, self.limits, strict=True)
-        return self._report(
-            [max(0.0, -float(total((*running, -limit)).upper)) for running, limit in each], "lower"
-        )
+        return self._report([max(0.0, -total((*sums, -limit)).upper) for sums, limit in each], "lower")
 
     def _fits(self, cost: tuple[float, ...]) -> bool:
         each = zip(self.totals, cost, self.limits, strict=True)
-        return all(
-            total((*running, more)).upper <= max(limit, widen(limit).lower) for running, more, limit in each
-        )
+        return all(total((*sums, more)).upper <= max(limit, widen(limit).lower) for sums, more, limit in each)
 
     def would_exceed(self, step: Step) -> bool:
         """Return whether ``spend(step)`` would raise ``BudgetExceeded`` now; another thread may spend first.
@@ -179,7 +181,8 @@ class Filter(ThreadSafe, ABC):
                 spent, requested = (_format(each, up=True) for each in amounts[:2])
                 remaining, budget = (_format(each, up=False) for each in amounts[2:])
                 rest = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
-                raise BudgetExceeded(f"the step costs {requested}, but {rest}", *amounts)
+                hint = "" if self.counts_sampling or not is_sampled(curve) else SAMPLED_HINT
+                raise BudgetExceeded(f"the step costs {requested}, but {rest}{hint}", *amounts)
             self.totals = tuple(map(add_up, self.totals, cost))
             self.steps, self.adjacency = self.steps + 1, adjacency
             self.assumptions = all_assumptions(curve, self.assumptions)

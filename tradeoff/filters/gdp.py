@@ -14,8 +14,17 @@ from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count, reals, written
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import SLACK, Filter, ThreadSafe, all_assumptions, curve_of, loss_budget, widen
-from tradeoff.filters.step_cost import gdp_mu
+from tradeoff.filters.base import (
+    SAMPLED_HINT,
+    SLACK,
+    Filter,
+    ThreadSafe,
+    all_assumptions,
+    curve_of,
+    loss_budget,
+    widen,
+)
+from tradeoff.filters.step_cost import gdp_mu, is_sampled
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import sqrt
 from tradeoff.intervals.rounding import Array
@@ -47,6 +56,7 @@ class GDPFilter(Filter):
     """
 
     kind = "gdp"
+    counts_sampling = False
 
     def __init__(self, mu: float) -> None:
         self.mu = loss_budget("mu", mu)
@@ -54,19 +64,23 @@ class GDPFilter(Filter):
         super().__init__(self.mu / self._unit)  # sums are of (mu_k/mu)^2
 
     def _cost(self, curve: TradeOff) -> tuple[float]:
-        mu = gdp_mu(curve)
-        if math.isinf(mu):
-            raise KindError(
-                f"no finite mu with f >= G_mu is proved for {shown(curve)}; spend it in a ResidueFilter or "
-                "an ApproximateDPFilter, or spend a Gaussian that bounds it"
-            )
-        return (relative_square(mu, self._unit),)
+        remedy = "spend it in a ResidueFilter or an ApproximateDPFilter, or spend a Gaussian that bounds it"
+        return (relative_square(finite_mu(curve, remedy), self._unit),)
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         return (self._unit * sqrt(amounts[0]),)
 
     def _curve(self) -> TradeOff:
         return Gaussian(widen_mu(self.mu))
+
+
+def finite_mu(curve: TradeOff, remedy: str) -> float:
+    """Return the mu that a curve is charged; ``KindError`` with a remedy where none is finite."""
+    mu = gdp_mu(curve)
+    if math.isinf(mu):
+        hint = SAMPLED_HINT if is_sampled(curve) else ""
+        raise KindError(f"no finite mu with f >= G_mu is proved for {shown(curve)}; {remedy}{hint}")
+    return mu
 
 
 def relative_square(mu: float, unit: float) -> float:
@@ -87,7 +101,7 @@ class IndividualGDPFilter(ThreadSafe):
     one record (Feldman, Zrnic 2021, Theorem 4.5; Koskela, Tobaben, Honkela 2023, "Individual privacy
     accounting with Gaussian differential privacy", their theorem on fully adaptive GDP compositions). The
     granted records depend on the data, and are not to be released. Sums are floats, each addition rounded up:
-    after n steps they are too large by at most n 2^-51 of themselves. Threads may share a table.
+    after n steps they are too large by at most n 2^-50 of themselves. Threads may share a table.
 
     Parameters
     ----------
@@ -134,7 +148,8 @@ class IndividualGDPFilter(ThreadSafe):
 
     def _sums_with(self, mu: Array) -> Array:
         """Return the sums of the records if all of them took part, rounded up."""
-        return np.asarray((Bounds.of(mu) * mu + self._used).upper)
+        # The float above a rounded result is at or above the exact one.
+        return np.asarray(np.nextafter(np.nextafter(mu * mu, np.inf) + self._used, np.inf))
 
     def would_exceed(self, step: Any) -> Mask:
         """Return for each record whether ``spend(step)`` would leave it out."""
@@ -179,12 +194,7 @@ class IndividualGDPFilter(ThreadSafe):
             if neighbours not in {None, "add-remove"}:
                 raise PlanError(f"adjacency of a step must be add-remove, got {neighbours} for {shown(step)}")
             curve = curve_of(step)
-            mu = gdp_mu(curve)
-            if np.isinf(mu):
-                raise KindError(
-                    f"no finite mu with f >= G_mu is proved for {shown(step)}; give the mu of each record"
-                )
-            return np.full(self.records, mu), curve
+            return np.full(self.records, finite_mu(curve, "give the mu of each record")), curve
         array = reals("mu", step)
         if array.shape != self._used.shape:
             raise DomainError(f"a step must have the shape {self._used.shape}, got {array.shape}")
@@ -203,10 +213,6 @@ class FDPFilter:
     The products along all paths can stay above f while the whole, which an observer sees with the path, does
     not. In the documentation's example of two steps, all paths have delta(1) = 0.01 and the whole 0.01495.
 
-    Parameters
-    ----------
-    target : any target; it is refused
-
     Examples
     --------
     >>> from tradeoff import PureDP, filters
@@ -216,7 +222,7 @@ class FDPFilter:
     """
 
     def __new__(cls, target: Any) -> Self:
-        """Refuse."""
+        """Refuse any target."""
         mu = f"({written(target.mu)})" if isinstance(target, Gaussian) else ""
         raise KindError(
             "a filter for an arbitrary f-DP target is not private: the curves composed along each path may "

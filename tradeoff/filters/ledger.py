@@ -27,7 +27,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError, LedgerError, TradeOffError, file_name, shown
 from tradeoff.filters.base import Filter
-from tradeoff.filters.expost import ExPost
+from tradeoff.filters.budgets import ExPost
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan, plain
 

@@ -7,10 +7,10 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat, takewhile
 from operator import truediv
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +19,8 @@ from tradeoff.curves.parameters import number, reals
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import ThreadSafe
-from tradeoff.filters.expost import ExPost
+from tradeoff.filters.budgets import ExPost, RhoFilter
 from tradeoff.filters.gdp import GDPFilter, IndividualGDPFilter
-from tradeoff.filters.zcdp import RhoFilter
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, log1p, sqrt
 from tradeoff.intervals.rounding import Array
@@ -44,15 +43,16 @@ class Boundary(ABC):
 
     L(t) = d^2/(2t) + (d/t) W_t for neighbours at distance d. It reaches psi(t) = Delta^2/(2t) +
     (Delta/t) u(t) only where W_t >= (Delta/d) u(t) + (Delta^2 - d^2)/(2d), which grows as d falls: the
-    sensitivity Delta is the worst distance, at which W_t has to reach u(t).
+    sensitivity Delta is the worst distance, at which W_t has to reach u(t). Variances are in squared units of
+    the query.
     """
 
     delta: float
+    tuned: ClassVar[str]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", number("delta", self.delta, 0, 1, open_low=True, open_high=True))
-        for name in [each.name for each in fields(self)][1:]:
-            object.__setattr__(self, name, number(name, getattr(self, name), *_TIMES))
+        object.__setattr__(self, self.tuned, number(self.tuned, getattr(self, self.tuned), *_TIMES))
 
     def __call__(self, time: float, sensitivity: float = 1.0) -> float:
         """Return psi(t) in nats, rounded up."""
@@ -75,7 +75,7 @@ class LinearBoundary(Boundary):
     Parameters
     ----------
     delta : probability that the loss passes the boundary at any time, in (0, 1)
-    time : variance t* at which the boundary is tightest, in [1e-18, 1e18], in squared units of the query
+    time : variance t* at which the boundary is tightest, in [1e-18, 1e18]
 
     Examples
     --------
@@ -85,6 +85,7 @@ class LinearBoundary(Boundary):
     """
 
     time: float
+    tuned = "time"
 
     def _height(self, t: Bounds) -> Bounds:
         s = sqrt(t / self.time)
@@ -101,7 +102,7 @@ class MixtureBoundary(Boundary):
     Parameters
     ----------
     delta : probability that the loss passes the boundary at any time, in (0, 1)
-    r : variance about which the boundary is tight, in [1e-18, 1e18], in squared units of the query
+    r : variance about which the boundary is tight, in [1e-18, 1e18]
 
     Examples
     --------
@@ -111,6 +112,7 @@ class MixtureBoundary(Boundary):
     """
 
     r: float
+    tuned = "r"
 
     def _height(self, t: Bounds) -> Bounds:
         ratio = t / self.r
@@ -143,7 +145,8 @@ class NoiseReduction(ThreadSafe, ABC):
 
     The public attributes of a session, its ``repr`` and its errors do not contain the true value. Two
     sessions that continue from the same noise would reveal it for a fraction of its cost: copies and pickles
-    are refused, and so is refining in a forked child. Threads may share a session.
+    are refused, and so is refining in a forked child. Threads may share a session. Noise is drawn in floating
+    point: for research and simulation.
     """
 
     def __init__(self, value: ArrayLike, sensitivity: float, charged: Charged | None, rng: Seed) -> None:
@@ -209,20 +212,13 @@ class NoiseReduction(ThreadSafe, ABC):
     def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
         """Refine level after level, and return the release at which a rule stopped; None if none did.
 
-        A rule that reads the data instead of the releases is not covered by the cost of the session.
-
-        Parameters
-        ----------
-        rule : function of all releases so far, the latest last; a true result stops
-        levels : levels to go through
+        The rule is a function of all releases so far, the latest last; a true result stops. One that reads
+        the data instead is not covered by the cost of the session.
         """
         if not callable(rule):  # before a level is paid
             raise KindError(f"rule must be a function of the releases, got {shown(rule)}")
-        for level in levels:
-            release = self.refine(level)
-            if rule(self._releases):
-                return release
-        return None
+        releases = map(self.refine, levels)
+        return next((release for release in releases if rule(self._releases)), None)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}: {len(self._releases)} releases, spent {self.spent}"
@@ -234,7 +230,7 @@ class BrownianMechanism(NoiseReduction):
     In inverse time 1/t the releases are Gaussian mechanisms with independent increments, chosen adaptively:
     the step from t to t' is G_mu with mu^2 = Delta^2 (1/t' - 1/t), which telescopes (Whitehouse, Ramdas, Wu,
     Rogers 2022; as adaptive Gaussian composition, Smith and Thakurta 2022). B_t' given B_t is the Brownian
-    bridge from B_0 = 0. Noise is drawn in floating point: for research and simulation.
+    bridge from B_0 = 0.
 
     Parameters
     ----------
@@ -269,19 +265,13 @@ class BrownianMechanism(NoiseReduction):
         self._boundary = boundary
         super().__init__(value, sensitivity, filter, rng)
 
-    def _last_time(self, time: float) -> float:
-        """Return the last time, inf before the first release; refuse a time that is not below it."""
-        last = self._releases[-1].level if self._releases else math.inf
-        if not number("time", time, *_TIMES) < last:
-            raise DomainError(f"time must be below the last time {last!r}, got {time!r}")
-        return last
-
     def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
-        last = self._last_time(level)
+        last = self._releases[-1].level if self._releases else math.inf
+        cost = _gaussian_cost(level, self._sensitivity)
+        if not level < last:
+            raise DomainError(f"time must be below the last time {last!r}, got {level!r}")
         if self._boundary is None:
-            cost = _gaussian_cost(level, self._sensitivity)
-            share = 1.0 if math.isinf(last) else (Bounds.of(last) - float(level)) / last
-            return Gaussian(sqrt(cost * share).upper), Gaussian(sqrt(cost).upper)
+            return self._gaussian_price(cost, Bounds.of(level), last)
         psi, delta = self._boundary(level, self._sensitivity), self._boundary.delta
         if not self._releases:
             return ExPost(psi, delta), ExPost(psi, delta)
@@ -289,6 +279,10 @@ class BrownianMechanism(NoiseReduction):
         psi = max(psi, before)  # at two times close together their roundings may change the order
         # The boundary holds at all times at once, so its delta is paid once.
         return ExPost((Bounds.of(psi) - before).upper, 0.0), ExPost(psi, delta)
+
+    def _gaussian_price(self, cost: Bounds, level: Bounds, last: float) -> tuple[Gaussian, Gaussian]:
+        share = 1.0 if math.isinf(last) else (last - level) / last
+        return Gaussian(sqrt(cost * share).upper), Gaussian(sqrt(cost).upper)
 
     def _draw(self, level: float) -> Array:
         normal = self._rng.standard_normal(self._true.shape)
@@ -302,8 +296,7 @@ class Doubling(BrownianMechanism):
     """Draw fresh noise at each level: n releases f(x) + N(0, t_i) cost mu^2 = sum of Delta^2/t_i.
 
     With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, the cost
-    of noise reduction; but a larger factor overshoots the level that was needed. Noise is drawn in floating
-    point: for research and simulation.
+    of noise reduction; but a larger factor overshoots the level that was needed.
 
     Parameters
     ----------
@@ -321,9 +314,7 @@ class Doubling(BrownianMechanism):
     ) -> None:
         super().__init__(value, sensitivity, filter=filter, rng=rng)
 
-    def _price(self, level: float) -> tuple[Gaussian, Gaussian]:
-        self._last_time(level)
-        cost = _gaussian_cost(level, self._sensitivity)
+    def _gaussian_price(self, cost: Bounds, level: Bounds, last: float) -> tuple[Gaussian, Gaussian]:
         before = Bounds.of(self.spent.mu) ** 2 if self._releases else 0.0
         return Gaussian(sqrt(cost).upper), Gaussian(sqrt(cost + before).upper)
 
@@ -334,19 +325,17 @@ class Doubling(BrownianMechanism):
 class LaplaceNoiseReduction(NoiseReduction):
     """Release f(x) + Z_j with Z_j ~ Lap(Delta/epsilon_j) at growing epsilon_j, for the cost of the last.
 
-    Each noisier value is made from the finer one alone: it
-    repeats it with probability (epsilon_j/epsilon_{j+1})^2, else it adds fresh Lap(Delta/epsilon_j). So the
-    finest release determines the loss, at most epsilon in every case: pure ex-post privacy (Koufogiannis,
-    Han, Pappas 2017; Ligett, Neel, Roth, Waggoner, Wu 2017). Noise is drawn in floating point: for research
-    and simulation.
+    Each noisier value is made from the finer one alone: it repeats it with probability
+    (epsilon_j/epsilon_{j+1})^2, else it adds fresh Lap(Delta/epsilon_j). So the finest
+    release determines the loss, at most epsilon in every case: pure ex-post privacy (Koufogiannis,
+    Han, Pappas 2017; Ligett, Neel, Roth, Waggoner, Wu 2017).
 
     Parameters
     ----------
-    value : true answer f(x), a number or an array
+    value, rng : as for ``BrownianMechanism``
     epsilons : levels epsilon_1 < ... < epsilon_k in [1e-9, 1e9]; some may be skipped later
     sensitivity : l1-sensitivity Delta of the query, in [1e-9, 1e9]
     filter : ``ExPostFilter`` that pays, or a ledger of one; without it the session only keeps count
-    rng : ``numpy.random.Generator`` or a seed
 
     Examples
     --------
@@ -426,7 +415,7 @@ class UnifiedFilter(_Sessions, GDPFilter):
 
     A session in inverse time is Gaussian composition with increments chosen adaptively, so sessions and
     steps, interleaved in any order, form one adaptive sequence for the GDP filter (Rogers, Samorodnitsky, Wu,
-    Ramdas 2023, in their zCDP form; Smith, Thakurta 2022).
+    Ramdas 2023, in their zCDP form).
 
     Parameters
     ----------
@@ -451,8 +440,7 @@ class UnifiedZCDPFilter(_Sessions, RhoFilter):
     """Continue while sum rho_k + sum Delta_j^2/(2 T_j) <= rho, over steps k and sessions j: it is rho-zCDP.
 
     It takes steps that are zCDP without being GDP, such as the discrete Gaussian; where all steps are
-    Gaussian, ``UnifiedFilter(sqrt(2 rho))`` grants the same ones and guarantees more (Rogers, Samorodnitsky,
-    Wu, Ramdas 2023).
+    Gaussian, ``UnifiedFilter(sqrt(2 rho))`` grants the same ones and guarantees more.
 
     Parameters
     ----------

@@ -54,11 +54,22 @@ from tradeoff.filters.base import SLACK, Filter, loss_budget, widen
 from tradeoff.filters.gdp import relative_square, widen_mu
 from tradeoff.filters.step_cost import CACHE_SIZE, gdp_mu, pure_loss, square
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, sqrt, total, where, whole
+from tradeoff.intervals.functions import (
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    sqrt,
+    sum_rows,
+    total,
+    where,
+    whole,
+)
 from tradeoff.intervals.normal import mills
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
-from tradeoff.intervals.sums import sum_rows
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,7 @@ class Tuning:
     min_residual: float = 1e-3  # share of r from which r' is searched: less takes all but 1e-6 of the budget
     min_loss: float = 1e-3  # share of r below which the variance overcharges by at most 5e-7 of r
     max_loss: float = 20.0
-    budgets: tuple[float, float] = (1e-6, 50.0)
+    budgets: tuple[float, float] = (0.01, 50.0)  # below, logarithms of profiles lose the digits of the margin
     work: int = 5_000_000  # pairs of a point and a label before a check gives up: some seconds' work
     pairs: int = 200_000  # of them in memory at once: 1.6 MB an array
     cells: int = 64  # of a check, at first
@@ -173,18 +184,6 @@ class ResidueFilter(Filter):
         return Gaussian(widen_mu(self.mu)) @ TotalVariation(min(widen(self.delta).upper, 1.0))
 
 
-def _legendre() -> list[tuple[Bounds, Bounds]]:
-    """Return the five nodes and weights of Gauss-Legendre on [0, 1]."""
-    root = 2 * sqrt(Bounds.of(10.0) / 7)
-    rule = [(Bounds.of(0.5), Bounds.of(64.0) / 225)]
-    for sign in (1, -1):
-        node, weight = sqrt(5 - sign * root) / 3, (322 + sign * 13 * sqrt(70.0)) / 1800
-        rule += [((1 + node) / 2, weight), ((1 - node) / 2, weight)]
-    return rule
-
-
-_NODES = _legendre()
-
 _LOG_SQRT_2PI = balls.to_bounds((2 * balls.pi()).log() / 2)  # of the normal density
 
 
@@ -211,30 +210,12 @@ class Responses:
 
 
 def log_delta(epsilon: ArrayLike, mu: float) -> Bounds:
-    """Bound log delta_{G_mu}(eps), however small, as -a^2/2 - log sqrt(2 pi) + log(R(a) - R(a + mu)).
-
-    For small mu the difference of Mills' ratios is the integral of -R' = 1 - t R(t), the transform of s
-    e^(-s^2/2): as its derivatives have alternating signs, five nodes miss it from below, by less than mu^10
-    (5!)^4/(11 (10!)^3) R^(11)/R' < 1e-18 of it, as R^(11)/R', the mean of s^10 by s e^(-t s - s^2/2), falls
-    in t, from 4800 at -0.05.
-    """
+    """Bound log delta_{G_mu}(eps), however small, as -a^2/2 - log sqrt(2 pi) + log(R(a) - R(a + mu))."""
     x = np.abs(epsilon)
     a = Bounds.of(x) / mu - mu / 2
-    if mu < 0.1:
-        integral = sum((_shortfall(a + mu * at) * weight for at, weight in _NODES), Bounds(0.0, 0.0))
-        gain = integral * mu * Bounds(1.0, 1 + 1e-15)
-    else:
-        gain = mills(a) - mills(a + mu)
-    tail = minimum(log(gain) - a * a / 2 - _LOG_SQRT_2PI, 0.0)
+    tail = minimum(log(mills(a) - mills(a + mu)) - a * a / 2 - _LOG_SQRT_2PI, 0.0)
     folded = log(exp(tail - x) - expm1(-x))  # delta(-x) = 1 - e^-x + e^-x delta(x)
     return where(np.less(epsilon, 0), folded, tail)
-
-
-def _shortfall(t: Bounds) -> Bounds:
-    """Bound 1 - t R(t), which cancels beyond 40: there by two sums of its asymptotic series."""
-    u = 1 / maximum(t, 40.0) ** 2
-    series = u * (1 - u * (3 - u * (15 - u * (105 - u * (945 - u * Bounds(0.0, 10395.0))))))
-    return where(np.greater(t.lower, 40.0), series, 1 - t * mills(t))
 
 
 def responses(f: Bounded, r: float) -> Responses | None:
@@ -294,23 +275,20 @@ def bounded(curve: TradeOff, leak: float) -> Bounded | None:
 @lru_cache(maxsize=CACHE_SIZE)
 def charge(f: Bounded, r: float) -> float:
     """Return r^2 - r'^2 in [0, r^2], rounded up, with r' within 1e-6 of the largest; inf if unproved."""
+    least = by_variance(square(f.top), r)
     if f.top <= min(_TUNING.min_loss * r, 1.0):
-        return by_variance(square(f.top), r)
-    mu = gdp_mu(PureDP(f.top) if f.leak else f.curve)
-    naive = square(mu)  # f >= G_mu
-    fits = naive <= (Bounds.of(r) * r).lower
-    return min(by_search(f, r), by_variance(square(f.top), r), naive if fits else math.inf)
-
-
-def by_search(f: Bounded, r: float) -> float:
-    """Return the charge with the largest r' that a search proves."""
-    left = 0.0
+        return least
+    naive = square(gdp_mu(PureDP(f.top) if f.leak else f.curve))  # f >= G_mu
+    if naive <= (Bounds.of(r) * r).lower:
+        least = min(least, naive)
     if f.top <= _TUNING.max_loss and _TUNING.budgets[0] <= r <= _TUNING.budgets[1]:
         if isinstance(f.curve, PureDP):
             left = pure_residual(f.top, r)
-        elif mixture := responses(f, r):
-            left = residual(mixture, r)
-    return float(((Bounds.of(r) - left) * (Bounds.of(r) + left)).upper) if left > 0 else math.inf
+        else:
+            left = residual(mixture, r) if (mixture := responses(f, r)) else 0.0
+        if left > 0:
+            least = min(least, float(((Bounds.of(r) - left) * (Bounds.of(r) + left)).upper))
+    return least
 
 
 def by_variance(variance: float, r: float) -> float:
@@ -367,12 +345,16 @@ def _crossing(excess: Callable[[float], float], r: float, closeness: float) -> f
 
 def _violation(f: Responses, mu: float, r: float) -> float | None:
     """Return None if D <= delta_{G_r} is proved everywhere, else where it fails, or is closest to failing."""
+
+    def bound_gaps(epsilon: Array) -> Array:
+        chunks = np.array_split(epsilon, 1 + len(epsilon) * len(f.loss) // _TUNING.pairs)
+        product = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks])
+        return np.asarray((product - log_delta(epsilon, r)).upper)
+
     edges = np.linspace(0.0, reach(float(f.loss[-1]), mu, r), _TUNING.cells + 1)
     work = 0
-    gaps = _gap(f, edges, mu, r)
-    while True:
-        if np.max(gaps) > -1e-13:  # a smaller gap takes too many cells
-            return float(edges[np.argmax(gaps)])
+    gaps = bound_gaps(edges)
+    while np.max(gaps) <= -1e-13 and work <= _TUNING.work:  # a smaller gap takes too many cells
         rate = expm1(-log_delta(edges[1:], mu))
         bend = minimum(1 / Bounds.of(mu) ** 2, rate * (1 + rate))
         bow = (Bounds.of(edges[1:]) - edges[:-1]) ** 2 / 8 * bend
@@ -380,18 +362,10 @@ def _violation(f: Responses, mu: float, r: float) -> float | None:
         if len(open_) == 0:
             return None
         work += len(open_) * len(f.loss)
-        if work > _TUNING.work:
-            return float(edges[np.argmax(gaps)])
         middle = (edges[open_] + edges[open_ + 1]) / 2
         edges = np.insert(edges, open_ + 1, middle)
-        gaps = np.insert(gaps, open_ + 1, _gap(f, middle, mu, r))
-
-
-def _gap(f: Responses, epsilon: Array, mu: float, r: float) -> Array:
-    """Return log D - log delta_{G_r}, rounded up."""
-    chunks = np.array_split(epsilon, 1 + len(epsilon) * len(f.loss) // _TUNING.pairs)
-    mine = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks])
-    return np.asarray((mine - log_delta(epsilon, r)).upper)
+        gaps = np.insert(gaps, open_ + 1, bound_gaps(middle))
+    return float(edges[np.argmax(gaps)])
 
 
 def reach(loss: float, mu: float, r: float) -> float:

@@ -100,7 +100,7 @@ def _laplace(t: int, s: int, bits: _Bits) -> int:
         if not _heads_exp(u, t, bits):
             continue
         v = 0
-        while _heads_exp_unit(1, 1, bits):
+        while _heads_exp(1, 1, bits):
             v += 1
         size = (u + t * v) // s
         negative = _below(2, bits)
@@ -109,17 +109,18 @@ def _laplace(t: int, s: int, bits: _Bits) -> int:
 
 
 def _heads_exp(a: int, b: int, bits: _Bits) -> bool:
-    """Return True with probability e^(-a/b): a coin for each unit, one for the rest (their Algorithm 1)."""
-    whole, rest = divmod(a, b)
-    return all(_heads_exp_unit(1, 1, bits) for _ in range(whole)) and _heads_exp_unit(rest, b, bits)
+    """Return True with probability e^(-a/b): a factor for each unit, one for the rest (their Algorithm 1).
 
-
-def _heads_exp_unit(a: int, b: int, bits: _Bits) -> bool:
-    """Return True with probability e^(-a/b), a <= b: the first k with no heads at a/(b k) is odd."""
-    k = 1
-    while _below(b * k, bits) < a:
-        k += 1
-    return k % 2 == 1
+    Of each at most 1, the first k without heads at a/(b k) is odd.
+    """
+    while a > 0:
+        part, k = min(a, b), 1
+        while _below(b * k, bits) < part:
+            k += 1
+        if k % 2 == 0:
+            return False
+        a -= part
+    return True
 
 
 def _below(n: int, bits: _Bits) -> int:

@@ -69,7 +69,7 @@ def zcdp(curve: TradeOff) -> tuple[float, float]:
     return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve)), 0.5), delta
 
 
-def is_sampled(curve: TradeOff) -> bool:
+def is_sampled(curve: object) -> bool:
     """Return whether part of a curve is sampled with unbounded losses: sup D_a/a is then that of no sampling.
 
     D_a = a mu^2/2 + log p + o(1) for a sampled Gaussian, as the order a grows.

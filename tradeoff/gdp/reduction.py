@@ -125,7 +125,7 @@ class Reduction(Displayed):
         return TextTable(rows, head=f"{self.of!r} >= G_mu ⊗ f_{{0,{exactly(self.failure)}}}", notes=notes)
 
 
-def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
+def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     """Find the least mu with f >= G_mu (x) f_{0,failure}, certified for every alpha.
 
     Parameters
@@ -133,7 +133,8 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     f
         Any curve; one order and its inverse have the same mu.
     failure
-        Probability in [0, 1] that the Gaussian bound may leave out.
+        Probability in [0, 1] that the Gaussian bound may leave out; default: 1e-10, and 0 for a Gaussian
+        curve, whose regret is 0 then.
 
     Returns
     -------
@@ -152,8 +153,13 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     and from the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are
     decided by convexity.
     """
-    exact = _exact(failure)
+    is_gaussian = isinstance(f, Gaussian) and (bool(f.free_symbols) or f.mu < np.inf)
+    exact = _exact((0.0 if is_gaussian else 1e-10) if failure is None else failure)
     failure = float(rational(exact).upper)  # a larger failure needs no more mu
+    if isinstance(f, Gaussian) and failure == 0 and not f.free_symbols and f.mu < np.inf:
+        # No density of the normal law is above 0.4, and the weight 1/(1 + e^eps) is at most 1/2.
+        regret = (Bounds.of(f.mu) - f.least) * 0.2 if f.least < f.mu else Bounds(0.0, 0.0)
+        return Reduction(f, failure, Bounds(f.least, f.mu), Bounds(0.0, regret.upper), f.least)
     if f.free_symbols:
         from tradeoff.symbolic.forms import least_mu
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import partial
-from itertools import product
-from math import inf
-from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -127,10 +123,12 @@ class Bounds(Generic[Side_co]):
         return bool(np.all((np.asarray(self.lower) <= value) & (np.asarray(self.upper) >= value)))
 
     def __neg__(self) -> Bounds:
-        return outward(lambda _, low, high: make_bounds(-high, -low), self)
+        low, high = sides_of(self)
+        return make_bounds(-high, -low)
 
     def __add__(self, other: Bounds | ArrayLike) -> Bounds:
-        return outward(_sum, self, Bounds.of(other))
+        (a, b), (c, d) = sides_of(self), sides_of(other)
+        return make_bounds(_sum_below(a, c), -_sum_below(-b, -d))
 
     __radd__ = __add__
 
@@ -140,13 +138,27 @@ class Bounds(Generic[Side_co]):
     def __rsub__(self, other: ArrayLike) -> Bounds:
         return -self + other
 
+    @np.errstate(all="ignore")
     def __mul__(self, other: Bounds | ArrayLike) -> Bounds:
-        return outward(partial(_extremes, _times), self, Bounds.of(other))
+        """Return the product; 0 times infinity is 0, as infinity means the absence of a bound."""
+        (a, b), (c, d) = sides_of(self), sides_of(other)
+        x, y = _stack_ends(a, b, c, d)
+        value, nothing = x * y, (x == 0) | (y == 0)
+        exact = nothing | np.isinf(x) | np.isinf(y) | _is_scaled(value, x) | _is_scaled(value, y)
+        return _extremes(np.where(nothing, 0.0, value), exact)
 
     __rmul__ = __mul__
 
+    @np.errstate(all="ignore")
     def __truediv__(self, other: Bounds | ArrayLike) -> Bounds:
-        return outward(_quotient, self, Bounds.of(other))
+        """Return the quotient, unbounded where the divisor contains 0, or 0/0 and infinity/infinity meet."""
+        (a, b), (c, d) = sides_of(self), sides_of(other)
+        # A divisor with an end at 0 gets the 0 of its own sign.
+        x, y = _stack_ends(a, b, c + 0.0, np.where(d == 0, -0.0, d))
+        value = x / y
+        result = _extremes(value, (x == 0) | (y == 0) | np.isinf(x) | _is_scaled(value, y))
+        inside = (c < 0) & (d > 0)
+        return make_bounds(np.where(inside, -np.inf, result.lower), np.where(inside, np.inf, result.upper))
 
     def __rtruediv__(self, other: ArrayLike) -> Bounds:
         return Bounds.of(other) / self
@@ -163,9 +175,6 @@ class Bounds(Generic[Side_co]):
         return even * self if n % 2 else even
 
 
-Side = Any  # a float, or an array of floats
-Kernel = ModuleType | SimpleNamespace  # NumPy, or the like of it for floats
-Operation = Callable[[Kernel, Side, Side], tuple[Side, Any]]  # rounded to nearest, and where that is exact
 Pair = tuple[Array, Array]  # lower and upper arrays of one shape, as the hooks of a curve return them
 
 
@@ -183,6 +192,26 @@ def decimal(value: Any, spec: str, *, up: bool) -> str:
         return format(Decimal(float(value)), spec)
 
 
+def make_bounds(lower: ArrayLike, upper: ArrayLike) -> Bounds:
+    """Return bounds that show floats where they hold scalars, and 0 without a sign."""
+    low, high = _array(lower) + 0.0, _array(upper) + 0.0
+    return Bounds(low, high) if low.ndim or high.ndim else Bounds(float(low), float(high))
+
+
+def sides_of(x: Bounds | ArrayLike) -> Pair:
+    """Return both sides as arrays of floats; fractions, the answers to questions in fractions, outward."""
+    lower, upper = x if isinstance(x, Bounds) else (x, x)
+    low, high = _array(lower), _array(upper)
+    if isinstance(lower, Fraction) and Fraction(float(low)) > lower:
+        low = np.nextafter(low, -np.inf)
+    if isinstance(upper, Fraction) and Fraction(float(high)) < upper:
+        high = np.nextafter(high, np.inf)
+    return low, high
+
+
+_array: Callable[[ArrayLike], Array] = partial(np.asarray, dtype=float)
+
+
 def _certain(
     x: Bounds, y: Bounds | ArrayLike, sign: str, holds: Callable[..., Any], fails: Callable[..., Any]
 ) -> Any:
@@ -197,112 +226,34 @@ def _certain(
     return yes if yes.ndim else bool(yes)
 
 
-def make_bounds(lower: ArrayLike, upper: ArrayLike) -> Bounds:
-    """Return bounds that show floats where they hold scalars, and 0 without a sign."""
-    if type(lower) is type(upper) is float:
-        return Bounds(lower + 0.0, upper + 0.0)
-    low, high = _array(lower) + 0.0, _array(upper) + 0.0
-    return Bounds(low, high) if low.ndim or high.ndim else Bounds(float(low), float(high))
+def _stack_ends(a: Array, b: Array, c: Array, d: Array) -> Pair:
+    """Return each end of one operand with each end of the other: there monotone operations are extreme."""
+    ends = np.stack(np.broadcast_arrays(a, c, a, d, b, c, b, d))
+    return ends[::2], ends[1::2]
 
 
-_array: Callable[[ArrayLike], Array] = partial(np.asarray, dtype=float)
-
-# NumPy's functions for finite floats, at a tenth of the cost; arrays handle divisions by 0.
-_FLOATS = SimpleNamespace(
-    **vars(math), where=lambda so, x, y: x if so else y, minimum=min, maximum=max, all=bool, asarray=float
-)
-
-_SCALARS = frozenset({float, int, np.float64})  # types of scalars that become floats
+def _extremes(value: Array, exact: Any) -> Bounds:
+    return make_bounds(np.min(_round_down(value, exact), axis=0), np.max(-_round_down(-value, exact), axis=0))
 
 
-def outward(formula: Callable[..., Bounds], *each: Bounds) -> Bounds:
-    """Apply formula(kernel, sides...) to floats where each side is one finite number, elsewhere to arrays."""
-    scalars = sides = [side for x in each for side in (x.lower, x.upper)]
-    if not _SCALARS.issuperset(map(type, sides)):
-        scalars = [x.item() if type(x) is np.ndarray and x.size == 1 else x for x in sides]
-    if scalars is sides or _SCALARS.issuperset(map(type, scalars)):
-        floats = [*map(float, scalars)]
-        if math.isfinite(sum(floats)):
-            with suppress(ZeroDivisionError):
-                result = formula(_FLOATS, *floats)
-                ndim = 0 if scalars is sides else max(map(np.ndim, sides))
-                return Bounds(*(np.array(x, ndmin=ndim) for x in result)) if ndim else result
-    if Fraction in set(map(type, sides)):  # the answers to questions in fractions
-        return outward(formula, *(Bounds(*_round_fractions(*x)) for x in each))
-    with np.errstate(all="ignore"):
-        return formula(np, *map(_array, sides))
+def _round_down(value: Array, exact: Any) -> Array:
+    """Return the float below a value rounded to nearest; a 0 has the sign of the truth, and NaN no bound."""
+    exact = exact | ((value == 0) & ~np.signbit(value))
+    rounded = np.where(exact, value, np.nextafter(value, -np.inf))
+    return np.where(np.isnan(value), -np.inf, rounded)
 
 
-def _round_fractions(lower: Side, upper: Side) -> tuple[Side, Side]:
-    """Return floats at or below, and at or above, where sides are fractions."""
-    low = float(lower) if isinstance(lower, Fraction) else lower
-    high = float(upper) if isinstance(upper, Fraction) else upper
-    low = math.nextafter(low, -inf) if isinstance(lower, Fraction) and low > lower else low
-    return low, math.nextafter(high, inf) if isinstance(upper, Fraction) and high < upper else high
-
-
-def _rounded(kernel: Kernel, value: Side, exact: Any, toward: float) -> Side:
-    """Round to one side; the sign of a 0 is that of the exact value, and NaN is unbounded."""
-    opposite = (value == 0) & (kernel.copysign(1.0, value) * toward < 0)
-    rounded = kernel.where(exact | opposite, value, kernel.nextafter(value, toward))
-    return kernel.where(kernel.isnan(value), toward, rounded)
-
-
-def _sum(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
-    return make_bounds(_sum_below(kernel, a, c), -_sum_below(kernel, -b, -d))
-
-
-def _sum_below(kernel: Kernel, x: Side, y: Side) -> Side:
+@np.errstate(all="ignore")
+def _sum_below(x: Array, y: Array) -> Array:
     """Return the greatest float <= x + y: the error of a rounded sum is a float (Knuth's TwoSum)."""
     total = x + y
     share = total - x
     error = (x - (total - share)) + (y - share)
-    return _rounded(kernel, total, (error >= 0) | (abs(x) == inf) | (abs(y) == inf), -inf)
+    return _round_down(total, (error >= 0) | np.isinf(x) | np.isinf(y))
 
 
-def _quotient(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
-    # A divisor with an end at 0 gets the 0 of its own sign; the quotient by one that contains 0 is unbounded.
-    straddling = (c < 0) & (d > 0)
-    result = _extremes(_over, kernel, a, b, kernel.where(d == 0, -0.0, d), c + 0.0)  # falls with the divisor
-    return make_bounds(
-        kernel.where(straddling, -inf, result.lower), kernel.where(straddling, inf, result.upper)
-    )
-
-
-def _extremes(operation: Operation, kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
-    """Bound an operation monotone in each operand: extremes lie at ends."""
-    if kernel.all((a >= 0) & (kernel.minimum(c, d) > 0)):
-        least, most = operation(kernel, a, c), operation(kernel, b, d)
-        return make_bounds(_rounded(kernel, *least, -inf), _rounded(kernel, *most, inf))
-    if kernel is np:  # one array costs less than four
-        ends = np.stack(np.broadcast_arrays(a, c, a, d, b, c, b, d))
-        result = operation(np, ends[::2], ends[1::2])
-        return make_bounds(
-            np.min(_rounded(np, *result, -inf), axis=0), np.max(_rounded(np, *result, inf), axis=0)
-        )
-    each = [operation(kernel, *ends) for ends in product((a, b), (c, d))]
-    return make_bounds(
-        min(_rounded(kernel, *x, -inf) for x in each), max(_rounded(kernel, *x, inf) for x in each)
-    )
-
-
-def _times(kernel: Kernel, x: Side, y: Side) -> tuple[Side, Any]:
-    """Return x y and where it is exact; 0 times infinity is 0, as infinity means the absence of a bound."""
-    value, nothing = x * y, (x == 0) | (y == 0)
-    exact = (abs(x) == inf) | (abs(y) == inf) | _scaled(kernel, value, x) | _scaled(kernel, value, y)
-    return kernel.where(nothing, 0.0, value), nothing | exact
-
-
-def _over(kernel: Kernel, x: Side, y: Side) -> tuple[Side, Any]:
-    """Return x/y and where it is exact; 0/0 and infinity/infinity are NaN."""
-    value = x / y
-    return value, (x == 0) | (y == 0) | (abs(x) == inf) | _scaled(kernel, value, y)
-
-
-def _scaled(kernel: Kernel, value: Side, by: Side) -> Any:
+def _is_scaled(value: Array, by: Array) -> Any:
     """Whether one operand is 1, or a power of two that makes nothing subnormal or infinite: that is exact."""
-    size, mantissa = abs(value), abs(kernel.frexp(by)[0])
-    return (abs(by) == 1) | ((mantissa == 0.5) & (size > _LEAST) & (size < inf))
-
-
-_LEAST = 2.0**-1022  # the least float with all its digits; below it, halving rounds, and may round to it
+    size, mantissa = np.abs(value), np.abs(np.frexp(by)[0])
+    # Below 2^-1022 halving rounds, and may round to it.
+    return (np.abs(by) == 1) | ((mantissa == 0.5) & (size > 2.0**-1022) & (size < np.inf))

@@ -1,10 +1,8 @@
 """Limit theorems: estimates (CLT, Edgeworth), and bounds (Berry-Esseen)."""
 
-from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
-from tradeoff.limits.clt import clt, dp_sgd_clt, epsilon_delta_clt
-from tradeoff.limits.edgeworth import edgeworth
-from tradeoff.limits.functionals import kappa2, kappa3, kappa3bar, kl
+from tradeoff.limits.estimates import ApproximateCurve, clt, dp_sgd_clt, edgeworth, epsilon_delta_clt
+from tradeoff.limits.moments import kappa2, kappa3, kappa3bar, kl
 
 __all__ = [
     "ApproximateCurve",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,20 +12,171 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tradeoff import balls
+from tradeoff.balls import Balls, lower_float, normal_isf, normal_sf, to_ball, union, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, flattened, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log, log1p, minimum, rational, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
-from tradeoff.limits.moments import NOTHING, Moments, bound_mass, check_variance, factors, moments
-from tradeoff.limits.normal_pair import NormalPair
+from tradeoff.limits.moments import NOTHING, bound_mass, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope, symmetrise
 
+_BITS = balls.PRECISION // 2
+"""Bits carried: 1 - r^2 of a float r is exact in 106 bits, and else cancels little."""
+
+
+@dataclass(frozen=True)
+class NormalPair:
+    """A pair P, Q with |P(S <= t) - Phi((t - m_P)/s_P)| <= gamma_p at every t, and likewise under Q.
+
+    A test at threshold t = m_P + s_P z has alpha = P(S > t) within gamma_p of Phi(-z) and beta = Q(S <= t)
+    within gamma_q of Phi(r z - d), where r = s_P/s_Q and d = (m_Q - m_P)/s_Q. With ``mass_at_minus_infinity``
+    p under P and ``mass_at_plus_infinity`` q under Q, f(alpha) = (1 - q) f_finite(alpha/(1 - p)).
+    """
+
+    gap: Bounds
+    sd_p: Bounds
+    sd_q: Bounds
+    gamma_p: float
+    gamma_q: float
+    mass_at_minus_infinity: Bounds = NOTHING
+    mass_at_plus_infinity: Bounds = NOTHING
+
+    @cached_property
+    def ratio(self) -> Bounds:
+        """Bound r = s_P/s_Q."""
+        return self.sd_p / self.sd_q
+
+    @cached_property
+    def distance(self) -> Bounds:
+        """Bound d = (m_Q - m_P)/s_Q."""
+        return self.gap / self.sd_q
+
+    @cached_property
+    def is_trivial(self) -> bool:
+        """Whether all of P or of Q may be at infinity."""
+        return bool(max(self.mass_at_minus_infinity.upper, self.mass_at_plus_infinity.upper) >= 1)
+
+    def bounds(self, alpha: Array) -> Pair:
+        """Bound f(alpha): Phi(r z - d) up to gamma_q, where Phi(-z) = alpha up to gamma_p."""
+        most = (1 - Bounds.of(alpha)).upper
+        if self.is_trivial:
+            return np.zeros_like(alpha), most
+        with balls.precision(_BITS):
+            inner = balls.to_balls(alpha) / (1 - union(*self.mass_at_minus_infinity))
+            finite = 1 - union(*self.mass_at_plus_infinity)
+            low, _ = balls.to_floats(finite * (self._beta(inner + self.gamma_p) - self.gamma_q))
+            most_finite = balls.minimum(self._beta(inner - self.gamma_p) + self.gamma_q, 1 - inner)
+            _, high = balls.to_floats(finite * most_finite)
+        high = np.where(alpha >= (1 - self.mass_at_minus_infinity).upper, 0.0, high)
+        return np.maximum(low, 0.0), np.minimum(high, most)
+
+    def _beta(self, alpha: Balls) -> Balls:
+        """Bound Phi(r z - d) where Phi(-z) = alpha; outside (0, 1) that is 1 or 0."""
+        r, d = union(*self.ratio), union(*self.distance)
+
+        def value(a: Balls) -> Balls:
+            if a <= 0 or a >= 1:
+                return to_ball(float(a <= 0))
+            result = normal_sf(d - r * normal_isf(a)) if a > 0 and a < 1 else None
+            return result if result is not None and result.is_finite() else union(0.0, 1.0)
+
+        return np.frompyfunc(value, 1, 1)(alpha)
+
+    def delta(self, epsilon: Array, side: int) -> Array:
+        """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), for finite eps, below (side 0) or above (1)."""
+        if self.is_trivial:
+            return np.full_like(epsilon, side)
+        bound, ends, finite = (
+            (self._least, upper_float, lower_float) if side == 0 else (self._most, lower_float, upper_float)
+        )
+        with balls.precision(_BITS):
+            p, q = union(*self.mass_at_minus_infinity), union(*self.mass_at_plus_infinity)
+            # Losses of the finite parts.
+            inner = [x + balls.log1p(-p) - balls.log1p(-q) for x in epsilon.tolist()]
+            deltas = [q + (1 - q) * balls.maximum(-balls.expm1(x), bound(ends(x))) for x in inner]
+            return np.clip([finite(each) for each in deltas], 0.0, 1.0)
+
+    def _least(self, epsilon: float) -> float:
+        """Bound the finite delta from below: any threshold z proves it, whatever r and d are."""
+        slope, r, d = balls.exp(to_ball(epsilon)), union(*self.ratio), union(*self.distance)
+        points = [z.mid() for z in self._stationary_points(epsilon, self.ratio.mid, self.distance.mid)]
+        gains = (
+            1 - (normal_sf(d - r * z) + self.gamma_q) - slope * (normal_sf(z) + self.gamma_p) for z in points
+        )
+        return max([0.0, *map(lower_float, gains)])
+
+    def _most(self, epsilon: float) -> float:
+        """Bound the finite delta from above.
+
+        It is at most the largest value of 1 - (Phi(r z - d) - gamma_q)_+ - e^eps (Phi(-z) - gamma_p)_+. At
+        each z that is largest at an end of r and at the upper end of d; and for each such pair it is largest
+        where a clipped term reaches 0, or where the derivative of both terms together is 0.
+        """
+        slope, d = balls.exp(to_ball(epsilon)), to_ball(self.distance.upper)
+        alpha, beta = self._axes
+        gains = [to_ball(1) - beta, 1 - slope * alpha]
+        for r in {*self.ratio}:
+            for z in self._stationary_points(epsilon, r, self.distance.upper):
+                terms = normal_sf(d - r * z) - self.gamma_q, normal_sf(z) - self.gamma_p
+                gains.append(1 - balls.maximum(terms[0], 0) - slope * balls.maximum(terms[1], 0))
+        result = float(np.max(list(map(upper_float, gains))))
+        return 1.0 if np.isnan(result) else min(result, 1.0)
+
+    @cached_property
+    def _axes(self) -> tuple[float, float]:
+        """Bound from below the alpha from which on the lower bound on the finite f is 0, and its f(0)."""
+        r, d = union(*self.ratio), union(*self.distance)
+        alpha = beta = to_ball(1)
+        if self.gamma_q > 0:
+            alpha = normal_sf((d - normal_isf(to_ball(self.gamma_q))) / r)
+        if self.gamma_p > 0:
+            beta = normal_sf(d - r * normal_isf(to_ball(self.gamma_p)))
+        return max(0.0, lower_float(alpha - self.gamma_p)), max(0.0, lower_float(beta - self.gamma_q))
+
+    @staticmethod
+    def _stationary_points(epsilon: float, ratio: float, distance: float) -> Iterator[Balls]:
+        """Yield every z with r phi(r z - d) = e^eps phi(z).
+
+        These are the roots of (1 - r^2) z^2 + 2 r d z = d^2 + 2 (eps - log r).
+        """
+        r, d = to_ball(ratio), to_ball(distance)
+        level, bend = d * d + 2 * (epsilon - balls.log(r)), 1 - r * r
+        square = r * d * r * d + bend * level
+        if square < 0:
+            return
+        root = (
+            balls.sqrt(square)
+            if square > 0
+            else union(0.0, balls.sqrt(to_ball(max(upper_float(square), 0.0))))
+        )
+        if r * d + root > 0:
+            yield level / (r * d + root)
+        elif bend != 0:
+            yield (root - r * d) / bend
+        if bend != 0:
+            yield -(r * d + root) / bend
+
+    def slopes(self) -> Array:
+        """Return slopes of the lower bound at many points."""
+        if self.is_trivial:
+            return np.ones(1)
+        r, d = self.ratio.lower, self.distance.upper
+        # Dense where probabilities are neither 0 nor 1.
+        places = np.concatenate([np.linspace(-8.5, 8.5, 601), np.linspace(-40.0, 40.0, 161)])
+        z = np.concatenate([places, (places + d) / r])
+        with np.errstate(over="ignore"):
+            loss = np.log(r) + (z - (r * z - d)) * (z + (r * z - d)) / 2
+        moved = np.log1p(-self.mass_at_plus_infinity.upper) - np.log1p(-self.mass_at_minus_infinity.upper)
+        # Floats hold the product of e^600 with any probability.
+        return np.asarray(np.exp(np.clip(loss + moved, -600.0, 600.0)))
+
+
 Constants = Literal["sharp", "theorem"]
-Summands = list[tuple[Moments, int]]  # each with the number of times it is drawn
 Powers = dict[TradeOff, int]
 
 # sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands, V in all (Shevtsova 2010).
@@ -58,8 +209,6 @@ class BerryEsseen:
         For each order of the pair that counts, the normal laws of a curve below and of a curve above it.
     constants
         Constants of the theorem, as in ``berry_esseen``.
-    hypotheses
-        The theorem's conditions, checked.
 
     Examples
     --------
@@ -75,7 +224,6 @@ class BerryEsseen:
     of: TradeOff
     pairs: tuple[tuple[NormalPair, NormalPair], ...]
     constants: Constants
-    hypotheses: tuple[Hypothesis, ...]
     name = "Berry-Esseen"
 
     @property
@@ -91,7 +239,18 @@ class BerryEsseen:
     @cached_property
     def gamma(self) -> float:
         """The error of the distribution functions: the band's half-width in alpha and in beta."""
-        return _gamma(self.pairs)
+        return max(max(pair.gamma_p, pair.gamma_q) for sides in self.pairs for pair in sides)
+
+    @property
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """The theorem's conditions, checked."""
+        symmetric = self.of.symmetric and len(self.pairs) == 1
+        return (
+            Hypothesis("the losses of the factors are independent", True),
+            Hypothesis("every factor is symmetric (else each law has its own bound)", symmetric),
+            Hypothesis("kappa3bar of the finite losses is finite", math.isfinite(self.gamma)),
+            Hypothesis("gamma < 1/2 (else the bounds are trivial)", self.gamma < 1 / 2),
+        )
 
     @property
     def mu(self) -> float:
@@ -199,46 +358,28 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     """
     choice("constants", constants, get_args(Constants))
     orders = curve.operands if isinstance(curve, Envelope) else (curve,)
-    pairs = tuple(_both_sides(factors(order), sharp=constants == "sharp") for order in orders)
-    gamma, symmetric = _gamma(pairs), curve.symmetric and len(pairs) == 1
-    hypotheses = (
-        Hypothesis("the losses of the factors are independent", True),
-        Hypothesis("every factor is symmetric (else each law has its own bound)", symmetric),
-        Hypothesis("kappa3bar of the finite losses is finite", math.isfinite(gamma)),
-        Hypothesis("gamma < 1/2 (else the bounds are trivial)", gamma < 1 / 2),
-    )
-    return BerryEsseen(curve, pairs, constants, hypotheses)
-
-
-def _gamma(pairs: tuple[tuple[NormalPair, NormalPair], ...]) -> float:
-    return max(max(pair.gamma_p, pair.gamma_q) for sides in pairs for pair in sides)
-
-
-def _both_sides(powers: Powers, *, sharp: bool) -> tuple[NormalPair, NormalPair]:
-    """Return the normal laws of a curve below the product and of one above it: of exact laws the same."""
-    below = _normal_pair(powers, 0, sharp=sharp)
-    exact = all(moments(factor)[0] is moments(factor)[1] for factor in powers)
-    return below, below if exact else _normal_pair(powers, 1, sharp=sharp)
+    pairs = []
+    for powers in map(factors, orders):
+        below = _normal_pair(powers, 0, sharp=constants == "sharp")
+        exact = all(moments(factor)[0] is moments(factor)[1] for factor in powers)
+        pairs.append((below, below if exact else _normal_pair(powers, 1, sharp=constants == "sharp")))
+    return BerryEsseen(curve, tuple(pairs), constants)
 
 
 def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
     """Return the normal laws of L under P and Q of a curve below (side 0) or above (1) a product."""
-    null, other = (
-        [
-            (_smoothed(factor, side, reverse=reverse and not factor.symmetric), n)
-            for factor, n in powers.items()
-        ]
-        for reverse in (False, True)
-    )
-    variances = [check_variance(_added(law, "variance")) for law in (null, other)]
-    gamma_p, gamma_q = (
-        float(normal_distance([(m, n) for m, n in law if m.third.upper > 0], variance, sharp=sharp))
-        for law, variance in zip((null, other), variances, strict=True)
-    )
-    # A constant 0 counts as normal with a deviation of 1 and a gap of 0.
-    sd_p, sd_q = (Bounds(1.0, 1.0) if v.upper == 0 else sqrt(v) for v in variances)
-    gap = _added(null, "kl") + _added(other, "kl")
+    gap, sds, gammas = NOTHING, [], []
+    for reverse in (False, True):
+        law = [(f, moments(f, reverse=reverse and not f.symmetric)[side], n) for f, n in powers.items()]
+        variance = check_variance(total(whole(n) * m.variance for _, m, n in law))
+        # G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish.
+        rough = [(m, n) for f, m, n in law if m.third.upper > 0 and not isinstance(f, Gaussian)]
+        gammas.append(float(normal_distance(rough, variance, sharp=sharp)))
+        # A constant 0 counts as normal with a deviation of 1 and a gap of 0.
+        sds.append(Bounds(1.0, 1.0) if variance.upper == 0 else sqrt(variance))
+        gap = gap + total(whole(n) * m.kl for _, m, n in law)
     masses = (_added_mass(powers, side, reverse=reverse) for reverse in (True, False))
+    (sd_p, sd_q), (gamma_p, gamma_q) = sds, gammas
     return NormalPair(gap, sd_p, sd_q, gamma_p, gamma_q, *masses)
 
 
@@ -257,16 +398,6 @@ def _mass(factor: TradeOff, side: int, *, reverse: bool) -> Bounds:
     if laws[0] is laws[1]:
         return (factor.inverse() if reverse else factor).mass_at_infinity
     return bound_mass(laws[side].mass_at_minus_infinity if reverse else laws[side].mass_at_plus_infinity)
-
-
-def _smoothed(factor: TradeOff, side: int, *, reverse: bool = False) -> Moments:
-    """Return a factor's moments; G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish."""
-    result = moments(factor, reverse=reverse)[side]
-    return result._replace(third=NOTHING) if isinstance(factor, Gaussian) else result
-
-
-def _added(law: Summands, moment: str) -> Bounds:
-    return total(whole(n) * getattr(m, moment) for m, n in law)
 
 
 def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:

@@ -18,13 +18,24 @@ from tradeoff.curves.product import Tensor, law_pair
 from tradeoff.errors import DomainError, NoClosedForm, called, shown
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, meet, total, whole
-from tradeoff.intervals.remainder import log_expm1, log_one_plus, summed
+from tradeoff.intervals.functions import (
+    clip,
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    meet,
+    summed,
+    total,
+    where,
+    whole,
+)
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.pld.renyi import NOTHING_KNOWN
-from tradeoff.pld.renyi import divergence as of_law
+from tradeoff.pld.moments import NOTHING_KNOWN
+from tradeoff.pld.moments import divergence as of_law
 
 _ERROR = 2.0**-49  # error of a callable, relative to 1 + |F|: a few operations on floats
 _LARGE = 1e50  # where the last slope of a callable is taken, and at its square
@@ -209,6 +220,21 @@ def _of_operator(curve: TradeOff, order: float) -> Bounds:
 
 def _logs(curves: Sequence[TradeOff], order: float) -> list[Bounds]:
     return [log_expm1((Bounds.of(order) - 1) * renyi(f, order)) for f in curves]
+
+
+def log_expm1(x: Bounds) -> Bounds:
+    """Bound log(e^x - 1) for x >= 0."""
+    return where(np.asarray(x.upper) > 1, x + log(-expm1(-x)), log(expm1(x)))
+
+
+def log_one_plus(logs: Bounds) -> Bounds:
+    """Bound log(1 + sum e^t) of an array, where neither a small sum nor a large one loses digits."""
+    ends = []
+    for side in logs:  # it grows with every t
+        top = float(np.max(side))
+        t = top + log(summed(exp(side - top))) if math.isfinite(top) else Bounds(top, top)
+        ends.append(t + log1p(exp(-t)) if t.lower > 1 else log1p(exp(t)))
+    return Bounds(ends[0].lower, ends[1].upper)
 
 
 def _joined(logs: Sequence[Bounds]) -> Bounds:

@@ -17,8 +17,7 @@ from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational
-from tradeoff.intervals.remainder import summed
+from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, summed
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.order import largest_loss
@@ -31,13 +30,11 @@ Under = Literal["P", "Q"]
 _OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
 _STEP = 1e-3  # nats between which slopes are measured: last digits of delta then cost a trillionth
 _NEIGHBOUR = 2.0**-40  # share of 1 + |t| from t to an edge that is certainly on one side of t
-_ERROR = 1e-12  # relative error granted to sums, exponentials and masses at infinity
+_ERROR = 2e-12  # relative error granted to sums, exponentials and masses at infinity
 _NEGLIGIBLE = 1e-300  # bounds the mass of tails outside all cells, and its roundings
 _MIN_MASS = 1e-290  # mass below which floats have too few digits to compare
 _FARTHEST = 690.0  # loss whose e^t is still a float
-_MAX_QUANTILE = 1e300  # loss, in nats, up to which quantiles are searched
 _MAX_ATOMS = 2**16  # atoms of a product that are summed at each loss
-_MAX_SAMPLES = 10**9  # samples drawn at once: 8 GB
 
 
 @dataclass(frozen=True)
@@ -113,20 +110,15 @@ class Law:
 
     @cached_property
     def _atoms(self) -> AtomicLaw | None:
-        """The atoms of a product, or those at its ends where all are too many."""
+        """The atoms of a product, if they are not too many."""
         if any(low is not high or len(low.atoms.loss) == 0 for low, high, _ in self._pairs):
             return None
-        for some in (slice(None), [0, -1], [-1]):
-            laws = []
-            for law, _ in self._factors:
-                index = np.unique(np.arange(len(law.atoms.loss))[some])
-                loss, log_p, slack = (each[index] for each in law.atoms)
-                position = float(np.max(law.loss_error[index]))
-                laws.append(AtomicLaw(loss, log_p, slack=slack, position=position))
-            result = exact.product(laws, [n for _, n in self._factors])
-            if result is not None and len(result.loss) <= _MAX_ATOMS:
-                return result
-        return None
+        laws = [
+            AtomicLaw(*law.atoms[:2], slack=law.atoms.slack, position=float(np.max(law.loss_error)))
+            for law, _ in self._factors
+        ]
+        result = exact.product(laws, [n for _, n in self._factors])
+        return result if result is not None and len(result.loss) <= _MAX_ATOMS else None
 
     @overload
     def cdf(self, loss: Number, *, under: Under = "P") -> Bounds[float]: ...
@@ -136,7 +128,7 @@ class Law:
         """Return P(L <= loss) or Q(L <= loss), bounded on both sides.
 
         The slope of the convex profile in s = e^eps is -P(L > eps), which lies between those of chords on
-        both sides. Known atoms of a product, or those at its ends, are summed separately.
+        both sides. Atoms of a product, unless they are very many, are summed separately.
         """
         choice("under", under, get_args(Under))
         at = reals("loss", loss)
@@ -202,7 +194,17 @@ class Law:
         return self.cumulants(under=under)[1]
 
     def quantile(self, level: float, *, under: Under = "P") -> float:
-        """Return the loss, in nats, where the cdf crosses ``level`` in (0, 1); infinite where masses are."""
+        """Return about the loss where the cdf crosses ``level`` in (0, 1); infinite where masses are.
+
+        Of a product to 2e-3 nats, two steps of the chords that bound it, or for a mass a thousandth away;
+        known atoms, and the supremum, to rounding.
+
+        Raises
+        ------
+        DomainError
+            If the level is within 1e-290 of an end, its bounds are too wide, or the loss of a product is
+            beyond 690 nats.
+        """
         choice("under", under, get_args(Under))
         level = number("level", level, 0, 1, open_low=True, open_high=True)
         if under == "P" and level <= self.curve.mass_at_minus_infinity:
@@ -214,19 +216,10 @@ class Law:
         return -self._inverse.left_above(level, under=_OTHER[under])
 
     def left_above(self, rest: float, *, under: Under = "P") -> float:
-        """Return about the loss, in nats, above which the mass ``rest`` lies; small ones keep their digits.
-
-        Of a product to 2e-3 nats, two steps of the chords that bound it, or for a mass a thousandth away;
-        known atoms, and the supremum, to rounding.
-
-        Raises
-        ------
-        DomainError
-            If ``rest`` is below 1e-290, its bounds are too wide, or the loss of a product is beyond 690 nats.
-        """
+        """Return about the loss, in nats, above which the mass ``rest`` lies: a ``quantile`` near 1."""
         choice("under", under, get_args(Under))
         rest = number("rest", rest, 0, 1, open_low=True, open_high=True)
-        end = _FARTHEST if self._single is None else _MAX_QUANTILE
+        end = _FARTHEST if self._single is None else 1e300
 
         def exceeds(t: float) -> bool:
             low, high = self._mass_above(t, under)
@@ -269,7 +262,7 @@ class Law:
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw ``size`` losses, in nats, infinite ones included. Cost: size times the number of rounds."""
-        size = count("size", size, 0, _MAX_SAMPLES)
+        size = count("size", size, 0, 10**9)  # 8 GB
         if not isinstance(rng, np.random.Generator):
             raise KindError(
                 f"rng must be a generator of NumPy, got {shown(rng)}; give numpy.random.default_rng()"
@@ -325,37 +318,25 @@ def _single_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[
     for sign in (-1.0, 1.0):
         earliest = loss - sign * law.loss_error  # the truth of an atom lies between both
         atoms = [lowest + np.sum((weight * (1 + sign * slack))[earliest <= t]) for t in at]
-        rest = [_continuous(law, t, sign, under)[sign > 0] for t in at.tolist()]
-        sides.append((np.array(atoms) * (1 + sign * _ERROR) + np.array(rest)) * (1 + sign * _ERROR))
+        rest = [_continuous(law, t, sign, under) for t in at.tolist()] if law.continuous else 0.0
+        sides.append((np.array(atoms) + rest) * (1 + sign * _ERROR))
     return np.maximum(sides[0] - _NEGLIGIBLE, 0.0), np.minimum(sides[1] + law.lost + _NEGLIGIBLE, 1.0)
 
 
-def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> tuple[float, float]:
-    """Bound the mass of the part without atoms up to a loss next to t that is certainly on its side."""
-    if not law.continuous:
-        return 0.0, 0.0
-    excess, deficit, at = _cell_below(law, t, sign)
-    if under == "Q":
-        return excess.lower, excess.upper
-    # P(L <= t) = deficit + e^-t Q(L <= t). Where floats do not hold Q(L <= t) it is -d deficit/d e^-t: the
-    # deficit, E_P (1 - e^(L - t))^+, is convex in e^-t, and its slope lies between those of chords.
-    if t >= 0 or excess.lower >= _MIN_MASS:
-        mass = deficit + excess * exp(-at)
-    else:
-        step = max(_STEP, 4 * _NEIGHBOUR * (1 + abs(t)))
-        (_, before, earlier), (_, after, later) = (_cell_below(law, t + x, sign) for x in (-step, step))
-        fall, rise = (deficit - before) / expm1(at - earlier), (deficit - after) / expm1(at - later)
-        rest = Bounds(max(fall.lower, 0.0), max(rise.upper, 0.0))
-        mass = deficit + meet(rest, Bounds(0.0, (maximum(excess, _MIN_MASS) * exp(-at)).upper))
-    return mass.lower, mass.upper
+def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> float:
+    """Bound the mass of the part without atoms up to an edge next to t, from below if ``sign`` is -1.
 
-
-def _cell_below(law: PrivacyLossDistribution, t: float, sign: float) -> tuple[Bounds, Bounds, Bounds]:
-    """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ of the part without atoms; return b, next to t, too."""
+    It is Q(L <= t) = excess, and P(L <= t) = deficit + e^-t excess, deficit = E_P (1 - e^(L - t))^+.
+    """
     step = _NEIGHBOUR * (1 + abs(t))
     while float(law.edge_error(np.array([t + sign * step]))[0]) > step:
         step *= 2
     edge = t + sign * step
     excess, deficit, slack = (float(each[0]) for each in law.cells(np.array([-np.inf, edge, np.inf])))
     spread = 1 + Bounds(-slack, slack)
-    return excess * spread, deficit * spread, Bounds.of(edge)
+    if under == "Q":
+        mass = excess * spread
+    else:
+        least = excess if excess >= _MIN_MASS else 0.0  # below it floats have lost digits
+        mass = (deficit + Bounds(least, max(excess, _MIN_MASS)) * exp(-Bounds.of(edge))) * spread
+    return float(mass.upper if sign > 0 else mass.lower)

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Factors, Tensor, tensor
@@ -32,6 +33,7 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log_quotient, rational
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
@@ -41,14 +43,13 @@ from tradeoff.operators.profile_samples import Nodes, chords, end, orders, under
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 
-Verdict = bool | None
-Point = tuple[Fraction, Fraction]
+Answer = bool | None
 Real = Fraction | float  # a rational, or an infinity
 Span = tuple[Real, Real]  # numbers at or below and at or above the truth
 
 _MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; beyond, whole curves are compared
 _MAX_PARTS = 24  # factors or shares matched with each other: every pair is compared
-_INPUT_ERROR = Fraction(2, 10**15)  # relative error of masses given in floats: less than it refutes nothing
+_ROUNDING = 2.0**-48  # failure probability that rounded masses explain: less refutes no order
 
 # Of the cells in which two profiles are compared.
 _HALVINGS = 24  # to 1e-8 of the range: where curves end together, more cost time and decide nothing
@@ -59,13 +60,18 @@ _FARTHEST = 1e6  # largest epsilon compared where delta_f is known to end beyond
 _DEFAULT_REACH = 60.0  # and where no end is known, for a refutation: e^-60 is below any delta of practice
 
 
+_TAIL = np.geomspace(1e-12, 0.5, 60)
+_ALPHAS = np.concatenate([[0.0], _TAIL, 1 - _TAIL[-2::-1]])  # where a witness is searched
+
+
 def at_least(f: TradeOff, g: TradeOff) -> bool:
     """Decide f >= g: f is at least as private at every alpha, or (Blackwell) g is f with more revealed.
 
     Decided by structure where it can be, by finitely many questions against f_{eps,delta} and other polygons,
     and elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
     ``Undecided`` if bounds on the curves do not decide somewhere, ``at`` an epsilon; ``SymbolError`` if
-    a parameter is still a symbol, and structure alone does not decide.
+    a parameter is still a symbol, and structure alone does not decide. An order that fails by no more than
+    the rounding of vertices in floats is undecided.
 
     >>> from tradeoff import Gaussian, PureDP, approximate_dp
     >>> Gaussian(1) >= approximate_dp(1, 0.2), Gaussian(1) >= approximate_dp(1, 0.1)
@@ -73,10 +79,21 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
     >>> PureDP(0.5) ** 4 >= PureDP(2)
     True
     """
-    for decide in (known, _require_numbers, by_vertices, _by_parts, _by_ends):
-        verdict = decide(f, g)
-        if verdict is not None:
-            return verdict
+    answer = _decide(f, g)
+    rounded = [h for h in (f, g) if isinstance(h, PiecewiseLinear) and (h.is_rounded or not h.is_rational)]
+    if not answer and rounded and _decide(f, g @ TotalVariation(_ROUNDING)):
+        losses = np.append(rounded[0].loss_distribution().atoms.loss, 0.0)
+        at = float(losses[np.argmax(f.bounds.delta(losses).upper - g.bounds.delta(losses).lower)])
+        raise Undecided(
+            f"the vertices are closer than their rounding at epsilon = {at:.6g}; give fractions", at
+        )
+    return answer
+
+
+def _decide(f: TradeOff, g: TradeOff) -> bool:
+    for rule in (known, _require_numbers, _by_vertices, _by_parts, _by_ends):
+        if (answer := rule(f, g)) is not None:
+            return answer
     return _every(_one_order, orders(f, g))
 
 
@@ -95,13 +112,112 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     return at_least(f, goal)
 
 
+class Witness(NamedTuple):
+    """Type I error at which one curve is below the other, and a lower bound on the difference in beta."""
+
+    alpha: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Order of two curves f and g; prints as sentences.
+
+    Attributes
+    ----------
+    at_least, at_most
+        Whether f >= g, and f <= g, at every alpha; None if the bounds cannot decide.
+    below, above
+        Witnesses of f < g and of f > g; None if there is none, or none among the type I errors searched.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> verdict = to.order(to.Laplace(1), to.Gaussian(1))
+    >>> verdict.at_least, verdict.at_most
+    (False, False)
+    >>> verdict
+    f is not at least g: at alpha = 0.317 it is lower by at least 0.0101
+    f is not at most g: at alpha = 0.0805 it is higher by at least 0.125
+    """
+
+    at_least: bool | None
+    at_most: bool | None
+    below: Witness | None
+    above: Witness | None
+
+    def __bool__(self) -> bool:
+        return bool(self.at_least)
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            _sentence(*side)
+            for side in (
+                (self.at_least, "at least", "lower", self.below),
+                (self.at_most, "at most", "higher", self.above),
+            )
+        )
+
+
+def order(f: TradeOff, g: TradeOff) -> Verdict:
+    """Compare two curves at every alpha, with a witness where one is below the other.
+
+    Parameters
+    ----------
+    f, g
+        Curves; ``f >= g`` means that f is at least as private as g.
+
+    Returns
+    -------
+    Verdict
+        Both directions, proved as ``f >= g`` is (Dong, Roth, Su 2022, Theorem 2.10); true if f >= g.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.order(to.Gaussian(1), to.Gaussian(2))
+    f is at least g
+    f is not at most g: at alpha = 0.0805 it is higher by at least 0.381
+    """
+    f, g = operand(f), operand(g)
+    first, second = f.bounds(_ALPHAS), g.bounds(_ALPHAS)
+    below = _witness(Bounds.of(second.lower) - first.upper)
+    above = _witness(Bounds.of(first.lower) - second.upper)
+    # A witness refutes the order; without one it has to be decided.
+    at_least = _try(f, g) if below is None else False
+    at_most = _try(g, f) if above is None else False
+    return Verdict(at_least, at_most, below, above)
+
+
+def _witness(gap: Bounds) -> Witness | None:
+    """Return the largest certain difference."""
+    k = int(np.argmax(gap.lower))
+    return Witness(float(_ALPHAS[k]), float(gap.lower[k])) if gap.lower[k] > 0 else None
+
+
+def _try(f: TradeOff, g: TradeOff) -> Answer:
+    try:
+        return at_least(f, g)
+    except Undecided:
+        return None
+
+
+def _sentence(verdict: bool | None, relation: str, side: str, witness: Witness | None) -> str:  # noqa: FBT001 - three values
+    if verdict is None:
+        return f"whether f is {relation} g is undecided: the bounds of the curves overlap"
+    if verdict:
+        return f"f is {relation} g"
+    where = f": at alpha = {witness.alpha:.3g} it is {side} by at least {witness.gap:.3g}" if witness else ""
+    return f"f is not {relation} g{where}"
+
+
 def _require_numbers(f: TradeOff, g: TradeOff) -> None:
     """Raise ``SymbolError`` for symbols: only structure compares formulas."""
     f.require_numbers()
     g.require_numbers()
 
 
-def _by_parts(f: TradeOff, g: TradeOff) -> Verdict:
+def _by_parts(f: TradeOff, g: TradeOff) -> Answer:
     """Compare the operands; an envelope is above a symmetric curve iff its base is."""
     if isinstance(f, HullOfMinimum):
         parts = f.operands[:1] if isinstance(f, Envelope) and g.symmetric else f.operands
@@ -123,7 +239,7 @@ def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[T
     return True
 
 
-def _by_ends(f: TradeOff, g: TradeOff) -> Verdict:
+def _by_ends(f: TradeOff, g: TradeOff) -> Answer:
     """Refute: f >= g needs Q(L = inf) and sup L of f at most those of g, and the same of the inverse."""
     for one, two in orders(f, g):
         mine, theirs = infinite_mass(one), infinite_mass(two)
@@ -162,9 +278,7 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
             break
         middles = mine.middle(open_)
         mine, theirs = mine.more(middles), theirs.more(middles)
-    at = float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1])
-    where = f"bounds on the curves do not decide their order near epsilon = {at:.6g}"
-    raise Undecided(f"{where}; use dominates(g, failure=...)", at)
+    raise _undecided(float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1]))
 
 
 # Ends of a profile.
@@ -176,11 +290,11 @@ def largest_loss(f: TradeOff) -> Span:
         spans = [(largest_loss(factor), n) for factor, n in f.factors.items()]
         low, high = (sum((n * span[side] for span, n in spans), Fraction(0)) for side in (0, 1))
         return low, high
-    kept = f.mass_at_infinity.upper == 0
-    if isinstance(f, Group) and kept:
+    no_mass = f.mass_at_infinity.upper == 0
+    if isinstance(f, Group) and no_mass:
         low, high = largest_loss(f.operands[0])
         return f.k * low, f.k * high
-    if isinstance(f, Mixture) or (isinstance(f, HullOfMinimum) and kept):
+    if isinstance(f, Mixture) or (isinstance(f, HullOfMinimum) and no_mass):
         lower, upper = zip(*map(largest_loss, f.operands), strict=True)
         return max(lower), max(upper)
     low, high = (Fraction(x) if math.isfinite(x) else x for x in (f.sup_loss_lower, f.sup_loss))
@@ -200,17 +314,18 @@ def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
     return (f,) if f.symmetric else (f, f.inverse())
 
 
-def every(verdicts: Iterable[Verdict]) -> Verdict:
+def every(answers: Iterable[Answer]) -> Answer:
     """Decide whether all hold: False if one is refuted, else None if one is open."""
-    result = list(verdicts)
+    result = list(answers)
     return False if False in result else True if all(result) else None
 
 
-def _by_end(mass: Span, losses: Span, epsilon: Span, delta: Span) -> Verdict:
+def _by_end(f: TradeOff, epsilon: Span, delta: Fraction) -> Answer:
     """Decide delta_f(epsilon) <= delta by Q(L = inf) and sup L of f."""
-    if mass[1] <= delta[0] and losses[1] <= epsilon[0]:
+    mass, losses = infinite_mass(f), largest_loss(f)
+    if mass[1] <= delta and losses[1] <= epsilon[0]:
         return True
-    return False if mass[0] > delta[1] or (mass[0] == delta[1] and losses[0] > epsilon[1]) else None
+    return False if mass[0] > delta or (mass[0] == delta and losses[0] > epsilon[1]) else None
 
 
 # Polygons: finitely many questions.
@@ -219,65 +334,36 @@ def _by_end(mass: Span, losses: Span, epsilon: Span, delta: Span) -> Verdict:
 def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
     """Return (eps, delta), exactly as given, if the curve is written as f_{eps,delta}."""
     factors = f.factors
+    kinds = PureDP | TotalVariation | Identity
+    if f.free_symbols or any(n > 1 or not isinstance(factor, kinds) for factor, n in factors.items()):
+        return None
     epsilons = [factor.epsilon_0 for factor in factors if isinstance(factor, PureDP)] or [0.0]
     masses = [infinite_mass(factor) for factor in factors if isinstance(factor, TotalVariation)] or [(0, 0)]
-    kinds = PureDP | TotalVariation | Identity
-    if any(n > 1 or not isinstance(factor, kinds) for factor, n in factors.items()):
+    single = len(epsilons) == len(masses) == 1 and masses[0][0] == masses[0][1]
+    return (epsilons[0], Fraction(masses[0][0])) if single else None
+
+
+def compare_polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Answer:
+    """Compare two polygons at the vertices of the upper one."""
+    if len(f.alpha) + len(g.alpha) > _MAX_VERTICES:
         return None
-    if f.free_symbols or len(epsilons) > 1 or len(masses) > 1 or masses[0][0] < masses[0][1]:
-        return None
-    return epsilons[0], Fraction(masses[0][0])
-
-
-def _relative_error(*curves: TradeOff) -> Fraction:
-    """Return the relative error of vertices that were made of numbers in floats."""
-    rounded = (isinstance(f, PiecewiseLinear) and f.is_rounded for f in curves)
-    return _INPUT_ERROR if any(rounded) else Fraction(0)
-
-
-def _too_many(f: PiecewiseLinear, g: PiecewiseLinear) -> bool:
-    return len(f.alpha) + len(g.alpha) > _MAX_VERTICES
-
-
-def _crossings(f: PiecewiseLinear, g: PiecewiseLinear) -> list[Point]:
-    """Return the vertices of f below g."""
     lower = g.rational()
-    return [(a, b) for a, b in f.vertices if lower.at(a) > b]
+    return f == g or all(lower.at(a) <= b for a, b in f.vertices)
 
 
-def compare_polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
-    """Compare two polygons at the vertices of the upper one; an error of floats refutes nothing."""
-    if f == g:
-        return True
-    if _too_many(f, g):
-        return None
-    lower, crossed = g.rational(), _crossings(f, g)
-    grown = 1 + (_relative_error(f, g) if f.is_rational and g.is_rational else _INPUT_ERROR)
-    refuted = any(lower.at(grown * a) > grown * b for a, b in crossed)
-    return True if not crossed else False if refuted else None
-
-
-def by_vertices(f: TradeOff, g: TradeOff) -> Verdict:
+def _by_vertices(f: TradeOff, g: TradeOff) -> Answer:
     """Decide f >= g if one is a polygon; None if neither is, or the bounds at some vertex do not decide.
 
     ``Undecided`` if g is a polygon and delta_f at one of its slopes lies within the bounds.
     """
-    if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and not _too_many(f, g):
-        a, b = _crossings(f, g)[0]
-        message = f"the vertices are closer than their rounding at alpha = {float(a):.6g}; give fractions"
-        # The epsilon of the chord from (0, 1).
-        raise Undecided(message, math.log(1 - b) - math.log(a) if a else math.inf)
     lines = lines_of(g)
     if lines is not None:
         return _above_lines(f, g, lines)
     vertices = vertices_of(f)
-    verdict = None if vertices is None else _above_vertices(vertices, g)
+    answer = None if vertices is None else _above_vertices(vertices, g)
     # A polygon may be the one that was made of g's bounds.
-    return (
-        True
-        if verdict is None and isinstance(f, PiecewiseLinear) and compare_polygons(f, g.upper)
-        else verdict
-    )
+    of_bounds = answer is None and isinstance(f, PiecewiseLinear) and compare_polygons(f, g.upper)
+    return True if of_bounds else answer
 
 
 class Line(NamedTuple):
@@ -309,37 +395,27 @@ def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
     """Decide whether f lies above every line of g: the profiles of both orders at finitely many epsilon."""
     if f.symmetric:
         lines = list(dict.fromkeys(line._replace(flipped=False) for line in lines))
-    doubtful: list[Line] = []
+    doubtful: list[float] = []
     for one, flipped in ((f, False), (f.inverse(), True)):
         mine = [line for line in lines if line.flipped == flipped]
-        verdicts = _below_lines(one, mine, _relative_error(f, g))
-        if False in verdicts:
+        answers = [_by_end(one, (Fraction(x.least), Fraction(x.most)), x.delta) for x in mine]
+        rest = [line for line, answer in zip(mine, answers, strict=True) if answer is None]
+        if rest and False not in answers:
+            most = one.bounds.delta([line.least for line in rest]).upper.tolist()
+            least = one.bounds.delta([line.most for line in rest]).lower.tolist()
+            answers += [low <= line.delta for line, low in zip(rest, least, strict=True)]
+            open_ = [line.least for line, high in zip(rest, most, strict=True) if high > line.delta]
+            doubtful += [-epsilon if flipped else epsilon for epsilon in open_]
+        if False in answers:
             return False
-        doubtful += [line for line, verdict in zip(mine, verdicts, strict=True) if verdict is None]
     if not doubtful or (isinstance(g, PiecewiseLinear) and compare_polygons(f.lower, g)):
         return True
-    at = -doubtful[0].least if doubtful[0].flipped else doubtful[0].least
-    near = f"bounds on the curves do not decide their order near epsilon = {at:.6g}"
-    raise Undecided(f"{near}; use dominates(g, failure=...)", at)
+    raise _undecided(doubtful[0])
 
 
-def _below_lines(f: TradeOff, lines: Sequence[Line], error: Fraction) -> list[Verdict]:
-    """Decide delta_f <= delta at each line, by the ends of the profile, else by its bounds; delta falls.
-
-    Masses that are off by ``error``, relative, move delta by at most that in all, and so a loss.
-    """
-    ends = infinite_mass(f), largest_loss(f)
-    verdicts = []
-    for line in lines:
-        epsilon = Fraction(line.least), Fraction(line.most) + error * (1 + Fraction(line.most))
-        verdicts.append(_by_end(*ends, epsilon, (line.delta, line.delta + error * line.delta)))
-    left = [k for k, verdict in enumerate(verdicts) if verdict is None]
-    if left and False not in verdicts:
-        most = f.bounds.delta([lines[k].least for k in left]).upper
-        least = f.bounds.delta([lines[k].most for k in left]).lower
-        for k, high, low in zip(left, most.tolist(), least.tolist(), strict=True):
-            verdicts[k] = True if high <= lines[k].delta else False if low > lines[k].delta + error else None
-    return verdicts
+def _undecided(epsilon: float) -> Undecided:
+    where = f"bounds on the curves do not decide their order near epsilon = {epsilon:.6g}"
+    return Undecided(f"{where}; use dominates(g, failure=...)", epsilon)
 
 
 class Vertex(NamedTuple):
@@ -353,90 +429,83 @@ def vertices_of(f: TradeOff) -> list[Vertex] | None:
     """Return the vertices; of f_{eps,d} (0, 1 - d), (k, k) and (1 - d, 0) with k = (1 - d)/(1 + e^eps)."""
     goal = approximate(f)
     if goal is not None:
-        epsilon, kept = goal[0], 1 - goal[1]
+        epsilon, rest = goal[0], 1 - goal[1]
         share = exp(-epsilon) / (1 + exp(-epsilon))
-        inner = kept * Fraction(share.lower), kept * Fraction(share.upper)
-        zero, start = (Fraction(0), Fraction(0)), (kept, kept)
+        inner = rest * Fraction(share.lower), rest * Fraction(share.upper)
+        zero, start = (Fraction(0), Fraction(0)), (rest, rest)
         return [Vertex(zero, start), *([Vertex(inner, inner)] if epsilon else []), Vertex(start, zero)]
     if isinstance(f, PiecewiseLinear) and len(f.alpha) <= _MAX_VERTICES:
-        grown = 1 + _relative_error(f)
-        return [Vertex((a, a * grown), (b, b * grown)) for a, b in f.vertices]
+        return [Vertex((a, a), (b, b)) for a, b in f.vertices]
     return None
 
 
-def _above_vertices(vertices: Sequence[Vertex], g: TradeOff) -> Verdict:
+def _above_vertices(vertices: Sequence[Vertex], g: TradeOff) -> Answer:
     """Decide whether g lies below every vertex: its masses at infinity at the ends, its bounds between."""
-    verdicts: list[Verdict] = []
+    answers: list[Answer] = []
     back = g.inverse()
     for curve, height in ((g, vertices[0].beta), (back, vertices[-1].alpha)):
         low, high = infinite_mass(curve)
-        verdicts.append(True if 1 - low <= height[0] else False if 1 - high > height[1] else None)
-    if False in verdicts:
-        return False
+        answers.append(True if 1 - low <= height[0] else False if 1 - high > height[1] else None)
     # g(a) <= b iff g^-1(b) <= a: the smaller coordinate is the argument, as floats resolve it best.
     inner = [(v.beta[0] < v.alpha[0], v) for v in vertices[1:-1]]
     for curve, mirrored in ((g, False), (back, True)):
         mine = [v[::-1] if mirrored else v for flat, v in inner if flat == mirrored]
-        if mine:
+        if mine and False not in answers:
             most = curve.bounds([rational(alpha[0]).lower for alpha, _ in mine]).upper.tolist()
             least = curve.bounds([rational(alpha[1]).upper for alpha, _ in mine]).lower.tolist()
             for (_, beta), high, low in zip(mine, most, least, strict=True):
-                verdicts.append(True if high <= beta[0] else False if low > beta[1] else None)
-    return every(verdicts)
+                answers.append(True if high <= beta[0] else False if low > beta[1] else None)
+    return every(answers)
 
 
 # Structure: a table of rules, each of which may decline. Operators preserve the order.
 
 
-def known(f: TradeOff, g: TradeOff) -> Verdict:
+def known(f: TradeOff, g: TradeOff) -> Answer:
     """Decide f >= g where structure does."""
-    return next((verdict for rule in RULES if (verdict := rule(f, g)) is not None), None)
+    return next((answer for rule in RULES if (answer := rule(f, g)) is not None), None)
 
 
-def _proved(*verdicts: Verdict) -> Verdict:
+def _proved(*answers: Answer) -> Answer:
     """Return True if all hold, else nothing: for rules that are sufficient, not necessary."""
-    return True if all(verdicts) else None
+    return True if all(answers) else None
 
 
 def _has_symbols(*curves: TradeOff) -> bool:
     return any(f.free_symbols for f in curves)
 
 
-def _extremes(f: TradeOff, g: TradeOff) -> Verdict:
+def _extremes(f: TradeOff, g: TradeOff) -> Answer:
     """Reflexivity and the ends of the order: f >= f, Id >= g and f >= 0."""
     return _proved(f == g or isinstance(f, Identity) or g == TotalVariation(1))
 
 
-def _family(f: TradeOff, g: TradeOff) -> Verdict:
-    """In a family of one parameter privacy falls as the parameter grows."""
-    if type(f) is not type(g):
+def _parameter(f: TradeOff) -> tuple[Any, Span] | None:
+    """Return a family of one parameter and bounds on the parameter, as which grows privacy falls."""
+    match f:
+        case Gaussian():
+            return Gaussian, (f.weight if f.mu < math.inf else math.inf,) * 2
+        case LogConcaveShift(name=name, arguments=arguments, shift=shift):
+            return (name, arguments, shift > 0), (abs(shift),) * 2
+        case DiscreteLaplaceCurve(scale=scale, shift=shift):
+            return scale, (shift, shift)
+        case PureDP() | Laplace():
+            return type(f), largest_loss(f)
+        case TotalVariation():
+            return TotalVariation, infinite_mass(f)
+    return None
+
+
+def _family(f: TradeOff, g: TradeOff) -> Answer:
+    """Compare the parameters of two curves of one family, or of shifts of one law."""
+    mine, theirs = (None if _has_symbols(f, g) else _parameter(h) for h in (f, g))
+    if mine is None or theirs is None or mine[0] != theirs[0]:
         return None
-    if _has_symbols(f, g):
-        name = getattr(type(f), "parameter", "")
-        try:
-            return bool(getattr(f, name) <= getattr(g, name)) if name else None
-        except TypeError:  # it depends on the symbols
-            return None
-    if isinstance(f, Gaussian) and isinstance(g, Gaussian):
-        return g.mu == math.inf or (f.mu < math.inf and f.weight <= g.weight)
-    if isinstance(f, PureDP | Laplace | TotalVariation):
-        bound = infinite_mass if isinstance(f, TotalVariation) else largest_loss
-        (least, most), (low, high) = bound(f), bound(g)
-        return True if most <= low else False if least > high else None
-    return None
+    (least, most), (low, high) = mine[1], theirs[1]
+    return True if most <= low else False if least > high else None
 
 
-def _shifts(f: TradeOff, g: TradeOff) -> Verdict:
-    """Shifts of one log-concave law, continuous or discrete: privacy falls as the shift grows."""
-    if isinstance(f, LogConcaveShift) and isinstance(g, LogConcaveShift):
-        same = (f.name, f.arguments, f.shift > 0) == (g.name, g.arguments, g.shift > 0)
-        return abs(f.shift) <= abs(g.shift) if same else None
-    if isinstance(f, DiscreteLaplaceCurve) and isinstance(g, DiscreteLaplaceCurve) and f.scale == g.scale:
-        return f.shift <= g.shift
-    return None
-
-
-def _pair(f: TradeOff, g: TradeOff) -> Verdict:
+def _pair(f: TradeOff, g: TradeOff) -> Answer:
     """(eps, delta)-DP if in both orders sup L <= eps and Q(L = inf) <= delta; for delta = 0 also only if."""
     goal = approximate(g)
     if goal is None or _has_symbols(f):
@@ -444,58 +513,59 @@ def _pair(f: TradeOff, g: TradeOff) -> Verdict:
     epsilon, delta = Fraction(goal[0]), goal[1]
     if isinstance(f, PiecewiseLinear) and any(e <= epsilon and d <= delta for e, d in f.pairs):
         return True
-    error = _relative_error(f)
-    ends = (epsilon, epsilon + error * (1 + epsilon)), (delta, delta + error * delta)
-    return every(_by_end(infinite_mass(one), largest_loss(one), *ends) for one in both_orders(f))
+    return every(_by_end(one, (epsilon, epsilon), delta) for one in both_orders(f))
 
 
-def _polygons(f: TradeOff, g: TradeOff) -> Verdict:
-    """Compare two polygons at the vertices of the upper one."""
+def _polygons(f: TradeOff, g: TradeOff) -> Answer:
     both = isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear)
     return compare_polygons(f, g) if both else None  # type: ignore[arg-type]  # checked above
 
 
-def _extrema(f: TradeOff, g: TradeOff) -> Verdict:
-    """F >= max{g_j} iff f is above all, and hull min{f_i} >= g iff all are; one is enough the other way."""
+def _operands(f: TradeOff, g: TradeOff) -> Answer:
+    """Compare with operands: a maximum is above each, a hull below; others lie between theirs.
+
+    F >= max{g_j} iff f is above all, and hull min{f_i} >= g iff all are. Mixtures average profiles; Symm lies
+    between hull min{f, f^-1} and max{f, f^-1}; p f + (1 - p) Id is above f.
+    """
     if isinstance(g, Maximum):
         return every(known(f, part) for part in g.operands)
     if isinstance(f, HullOfMinimum):
         return every(known(part, g) for part in f.operands)
-    if isinstance(f, Maximum) and any(known(part, g) for part in f.operands):
-        return True
-    return _proved(isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands))
+    mine, theirs = _enclosing_operands(f), _enclosing_operands(g)
+    if isinstance(f, Subsampled):
+        mine = [f.operands[0].inverse() if f.flipped else f.operands[0]]
+    return _proved(
+        (isinstance(f, Maximum) and any(known(part, g) for part in f.operands))
+        or (isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands))
+        or (bool(mine) and all(known(part, g) for part in mine))
+        or (bool(theirs) and all(known(f, part) for part in theirs))
+    )
 
 
-def _mixtures(f: TradeOff, g: TradeOff) -> Verdict:
-    """Mixtures average profiles: each share of f is above one of g, or all parts compare with one curve."""
-    if isinstance(f, Mixture) and isinstance(g, Mixture):
-        shares = [dict(zip(curve.operands, curve.shares, strict=True)) for curve in (f, g)]
-        if _matched(*shares):
-            return True
-    if isinstance(f, Mixture) and all(known(part, g) for part in f.operands):
-        return True
-    return _proved(isinstance(g, Mixture) and all(known(f, part) for part in g.operands))
+def _enclosing_operands(f: TradeOff) -> Sequence[TradeOff]:
+    """Return curves between which f lies wherever they lie in the order."""
+    if isinstance(f, ProfileSymmetrised):
+        return both_orders(f.operands[0])
+    return f.operands if isinstance(f, Mixture) else ()
 
 
-def _subsampled(f: TradeOff, g: TradeOff) -> Verdict:
-    """P f + (1-p) Id is above f, and falls as p grows; f_p >= g_p iff f >= g; the same of inverses."""
-    if not isinstance(f, Subsampled):
+def _same_operator(f: TradeOff, g: TradeOff) -> Answer:
+    """Operators rise with their operands, f_p and groups fall as p and k grow; f_p >= g_p iff f >= g."""
+    if isinstance(f, Mixture) and isinstance(g, Mixture):  # each share of f is above one of g
+        return _proved(_matched(*(dict(zip(h.operands, h.shares, strict=True)) for h in (f, g))))
+    if isinstance(f, ProfileSymmetrised) and isinstance(g, ProfileSymmetrised):
+        return _proved(known(f.operands[0], g.operands[0]))
+    if not (isinstance(f, Subsampled) and isinstance(g, Subsampled) and f.flipped == g.flipped):
         return None
-    base = f.operands[0]
-    if isinstance(g, Subsampled) and f.flipped == g.flipped:
-        other = g.operands[0]
-        if f.p == g.p:
-            return known(base, other)
-        if is_symbol(f.p) or is_symbol(g.p):
-            return None
-        if f.p < g.p and known(base, other):
-            return True
-        if f.p > g.p and base == other and (infinite_mass(base)[0] > 0 or largest_loss(base)[0] > 0):
-            return False
-    return _proved(known(base.inverse() if f.flipped else base, g))
+    (base,), (other,) = f.operands, g.operands
+    if f.p == g.p:
+        return known(base, other)
+    if _has_symbols(f, g) or f.p < g.p:
+        return None if _has_symbols(f, g) else _proved(known(base, other))
+    return False if base == other and (infinite_mass(base)[0] > 0 or largest_loss(base)[0] > 0) else None
 
 
-def _groups(f: TradeOff, g: TradeOff) -> Verdict:
+def _groups(f: TradeOff, g: TradeOff) -> Answer:
     """1 - (1 - f)^(o k) falls as k grows and rises with f; k = 1 is f, and Lap_{k eps} is that of Lap_eps."""
     if not isinstance(g, Group) or is_symbol(g.k):
         return None
@@ -506,25 +576,13 @@ def _groups(f: TradeOff, g: TradeOff) -> Verdict:
     return None if is_symbol(k) else _proved(k <= g.k, known(one, base))
 
 
-def _inverses(f: TradeOff, g: TradeOff) -> Verdict:
+def _inverses(f: TradeOff, g: TradeOff) -> Answer:
     """Inversion keeps the order: f >= g iff f^-1 >= g^-1."""
-    curves = (f, g)
-    simpler = all(isinstance(curve, Inverse) or curve.symmetric for curve in curves)
-    turn = simpler and any(isinstance(curve, Inverse) for curve in curves)
-    return known(f.inverse(), g.inverse()) if turn else None
+    simpler = all(isinstance(curve, Inverse) or curve.symmetric for curve in (f, g))
+    return known(f.inverse(), g.inverse()) if simpler and not (f.symmetric and g.symmetric) else None
 
 
-def _profiles(f: TradeOff, g: TradeOff) -> Verdict:
-    """Symm rises with f, and lies between hull min{f, f^-1} and max{f, f^-1}."""
-    one, two = (curve.operands[0] if isinstance(curve, ProfileSymmetrised) else None for curve in (f, g))
-    if one is not None and (
-        (two is not None and known(one, two)) or (known(one, g) and known(one.inverse(), g))
-    ):
-        return True
-    return _proved(two is not None and known(f, two) and known(f, two.inverse()))
-
-
-def _products(f: TradeOff, g: TradeOff) -> Verdict:
+def _products(f: TradeOff, g: TradeOff) -> Answer:
     """Cancel: f (x) h >= g (x) h if f >= g; not if g >= f strictly, as the Hellinger affinity multiplies."""
     mine, theirs = f.factors, g.factors
     common = {factor: min(n, theirs[factor]) for factor, n in mine.items() if factor in theirs}
@@ -533,7 +591,11 @@ def _products(f: TradeOff, g: TradeOff) -> Verdict:
         above = known(rest_f, rest_g)
         if above is not False:
             return above
-        if known(rest_g, rest_f) and all(_keeps(h) for h in common):
+        # Unless a common factor is 0, whose product with every curve is 0.
+        if known(rest_g, rest_f) and all(
+            isinstance(h, PureDP | Laplace) or (not _has_symbols(h) and h.bounds.delta(0.0).upper < 1)
+            for h in common
+        ):
             return False
     # Each factor of f is above a factor of g of its own, and further factors of g only take privacy away.
     return _proved(isinstance(g, Tensor) and _matched(mine, theirs))
@@ -541,11 +603,6 @@ def _products(f: TradeOff, g: TradeOff) -> Verdict:
 
 def _without(common: Factors, side: Mapping[TradeOff, int]) -> TradeOff:
     return tensor((factor, n - common.get(factor, 0)) for factor, n in side.items())
-
-
-def _keeps(h: TradeOff) -> bool:
-    """Whether h is certainly not 0, whose product with every curve is 0."""
-    return isinstance(h, PureDP | Laplace) or (not _has_symbols(h) and h.bounds.delta(0.0).upper < 1)
 
 
 def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
@@ -563,17 +620,7 @@ def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bo
     return True
 
 
-def _powers(f: TradeOff, g: TradeOff) -> Verdict:
-    """f_{a,0}^n >= f_{b,0}^m if the n copies fit into m groups of total loss at most b each."""
-    (one, n), *more = f.factors.items()
-    (two, m), *others = g.factors.items()
-    alone = not (more or others or _has_symbols(f, g))
-    if not (alone and isinstance(one, PureDP) and isinstance(two, PureDP)):
-        return None
-    return _proved(-(-n // m) * Fraction(one.epsilon_0) <= Fraction(two.epsilon_0))
-
-
-def _lossless(f: TradeOff, g: TradeOff) -> Verdict:
+def _lossless(f: TradeOff, g: TradeOff) -> Answer:
     """No loss above 0 in either order is the identity, Q <= P <= Q; all mass at infinity is 0."""
     if _has_symbols(f, g):
         return None
@@ -582,19 +629,7 @@ def _lossless(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 RULES = (
-    *(
-        _extremes,
-        _family,
-        _shifts,
-        _pair,
-        _polygons,
-        _extrema,
-        _mixtures,
-        _subsampled,
-        _groups,
-        _inverses,
-        _profiles,
-    ),
-    *(_products, _powers, _lossless),
+    *(_extremes, _family, _pair, _polygons, _operands, _same_operator, _groups, _inverses),
+    *(_products, _lossless),
 )
 """The first rule that does not decline decides."""

@@ -18,7 +18,7 @@ from tradeoff.curves.parameters import (
     Parameter,
     choice,
     is_symbol,
-    real,
+    probability,
     symbols_of,
     written,
 )
@@ -30,10 +30,9 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
+from tradeoff.pld.components import bound_inverse_subsampled_loss, bound_subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.pld.sampling_rate import bound_inverse_subsampled_loss, bound_subsampled_loss
-from tradeoff.pld.symmetrised import folded
-from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
+from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD, folded
 from tradeoff.symbolic.evaluate import convert_number
 from tradeoff.symbolic.forms import Form, form, thinned
 
@@ -50,7 +49,8 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     f
         Base curve T(P, Q).
     p
-        Sampling rate in [0, 1], a float unless ``f`` is a curve in fractions. Or a SymPy expression.
+        Sampling rate, 0 or in [1e-300, 1], a float unless ``f`` is a curve in fractions; or a SymPy
+        expression.
     scheme
         ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is
         not ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for
@@ -82,7 +82,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
 
 def _rate(f: TradeOff, p: Any) -> Any:
     """Return a checked rate: a fraction for curves in fractions, else a float."""
-    rate = real("p", p, 0, 1)
+    rate = probability("p", p)
     return p if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(p, Fraction) else rate
 
 

@@ -55,7 +55,7 @@ def _symmetrised(f: TradeOff, assume: Hypothesis) -> TradeOff:
 class Envelope(HullOfMinimum):
     """Hull of min{f, f^-1}: its profile is the larger of the two orders' (either order of add/remove).
 
-    Where f is one order of a sampled symmetric curve, the hull has a law of its own (``pld.symmetrised``).
+    Where f is one order of a sampled symmetric curve, the hull has a law of its own (``pld.transformed``).
     """
 
     name = "either-order"

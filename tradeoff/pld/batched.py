@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from tradeoff.intervals.rounding import UNIT, Array, few_bits
-from tradeoff.pld.components import Component, QuadratureNodes, Tail
+from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate, Tail
 from tradeoff.pld.gaussian import DampedNormalBase, NormalBase
 from tradeoff.pld.law import LogRatio, PlanningPoints, PrivacyLossDistribution, Transformed
 from tradeoff.pld.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.pld.quadrature import FINER, QuadratureTransform
-from tradeoff.pld.sampling_rate import SamplingRate
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 
 # Rows at most: arrays are long enough by then, and between groups factors that decayed are skipped; fewer

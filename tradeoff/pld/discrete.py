@@ -39,7 +39,7 @@ class AtomicLaw(PrivacyLossDistribution):
 
     ``position`` bounds the error of every loss; by default it is 8 units of the loss and 16 of the square of
     a unit: the cost of the logarithm of a ratio of masses that are differences of floats
-    (``intervals.differences.log_ratio``). ``fractions`` returns all masses under P and under Q, those at
+    (``intervals.rounding.log_ratio``). ``fractions`` returns all masses under P and under Q, those at
     infinite losses too, where they are known, for certificates.
     """
 

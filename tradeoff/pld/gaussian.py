@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.quadrature import integrate
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, position_slack
 from tradeoff.pld.components import (
     LEGENDRE,
     MARGIN,
@@ -23,10 +22,13 @@ from tradeoff.pld.components import (
     AffineBase,
     Component,
     QuadratureNodes,
+    SamplingRate,
     Tail,
     log_sum,
     scaled,
     slopes,
+    subsampled_loss,
+    subsampled_slope,
 )
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform
 from tradeoff.pld.normal_nodes import (
@@ -38,7 +40,6 @@ from tradeoff.pld.normal_nodes import (
     path_points,
     path_rule,
 )
-from tradeoff.pld.sampling_rate import SamplingRate, subsampled_loss, subsampled_slope
 
 REACH = 39.0  # standard deviations beyond which a normal law has no mass a float can hold
 DROP = 9.0  # standard deviations beyond the steepest tilt: the tilted mass left, e^-40, is in no bound

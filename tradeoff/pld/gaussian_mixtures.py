@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import legendre
 
 from tradeoff.errors import NoClosedForm, SizeError
-from tradeoff.intervals.differences import position_slack
-from tradeoff.intervals.functions import expm1
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import clip, expm1, log1p, meet
+from tradeoff.intervals.quadrature import applied, gauss_legendre
+from tradeoff.intervals.roots import bracket_root, bracket_sides
+from tradeoff.intervals.rounding import TINY, UNIT, Array, position_slack
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,
@@ -30,9 +33,7 @@ from tradeoff.pld.gaussian import DROP, REACH
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, Transform
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.normal_nodes import Trapezoid, step
-from tradeoff.pld.panels import Shape, walk
 from tradeoff.pld.quadrature import QuadratureTransform
-from tradeoff.pld.shifted import ShiftLaw
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class _Tuning:
     fine: int = 64  # cells of an upper sum a deviation: w and L' vary by e^(1/16) or so in them
     negligible: float = 1e-25  # tilted masses of cells below it count as if L' were 0 there
     widest: float = 100.0  # spread of means up to which the path is taken
+    panels: int = 100_000  # most panels of one piece: means 150 deviations apart, in a tenth of a second
+    least: float = 750.0  # densities below e^-750 are zero: no float holds them
 
 
 _TUNING = _Tuning()
@@ -248,26 +251,90 @@ class MixtureTransform(QuadratureTransform):
         return np.append(rate[heavy], 0.0), np.append(mass[heavy], rest) * (1 + SURE)
 
 
-class MixtureShape(Shape):
-    """A pair on a piece of the line along which L increases."""
+class Piece(PrivacyLossDistribution):
+    """A pair on a piece of the line along which L increases: its cells.
+
+    With a = L(x_a) at the start of a cell and b at its stop,
+
+        excess  = int q(x) (1 - e^-(L(x) - a)) dx,    deficit = int p(x) (1 - e^-(b - L(x))) dx,
+
+    and both increments of L are integrals of L' over part of the cell, so that nothing cancels however narrow
+    it is.
+    """
 
     def __init__(self, pair: MixturePair, span: tuple[float, float]) -> None:
-        self.pair, self.span, self.theta = pair, span, pair.spread
+        self.pair, self.line = pair, span
         # Exponents err by 6 (|m_i| + |m_r|)(|x| + |m_i| + |m_r|) units, sums by the number of terms.
-        farthest = float(np.max(np.abs(pair.means)))
-        self.stiffness = 16 + 4 * len(pair.means) + 24 * farthest * (1 + farthest)
+        self.farthest = float(np.max(np.abs(pair.means)))
+        self.stiffness = 16 + 4 * len(pair.means) + 24 * self.farthest * (1 + self.farthest)
 
-    def log_p(self, x: Array) -> Array:
-        return self.pair.log_densities(x.ravel())[0].reshape(x.shape)
+    @cached_property
+    def support(self) -> tuple[float, float]:
+        low, high = self.pair.logs(np.array(self.line)).loss
+        return float(low), float(high)
 
-    def log_q(self, x: Array) -> Array:
-        return self.pair.log_densities(x.ravel())[1].reshape(x.shape)
+    def sketch(self) -> PlanningPoints:
+        raise NotImplementedError
 
-    def loss(self, x: Array) -> Array:
-        return self.pair.logs(x).loss
+    @property
+    def next_to_ends(self) -> tuple[float, float]:
+        # At a turn L is flat: 64 errors away its width is known to 1/128.
+        low, high = super().next_to_ends
+        off = 64 * self.pair.logs(np.array(self.line)).error
+        return low + float(off[0]), high + float(off[1])
 
-    def loss_error(self, x: Array) -> Array:
-        return self.pair.logs(x).error
+    @cached_property
+    def _panels(self) -> Array:
+        """Ends of panels, a quarter of 1 and the farthest mean apart.
+
+        On an ellipse of twice that reach densities grow by e^0.8 and L' by e^2.3; L rises by less than 1/2.
+        """
+        (x, stop), means = self.line, self.pair.means
+        points = [x]
+        while points[-1] < stop:
+            if len(points) > _TUNING.panels:
+                raise SizeError(f"a law is cut into more than {_TUNING.panels} panels; give a larger sigma")
+            away = max(abs(points[-1] - means[0]), abs(points[-1] - means[-1]))
+            points.append(min(points[-1] + 0.25 / (1 + float(away)), stop))
+        return np.array(points)
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array]:
+        """Losses at equidistant points, from which places are sought."""
+        x = np.linspace(*self.line, _TUNING.grid)
+        return np.maximum.accumulate(self.pair.logs(x).loss), x
+
+    @np.errstate(over="ignore")  # of steps where L is flat: they leave the bracket
+    def place(self, loss: Array) -> tuple[Array, Array, Array]:
+        """Return where L has the losses, or the nearest end, the error of the place, and that of L there."""
+        low, high = (np.full(loss.shape, end) for end in self.line)
+        x = np.interp(loss, *self._table)
+        for _ in range(_TUNING.newton):  # Newton inside a bracket that halves when it leaves
+            known, slope = self.pair.logs(x), np.maximum(self.pair.slopes(x)[0], 0.0)
+            value = known.loss - loss
+            low, high = np.where(value <= 0, x, low), np.where(value >= 0, x, high)
+            fresh = x - value / np.maximum(slope, 1e-300)
+            fresh = np.where((fresh > low) & (fresh < high), fresh, (low + high) / 2)
+            done = (np.abs(value) <= known.error) | (np.abs(fresh - x) <= 2 * UNIT * np.abs(x))
+            if np.all(done):
+                break
+            x = np.where(done, x, fresh)
+        off = known.error + np.abs(value)
+        error = off / np.maximum(slope, 1e-300) * 1.01
+        # Where L is flat to the last digit many x have its least or largest value: all lie inside.
+        ends = self.pair.logs(np.array(self.line)).error
+        for outside, k in ((loss <= self.support[0], 0), (loss >= self.support[1], 1)):
+            each = (self.line[k], x), (0.0, error), (ends[k], off)
+            x, error, off = (np.where(outside, end, inside) for end, inside in each)
+        return x, error + 4 * UNIT * (np.abs(x) + self.pair.spread), off
+
+    def mass_above(self, weight: Bounds, x: Array) -> Bounds:
+        """Bound the mass of weighted normal laws between x and the end of the piece."""
+        mass, stop = self.pair.mass, np.full(len(x), self.line[1])
+        above = mass(weight, x, 1.0)
+        if stop[0] >= self.pair.means[-1] + REACH:
+            return above
+        return meet(above - mass(weight, stop, 1.0), mass(weight, stop, -1.0) - mass(weight, x, -1.0))
 
     def slope_error(self, x: Array) -> Array:
         """Return the units of a double sum of k terms, known as ``logs`` are, times the sum of their moduli.
@@ -277,51 +344,116 @@ class MixtureShape(Shape):
         their size. The factor 1/PQ, common to rise and fall, is charged with the densities. With n the sum of
         the moduli, |n'| <= 2 s n, and no panel is wider than 1/(2 s): n grows less than threefold.
         """
-        pair = self.pair
+        pair, farthest = self.pair, self.farthest
         if pair.monotone:
             return np.zeros(len(x))
-        k, farthest = len(pair.means), float(np.max(np.abs(pair.means)))
-        weights = np.concatenate(pair.log_weights)
+        k, weights = len(pair.means), np.concatenate(pair.log_weights)
         steps = np.log([step for step in np.concatenate([*pair.steps, pair.gaps]) if step > 0])
         log = float(np.max(np.abs([*weights[np.isfinite(weights)], *steps])))
         exponent = 2 * farthest * (2 * farthest + REACH)
         units = 64 + 8 * k + 40 * log + 24 * farthest * (3 * farthest + REACH) + 10 * k * (log + exponent)
         return 3 * UNIT * units * pair.slopes(x)[1]
 
-    def slope(self, x: Array) -> Array:
-        return np.maximum(self.pair.slopes(x.ravel())[0], 0.0).reshape(x.shape)
+    def edge_error(self, edges: Array) -> Array:
+        x, error, _ = self.place(edges)
+        # The slope changes by 1/128 in between; where L is flat next to sup L, it is off as means are.
+        slope = np.maximum(self.pair.slopes(x)[0], 0.0)
+        return super().edge_error(edges) + 2 * slope * error + 2 * UNIT * self.pair.spread
 
-    def steepness(self, x: Array, size: Array) -> Array:
-        # Of the densities, and of L'.
-        return np.asarray(_larger(self.pair.farthest(x)) + 2 * self.theta)
+    def _cells(self, edges: Array) -> Cells:
+        x, error, _ = self.place(edges)
+        x = np.maximum.accumulate(x)
+        zero = np.zeros(len(x) - 1)
+        if x[-1] <= x[0]:
+            return Cells(zero, zero, zero)
+        inner = self._panels[(self._panels > x[0]) & (self._panels < x[-1])]
+        points = np.unique(np.concatenate([x, inner]))
+        panels = self._integrate(points)
+        owner = np.searchsorted(x, points[:-1], side="right") - 1
+        first = np.searchsorted(owner, np.arange(len(x) - 1))
+        starts, stops = np.minimum(first, len(owner)), np.append(first[1:], len(owner))
+        excess, deficit = zero.copy(), zero.copy()
+        for pieces in np.unique(stops - starts):  # most cells are one panel or two: merge all alike at once
+            cells = np.flatnonzero(stops - starts == pieces)
+            rows = starts[cells][:, None] + np.arange(pieces)
+            excess[cells], deficit[cells] = _merge(*(values[rows] for values in panels))
+        slack = self._slack(x, error)
+        _, _, _, _, p, q = panels
+        drift = self.slope_error(points[:-1]) * np.diff(points)
+        if drift.any():
+            # Errors of L' move the rise in a cell by at most ``drift``; as 1 - e^-t grows no faster than t,
+            # that is ``drift`` Q of the excess, and ``drift`` P of the deficit. Masses are themselves known
+            # to the slack only, as long as that is below 1/4: twice. Masses that underflow are below TINY.
+            sums = (np.bincount(owner, part, len(zero)).astype(float) for part in (drift, q, p))
+            off, above, below = next(sums), np.maximum(excess, TINY), np.maximum(deficit, TINY)
+            with np.errstate(over="ignore"):  # of parts far below their errors: the slack is 1
+                off = off * np.maximum(next(sums) / above, next(sums) / below)
+            slack = np.minimum(slack + 2 * off, 1.0)
+        return Cells(excess, deficit, slack)
 
-    def panels(self) -> Array:
-        # On an ellipse about x of reach 1/2 r densities grow by e^0.8, and L' by e^2.3.
-        first, last = float(self.pair.means[0]), float(self.pair.means[-1])
-        return walk(*self.span, lambda x: 0.25 / (1 + max(abs(x - first), abs(x - last))))
+    def _slack(self, x: Array, error: Array) -> Array:
+        width = np.diff(x)
+        size = np.sum(np.minimum(np.abs(self.pair.log_densities(x)), _TUNING.least), axis=0)
+        # Rules of 20 nodes, expm1 and weights cost less than 256 units, densities as much as their
+        # logarithms.
+        density = UNIT * (256 + self.stiffness * (size[:-1] + size[1:]))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            turn = 1 / width + self.steepness(x) * (width > 0)
+            # An integral of a gap: twice, and twice the end's.
+            slack = density + 4 * (error[:-1] + error[1:]) * turn
+        return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
 
-    @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        x = self.panels()
-        return np.maximum.accumulate(self.loss(x)), x
+    def steepness(self, x: Array) -> Array:
+        """Bound the logarithmic derivatives of both densities and of L' between neighbouring points."""
+        return np.asarray(_larger(self.pair.farthest(x)) + 2 * self.pair.spread)
 
-    @np.errstate(over="ignore")  # of steps where L is flat: they leave the bracket
-    def locate(self, loss: Array) -> tuple[Array, Array]:
-        low, high = (np.full(loss.shape, end) for end in self.span)
-        x = np.clip(np.interp(loss, *self._table), low, high)
-        for _ in range(_TUNING.newton):  # Newton inside a bracket that halves when it leaves
-            known, slope = self.pair.logs(x), self.slope(x)
-            value = known.loss - loss
-            low, high = np.where(value <= 0, x, low), np.where(value >= 0, x, high)
-            fresh = x - value / np.maximum(slope, 1e-300)
-            fresh = np.where((fresh > low) & (fresh < high), fresh, (low + high) / 2)
-            done = (np.abs(value) <= known.error) | (np.abs(fresh - x) <= 2 * UNIT * np.abs(x))
-            if np.all(done):
-                break
-            x = np.where(done, x, fresh)
-        ends = (loss <= self._table[0][0]) | (loss >= self._table[0][-1])  # cut there, whatever the loss is
-        off = np.where(ends, 0.0, (np.abs(value) + known.error) / np.maximum(slope, 1e-300) * 1.01)
-        return x, off + 4 * UNIT * (np.abs(x) + self.theta)
+    def _integrate(self, points: Array) -> list[Array]:
+        """Return rise, excess, deficit, carried mass int q e^-(L(x) - L(start)) and both masses of panels.
+
+        Panels keep every integrand within a factor e^6 on the ellipse rho = 8, where twenty nodes interpolate
+        to 8^-20; one sixteen times narrower has rho = 128 and needs nine (Trefethen, Approximation Theory,
+        Theorem 8.2).
+        """
+        ends, start, width = self._panels, points[:-1], np.diff(points)
+        at = np.clip(np.searchsorted(ends, start + width / 2) - 1, 0, len(ends) - 2)
+        narrow = width <= np.diff(ends)[at] / 16
+        result = np.zeros((6, len(start)))
+        for chosen, nodes in ((narrow, 9), (~narrow, 20)):
+            if chosen.any():
+                place, weight, integral = _rule(nodes)
+                h = width[chosen][:, None]
+                x = start[chosen][:, None] + h * place
+                slope = np.maximum(self.pair.slopes(x.ravel())[0], 0.0).reshape(x.shape) * h
+                rise, fall = applied(slope, integral), applied(slope[:, ::-1], integral)[:, ::-1]
+                with np.errstate(under="ignore"):
+                    p, q = (np.exp(log).reshape(x.shape) * h for log in self.pair.log_densities(x.ravel()))
+                    each = slope, q * -np.expm1(-rise), p * -np.expm1(-fall), q * np.exp(-rise), p, q
+                    result[:, chosen] = [applied(value, weight) for value in each]
+        return list(result)
+
+
+@cache
+def _rule(nodes: int) -> tuple[Array, Array, Array]:
+    """Gauss-Legendre nodes and weights on [0, 1], and the matrix that integrates from 0 to each node."""
+    x, w = gauss_legendre(nodes)
+    values = legendre.legvander(x, nodes)
+    rising = np.empty((nodes, nodes))
+    rising[:, 0] = x + 1
+    # int_-1^x P_k = (P_(k+1)(x) - P_(k-1)(x))/(2k + 1)
+    rising[:, 1:] = (values[:, 2:] - values[:, :-2]) / (2 * np.arange(1, nodes) + 1)
+    modes = (np.arange(nodes) + 0.5)[:, None] * values[:, :nodes].T * w
+    return (x + 1) / 2, w / 2, (rising @ modes) / 2
+
+
+def _merge(
+    rise: Array, excess: Array, deficit: Array, carried: Array, p: Array, _: Array
+) -> tuple[Array, Array]:
+    """Return excess and deficit of cells made of the panels in each row."""
+    zero = np.zeros((len(rise), 1))
+    before = np.concatenate([zero, np.cumsum(rise, axis=1)[:, :-1]], axis=1)
+    after = np.concatenate([np.cumsum(rise[:, ::-1], axis=1)[:, ::-1][:, 1:], zero], axis=1)
+    above = np.sum(excess - np.expm1(-before) * carried, axis=1)
+    return above, np.sum(deficit * np.exp(-after) - np.expm1(-after) * p, axis=1)
 
 
 class MixtureLaw(PrivacyLossDistribution):
@@ -331,16 +463,16 @@ class MixtureLaw(PrivacyLossDistribution):
         self.pair, self.symmetric = pair, pair.symmetric
 
     @cached_property
-    def pieces(self) -> list[ShiftLaw]:
+    def pieces(self) -> list[Piece]:
         """The laws of the pieces, whose cells add up."""
         cuts = [self.pair.means[0] - REACH, *self.pair.turns(REACH), self.pair.means[-1] + REACH]
         return [self._piece(float(a), float(b)) for a, b in pairwise(cuts)]
 
-    def _piece(self, start: float, stop: float) -> ShiftLaw:
+    def _piece(self, start: float, stop: float) -> Piece:
         low, high = self.pair.logs(np.array([start, stop])).loss
         if low <= high:
-            return ShiftLaw(MixtureShape(self.pair, (start, stop)))
-        return ShiftLaw(MixtureShape(self.pair.mirrored(), (-stop, -start)))
+            return Piece(self.pair, (start, stop))
+        return Piece(self.pair.mirrored(), (-stop, -start))
 
     @cached_property
     def support(self) -> tuple[float, float]:
@@ -360,15 +492,70 @@ class MixtureLaw(PrivacyLossDistribution):
         return PlanningPoints(known.loss[order], known.log_p[order] + math.log(x[1] - x[0]))
 
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
-        """Bound delta(eps), the sum over pieces in which L rises up to its error e.
+        """Bound delta(eps) by the test {L > eps}, which may misplace points with losses within e of eps.
 
-        At eps - 2e nothing with L > eps is left out, and all that is in has L > eps - 4e.
+        Any test is a lower bound, and that one misses at most |1 - e^(eps - L)| <= e^e - 1 of the mass of Q
+        of those points. All of them are among the test's at eps - 4 e, if its own error is at most 2 e.
         """
-        e = 2 * np.max([piece.shape.loss_error(piece.place(epsilon)[0]) for piece in self.pieces], axis=0)
-        lows, highs = ([piece.share(at, 2 * e) for piece in self.pieces] for at in (epsilon, epsilon - 2 * e))
-        grow = len(self.pieces) * UNIT  # of a sum of as many terms
-        low, high = np.sum([low for low, _ in lows], axis=0), np.sum([high for _, high in highs], axis=0)
-        return np.maximum(low * (1 - grow), (-expm1(epsilon)).lower), high * (1 + grow)
+        rise = expm1(epsilon)
+        value, _, e = self._test(epsilon, rise)
+        _, under_q, other = self._test(epsilon - 4 * e, rise)
+        missed = expm1(e) * np.where(other <= 2 * e, under_q.upper, 1.0)
+        high = (value + missed + TINY * (2 + len(self.pair.means))).upper
+        return np.maximum(value.lower, (-rise).lower), np.minimum(high, under_q.upper + TINY)
+
+    def _test(self, epsilon: Array, rise: Bounds) -> tuple[Bounds, Bounds, Array]:
+        """Return Q(S) - (1 + rise) P(S) and Q(S) of the test where L > eps, and its errors in nats.
+
+        Masses of one mean are taken together, q_i - e^t p_i = d_i - (e^t - 1) p_i: nothing cancels but tails.
+        """
+        value, under_q, off = Bounds.of(np.zeros(len(epsilon))), Bounds.of(np.zeros(len(epsilon))), []
+        for piece in self.pieces:
+            x, _, error = piece.place(epsilon)
+            off.append(error)
+            p, q, gain = piece.pair.weight_bounds
+            value += piece.mass_above(gain - rise * p, x)
+            under_q += piece.mass_above(q, x)
+        return value, clip(under_q, 0.0, 1.0), np.asarray(np.max(off, axis=0))
+
+    def beta(self, alpha: Array) -> tuple[Array, Array]:
+        """Bound f(alpha), L increasing, by the Q-mass below thresholds of P-mass above and below alpha."""
+        mass, trivial = self.pair.mass, 1 - Bounds.of(alpha)
+        near, level = alpha <= 0.5, np.where(alpha <= 0.5, alpha, alpha - 1)  # exact for alpha >= 1/2
+        p, q, _ = self.pair.weight_bounds
+
+        def under_p(x: Array, k: int) -> Array:
+            above, below = mass(p, x, 1.0), -mass(p, x, -1.0)
+            return np.asarray(np.where(near, tuple(above)[k], tuple(below)[k]))
+
+        left, right = (bracket_root(partial(under_p, k=k), level)[k] for k in (0, 1))
+        first, last = (mass(q, np.where(np.isfinite(x), x, 0.0), -1.0) for x in (left, right))
+        low = np.where(np.isfinite(left), first.lower, 0.0)
+        high = np.where(np.isfinite(right), last.upper, 1.0)
+        inside = (alpha > 0) & (alpha < 1)
+        low, high = np.maximum(low, 0.0), np.minimum(high, trivial.upper)
+        return np.where(inside, low, trivial.lower), np.where(inside, high, trivial.upper)
+
+    def epsilon(self, delta: Array) -> tuple[Array, Array]:
+        """Bound epsilon(delta), L increasing, with the loss at the threshold for the unknown."""
+        (p, _, gain), (bottom, top) = self.pair.weight_bounds, self.pair.limits
+
+        def loss(x: Array) -> Bounds:
+            known = self.pair.logs(x)
+            return Bounds(known.loss - known.error, known.loss + known.error)
+
+        def test(x: Array) -> Bounds:
+            rise = expm1(loss(x))
+            weight = gain - rise * p
+            return meet(self.pair.mass(weight, x, 1.0), -rise - self.pair.mass(weight, x, -1.0))
+
+        left, right = bracket_sides(test, delta)
+        low, high = (loss(np.where(np.isfinite(x), x, 0.0)) for x in (left, right))
+        least = log1p(-Bounds.of(delta))  # delta >= 1 - e^eps, equal where eps is below all losses
+        lower = np.where(np.isfinite(left), low.lower, -np.inf)
+        upper = np.where(np.isfinite(right), high.upper, top)
+        upper = np.where(least.upper <= bottom, least.upper, np.minimum(upper, top))
+        return np.maximum(lower, least.lower), upper
 
     def components(self) -> list[Component]:
         return [Component(MixtureBase(self.pair))]

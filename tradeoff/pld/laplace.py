@@ -74,7 +74,11 @@ class LaplaceLaw(PrivacyLossDistribution):
 
 @dataclass(frozen=True, eq=False)
 class BoundedRangeLaw(PrivacyLossDistribution):
-    """Density e^(-l/2)/(4 sinh(epsilon/2)) on [-epsilon, epsilon]: k times that of ``IntervalBase``."""
+    """Density e^(-l/2)/(4 sinh(epsilon/2)) on [-epsilon, epsilon]: k times that of ``IntervalBase``.
+
+    It is also the law between logistic ones, where epsilon may be a rounded quotient: a unit of it is in all
+    errors.
+    """
 
     epsilon: float
 
@@ -102,9 +106,14 @@ class BoundedRangeLaw(PrivacyLossDistribution):
     def components(self) -> list[Component]:
         return [Component(IntervalBase(self.epsilon), k=self._factor, units=_UNITS)]
 
+    def edge_error(self, edges: Array) -> Array:
+        return super().edge_error(edges) + 2 * UNIT * self.epsilon
+
     def _cells(self, edges: Array) -> Cells:
         excess, deficit, slack = LaplaceLaw(self.epsilon).cells(edges)
-        return Cells(self._factor * excess, self._factor * deficit, slack + (_UNITS + 2) * UNIT)
+        return Cells(
+            self._factor * excess, self._factor * deficit, slack + (_UNITS + 2 + 2 * self.epsilon) * UNIT
+        )
 
 
 @dataclass(frozen=True)
@@ -154,7 +163,9 @@ class IntervalBase(AffineBase):
         centre = self.start + r * (2 * np.arange(panels) + 1)
         at, weight = LEGENDRE
         loss = (centre[:, None] + r * at).ravel()
-        logs = component.logs(loss, np.full(len(loss), 4 * UNIT * epsilon))  # two products and two sums
+        logs = component.logs(
+            loss, np.full(len(loss), 6 * UNIT * epsilon)
+        )  # two products, two sums, and epsilon
         weights = np.log(np.tile(weight, panels) * (r * component.k))
         log_p = weights + self.log_density(loss) + logs.p
         # Weights of 32 nodes are known to 64 units, their logarithms to 8 of themselves, and each of three

@@ -20,8 +20,7 @@ import numpy as np
 
 from tradeoff import balls
 from tradeoff.errors import NoClosedForm
-from tradeoff.intervals.differences import position_slack
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index, position_slack
 from tradeoff.pld.components import Component
 
 FULL = 700.0  # exponents are cut here: e^-700 is no mass worth a float, and e^700 more than any mass

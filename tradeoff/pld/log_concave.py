@@ -1,172 +1,161 @@
-"""The log-concave densities with shifts in closed form, as shapes that ``pld.panels`` integrates."""
+"""Laws of L of shifted Gumbel and hyperbolic secant densities; the logistic one is in ``pld.laplace``."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array, around
-from tradeoff.pld.panels import LEAST, Shape, walk
+from tradeoff.intervals.quadrature import integrate
+from tradeoff.intervals.rounding import UNIT, Array, position_slack
+from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution
+
+_LEAST = 750.0  # densities below e^-750 are zero: no float holds them
+_TERMS = 24  # of a series in y <= 1: those left out are below 2/25! of the first
 
 
-def _placed(x: Array, theta: float) -> Array:
-    """Bound the error of a point that is a difference of two logarithms.
+@dataclass(frozen=True, eq=False)
+class GumbelLaw(PrivacyLossDistribution):
+    """L = theta - m E, m = e^theta - 1, E ~ Exp(1) under P and Exp(e^theta) under Q: skewed to the right.
 
-    Their arguments are known to 9 units and those of theta and the loss, |loss| <= theta, and each logarithm,
-    at most |x| + 2 theta + |log theta|, to 8 units of itself.
+    The other order is that of the Gumbel law that is skewed to the left. A unit of theta is in all errors.
     """
-    return UNIT * (32 + 20 * theta + 16 * abs(math.log(theta)) + 16 * np.abs(x))
+
+    theta: float
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.theta - math.expm1(self.theta) * _LEAST, self.theta
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -math.inf, self.theta
+
+    def sketch(self) -> PlanningPoints:
+        t = np.append(0.0, np.geomspace(1e-5 * math.exp(-self.theta), _LEAST, 4000))
+        log_p = np.log(-np.expm1(-np.diff(t))) - t[:-1]
+        loss = self.theta - math.expm1(self.theta) * (t[1:] + t[:-1]) / 2
+        return PlanningPoints(loss[::-1], log_p[::-1])
+
+    def edge_error(self, edges: Array) -> Array:
+        return super().edge_error(edges) + self._cut_error(edges)
+
+    def _cut_error(self, edges: Array) -> Array:
+        """Bound the error of an edge: m is known to 8 units and theta, and theta - L is m times a place."""
+        return (12 + 2 * self.theta) * UNIT * (self.theta + np.abs(edges))
+
+    def _cells(self, edges: Array) -> Cells:
+        """Return e^(-e^theta s) B and e^-s A of cells of E from s on, of width w = y e^-theta.
+
+        A = int_0^w e^-t (1 - e^(-m t)) dt and B = int_0^w e^theta e^(-e^theta t) (1 - e^(-m (w - t))) dt are
+
+            A = e^-theta sum_(k>1) (-y)^k/k! (1 - e^((1-k) theta))
+              = (1 - e^-theta) (1 - e^-w) - e^(-w-theta) (1 - e^(-m w)),
+            B = e^-y sum_(k>1) y^k/k! (1 - e^((1-k) theta)) = 1 - e^(-m w) - m e^(-m w) (1 - e^-w):
+
+        series for y < 1, where terms add up to less than 4 times the sum; else the terms add up to less than
+        5 times the difference.
+        """
+        theta, m = self.theta, math.expm1(self.theta)
+        start, w = (theta - edges[1:]) / m, np.diff(edges) / m
+        lift = math.exp(theta)
+        y = np.minimum(w * lift, 1.0)
+        k = np.arange(2.0, _TERMS + 2)
+        share = -np.expm1((1 - k) * theta) / np.cumprod(k)
+        falling, rising = (np.sum(share * (side * y)[:, None] ** k, axis=1) for side in (-1, 1))
+        whole = np.exp(-m * w)
+        far_p = -math.expm1(-theta) * -np.expm1(-w) + np.exp(-w - theta) * np.expm1(-m * w)
+        far_q = -np.expm1(-m * w) + m * whole * np.expm1(-w)
+        small = w * lift < 1
+        deficit = np.exp(-start) * np.where(small, falling / lift, far_p)
+        excess = np.exp(-lift * start) * np.where(small, np.exp(-y) * rising, far_q)
+        # The place is known to theta - L's units and m's, w to m's; they move A and B by twice as much at
+        # most, and terms of 32 units by 5 times that.
+        place = lift / m * (theta + np.abs(edges[1:])) + np.minimum(lift * start, _LEAST) * (12 + theta)
+        slack = UNIT * (512 + 8 * theta + 2 * place)
+        return Cells(excess, deficit, slack + position_slack(edges, self._cut_error(edges)))
 
 
-def _log_quotient(x: Array, t: float) -> Array:
-    """Return log(cosh x/cosh(x - t)), t > 0: antisymmetric about t/2, which does not cancel for small t.
+@dataclass(frozen=True, eq=False)
+class HyperbolicSecantLaw(PrivacyLossDistribution):
+    """L = log(cosh x/cosh(x - theta)), x with density sech(x)/pi under P. A unit of theta is in all errors.
 
-    Where x >= t/2 it is t + log((1 + e^-2x)/(1 + e^(2t - 2x))); for small t the quotient is 1 less a small
-    share.
+    For y > x, 1 - e^(L(x) - L(y)) = sinh(theta) sinh(y - x)/(cosh(y) cosh(x - theta)), where nothing cancels.
     """
-    away = np.abs(x - t / 2) + t / 2
-    if t > 1:
-        result = t + np.logaddexp(0.0, -2 * away) - np.logaddexp(0.0, 2 * (t - away))
-    else:
-        result = t + np.log1p(np.expm1(-2 * t) / (1 + np.exp(np.minimum(2 * (away - t), 700.0))))
-    return np.where(x < t / 2, -1.0, 1.0) * np.maximum(result, 0.0)
 
+    theta: float
 
-def _log_quotient_slope(x: Array, t: float) -> Array:
-    """Return sinh(t)/(cosh x cosh(x - t)), its derivative, in exponentials that do not overflow."""
-    a, b = np.abs(x), np.abs(x - t)
-    fall = (1 + np.exp(-2 * a)) * (1 + np.exp(-2 * b))
-    return np.asarray(-2 * np.expm1(-2 * t) * np.exp(t - a - b) / fall)
+    symmetric = True
 
+    @property
+    def support(self) -> tuple[float, float]:
+        return -self.theta, self.theta
 
-class _Cosh(Shape):
-    """Density in proportion to cosh(x/scale)^-scale: |L| < theta, and L is odd about theta/2."""
-
-    scale: float
-    log_scale: float
-
-    def __init__(self, theta: float) -> None:
-        self.theta = self.sup_loss = theta
-        self.span = (-LEAST, LEAST + theta)
-
-    def log_p(self, x: Array) -> Array:
-        size = np.abs(x)
-        return np.asarray(-size - self.scale * np.log1p(np.exp(-2 / self.scale * size)) + self.log_scale)
+    def sketch(self) -> PlanningPoints:
+        x = np.linspace(-_LEAST, _LEAST + self.theta, 4001)
+        return PlanningPoints(self.loss(x), math.log((x[1] - x[0]) / math.pi) - _log_cosh(x))
 
     def loss(self, x: Array) -> Array:
-        return self.scale * _log_quotient(x / self.scale, self.theta / self.scale)
+        """Return L(x), antisymmetric about theta/2 = t, which does not cancel for a small theta.
 
-    def slope(self, x: Array) -> Array:
-        return _log_quotient_slope(x / self.scale, self.theta / self.scale)
+        Where x >= t it is theta + log((1 + e^-2x)/(1 + e^(2 theta - 2x))); for a small theta the quotient is
+        1 less a small share.
+        """
+        theta = self.theta
+        away = np.abs(x - theta / 2) + theta / 2
+        if theta > 1:
+            result = theta + np.logaddexp(0.0, -2 * away) - np.logaddexp(0.0, 2 * (theta - away))
+        else:
+            share = np.expm1(-2 * theta) / (1 + np.exp(np.minimum(2 * (away - theta), 700.0)))
+            result = theta + np.log1p(share)
+        return np.where(x < theta / 2, -1.0, 1.0) * np.maximum(result, 0.0)
 
-    def panels(self) -> Array:
-        return walk(*self.span, lambda _: self.scale / 2)  # poles at distance pi/2 of the scale
+    def place(self, loss: Array) -> tuple[Array, Array]:
+        """Return x with L(x) = loss and its error: e^(2x - theta) = sinh((theta + L)/2)/sinh((theta - L)/2).
 
-
-class Logistic(_Cosh):
-    """Standard logistic: f(alpha) = (1 - alpha)/(1 - alpha + e^theta alpha)."""
-
-    scale, log_scale = 2.0, 0.0
-
-    def locate(self, loss: Array) -> tuple[Array, Array]:
-        rest, passed = (self.theta - loss) / 2, (self.theta + loss) / 2
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            x = np.log(np.expm1(passed)) - np.log(-np.expm1(-rest))
-        x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
-        return x, _placed(x, self.theta)
-
-    def beta(self, alpha: Array) -> tuple[Array, Array]:
-        return around((1 - alpha) / ((1 - alpha) + np.exp(self.theta) * alpha), 16 + 4 * self.theta)
-
-
-class HyperbolicSecant(_Cosh):
-    """Density sech(x)/pi."""
-
-    scale, log_scale = 1.0, float(np.log(2 / np.pi))
-
-    def locate(self, loss: Array) -> tuple[Array, Array]:
-        # e^(2x - theta) = sinh((theta + loss)/2)/sinh((theta - loss)/2)
-        rest, passed = self.theta - loss, self.theta + loss
+        Arguments of both logarithms are known to 9 units and those of theta and the loss; each logarithm, at
+        most |x| + 2 theta + |log theta|, to 8 units of itself.
+        """
+        theta = self.theta
+        rest, passed = theta - loss, theta + loss
         with np.errstate(divide="ignore", invalid="ignore"):
-            x = (self.theta + loss + np.log(-np.expm1(-passed)) - np.log(-np.expm1(-rest))) / 2
-        x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
-        return x, _placed(x, self.theta)
+            x = (passed + np.log(-np.expm1(-passed)) - np.log(-np.expm1(-rest))) / 2
+        x = np.where(passed <= 0, -_LEAST, np.where(rest <= 0, _LEAST + theta, x))
+        error = UNIT * (32 + 20 * theta + 16 * abs(math.log(theta)) + 16 * np.abs(x))
+        return np.clip(x, -_LEAST, _LEAST + theta), error
 
-    def beta(self, alpha: Array) -> tuple[Array, Array]:
-        # P(X > x) = 2/pi atan e^-x; tan next to pi/2 is the inverse of tan next to 0, which does not cancel.
-        near = np.tan(np.pi / 2 * np.minimum(alpha, 1 - alpha))
+    def edge_error(self, edges: Array) -> Array:
+        x, error = self.place(edges)
+        # L' = sinh(theta)/(cosh x cosh(x - theta)); it changes by 1/128 in between.
+        slope = np.exp(_log_sinh(self.theta) - _log_cosh(x) - _log_cosh(x - self.theta))
+        return super().edge_error(edges) + 2 * slope * error + 2 * UNIT * self.theta
+
+    def _cells(self, edges: Array) -> Cells:
+        theta, (x, error) = self.theta, self.place(edges)
+        x = np.maximum.accumulate(x)
+
+        def gaps(point: Array, rise: Array, fall: Array) -> tuple[Array, Array]:
+            common = _log_sinh(theta) - _log_cosh(point) - _log_cosh(point - theta) - math.log(math.pi)
+            above = common + _log_sinh(rise) - _log_cosh(point - rise - theta)
+            below = common + _log_sinh(fall) - _log_cosh(point + fall)
+            return np.exp(above), np.exp(below)
+
+        # Integrands have poles at distance pi/2 of the line: on panels of width 1/4 they grow by e^3 at most
+        # on the ellipse that reaches half a unit from them.
+        excess, deficit = integrate(gaps, x[:-1], x[1:], np.full(len(x) - 1, 4.0))
+        size, width = np.abs(x) + np.abs(x - theta), np.diff(x)
+        # Exponents are five logarithms known to 12 units of themselves, and three sums; a place moves a gap
+        # by its share of the width, twice, and densities and slopes are no steeper than 3.
+        density = UNIT * (256 + 32 * (theta + abs(math.log(theta)) + size[:-1] + size[1:]))
         with np.errstate(divide="ignore"):
-            quotient = np.where(alpha < 0.5, 1 / near, near)
-        return around(2 / np.pi * np.arctan(np.exp(-self.theta) * quotient), 32 + 4 * self.theta)
+            slack = density + 4 * (error[:-1] + error[1:]) * (1 / width + 3)
+        return Cells(excess, deficit, np.where(width > 0, np.minimum(slack, 1.0), 0.0))
 
 
-class Gumbel(Shape):
-    """Gumbel, skewed to the right: L = theta - (e^theta - 1) Exp(1), f(alpha) = (1 - alpha)^(e^theta)."""
-
-    def __init__(self, theta: float) -> None:
-        self.theta = self.sup_loss = theta
-        self.span = (-float(np.log(LEAST)), LEAST + theta)
-
-    def log_p(self, x: Array) -> Array:
-        return -x - np.exp(np.minimum(-x, 700.0))
-
-    def loss(self, x: Array) -> Array:
-        return np.asarray(self.theta - np.expm1(self.theta) * np.exp(-x))
-
-    def slope(self, x: Array) -> Array:
-        return np.asarray(np.expm1(self.theta) * np.exp(-x))
-
-    def locate(self, loss: Array) -> tuple[Array, Array]:
-        rest = self.theta - loss
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x = np.where(rest > 0, np.log(np.expm1(self.theta)) - np.log(rest), self.span[1])
-        return x, _placed(x, self.theta)
-
-    def panels(self) -> Array:
-        def step(x: float) -> float:
-            # The exponential inside a density may turn by about one unit, wherever the density is not zero.
-            inner = [np.exp(min(end - x, 700.0)) for end in (0.0, self.theta)]
-            return 1 / max(1.0, float(sum(rate for rate in inner if rate < 2 * LEAST)))
-
-        return walk(*self.span, step)
-
-    def beta(self, alpha: Array) -> tuple[Array, Array]:
-        with np.errstate(divide="ignore"):
-            exponent = np.exp(self.theta) * np.maximum(np.log1p(-alpha), -1e50)
-        return around(np.exp(exponent), 8 + np.minimum(-exponent, 800.0) * (8 + 4 * self.theta))
+def _log_cosh(x: Array) -> Array:
+    return np.asarray(np.abs(x) + np.log1p(np.exp(-2 * np.abs(x))) - math.log(2))
 
 
-class GumbelLeft(Shape):
-    """Gumbel, skewed to the left: the other order of the right one, f(alpha) = 1 - alpha^(e^-theta).
-
-    P and Q change places and the line is turned, so that L increases.
-    """
-
-    def __init__(self, theta: float) -> None:
-        self.theta, self.base = theta, Gumbel(theta)
-        self.span = (-self.base.span[1], -self.base.span[0])
-
-    def log_p(self, x: Array) -> Array:
-        return self.base.log_q(-x)
-
-    def log_q(self, x: Array) -> Array:
-        return self.base.log_p(-x)
-
-    def loss(self, x: Array) -> Array:
-        return -self.base.loss(-x)
-
-    def slope(self, x: Array) -> Array:
-        return self.base.slope(-x)
-
-    def locate(self, loss: Array) -> tuple[Array, Array]:
-        x, error = self.base.locate(-loss)
-        return -x, error
-
-    def panels(self) -> Array:
-        return -self.base.panels()[::-1]
-
-    def beta(self, alpha: Array) -> tuple[Array, Array]:
-        with np.errstate(divide="ignore"):
-            exponent = np.exp(-self.theta) * np.log(alpha)
-        return around(-np.expm1(exponent), 16 + 4 * self.theta)
+def _log_sinh(x: Array | float) -> Array:
+    return np.asarray(x + np.log(-np.expm1(-2 * x)) - math.log(2))

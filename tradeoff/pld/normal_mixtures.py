@@ -21,8 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.functions import log_quotient
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import log_quotient, rational
+from tradeoff.intervals.normal import tail_above
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Index, around
 from tradeoff.pld.normal_nodes import LOG_SQRT_2PI
 
 _CHUNK = 2**19  # numbers computed at once: 4 MiB, about the size of a cache
@@ -116,6 +118,24 @@ class MixturePair:
         """Return bounds on L, the extreme ratios of the weights: where L increases, its limits."""
         each = [_limit(p, q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
         return min(low for low, _ in each), max(high for _, high in each)
+
+    @cached_property
+    def weight_bounds(self) -> tuple[Bounds, Bounds, Bounds]:
+        """Bounds on the weights of P, of Q and on their differences, as columns."""
+        gains = [q - p for p, q in zip(self.p_weights, self.q_weights, strict=True)]
+        sides = (zip(*map(rational, each), strict=True) for each in (self.p_weights, self.q_weights, gains))
+        p, q, d = (Bounds(*(np.array(side)[:, None] for side in each)) for each in sides)
+        return p, q, d
+
+    def mass(self, weight: Bounds, x: Array, side: float) -> Bounds:
+        """Bound sum_i w_i Phi(side (m_i - x)): the mass above x for ``side`` 1, below it for -1."""
+        m = Bounds(*around(self.means[:, None], 1))  # they round once
+        each = weight * tail_above(side * (Bounds.of(x) - m))
+        low, high = (np.sum(end, axis=0) for end in each)
+        off = (
+            (len(self.means) + 1) * UNIT * np.sum(np.maximum(np.abs(each.lower), np.abs(each.upper)), axis=0)
+        )
+        return Bounds(low - off, high + off)
 
     def farthest(self, x: Array) -> Array:
         """Return the distance to the farthest mean."""

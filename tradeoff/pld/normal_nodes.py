@@ -25,9 +25,19 @@ from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, few_bits
-from tradeoff.pld.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, slopes, tilted
+from tradeoff.pld.components import (
+    MARGIN,
+    MAX_NODES,
+    Base,
+    Component,
+    QuadratureNodes,
+    SamplingRate,
+    slopes,
+    subsampled_loss,
+    subsampled_slope,
+    tilted,
+)
 from tradeoff.pld.law import LogRatio, logarithm
-from tradeoff.pld.sampling_rate import SamplingRate, subsampled_loss, subsampled_slope
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 MOST = 0.5  # shares above one half leave densities that nearly vanish: not 1 + v for a small v

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tradeoff.proofs import Certificate
 
 PARAMETERS = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}  # of each quantity
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "beta": "β", "alpha": "α"}
 COLUMNS = ("question", "at least", "at most")
 
 
@@ -105,7 +106,7 @@ def latex(lines: Iterable[Line], assumptions: Iterable[str], *, exact: bool = Tr
     \toprule
      & at least & at most \\
     \midrule
-    $\delta$ at $\varepsilon$ = 1 & 0.5 & 0.75 \\
+    $\delta$ at $\varepsilon = 1$ & 0.5 & 0.75 \\
     \bottomrule
     \end{tabular}
     """

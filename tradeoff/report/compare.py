@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,7 @@ from tradeoff.display import Displayed, TextTable, exactly, rounded
 from tradeoff.errors import KindError, TradeOffError, domain, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
-from tradeoff.report.answers import PARAMETERS, Answer, Answers, answer_query, composition, finite
+from tradeoff.report.answers import PARAMETERS, SYMBOLS, Answers, answer_query, composition, finite
 from tradeoff.report.methods import METHODS, Claim, claim_of
 from tradeoff.sweeps import Table
 
@@ -31,20 +31,22 @@ UNDER, ELSEWHERE, SAFE, WITHIN, DECLINED = (
     "declined",
 )
 
+# Verdicts in a table: short, so that eight questions fit into 100 columns. Each has its line in the legend.
+_LEGEND = {
+    "unsafe": 'unsafe: claims more privacy than there is, in the answers marked "!".',
+    "unsafe*": "unsafe*: claims more privacy than there is, but only for beta at an alpha that is not shown.",
+    "safe": "safe: a proved bound, or on the safe side of the exact bounds wherever it was checked.",
+    "open": 'open: the exact bounds are too wide to decide; "?" marks the answers concerned.',
+}
+
 # The 129 type I errors at which the beta of each method is compared: hundredths, and more near 0.
 ALPHAS = np.unique(
     np.concatenate([np.arange(101) / 100, [float(f"{a:.3g}") for a in np.geomspace(1e-6, 0.495, 28)]])
 )
 
-NOTE = (
-    'Signed errors are in brackets; "!" marks an error on the unsafe side: more privacy is claimed than the '
-    'exact bounds allow. "under-reports": at least one answer above has such an error. '
-    '"under-reports elsewhere": only beta has one, at another of the 129 values of alpha that are checked. '
-    'The last column shows the largest such errors. "safe": no such error. "within the bounds" and "?": the '
-    "exact bounds are too wide to decide. A bound is proved, an estimate is not."
-)
-
-Check = tuple[str, float, Answer]  # a quantity, the value of a method, and the exact answer
+_WIDTH = 100  # columns of a terminal that a table fits into
+# Significant digits of a table, and whether it has errors: the first layout that fits is taken.
+_LAYOUTS = ((5, True), (5, False), (4, False), (3, False))
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,11 @@ class Row:
     proved: bool = False  # a proved bound, or on the safe side of the exact bounds everywhere
 
     @property
+    def name(self) -> str:
+        """The name under which a table shows the method."""
+        return self.method if self.claim is None else self.claim.name
+
+    @property
     def under_reports(self) -> bool:
         """Whether any answer, or beta at any type I error checked, is certainly on the unsafe side."""
         return bool(self.unsafe)
@@ -113,17 +120,16 @@ class Row:
         """Return plain data; infinity is the string ``"inf"``, a missing answer null."""
         if self.claim is None:
             return {"method": self.method, "declined": self.declined}
-        answers = {name: [_plain(name, vars(each)) for each in self.entries[name]] for name in PARAMETERS}
         return {
             "method": self.method,
             "name": self.claim.name,
             "kind": self.claim.kind,
             "source": self.claim.source,
-            **answers,
+            **{name: [_plain(name, asdict(each)) for each in self.entries[name]] for name in PARAMETERS},
             **_plain("beta", {"sup_error": self.sup_error, "sup_error_at": self.sup_error_at}),
             "under_reports": self.under_reports,
             "verdict": self.verdict,
-            "unsafe": [_plain(each.answered, vars(each)) for each in self.unsafe],
+            "unsafe": [_plain(each.answered, asdict(each)) for each in self.unsafe],
         }
 
 
@@ -138,89 +144,59 @@ def _plain(quantity: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bounds) -> Row:
-    """Compare a claim, or the reason why there is none, with the exact answers."""
+    """Compare a claim, or the reason why there is none, with the exact answers.
+
+    Bounds on a dominating curve are not exact: a method may be closer to the mechanism from either side, so
+    an answer on their unsafe side is undecided.
+    """
     if isinstance(claim, str):
         return Row(name, None, claim)
     entries: dict[str, tuple[Entry, ...]] = {}
-    checks: list[Check] = []
-    for quantity in PARAMETERS:
-        answers = getattr(exact, quantity)
-        values = _evaluate_each(claim, quantity, [each.argument for each in answers])
-        pairs = list(zip(values, answers, strict=True))
-        entries[quantity] = tuple(make_entry(claim, quantity, *each, decidable=exact.exact) for each in pairs)
-        checks += [(quantity, max(value, 0.0), answer) for value, answer in pairs]
-    beta = _evaluate(claim, "beta", ALPHAS)
+    unsafe, proved = [], True
     sup_error = sup_error_at = float("nan")
-    if beta is not None:
-        checks += [("beta", v, Answer(*each)) for v, *each in zip(beta, ALPHAS, *beta_bounds, strict=True)]
-        error = beta - (beta_bounds.lower + beta_bounds.upper) / 2
-        if not np.isnan(error).all():
-            k = int(np.nanargmax(np.abs(error)))
-            sup_error, sup_error_at = float(error[k]), float(ALPHAS[k])
-    proved = claim.kind == "bound" or all(
-        np.isnan(value) or _is_safe(quantity, value, answer) for quantity, value, answer in checks
-    )
-    unsafe = largest_unsafe(checks) if exact.exact else ()
-    return Row(name, claim, "", entries, sup_error, sup_error_at, unsafe, proved)
+    for quantity in PARAMETERS:
+        answers = [(each.argument, each.lower, each.upper) for each in getattr(exact, quantity)]
+        n, is_beta = len(answers), quantity == "beta"
+        at, lower, upper = np.array(answers, dtype=float).reshape(-1, 3).T
+        if is_beta:
+            at, lower, upper = np.hstack([(at, lower, upper), (ALPHAS, *beta_bounds)])
+        value = np.maximum(_evaluate(claim, quantity, at), 0.0)  # an epsilon below 0 is reported as 0
+        with np.errstate(invalid="ignore"):  # inf - inf
+            middle = np.where(np.isinf(upper), lower, (lower + upper) / 2)
+            error = np.where((value == lower) & (value == upper), 0.0, value - middle)
+            past, safe = (value > upper, value <= lower) if is_beta else (value < lower, value >= upper)
+            excess = np.where(past, value - (upper if is_beta else lower), 0.0)
+        safe |= np.isnan(value)
+        proved &= bool(safe.all())
+        undecided = ~safe & (not exact.exact if claim.kind == "bound" else ~past | (not exact.exact))
+        columns = (at, value, error, past & exact.exact, undecided)
+        rows = zip(*(column[:n].tolist() for column in columns), strict=True)
+        entries[quantity] = tuple(Entry(*each) for each in rows)
+        if is_beta and not np.isnan(error[n:]).all():
+            k = n + int(np.nanargmax(np.abs(error[n:])))
+            sup_error, sup_error_at = float(error[k]), float(at[k])
+        if exact.exact and past.any():
+            k = int(np.argmax(np.abs(excess)))
+            unsafe.append(Unsafe(quantity, float(excess[k]), float(at[k])))
+    proved = proved or claim.kind == "bound"
+    return Row(name, claim, "", entries, sup_error, sup_error_at, tuple(unsafe), proved)
 
 
-def _is_safe(quantity: str, value: float, exact: Answer) -> bool:
-    return value <= exact.lower if quantity == "beta" else value >= exact.upper
-
-
-def _excess(quantity: str, value: float, exact: Answer) -> float:
-    """Return the answer less the exact bound that it passes on the unsafe side, 0 elsewhere."""
-    if quantity == "beta":
-        return value - exact.upper if value > exact.upper else 0.0
-    return value - exact.lower if value < exact.lower else 0.0
-
-
-def largest_unsafe(checks: Iterable[Check]) -> tuple[Unsafe, ...]:
-    """Return the largest error past the exact bound on the unsafe side, for each quantity."""
-    largest: dict[str, Unsafe] = {}
-    for quantity, value, answer in checks:
-        error = float(_excess(quantity, value, answer))
-        if error != 0 and (quantity not in largest or abs(error) > abs(largest[quantity].error)):
-            largest[quantity] = Unsafe(quantity, error, float(answer.argument))
-    return tuple(largest.values())
-
-
-def make_entry(claim: Claim, quantity: str, value: float, exact: Answer, *, decidable: bool = True) -> Entry:
-    """Compare one answer; without ``decidable``, an answer on the unsafe side is undecided.
-
-    That is for bounds on a dominating curve, to which a method may be closer from either side.
-    """
-    if np.isnan(value):
-        return Entry(exact.argument, value, float("nan"), under_reports=False)
-    value = max(value, 0.0)  # an epsilon below 0 is reported as 0, as the exact one is
-    unsafe = _excess(quantity, value, exact) != 0
-    between = not unsafe and not _is_safe(quantity, value, exact) and claim.kind != "bound"
-    if value == exact.lower == exact.upper:  # infinite ones too
-        error = 0.0
-    else:
-        error = value - (exact.lower if np.isinf(exact.upper) else (exact.lower + exact.upper) / 2)
-    return Entry(exact.argument, value, error, unsafe and decidable, between or (unsafe and not decidable))
-
-
-def _evaluate(claim: Claim, quantity: Any, at: ArrayLike) -> Array | None:
-    """Return the answers of a method, or None where it has none."""
+def _evaluate(claim: Claim, quantity: Any, at: Array) -> Array:
+    """Evaluate a batch, which costs least, or one by one; NaN where there is no answer."""
+    if at.size == 0:
+        return at
     try:
-        return np.atleast_1d(claim.evaluate(quantity, np.asarray(at, dtype=float)))
+        return np.atleast_1d(claim.evaluate(quantity, at))
     except TradeOffError:
-        return None
-
-
-def _evaluate_each(claim: Claim, quantity: str, at: list[float]) -> list[float]:
-    """Evaluate a batch, which costs least, or one by one, NaN where there is no answer."""
-    values = _evaluate(claim, quantity, at) if at else np.empty(0)
-    if values is not None:
-        return list(map(float, values))
-    return [float("nan")] if len(at) == 1 else [_evaluate_each(claim, quantity, [x])[0] for x in at]
+        return (
+            at * np.nan if at.size == 1 else np.hstack([_evaluate(claim, quantity, x) for x in at[:, None]])
+        )
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Displayed):
-    """Exact answers with those of every method; prints as a table.
+    """Exact answers with those of every method; prints as a table of at most 100 columns if it can.
 
     Parameters
     ----------
@@ -253,39 +229,55 @@ class Comparison(Displayed):
         """The methods that do not apply, each with its reason."""
         return {row.method: row.declined for row in self.rows if row.claim is None}
 
-    @property
-    def _sides(self) -> dict[str, Literal["lower", "upper"]]:
-        """Return the names of the rows of both bounds."""
-        name = "exact" if self.exact.exact else "bound used"
-        return {f"{name}, at least": "lower", f"{name}, at most": "upper"}
-
-    def _questions(self) -> list[str]:
-        return [f"{name} at {parameter} = {exactly(a.argument)}" for name, parameter, a in self.exact]
-
     def header(self) -> list[str]:
-        """Return the names of the columns."""
-        errors = ["largest error of beta", "largest error on the unsafe side"]
-        return ["method", "verdict", *self._questions(), *errors]
+        """Return the names of the columns, those of questions in two lines."""
+        questions = (f"{SYMBOLS[name]} at\n{SYMBOLS[p]}={exactly(a.argument)}" for name, p, a in self.exact)
+        return ["method", "verdict", *questions]
 
-    def table(self) -> list[list[str]]:
-        """Return the rows as text: value and signed error, "!" where unsafe, "?" where undecided."""
-        exact = [
-            [name, "certified", *(rounded(getattr(a, side), side, 6) for *_, a in self.exact), "", ""]
-            for name, side in self._sides.items()
+    def table(self, digits: int = 5, *, errors: bool = True) -> list[list[str]]:
+        """Return bounds and methods that apply as texts: "!" where unsafe, "?" where undecided.
+
+        Parameters
+        ----------
+        digits
+            Significant digits; bounds are rounded to their safe side.
+        errors
+            Whether each answer has its signed error in brackets.
+        """
+        sides: tuple[Literal["lower", "upper"], ...] = ("lower", "upper")
+        result = [
+            [f"{side} bound", "certified", *(rounded(getattr(a, side), side, digits) for *_, a in self.exact)]
+            for side in sides
         ]
-        return exact + [self._line(row) for row in self.rows]
+        for row in self.rows:
+            if row.claim is not None:
+                kind = row.claim.kind
+                pairs = ((name, each) for name in PARAMETERS for each in row.entries[name])
+                cells = (_cell(*each, kind, digits, errors=errors) for each in pairs)
+                result.append([row.name, _short_verdict(row), *cells])
+        return result
 
-    def _line(self, row: Row) -> list[str]:
-        if row.claim is None:
-            return [row.method, DECLINED, *["-" for _ in self.exact], "-", "-"]
-        cells = [_cell(e, name, row.claim.kind) for name in PARAMETERS for e in row.entries[name]]
-        largest = f"{row.sup_error:+.1e} at alpha = {row.sup_error_at:.2g}"
-        unsafe = "; ".join(map(str, row.unsafe)) or "-"
-        return [row.claim.name, row.verdict, *cells, "-" if np.isnan(row.sup_error) else largest, unsafe]
+    def notes(self, *, errors: bool = True) -> list[str]:
+        """Return the legend of the table, the errors on the unsafe side, and reasons of declined methods."""
+        words = {_short_verdict(row) for row in self.rows}
+        legend = [text for word, text in _LEGEND.items() if word in words]
+        if errors and legend:
+            legend.append("In brackets: the answer less the exact one.")
+        worst = [
+            f"{row.name}, largest excess: {'; '.join(map(str, row.unsafe))}." for row in self if row.unsafe
+        ]
+        reasons = [f"{method} does not apply: {reason}." for method, reason in self.declined.items()]
+        return [*legend, *worst, *reasons, *self.curve.caveats]
 
-    def grid(self) -> TextTable:
-        declined = (f"{method} declined: {reason}" for method, reason in self.declined.items())
-        return TextTable(self.table(), self.header(), notes=[*declined, *self.curve.caveats])
+    def grid(self, width: int = _WIDTH) -> TextTable:
+        """Return the table with as many digits, and if possible errors, as fit into so many columns."""
+        header = self.header()
+        for digits, errors in _LAYOUTS:
+            rows, notes = self.table(digits, errors=errors), self.notes(errors=errors)
+            result = TextTable(rows, header, notes=notes, sides="<<" + ">" * (len(header) - 2))
+            if result.width <= width:
+                break
+        return result
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data: the exact answers and one object for each method."""
@@ -293,19 +285,19 @@ class Comparison(Displayed):
 
     def numbers(self) -> Table:
         """Return answers and signed errors as a table of numbers; None where a method has no answer."""
-        questions = self._questions()
+        questions = [f"{name} at {parameter} = {exactly(a.argument)}" for name, parameter, a in self.exact]
         columns = ["method", "verdict", *questions, *(f"error of {each}" for each in questions)]
         columns += ["largest error of beta", "alpha there"]
-        rows: list[tuple[Any, ...]] = []
-        for name, side in self._sides.items():
-            values = [getattr(a, side) for *_, a in self.exact]
-            rows.append((name, "certified", *values, *[None] * (len(questions) + 2)))
+        empty = [None] * (len(questions) + 2)
+        rows: list[tuple[Any, ...]] = [
+            (f"{side} bound", "certified", *(getattr(a, side) for *_, a in self.exact), *empty)
+            for side in ("lower", "upper")
+        ]
         for row in self.rows:
             entries = [each for name in PARAMETERS for each in row.entries.get(name, ())]
             pairs = [(each.value, each.error) for each in entries] or [(np.nan, np.nan)] * len(questions)
-            numbers = [*(v for v, _ in pairs), *(e for _, e in pairs), row.sup_error, row.sup_error_at]
-            name = row.method if row.claim is None else row.claim.name
-            rows.append((name, row.verdict, *(None if np.isnan(x) else float(x) for x in numbers)))
+            values = [*(v for v, _ in pairs), *(e for _, e in pairs), row.sup_error, row.sup_error_at]
+            rows.append((row.name, row.verdict, *(None if np.isnan(x) else float(x) for x in values)))
         notes = {} if self.curve.symmetric else {"order": "one order of the pair"}
         if self.curve.assumptions:
             notes["assumes"] = "; ".join(self.curve.assumptions)
@@ -323,9 +315,34 @@ class Comparison(Displayed):
         """Return ``numbers()`` as a ``pandas.DataFrame``; raise ``MissingExtraError`` without pandas."""
         return self.numbers().to_pandas()
 
-    def to_latex(self) -> str:
-        """Return the printed table, each bound rounded to its safe side, as a LaTeX table for booktabs."""
-        return self.grid().latex()
+    def to_latex(
+        self,
+        *,
+        digits: int = 4,
+        errors: bool = False,
+        pivot: bool = False,
+        caption: str | None = None,
+        label: str | None = None,
+    ) -> str:
+        """Return the table, each bound rounded to its safe side, as a LaTeX table for booktabs.
+
+        Parameters
+        ----------
+        digits
+            Significant digits.
+        errors
+            Whether each answer has its signed error in brackets.
+        pivot
+            Put questions down and methods across.
+        caption, label
+            Of a ``table`` environment around it; default: the ``tabular`` alone.
+        """
+        lines = [self.header(), *self.table(digits, errors=errors)]
+        if pivot:
+            lines = [list(column) for column in zip(*lines, strict=True)]
+        sides = ("<" if pivot else "<<") + ">" * (len(lines[0]) - (1 if pivot else 2))
+        notes = self.notes(errors=errors)
+        return TextTable(lines[1:], lines[0], notes=notes, sides=sides).latex(caption, label)
 
     def figure(self) -> Figure:
         """Draw errors with an inset, and profiles: the exact curve black, its band grey, methods dashed."""
@@ -336,6 +353,23 @@ class Comparison(Displayed):
         return comparison_figure(self.curve, claims, worst[0] if worst else None)
 
 
+def _short_verdict(row: Row) -> str:
+    """Return the verdict in a table: a key of the legend."""
+    if row.verdict in (UNDER, ELSEWHERE):
+        return "unsafe" if row.verdict == UNDER else "unsafe*"
+    return "" if row.claim is None else "safe" if row.proved else "open"
+
+
+def _cell(quantity: str, entry: Entry, kind: str, digits: int, *, errors: bool) -> str:
+    if np.isnan(entry.value):
+        return "-"
+    safe: Literal["lower", "upper"] = "lower" if quantity == "beta" else "upper"
+    # A proved number stays one when it is rounded.
+    value = f"{entry.value:.{digits}g}" if kind == "estimate" else rounded(entry.value, safe, digits)
+    error = f" ({entry.error:+.2g})" if errors else ""
+    return f"{value}{error}{'!' if entry.under_reports else '?' if entry.undecided else ''}"
+
+
 def compare(
     curve: TradeOff,
     methods: Sequence[str] | Mapping[str, Any] | None = None,
@@ -343,7 +377,7 @@ def compare(
     delta: ArrayLike = (1e-5,),
     epsilon: ArrayLike = (1.0,),
     alpha: ArrayLike = (0.01,),
-    step: Callable[[str], Any] = lambda _: None,
+    step: Callable[[str], Any] | None = None,
 ) -> Comparison:
     """Compare the exact answers of a curve with those of limit theorems and textbook composition.
 
@@ -352,8 +386,9 @@ def compare(
     curve
         The guarantee, usually a product of curves or its either-order envelope.
     methods
-        Names from ``tradeoff.report.methods.METHODS``; default: all of them, those that do not apply marked
-        as declined. Or a mapping from names to anything that ``tradeoff.plot`` draws.
+        Names among "clt", "dp-sgd-clt", "edgeworth" (estimates), "berry-esseen", "zcdp", "renyi", "advanced"
+        and "basic" (proved bounds); default: all of them, those that do not apply marked as declined. Or a
+        mapping from names to anything that ``tradeoff.plot`` draws.
     delta, epsilon, alpha
         Values at which epsilon, delta (epsilon in nats) and beta are compared.
     step
@@ -375,12 +410,17 @@ def compare(
     Examples
     --------
     >>> import tradeoff as to
-    >>> result = compare(
-    ...     to.Laplace(0.5) ** 4, {"one Gaussian": to.Gaussian(0.5)}, delta=[1e-3], epsilon=[], alpha=[]
-    ... )
-    >>> row = result["one Gaussian"]
-    >>> row.verdict, [str(each) for each in row.unsafe]
-    ('under-reports', ['epsilon -0.63 at delta = 0.001', 'beta +0.17 at alpha = 0.19'])
+    >>> f = to.Laplace(0.5) ** 4
+    >>> result = compare(f, {"one Gaussian": to.Gaussian(0.5)}, delta=[1e-3], epsilon=[], alpha=[])
+    >>> result
+    method        verdict               ε at
+                                     δ=0.001
+    lower bound   certified           1.9841
+    upper bound   certified           1.9842
+    one Gaussian  unsafe     1.3523 (-0.63)!
+    unsafe: claims more privacy than there is, in the answers marked "!".
+    In brackets: the answer less the exact one.
+    one Gaussian, largest excess: epsilon -0.63 at delta = 0.001; beta +0.17 at alpha = 0.19.
     """
     if not isinstance(curve, TradeOff):
         raise KindError(
@@ -390,8 +430,8 @@ def compare(
     values: Any = {name: np.atleast_1d(reals(name, at)).ravel().tolist() for name, at in given.items()}
     exact = answer_query(curve, **values)
     beta = curve.bounds(ALPHAS)
-    rows = tuple(compare_claim(*each, exact, beta) for each in _claims(curve, methods, step))
-    return Comparison(curve, exact, rows, beta)
+    claims = _claims(curve, methods, step or (lambda _: None))
+    return Comparison(curve, exact, tuple(compare_claim(*each, exact, beta) for each in claims), beta)
 
 
 def _claims(
@@ -414,12 +454,3 @@ def _claims(
             yield name, claim_of(name, METHODS[name](composition(curve)))
         except TradeOffError as error:
             yield name, str(error)
-
-
-def _cell(entry: Entry, quantity: str, kind: str) -> str:
-    if np.isnan(entry.value):
-        return "-"
-    safe: Literal["lower", "upper"] = "lower" if quantity == "beta" else "upper"
-    # A proved number stays one when it is rounded.
-    value = f"{entry.value:.5g}" if kind == "estimate" else rounded(entry.value, safe, 5)
-    return f"{value} ({entry.error:+.1e}){'!' if entry.under_reports else '?' if entry.undecided else ''}"

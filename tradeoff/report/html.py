@@ -19,7 +19,7 @@ from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.report.answers import COLUMNS, Line, certify_plan, join_certificates, mechanism_rows, row
-from tradeoff.report.compare import ALPHAS, DECLINED, NOTE, UNDER, Comparison
+from tradeoff.report.compare import ALPHAS, Comparison
 from tradeoff.report.figures import paper, shared_legend
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plot import mu_name, paint
@@ -108,9 +108,8 @@ power 1 − β on log axes, so that small α can be seen; lower is more private.
 lower is more private.</p>
 <img alt="Trade-off curve, power on log axes, and privacy profile" src="data:image/svg+xml;base64,$figure">
 <h2>Other methods</h2>
-<p>$note The second to last column shows the largest error of β on either side.</p>
 $comparison
-$declined
+<ul>$notes</ul>
 <footer>Made by tradeoff $version. Exact bounds are certified: lower bounds on β and upper bounds on ε and δ
 never under-report. This page is complete in itself and uses no network.</footer>
 </body>
@@ -134,7 +133,6 @@ def report(title: str, plan: Plan, reduction: Reduction, comparison: Comparison)
     methods = [row.claim for row in comparison if row.claim is not None]
     claims = [exact, *map(outline, [claim_of(mu_name(reduction), reduction), *methods])]
     sides = "The truth lies between the two bounds; they account for rounding."
-    table = [each for each in comparison.table() if each[1] != DECLINED]
     return _TEMPLATE.substitute(
         title=escape(folded(title) or "A privacy guarantee"),
         assumptions=_items([*assumptions(plan), *curve.assumptions]),
@@ -144,9 +142,8 @@ def report(title: str, plan: Plan, reduction: Reduction, comparison: Comparison)
         answers=_table(COLUMNS, map(_emphasise, answers)),
         proofs=_proofs(plan, answers),
         gdp=_gdp(reduction),
-        note=escape(NOTE),
-        comparison=_table(comparison.header(), table),
-        declined=_declined(comparison),
+        comparison=_table(comparison.header(), comparison.table()),
+        notes=_items(comparison.notes()),
         figure=b64encode(_figure(claims)).decode(),
         version=escape(metadata.version("tradeoff")),
     )
@@ -240,11 +237,6 @@ def _gdp(reduction: Reduction) -> str:
     )
 
 
-def _declined(comparison: Comparison) -> str:
-    reasons = [f"{name}: {reason}." for name, reason in comparison.declined.items()]
-    return f"<p>Methods that do not apply to this plan:</p><ul>{_items(reasons)}</ul>" if reasons else ""
-
-
 def _items(texts: Iterable[str]) -> str:
     return "".join(f"<li>{escape(each)}</li>" for each in texts)
 
@@ -260,6 +252,6 @@ def _table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(each)}</th>" for each in header)
     body = ""
     for cells in rows:
-        unsafe = any(each.startswith(UNDER) for each in cells)
+        unsafe = any(each.endswith("!") for each in cells)
         body += f"<tr{' class=under' if unsafe else ''}>{''.join(map(cell, cells))}</tr>"
     return f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.baselines.result import Baseline
+from tradeoff.baselines import Baseline
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
 from tradeoff.display import folded, rounded

@@ -1,0 +1,289 @@
+"""Composition theorems for (epsilon, delta), and routes through concentrated and Renyi privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.balls import exact_fraction, exp, precision, to_ball
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, losses, number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.display import rounded
+from tradeoff.errors import DomainError, shown
+from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import expm1, log, log1p, sqrt, total, whole
+from tradeoff.operators.symmetrise import Envelope
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """An (epsilon, delta) guarantee with the theorem it comes from; ``epsilon`` is an upper bound, in nats.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The guarantee: a loss in nats, and a probability.
+    name, source, hypotheses
+        Name of the theorem, its paper, and its conditions.
+    one_order
+        Whether delta(epsilon) is bounded in one order of the pair only.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.basic_composition(0.1, n=10)
+    (1.00001, 0.0)-DP by basic composition
+    """
+
+    epsilon: float
+    delta: float
+    name: str
+    source: str
+    hypotheses: tuple[str, ...] = ()
+    one_order: bool = False
+
+    @property
+    def guarantee(self) -> TradeOff:
+        """Return f_{epsilon,delta}, a certified curve; of one order 1 - delta - e^eps alpha alone."""
+        if self.epsilon > MAX_LOSS:
+            return TotalVariation(1.0)  # no privacy
+        both = limited(approximate_dp(self.epsilon, self.delta), BOUND)
+        if not self.one_order or self.delta >= 1:
+            return both
+        height = (1 - Bounds.of(self.delta)).lower
+        with precision(53):  # a fraction: e^-eps may be too small for a float
+            foot = exact_fraction((exp(-to_ball(self.epsilon)) * height).lower()) or 0
+        return limited(PiecewiseLinear([0, foot], [Fraction(height), 0]), BOUND)
+
+    def __repr__(self) -> str:
+        short = (float(f"{x:.6g}") for x in (self.epsilon, self.delta))
+        epsilon, delta = (
+            near if near == x else float(rounded(x, "upper", 6))
+            for near, x in zip(short, (self.epsilon, self.delta), strict=True)
+        )
+        return f"({epsilon}, {delta})-DP by {self.name}"
+
+
+Form = Literal["heterogeneous", "k-fold"]
+Conversion = Literal["bun-steinke", "optimal"]
+
+_ADAPTIVE = "parameters fixed in advance; mechanisms may be chosen adaptively"
+
+
+def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> Baseline:
+    """Add up losses and failures, the basic composition (sum eps_j, sum delta_j).
+
+    Parameters
+    ----------
+    epsilon, delta
+        Losses in nats, at least 0, and probabilities in [0, 1], one for each mechanism; they broadcast.
+    n
+        How often the whole list is composed.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.basic_composition([0.5, 0.25], 1e-6)
+    (0.75, 2e-06)-DP by basic composition
+    """
+    e, d = losses(epsilon, delta)
+    times = whole(count("n", n, 0, MOST))
+    loss, failure = (times * total(e)).upper, min((times * total(d)).upper, 1.0)
+    return Baseline(loss, failure, "basic composition", "Dwork, Roth 2014, Theorem 3.16", (_ADAPTIVE,))
+
+
+def advanced_composition(
+    epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1, slack: Any, form: Form = "heterogeneous"
+) -> Baseline:
+    """Compose with a square root: eps = V/2 + sqrt(2 log(1/slack) V), V = sum eps_j^2; slack + sum delta_j.
+
+    Parameters
+    ----------
+    epsilon, delta, n
+        As in ``basic_composition``.
+    slack
+        Probability delta' in (0, 1) paid for the square root.
+    form
+        ``"heterogeneous"``: the formula above. ``"k-fold"``: for k equal mechanisms,
+        eps = sqrt(2 k log(1/slack)) eps_0 + k eps_0 (e^eps_0 - 1).
+
+    Notes
+    -----
+    Heterogeneous: pure eps_j-DP is eps_j^2/2-zCDP (Bun, Steinke 2016), and the Gaussian tail of the loss.
+    k-fold: Dwork, Rothblum, Vadhan 2010 (Dwork, Roth 2014, Theorem 3.20). Neither is below basic composition
+    for few or lossy mechanisms.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.advanced_composition(0.1, n=100, slack=1e-6)
+    (5.75653, 1e-06)-DP by advanced composition
+    >>> to.baselines.advanced_composition(0.1, n=100, slack=1e-6, form="k-fold")
+    (6.30824, 1e-06)-DP by advanced composition, k-fold
+    """
+    e, d = losses(epsilon, delta)
+    times, paid = whole(count("n", n, 0, MOST)), _probability("slack", slack)
+    choice("form", form, get_args(Form))
+    failure = min((paid + times * total(d)).upper, 1.0)
+    squares = times * total(map(Bounds, *(Bounds.of(e) ** 2)))
+    root = sqrt(-2 * log(paid) * squares)
+    if form == "heterogeneous":
+        source = "Bun, Steinke 2016, with the sub-Gaussian tail of the loss"
+        loss = (squares / 2 + root).upper
+        return Baseline(loss, failure, "advanced composition", source, (_ADAPTIVE,))
+    if len(e) and (e[0] != e).any():
+        raise DomainError(
+            f"epsilon must be one number for the k-fold form, got {epsilon!r}; use form='heterogeneous'"
+        )
+    drift = times * len(e) * (e[0] * expm1(e[0]) if len(e) else 0.0)
+    name, source = "advanced composition, k-fold", "Dwork, Roth 2014, Theorem 3.20"
+    return Baseline((root + drift).upper, failure, name, source, (_ADAPTIVE, "equal epsilon"))
+
+
+def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any) -> Baseline:
+    """Compose n equal (eps, delta)-DP mechanisms optimally: the least epsilon of all of them at ``at_delta``.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Loss in nats and probability of one mechanism.
+    n
+        How many, an integer from 0.
+    at_delta
+        Probability of the result, in (0, 1) and at least 1 - (1 - delta)^n. In floats that
+        formula may round to just below its value, where epsilon is infinite; give slightly more.
+
+    Notes
+    -----
+    Kairouz, Oh, Viswanath 2015, Theorem 3.3: f_{eps,0}^n (x) f_{0,delta}^n, whose dual is solved exactly.
+    For unequal mechanisms the optimum is #P-hard (Murtagh, Vadhan 2016); compose the curves instead.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.optimal_composition(0.1, n=100, at_delta=1e-6)
+    (4.77457, 1e-06)-DP by optimal composition
+    """
+    n, target = count("n", n, 0, MOST), _probability("at_delta", at_delta)
+    e, d = number("epsilon", epsilon, 0, open_high=True), number("delta", delta, 0, 1)
+    result = (approximate_dp(e, d) ** n).epsilon(target)
+    name, source = "optimal composition", "Kairouz, Oh, Viswanath 2015, Theorem 3.3"
+    return Baseline(max(float(result), 0.0), target, name, source, (_ADAPTIVE, "equal epsilon and delta"))
+
+
+# Orders tried by default: every one gives a valid epsilon, the least of them is reported.
+ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, *map(float, (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128, 256)))
+
+_CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
+
+
+def _probability(name: str, value: Any) -> float:
+    return number(name, value, 0, 1, open_low=True, open_high=True)
+
+
+def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> Baseline:
+    """Convert rho-zCDP into (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    rho
+        Parameter, at least 0; sums compose. mu-GDP is mu^2/2-zCDP, eps-DP is eps^2/2-zCDP.
+    delta
+        Probability in (0, 1).
+    conversion
+        ``"bun-steinke"``: eps = rho + 2 sqrt(rho log(1/delta)). ``"optimal"``: the least, over orders a > 1,
+        of a rho + log(1 - 1/a) + (log(1/delta) - log a)/(a - 1).
+
+    Notes
+    -----
+    Bun, Steinke 2016, Proposition 1.3; Canonne, Kamath, Steinke 2020, Proposition 12. Any order gives a valid
+    epsilon, so the search need not be exact.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.zcdp_route(0.5, 1e-5, conversion="bun-steinke")
+    (5.29853, 1e-05)-DP by zCDP
+    >>> to.baselines.zcdp_route(0.5, 1e-5)
+    (4.72839, 1e-05)-DP by zCDP, optimal conversion
+    """
+    rho, target = number("rho", rho, 0, open_high=True), _probability("delta", delta)
+    choice("conversion", conversion, get_args(Conversion))
+    simple = (rho + 2 * sqrt(-rho * log(target))).upper
+    if conversion == "bun-steinke" or rho == 0:
+        return Baseline(simple, target, "zCDP", "Bun, Steinke 2016, Proposition 1.3", ("rho-zCDP",))
+    from scipy.optimize import minimize_scalar
+
+    # At a - 1 = sqrt(log(1/delta)/rho) the simple bound is met; the optimum is not far from it.
+    start = 0.5 * (math.log(-math.log(target)) - math.log(rho))
+    best = minimize_scalar(
+        lambda u: converted(rho * (1 + Bounds.of(math.exp(u))), math.exp(u), target),
+        bounds=(start - 6, start + 6),
+        method="bounded",
+    )
+    least = min(simple, max(float(best.fun), 0.0))
+    return Baseline(least, target, "zCDP, optimal conversion", _CKS, ("rho-zCDP",))
+
+
+def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS) -> Baseline:
+    """Convert the Renyi divergences of a composition, added order by order, into (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    curve
+        A curve or product of either order, or the either-order envelope, whose larger divergence is taken.
+        Divergences are upper bounds by quadrature of the loss, for subsampled factors too (the moments
+        accountant without its lemma). The bound is on delta of T(P, Q): for a curve that is not symmetric
+        ``guarantee`` holds in that order alone.
+    delta
+        Probability in (0, 1).
+    orders
+        Orders a > 1.
+
+    Notes
+    -----
+    Canonne, Kamath, Steinke 2020, Proposition 12: eps = D_a + log(1 - 1/a) + (log(1/delta) - log a)/(a - 1).
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> step = to.subsample(to.Gaussian(1 / 0.8), 0.005)
+    >>> to.baselines.renyi_route(step**1000, 1e-6)
+    (2.64401, 1e-06)-DP by Renyi route
+    """
+    target = _probability("delta", delta)
+    if not np.iterable(orders):
+        raise DomainError(f"orders = {shown(orders)} is not a list of orders above 1")
+    checked = [number("order", a, 1, open_low=True, open_high=True) for a in orders]
+    if not checked:
+        raise DomainError("orders is empty; give at least one order above 1")
+    result = min(converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
+    hypotheses = ("divergences of fixed mechanisms add",)
+    return Baseline(max(result, 0.0), target, "Renyi route", _CKS, hypotheses, one_order=not curve.symmetric)
+
+
+def converted(divergence: Any, k: Any, delta: float) -> Any:
+    """Return epsilon from D_a, k = a - 1, rounded up; one for each entry of an array."""
+    higher = log1p(k)
+    return (divergence + log(k) - higher - (log(delta) + higher) / k).upper
+
+
+def renyi_divergence(curve: TradeOff, order: float) -> float:
+    """Bound D_a(Q || P), a > 1, from above in nats: the direction that delta of T(P, Q) follows.
+
+    It is +inf where Q has mass that P has not; of an envelope the larger of both orders is taken.
+    """
+    if isinstance(curve, Envelope):
+        return max(renyi_divergence(order_of, order) for order_of in curve.operands)
+    operand(curve).require_numbers()
+    return curve.inverse().bounds.renyi(order).upper

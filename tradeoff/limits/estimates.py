@@ -1,0 +1,475 @@
+"""Limit theorems without an error bound: central limit theorems and the Edgeworth expansion."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import matmul
+from typing import Any, Literal, NoReturn, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.parameters import MAX_LOSS, MOST, Number, Numbers, choice, count, is_symbol, losses, real
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.product import tensor
+from tradeoff.errors import KindError, PrecisionError
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.polygon import lower_hull
+from tradeoff.intervals.rounding import Array
+from tradeoff.limits.moments import Moments, check_variance, factors, moments
+from tradeoff.operators.assumed import assumed
+from tradeoff.operators.symmetrise import Envelope
+from tradeoff.symbolic.evaluate import convert_number
+
+
+@dataclass(frozen=True)
+class ApproximateCurve:
+    """Estimate of a trade-off function, on neither side of the truth.
+
+    It has ``curve(alpha)``, ``delta(epsilon)`` and ``epsilon(delta)`` only. Products, powers, orders,
+    symmetrisation and filters raise ``KindError``, a ``TypeError``: an estimate guarantees nothing.
+
+    Parameters
+    ----------
+    shape
+        The trade-off function used as the estimate.
+    name
+        Name of the method.
+    source
+        Paper and number of the theorem.
+    hypotheses
+        Limits under which the estimate becomes exact.
+    of
+        The curve that is approximated, if there is one.
+    mu
+        The estimate's Gaussian parameter, if its shape is a G_mu up to masses at infinity.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> estimate = to.limits.clt(to.Laplace(0.1) ** 400)
+    >>> estimate
+    ≈ G_{1.96878} by CLT
+    >>> estimate @ to.Gaussian(1)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tradeoff.errors.KindError: ...
+    """
+
+    shape: TradeOff
+    name: str
+    source: str
+    hypotheses: tuple[str, ...] = ()
+    of: TradeOff | None = None
+    mu: float | None = None
+
+    def __call__(self, alpha: Number | Numbers) -> Any:
+        """Estimate f(alpha) for alpha in [0, 1]: neither a lower nor an upper bound."""
+        return self.shape(alpha)
+
+    def delta(self, epsilon: Number | Numbers) -> Any:
+        """Estimate delta(epsilon), epsilon in nats."""
+        return self.shape.delta(epsilon)
+
+    def epsilon(self, delta: Number | Numbers) -> Any:
+        """Estimate epsilon(delta), in nats."""
+        return self.shape.epsilon(delta)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the estimate is the same for both orders of the pair."""
+        return self.shape.symmetric
+
+    def trusted(self) -> TradeOff:
+        """Return the estimate as an ordinary curve; the caller vouches for its error."""
+        return limited(assumed(self.shape, self.of.assumptions) if self.of else self.shape, BOUND)
+
+    def envelope(self, of: TradeOff) -> ApproximateCurve:
+        """Return the estimate for ``of``, the either-order envelope of the curve approximated here."""
+        return replace(self, shape=self.shape.symmetrise(assume="either-order"), of=of)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise KindError(
+            f"the {self.name}'s curve is an estimate that can under-report privacy loss, so it enters no "
+            "product, order or filter; use the exact curve for the certified number (its delta, epsilon and "
+            "bounds), or take .trusted() at your own risk"
+        )
+
+    __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __ge__ = __le__ = __gt__ = __lt__ = __invert__ = _refuse
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # Other methods of curves and mechanisms get the same explanation.
+        if not name.startswith("_") and (name in {"curve", "gdp"} or hasattr(TradeOff, name)):
+            self._refuse()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"≈ {self.shape!r} by {self.name}"
+
+
+Scheme = Literal["poisson", "fixed-size"]
+
+# Name, source and hypotheses.
+_THEOREM = (
+    "CLT",
+    "Dong, Roth, Su 2022, Theorem 3.5",
+    ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0"),
+)
+
+
+def clt(curve: TradeOff) -> ApproximateCurve:
+    """Gaussian estimate G_mu of a composition, mu = (E_Q L - E_P L)/sd_P(L), often under-reporting.
+
+    Parameters
+    ----------
+    curve
+        A product of many factors. For a symmetric one mu = 2 sum kl/sqrt(sum kappa2 - sum kl^2). For one
+        order of an asymmetric curve the standard deviation is that of its own null P, so ``clt(f)`` and
+        ``clt(~f)`` differ; of an either-order envelope it is the larger mu of the two orders.
+
+    Returns
+    -------
+    ApproximateCurve
+        G_mu, with masses at infinity split off first and attached again.
+
+    Raises
+    ------
+    NoClosedForm
+        If the curve has free symbols, and no closed moments.
+    PrecisionError
+        If the losses are too small, or too large, for floats to hold their moments.
+
+    Notes
+    -----
+    Dong, Roth, Su 2022, Theorem 3.5. Where a curve's law is only enclosed by two others, the lower one is
+    used.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> f = to.PureDP(0.1) ** 1000
+    >>> round(to.limits.clt(f).epsilon(1e-5), 4), round(f.epsilon(1e-5), 4)
+    (17.8663, 17.7871)
+    """
+    if isinstance(curve, Envelope):
+        return max(
+            (clt(order) for order in curve.operands), key=lambda estimate: estimate.mu or 0.0
+        ).envelope(curve)
+    if isinstance(curve, TradeOff) and curve.free_symbols:
+        from tradeoff.symbolic.forms import clt_mu
+
+        mu = clt_mu(curve)
+        lost = (factor**n for factor, n in curve.factors.items() if isinstance(factor, TotalVariation))
+        return ApproximateCurve(reduce(matmul, lost, _gaussian(mu)), *_THEOREM, curve, mu)
+    gap = low = high = 0.0
+    for factor, n in factors(curve).items():
+        null = moments(factor)[0]
+        alternative = null if factor.symmetric else moments(factor, reverse=True)[0]
+        gap += n * (null.kl.upper + alternative.kl.upper)
+        low, high = low + n * null.variance.lower, high + n * null.variance.upper
+    variance = check_variance(Bounds(low, high)).upper
+    if math.isinf(gap):
+        raise PrecisionError(
+            f"the losses of {curve!r} are too large: floats do not hold their moments", np.inf
+        )
+    mu = gap / math.sqrt(variance) if variance > 0 else 0.0
+    leaks = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is not None)
+    rest = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is None)
+    finite = attach_masses(_gaussian(mu), rest.mass_at_minus_infinity, rest.mass_at_plus_infinity)
+    return ApproximateCurve(finite @ leaks, *_THEOREM, curve, mu)
+
+
+def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> ApproximateCurve:
+    """Estimate a composition of (eps_i, delta_i)-DP by G_mu (x) f_{0,1-e^-sum delta}, mu^2 = sum eps_i^2.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Losses in nats, at least 0, and probabilities in [0, 1], one for each mechanism; they broadcast.
+    n
+        How often the whole list is composed.
+
+    Notes
+    -----
+    Dong, Roth, Su 2022, Theorem 3.6. For f_{mu/sqrt(n),0}^n its error is of order 1/n (Theorem 3.7).
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.limits.epsilon_delta_clt(0.1, 1e-6, n=100)
+    ≈ G_{1} ⊗ f_{0,9.9995e-05} by (epsilon, delta) CLT
+    """
+    n = n if is_symbol(n) else count("n", n, 1, MOST)
+    if any(map(is_symbol, (epsilon, delta, n))):
+        import sympy
+
+        epsilon, delta = real("epsilon", epsilon, 0, open_high=True), real("delta", delta, 0, 1)
+        mu, lost = sympy.sqrt(n) * epsilon, 1 - sympy.exp(-n * convert_number(delta))
+    else:
+        e, d = losses(epsilon, delta)
+        mu = math.sqrt(n) * math.hypot(*e.tolist())
+        lost = -math.expm1(-n * math.fsum(d.tolist()))
+    return ApproximateCurve(
+        _gaussian(mu) @ TotalVariation(lost),
+        "(epsilon, delta) CLT",
+        "Dong, Roth, Su 2022, Theorem 3.6",
+        ("sum epsilon^2 -> mu^2", "max epsilon -> 0", "sum delta -> delta", "max delta -> 0"),
+        None,
+        mu,
+    )
+
+
+def dp_sgd_clt(
+    sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: Scheme = "poisson"
+) -> ApproximateCurve:
+    """Gaussian estimate of DP-SGD: with c = p sqrt(T), mu = c sqrt(e^(1/sigma^2) - 1) for Poisson sampling.
+
+    For samples of fixed size, mu = sqrt(2) c sqrt(e^(1/sigma^2) Phi(3/(2 sigma)) + 3 Phi(-1/(2 sigma)) - 2).
+
+    Parameters
+    ----------
+    sample_rate
+        p in [0, 1]: the expected share of records in a step.
+    noise_multiplier
+        sigma > 0: standard deviation of the noise over the clipping norm's sensitivity.
+    steps
+        T, an integer from 0.
+    scheme
+        ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"fixed-size"``, replace-one neighbours (Dong, Roth, Su
+        2022, Corollary 5.4 of Theorem 5.3).
+
+    Notes
+    -----
+    It under-reports, and badly so at small delta and small rates; the second example shows the certified
+    number.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> round(to.limits.dp_sgd_clt(0.005, 0.8, 1000).epsilon(1e-6), 4)
+    1.3245
+    >>> step = to.subsample(to.Gaussian(1 / 0.8), 0.005)
+    >>> round(max((step**1000).epsilon(1e-6), (~(step**1000)).epsilon(1e-6)), 3)
+    2.004
+    """
+    p, sigma = (
+        real("sample_rate", sample_rate, 0, 1),
+        real("noise_multiplier", noise_multiplier, 0, open_low=True),
+    )
+    choice("scheme", scheme, get_args(Scheme))
+    steps = steps if is_symbol(steps) else count("steps", steps, 0, MOST)
+    mu: Any
+    if any(map(is_symbol, (p, sigma, steps))):
+        import sympy
+
+        mu = _dp_sgd_mu(sympy, convert_number(p), convert_number(sigma), steps, scheme)
+    elif p * steps == 0:  # nothing is released, though the other factor may be infinite
+        mu = 0.0
+    else:
+        import mpmath
+
+        with mpmath.workdps(60):  # differences lose the square of sigma
+            mu = float(_dp_sgd_mu(mpmath, mpmath.mpf(p), mpmath.mpf(sigma), steps, scheme))
+    source = "Bu, Dong, Long, Su 2020" if scheme == "poisson" else "Dong, Roth, Su 2022, Corollary 5.4"
+    hypotheses = ("sample_rate sqrt(steps) -> c", "steps -> inf")
+    return ApproximateCurve(_gaussian(mu), f"DP-SGD CLT, {scheme}", source, hypotheses, None, mu)
+
+
+def _dp_sgd_mu(lib: Any, p: Any, sigma: Any, steps: Any, scheme: Scheme) -> Any:
+    """Return mu as a number of mpmath, or a formula of SymPy."""
+
+    def cdf(x: Any) -> Any:
+        return lib.erfc(-x / lib.sqrt(2)) / 2
+
+    c, growth = p * lib.sqrt(steps), lib.exp(1 / sigma**2)
+    if scheme == "poisson":
+        return c * lib.sqrt(growth - 1)
+    return c * lib.sqrt(2 * (growth * cdf(3 / (2 * sigma)) + 3 * cdf(-1 / (2 * sigma)) - 2))
+
+
+def _gaussian(mu: Any) -> TradeOff:
+    """Return G_mu; outside the working range an estimate claims no privacy."""
+    if is_symbol(mu):
+        return Gaussian(mu)
+    return Gaussian(mu if mu <= MAX_LOSS else math.inf) if mu > 0 else Identity()
+
+
+def attach_masses(finite: TradeOff, mass_at_minus_infinity: float, mass_at_plus_infinity: float) -> TradeOff:
+    """Return (1 - q) f(alpha/(1 - p)): f with masses p at -inf under P and q at +inf under Q."""
+    p, q = mass_at_minus_infinity, mass_at_plus_infinity
+    if p == q:
+        return finite @ TotalVariation(q)
+    if max(p, q) >= 1:
+        return TotalVariation(1.0)
+    return finite @ PiecewiseLinear([0.0, 1 - p], [1 - q, 0.0])
+
+
+@dataclass(frozen=True)
+class _Tuning:
+    """Numbers of the expansion, none of which a bound rests on.
+
+    ``reach`` and ``far`` are in standard deviations: Phi(-9) is 1e-19, and beyond 40 the normal density is 0
+    in floats. Gaps miss a lattice by up to ``off_lattice`` of the widest, and its span is at least ``finest``
+    of that. Spans of ``coarse`` deviations add more than a probability, which is clipped.
+    """
+
+    nodes: int = 8001
+    reach: float = 9.0
+    far: float = 40.0
+    off_lattice: float = 1e-9
+    finest: float = 1e-5
+    coarse: float = 1e40
+    max_atoms: int = 4096
+
+
+_TUNING = _Tuning()
+
+
+@dataclass(frozen=True)
+class _Expansion:
+    """Cumulants of the sum under one law."""
+
+    mean: float
+    variance: float
+    third: float
+    fourth: float
+
+    def cdf(self, t: Array, span: float) -> tuple[Array, Array]:
+        """Return P(S <= t) and P(S > t) by the expansion; on a lattice of this span, at its points.
+
+        At the midpoint t + span/2 of two lattice points the sum's law is met by the expansion whose cumulants
+        are those of the sum less those of the uniform law on an interval of length span (Kolassa and
+        McCullagh 1990).
+        """
+        variance = max(self.variance - span**2 / 12, 1e-3 * self.variance)
+        sd = math.sqrt(variance)
+        skewness, kurtosis = self.third / variance / sd, self.fourth / variance / variance
+        kurtosis += min(span / sd, _TUNING.coarse) ** 4 / 120
+        x = np.clip((t + span / 2 - self.mean) / sd, -_TUNING.far, _TUNING.far)
+        square = x * x
+        # skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5
+        hermite = skewness / 6 * (square - 1) + x * (
+            kurtosis / 24 * (square - 3) + skewness**2 / 72 * (square**2 - 10 * square + 15)
+        )
+        correction = np.exp(-square / 2) / math.sqrt(2 * math.pi) * hermite
+        return ndtr(x) - correction, ndtr(-x) + correction
+
+
+def edgeworth(curve: TradeOff) -> ApproximateCurve:
+    """Estimate a composition by alpha(t) = P(L > t) and beta(t) = Q(L <= t), each from four cumulants.
+
+    Parameters
+    ----------
+    curve
+        A product of many factors, of either order, or the either-order envelope of one. Where every loss lies
+        on one lattice (randomised response, discrete noise) the expansion is corrected for it.
+
+    Returns
+    -------
+    ApproximateCurve
+        The points (alpha(t), beta(t)), clipped to probabilities and replaced by their convex hull; masses at
+        infinity are split off and attached again. An approximation: not a bound on either side.
+
+    Notes
+    -----
+    Wang, Gao, Zhang, Shen, Su 2022 (the Edgeworth accountant); its error has order n^(-3/2) where the CLT's
+    has n^(-1/2).
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> f = to.PureDP(0.1) ** 1000
+    >>> [round(estimate, 4) for estimate in (to.limits.edgeworth(f).epsilon(1e-5), f.epsilon(1e-5))]
+    [17.7689, 17.7871]
+    """
+    if isinstance(curve, Envelope):
+        return edgeworth(curve.operands[0]).envelope(curve)
+    powers = factors(curve)
+    null = [(moments(factor)[0], n) for factor, n in powers.items()]
+    other = [(moments(factor, reverse=not factor.symmetric)[0], n) for factor, n in powers.items()]
+    under_p, under_q = _expansion(null, -1), _expansion(other, +1)
+    span, offset = lattice(powers)
+    estimate = clt(curve).trusted()  # refuses losses too small for floats; right where there are none
+    if under_p.variance > 0:
+        t = _thresholds(under_p, under_q, span, offset)
+        estimate = attach_masses(
+            _curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0]),
+            curve.mass_at_minus_infinity,
+            curve.mass_at_plus_infinity,
+        )
+    hypotheses = (
+        "sum of many comparable factors",
+        "finite fourth cumulants",
+        "one lattice" if span else "no lattice",
+    )
+    name = "Edgeworth (lattice)" if span else "Edgeworth"
+    return ApproximateCurve(estimate, name, "Wang, Gao, Zhang, Shen, Su 2022, order 2", hypotheses, curve)
+
+
+def _expansion(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
+    """Add cumulants; of the other law they are moments of -L, so odd ones change sign."""
+    mean, variance, third = (
+        math.fsum(n * getattr(m, name).mid for m, n in law) for name in ("kl", "variance", "cumulant3")
+    )
+    return _Expansion(sign * mean, variance, -sign * third, math.fsum(n * m.cumulant4 for m, n in law))
+
+
+def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
+    """Return (span, offset) if all finite losses of the product lie on offset + span k, else (0, 0)."""
+    gaps, offset = [], 0.0
+    for factor, n in powers.items():
+        law = factor.laws()[0]
+        atoms = law.atoms.loss
+        if law.continuous or len(atoms) > _TUNING.max_atoms:
+            return 0.0, 0.0
+        shift = (
+            float(np.log1p(-law.mass_at_minus_infinity) - np.log1p(-law.mass_at_plus_infinity))
+            if max(law.mass_at_minus_infinity, law.mass_at_plus_infinity) < 1
+            else 0.0
+        )
+        offset += n * (float(atoms[0]) + shift) if len(atoms) else 0.0
+        gaps.extend(np.diff(atoms).tolist())
+    span = _common(gaps)
+    return span, offset if span else 0.0
+
+
+def _common(gaps: list[float]) -> float:
+    """Return the greatest common divisor of floats, 0 if they have none above the rounding."""
+    widest = span = max(gaps, default=0.0)
+    for gap in sorted(set(gaps)):
+        rest = gap
+        while rest > _TUNING.off_lattice * widest:
+            span, rest = rest, span % rest
+            rest = 0.0 if span - rest < _TUNING.off_lattice * widest else rest
+        if span < _TUNING.finest * widest:
+            return 0.0
+    return span
+
+
+def _thresholds(under_p: _Expansion, under_q: _Expansion, span: float, offset: float) -> Array:
+    """Return thresholds over the bulk of both laws, on the lattice if there is one."""
+    low = min(e.mean - _TUNING.reach * math.sqrt(e.variance) for e in (under_p, under_q))
+    high = max(e.mean + _TUNING.reach * math.sqrt(e.variance) for e in (under_p, under_q))
+    if not span:
+        return np.linspace(low, high, _TUNING.nodes)
+    first, last = math.floor((low - offset) / span), math.ceil((high - offset) / span)
+    step = max(1, (last - first) // _TUNING.nodes)
+    return offset + span * np.arange(first, last + 1, step, dtype=float)
+
+
+def _curve(alpha: Array, beta: Array) -> PiecewiseLinear:
+    """Make a trade-off function of an expansion: clip, sort and take the convex hull below."""
+    a = np.concatenate([[0.0], np.clip(alpha, 0.0, 1.0)[::-1], [1.0]])
+    b = np.concatenate([[1.0], np.clip(beta, 0.0, 1.0)[::-1], [0.0]])
+    order = np.lexsort((-b, a))
+    a, b = a[order], np.minimum.accumulate(np.minimum(b, 1 - a)[order])
+    keep = np.append(np.diff(a) > 0, True)  # of points above one another the lowest
+    return PiecewiseLinear(*(v.tolist() for v in lower_hull(a[keep], b[keep])))
