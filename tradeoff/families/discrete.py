@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
@@ -17,7 +19,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array
-from tradeoff.pld.allocation import STEEPEST, allocated_laws, hockey_stick
+from tradeoff.pld.allocation import STEEPEST, allocated_laws, bound_epsilon, hockey_stick
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.integer_noise import discrete_gaussian_law
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -217,7 +219,9 @@ class AllocatedCurve(TradeOff):
     of some hundred atoms, one on each side.
 
     >>> f = AllocatedCurve(1.0, 100)
-    >>> f.bounds.delta(0.62137)
+    >>> bounds = f.bounds.delta(0.62137)
+    >>> f"{bounds.lower:.8g} {bounds.upper:.8g}"
+    '9.9524202e-06 9.9524202e-06'
     """
 
     mu: float
@@ -239,6 +243,17 @@ class AllocatedCurve(TradeOff):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return beta_from_delta(self, alpha, tol)
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        each = [None if self.reverse else bound_epsilon(self.mu, self.steps, x) for x in delta.tolist()]
+        low, high = np.array([pair or (np.nan, np.nan) for pair in each]).T
+        if (rest := np.isnan(low)).any():
+            low[rest], high[rest] = super().epsilon_bounds(delta[rest], tol)
+        return low, high
+
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        spread = math.sqrt(math.log1p(math.expm1(min(self.mu**2, 700.0)) / self.steps))  # of a lognormal Y
+        return [(-spread * spread / 2 - spread * float(ndtri(alpha)), spread)]
 
     def inverse(self) -> AllocatedCurve:
         return AllocatedCurve(self.mu, self.steps, not self.reverse)

@@ -6,48 +6,54 @@ mu^2/2). With M(z) = E e^(-z R/t) and K > 0, *put* and *call* are
     E (K - Y)_+ = (1/2 pi i) int e^(z K) M(z)^t z^-2 dz   on Re z = c > 0,
     E (Y - K)_+ = E (K - Y)_+ + 1 - K                     (the delta of e^epsilon = K),
 
-as u_+ = (1/2 pi i) int e^(z u) z^-2 dz. R has no exponential moments, so a call that is small against its put
-is cut in two, by the weights chi(x_i) = exp(-e^(k (x_i - b))) in (0, 1), k >= 2 mu: the *bulk* E (Y - K)_+
-prod chi, whose transform E chi e^(-z R/t) is entire, on a line c < 0; and the *jump*, E (Y - K)_+ (1 - prod
-chi) = E (K - Y)_+ (1 - prod chi) + E (Y - K) (1 - prod chi), a put on a line c > 0 and a closed form. The sum
-is exact for every b: b and k only set how much cancels. Below, f(K) is the put, the call of the bulk or the
-put of the jump, and F(z) the transform that belongs to it.
+as u_+ = (1/2 pi i) int e^(z u) z^-2 dz. R has no exponential moments, so a call that is small against its
+put is cut in two, by the weights chi(x_i) = exp(-e^(k (x_i - b))) in (0, 1), k >= 2 mu: the *bulk* E (Y -
+K)_+ prod chi, whose transform E chi e^(-z R/t) is entire, on a line c < 0; and the *jump*, E (Y - K)_+ (1 -
+prod chi) = E (K - Y)_+ (1 - prod chi) + E (Y - K) (1 - prod chi), a put on a line c > 0 and a closed form.
+The sum is exact for every b: b and k only set how much cancels. Below, f(K) is the put, the call of the
+bulk or the put of the jump, and F(z) the transform that belongs to it.
 
-**Aliases.** Nodes are z_j = c + i h j; P = 2 pi/h. As e^(-c u) f(u) has the transform F(c + iy) z^-2, Poisson's
-formula turns the sum over all j into sum_j e^(-c j P) f(K + j P): never below f(K), as f >= 0. *Near side*,
-jc > 0: a put is at most (K + jP) mass <= j (K + P) mass, a call of the bulk at K - jP at most 1 + jP <= j (1 +
-P); and sum j q^j = q/(1 - q)^2, q = e^(-|c| P). *Far side*: a put is 0 where K <= P. Otherwise by Chernoff, as
-u_+ <= e^(s u)/(e s), with any tilt c' farther from 0 on the same side f(K - jP) <= e^(c' (K - jP)) F(c')/(e |c'|),
-jc' > 0, so that these aliases add to at most e^(c' K) F(c')/(e |c'|)/(e^(|c' - c| P) - 1).
+**Aliases.** Nodes are z_j = c + i h j; P = 2 pi/h. As e^(-c u) f(u) has the transform F(c + iy) z^-2,
+Poisson's formula turns the sum over all j into sum_j e^(-c j P) f(K + j P): never below f(K), as f >= 0.
+*Near side*, jc > 0: a put is at most (K + jP) mass <= j (K + P) mass, a call of the bulk at K - jP at most
+1 + jP <= j (1 + P); and sum j q^j = q/(1 - q)^2, q = e^(-|c| P). *Far side*: a put is 0 where K <= P.
+Otherwise by Chernoff, as u_+ <= e^(s u)/(e s), with any tilt c' farther from 0 on the same side f(K - jP)
+<= e^(c' (K - jP)) F(c')/(e |c'|), jc' > 0, so that these aliases add to at most e^(c' K) F(c')/(e
+|c'|)/(e^(|c' - c| P) - 1).
 
 **Nodes not summed.** With x moved to x - i eta, mu eta <= pi/2 and k eta <= pi/3, |chi| is at most chi' =
-exp(-e^(k (x - b))/2), and for y = Im z >= 0: |E chi e^(-z R/t)| <= e^(eta^2/2) E chi' e^(-rho R/t), where rho =
-Re z e^(-i mu eta) = c cos mu eta + y sin mu eta: this falls as y grows. The sum of h/(jh)^2 over j >= 1 + Y/h
-is at most 1/Y. For the jump |a^t - b^t| <= t |a - b| max(|a|, |b|)^(t-1), and |a - b| <= 3 p e^(eta^2/2), p = E (1 -
-chi), because |1 - e^(-w)| <= 3 (1 - e^-|w|) for |arg w| <= pi/3. Where the terms fall slowly they are summed by
-parts m times: with q = e^(i K h), u_j the terms without q^j, and D their forward difference,
+exp(-e^(k (x - b))/2), and for y = Im z >= 0: |E chi e^(-z R/t)| <= e^(eta^2/2) E chi' e^(-rho R/t), where
+rho = Re z e^(-i mu eta) = c cos mu eta + y sin mu eta: this falls as y grows. The sum of h/(jh)^2 over j >=
+1 + Y/h is at most 1/Y. For the jump |a^t - b^t| <= t |a - b| max(|a|, |b|)^(t-1), and |a - b| <= 3 p
+e^(eta^2/2), p = E (1 - chi), because |1 - e^(-w)| <= 3 (1 - e^-|w|) for |arg w| <= pi/3. Where the terms
+fall slowly they are summed by parts m times: with q = e^(i K h), u_j the terms without q^j, and D their
+forward difference,
 
-    sum_(j >= J) u_j q^j = q^J sum_(i < m) q^i D^i u_J/(1 - q)^(i + 1) + (q/(1 - q))^m sum_(j >= J) D^m u_j q^j
+    sum u_j q^j = q^J sum_(i < m) q^i D^i u_J/(1 - q)^(i + 1) + (q/(1 - q))^m sum D^m u_j q^j,   j >= J,
 
-and |D^m u_j| <= m! (h/r)^m sup |u| within r of [jh, (j + m) h] by Cauchy. With r = y sin(mu eta)/2, rho is there at
-least c cos mu eta + y sin(mu eta)/2, and |z| at least y/2; sum_(j >= J) j^(-m-2) <= J^(-m-2) (1 + J/(m + 1)).
+and |D^m u_j| <= m! (h/r)^m sup |u| within r of [jh, (j + m) h] by Cauchy. With r = y sin(mu eta)/2, rho is
+there at least c cos mu eta + y sin(mu eta)/2, and |z| at least y/2; sum_(j >= J) j^(-m-2) <= J^(-m-2) (1 +
+J/(m + 1)).
 
-**Transforms.** M is a trapezoid sum along x - i a, 2 mu a <= pi/2 and 2 k a <= pi/3. The integrand is analytic
-and decays in the strip -2a <= Im x <= 0, so the sum over all nodes misses the integral by at most that of its
-modulus along both edges, over e^(2 pi a/h) - 1 (Trefethen, Weideman 2014, Theorem 5.1). With w = z (R - 1)/t,
+**Transforms.** M is a trapezoid sum along x - i a, 2 mu a <= pi/2 and 2 k a <= pi/3. The integrand is
+analytic and decays in the strip -2a <= Im x <= 0, so the sum over all nodes misses the integral by at most
+that of its modulus along both edges, over e^(2 pi a/h) - 1 (Trefethen, Weideman 2014, Theorem 5.1). With w
+= z (R - 1)/t,
 
     int |e^-w phi| <= e^(2 a^2) e^(c/t) M(c cos 2 mu a)    for c > 0, on both edges,
     int |chi e^-w phi| <= e^(2 a^2) sup |chi' e^(|c| (R - 1)/t)|    for the bulk, c < 0,
 
-and with 1 - chi for chi at most 3 p times the first, as 1 - chi grows with x where e^(-rho R) falls (Chebyshev's
-inequality for two monotone functions). On the nodes log of the modulus is at most g(x) = (a^2 - x^2)/2 - c (R
-cos(mu a) - 1)/t, less e^(k (x - b))/2 for the bulk; left of where g' >= 1, and right of where g' <= -1, the nodes
-left out add to at most e^g at the last one. *Real tilts* (tables of log M) are sums along the real line in the
-strip |Im x| <= a: their edges are at most e^(a^2/2) M(rho cos mu a), and a tilt is kept only where that bound and
-the ends are below 1e-5/t of the sum; logarithms of M^t get 1e-3 for it.
+and with 1 - chi for chi at most 3 p times the first, as 1 - chi grows with x where e^(-rho R) falls
+(Chebyshev's inequality for two monotone functions). On the nodes log of the modulus is at most g(x) = (a^2
+- x^2)/2 - c (R cos(mu a) - 1)/t, less e^(k (x - b))/2 for the bulk; left of where g' >= 1, and right of
+where g' <= -1, the nodes left out add to at most e^g at the last one. *Real tilts* (tables of log M) are
+sums along the real line in the strip |Im x| <= a: their edges are at most e^(a^2/2) M(rho cos mu a), and a
+tilt is kept only where that bound and the ends are below 1e-5/t of the sum; logarithms of M^t get 1e-3 for
+it.
 
-**Rounding.** The sums are those of expm1(-w), with errors of units of |w|: so a power t costs sqrt(t) units and
-not t. |a^t - b^t| as above turns the error of a mean into that of a term; the other units are those of exponents.
+**Rounding.** The sums are those of expm1(-w), with errors of units of |w|: so a power t costs sqrt(t) units
+and not t. |a^t - b^t| as above turns the error of a mean into that of a term; the other units are those of
+exponents.
 """
 
 from __future__ import annotations
@@ -171,7 +177,9 @@ class Allocation:
         A call is cut where it is wider than 1e-9, relative.
         """
         above, strike = math.expm1(epsilon), math.exp(epsilon)
-        put = _clipped(self._line(None, self._place(epsilon), -math.inf).at(above, strike), max(above, 0.0), strike)
+        put = _clipped(
+            self._line(None, self._place(epsilon), -math.inf).at(above, strike), max(above, 0.0), strike
+        )
         # K - 1 and each sum cost a few units of the larger one.
         units = 8 * UNIT * (abs(above) + put[1])
         call = _clipped((put[0] - above - units, put[1] - above + units), max(-above, 0.0), 1.0)
@@ -194,11 +202,13 @@ class Allocation:
             return 0.0, 1.0
         far = mu + min(math.sqrt(2 * max(30 + math.log(t) - float(np.min(size + np.log(-tilts))), 0.0)), 36.0)
         low, high = 0.0, 1.0
-        for shift in (-0.5, 0.0, -1.0):
+        for shift in (0.0, -0.5, -1.0) if mu < 1.5 else (-0.5, -1.0, 0.0):
             at = min(max(reach + shift / mu, 3.0), far)
             inner, outer = (Cut(round(at, 2), max(round(at, 2), 2 * mu), jump) for jump in (False, True))
             p, q, off = self._masses(outer)
-            most = (q + (t - 1) * p) * (1 + off)  # (Y - K)_+ is at most Y, and 1 - prod chi the sum of 1 - chi
+            most = (q + (t - 1) * p) * (
+                1 + off
+            )  # (Y - K)_+ is at most Y, and 1 - prod chi the sum of 1 - chi
             jump = (0.0, most)
             if most > 1e-12 * high and most > 1e-300:
                 log = math.log1p(-p)
@@ -220,7 +230,7 @@ class Allocation:
         return rho[side], (math.expm1(epsilon) * rho + log - 2 * np.log(np.abs(rho)))[side]
 
     def _grid(self, c: float, aim: float, digits: float, cut: Cut | None) -> Grid:
-        """Lay out nodes for lines of real part c: the ends miss e^-aim, relative to p on the right of a jump."""
+        """Lay out nodes for lines of real part c: the ends miss e^-aim, of p on the right of a jump."""
         mu, t, bulk = self.mu, self.steps, cut is not None and not cut.jump
         a = self._shift(cut)
         h = 2 * math.pi * a / (digits + 2 * a * a)
@@ -244,12 +254,15 @@ class Allocation:
         """Return a, half the width of the strip of complex tilts."""
         return min(1.2, math.pi / 4 / self.mu, math.pi / 6 / cut.steep if cut else math.inf)
 
-    def _real_nodes(self, digits: float, low: float, high: float, cut: Cut | None) -> tuple[Array, Array, float]:
+    def _real_nodes(
+        self, digits: float, low: float, high: float, cut: Cut | None
+    ) -> tuple[Array, Array, float]:
         """Return nodes for real tilts, good to e^-digits of the integrals along |Im x| = a, and cos(mu a)."""
         a = min(1.2, math.pi / 6 / self.mu, math.pi / 6 / cut.steep if cut else math.inf)
         h = 2 * math.pi * a / (digits + 1 + a * a / 2)
-        x = h * np.arange(math.floor(low / h), math.ceil(high / h) + 1)
-        return x, h / math.sqrt(2 * math.pi) * np.exp(-x * x / 2), math.cos(self.mu * a)
+        x: Array = h * np.arange(math.floor(low / h), math.ceil(high / h) + 1, dtype=float)
+        weight: Array = np.exp(-x * x / 2) * (h / math.sqrt(2 * math.pi))
+        return x, weight, math.cos(self.mu * a)
 
     @lru_cache(maxsize=64)  # noqa: B019
     def _masses(self, cut: Cut) -> tuple[float, float, float]:
@@ -263,10 +276,11 @@ class Allocation:
         each = np.stack([weight, weight * np.exp(mu * x - mu * mu / 2)]) * -np.expm1(-exponent)
         # e e^-e is at most 1 - e^-e: that share of the error of an exponent e reaches 1 - chi.
         share = np.minimum(exponent, 700) / np.expm1(np.clip(exponent, TINY, 700))
-        units = 64 + 2 * x * x + 8 * mu * (np.abs(x) + mu) + share * (8 + 4 * cut.steep * (np.abs(x) + cut.at))
-        p, q = np.sum(each, axis=1)
-        off_p, off_q = np.sum(each * units, axis=1)
-        return float(p), float(q), UNIT * float(max(off_p / p, off_q / q))
+        units = (
+            64 + 2 * x * x + 8 * mu * (np.abs(x) + mu) + share * (8 + 4 * cut.steep * (np.abs(x) + cut.at))
+        )
+        sums = np.sum(each, axis=1)
+        return float(sums[0]), float(sums[1]), UNIT * float(np.max(np.sum(each * units, axis=1) / sums))
 
     @lru_cache(maxsize=64)  # noqa: B019
     def _table(self, cut: Cut | None) -> Table:
@@ -317,8 +331,8 @@ class Allocation:
         mu, t = self.mu, self.steps
         first, last = np.exp(mu * x[[0, -1]] - mu * mu / 2)
         edge = np.append(ends[0], log)[np.searchsorted(rho, rho * cosine, side="right")] + 2
-        left = -x[0] ** 2 / 2 - rho / t * first + ends[1]
-        lost = np.maximum(np.maximum(edge - 50, left), -x[-1] ** 2 / 2 - rho / t * last)
+        left = -(x[0] ** 2) / 2 - rho / t * first + ends[1]
+        lost = np.maximum(np.maximum(edge - 50, left), -(x[-1] ** 2) / 2 - rho / t * last)
         good = (lost <= log - 12 - math.log(t)) & (-x[0] - rho / t * mu * first >= 1)
         return np.asarray(np.logical_and.accumulate(good & np.isfinite(log)))
 
@@ -366,13 +380,13 @@ class Allocation:
         cap = min(math.pi / 2 / mu, math.pi / 3 / cut.steep if cut else math.inf)
         eta = np.geomspace(min(1e-3 * cap, 0.1 / math.sqrt(t)), cap, 50)[:, None]
         y = np.geomspace(h, h * _MOST / (4 if cut else 1), 300)
-        share, first = ((t - 1) / t, math.log(3 * t * p)) if cut and cut.jump else (1.0, 0.0)
+        share, extra = ((t - 1) / t, math.log(3 * t * p)) if cut and cut.jump else (1.0, 0.0)
 
         def sup(at: Array) -> Array:
             """Bound log of F beyond, by chords, which are above a convex function."""
             inside = np.clip(at, rho[0], rho[-1])
             log = t * eta**2 / 2 + np.interp(inside, rho, power) + 1e-3
-            return np.where(at < rho[0], np.inf, share * log + first + eta**2 / 2)
+            return np.where(at < rho[0], np.inf, share * log + extra + eta**2 / 2)
 
         base, sine = c * np.cos(mu * eta), np.sin(mu * eta)
         direct = np.min(sup(base + y * sine), axis=0) + strike * c - np.log(np.pi * y)
@@ -385,58 +399,68 @@ class Allocation:
             log = log + math.log(4 * h / math.pi) - (m + 2) * np.log(y) + np.log1p(y / h / (m + 1))
             ways.append((m, log, np.maximum(log - m * math.log(turn), last + m * math.log(2 / turn))))
 
-        def first(way: tuple[int, Array, Array]) -> tuple[int, float]:
-            """Return the first place at most the goal, or the last one, with what remains there."""
+        def place(way: tuple[int, Array, Array]) -> tuple[int, float]:
+            """Return the first place at most the goal, or the last one, with its logarithm."""
             fits = np.flatnonzero(way[2] <= goal)
             return (int(fits[0]), goal) if len(fits) else (len(y) - 1, float(way[2][-1]))
 
-        parts, rest, _ = best = min(ways, key=first)
-        place = first(best)[0]
-        return float(y[place]), float(rest[place]), parts
+        parts, rest, _ = best = min(ways, key=place)
+        end = place(best)[0]
+        return float(y[end]), float(rest[end]), parts
 
-    def _terms(self, z: Complex, cut: Cut | None, above: float, strike: float, log: float) -> tuple[Complex, Array]:
+    def _largest(self, c: float, cut: Cut | None) -> float:
+        """Bound log of the integral of |e^-w| along both edges of the strip, less 2 a^2."""
+        mu, t, (rho, power, _) = self.mu, self.steps, self._table(cut)
+        if cut and not cut.jump:
+            rise = np.array([-c / t * math.exp(mu * cut.at - mu * mu / 2)])
+            return float(_largest_exponent(rise, mu, cut.steep, 0.5)[0]) + c / t
+        lean = c * math.cos(2 * mu * self._shift(cut))
+        # M falls: below the least tilt it is at most 1.
+        return c / t + (float(np.interp(lean, rho, power)) / t + 1e-3 if lean > rho[0] else 0.0)
+
+    def _terms(
+        self, z: Complex, cut: Cut | None, above: float, strike: float, log: float
+    ) -> tuple[Complex, Array]:
         """Return e^(z (K - 1)) (M^t e^z, less the bulk's where it is the jump) z^-2, and its error.
 
         ``log`` is about log E e^-w at the real part of the line.
         """
         mu, t, c, bulk = self.mu, self.steps, float(z[0].real), cut is not None and not cut.jump
-        rho, power, _ = self._table(cut)
         a = self._shift(cut)
-        lean = c * math.cos(2 * mu * a)
-        if cut and bulk:
-            steepest = np.array([-c / t * math.exp(mu * cut.at - mu * mu / 2)])
-            top = float(_largest_exponent(steepest, mu, cut.steep, 0.5)[0]) + c / t
-        else:  # M falls: below the least tilt it is at most 1
-            top = c / t + (float(np.interp(lean, rho, power)) / t + 1e-3 if lean > rho[0] else 0.0)
+        top = self._largest(c, cut)
         centred = bulk or (top < 20 and log > -3)
         aim = 38 + math.log(t) - log
         grid = self._grid(c, aim, aim + (max(top, 0.0) if centred else top), cut)
         lift = 0.0 if centred else c / t  # of expm1(-w) and e^-w, or of e^(-z R/t)
         lost = (float(np.exp(top - lift)) + centred) * grid.strip
-        left, right = np.exp(grid.left - lift), np.exp(grid.right - lift)
-        moved = grid.x - 1j * a
-        weight = grid.weight * np.exp(1j * a * grid.x + a * a / 2)
+        left, right = np.exp([grid.left - lift, grid.right - lift])
+        moved, weight = grid.x - 1j * a, grid.weight * np.exp(1j * a * grid.x + a * a / 2)
         # Errors in units: of weights; of w, by |z|/t; of -log chi, where chi is not 0.
         units = 64 + 2 * np.abs(moved) ** 2
         ratio = np.expm1(mu * moved - mu * mu / 2) + (0 if centred else 1)
         slope = 16 * np.abs(ratio) + 8 * (mu * np.abs(moved) + mu * mu) * (np.abs(ratio) + 1)
         exponent = cut.exponent(moved) if cut else np.zeros(len(moved))
-        bent = np.minimum(np.abs(exponent), 1e3) * 8 * (1 + (cut.steep * np.abs(moved - cut.at) if cut else 0))
+        bent = np.minimum(np.abs(exponent), 1e3) * (
+            8 + (8 * cut.steep * (np.abs(moved - cut.at) + np.abs(moved)) if cut else 0)
+        )
         inner = exponent if bulk else np.zeros(len(moved))
         damp, size = np.exp(-c / t * ratio.real - inner.real), np.abs(weight)  # largest |e^-w chi|: y = 0
-        flat = bulk * (bent * damp + np.minimum(np.abs(inner), 1) * units * (damp + 1)) if centred else units * damp
-        flat, tilted = np.sum(size * flat), np.sum(size * (damp + centred) * (slope + np.abs(ratio) * units))
+        each = (
+            bulk * (bent * damp + np.minimum(np.abs(inner), 1) * units * (damp + 1))
+            + (not centred) * units * damp
+        )
+        flat, tilted = np.sum(size * each), np.sum(size * (damp + centred) * (slope + np.abs(ratio) * units))
         if cut and cut.jump:
             p = self._masses(cut)[0]
-            outside, far_size = weight * -np.expm1(-exponent), np.abs(weight * np.expm1(-exponent))
-            # 1 - chi: its exponent is small where it is, and costs no more than chi where it is near 1.
-            flat_out = np.sum((far_size * units + size * np.minimum(bent, 1e3 * far_size / size)) * damp)
-            tilted_out = np.sum(far_size * damp * slope)
+            outside = -np.expm1(-exponent)
+            each = np.abs(outside) * units + bent * np.exp(-exponent.real)
+            flat_out, tilted_out = np.sum(size * damp * each), np.sum(size * damp * np.abs(outside) * slope)
+            outside = outside * weight
             lost_out = 3 * p * lost + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
         terms, error = np.empty(len(z), complex), np.empty(len(z))
-        each = max(_BLOCK // len(moved), 1)
-        for k in range(0, len(z), each):
-            here = z[k : k + each]
+        block = max(_BLOCK // len(moved), 1)
+        for k in range(0, len(z), block):
+            here = z[k : k + block]
             values = (np.expm1 if centred else np.exp)(np.multiply.outer(-here / t, ratio) - inner)
             mean = np.sum(values * weight, axis=1)
             far = np.abs(here) / t
@@ -444,20 +468,23 @@ class Allocation:
             modulus = np.abs(mean + centred)
             log_mean = logarithm(mean, slip).log if centred else np.log(mean)
             shift = above if centred else strike
-            exponent_k = t * log_mean + here * shift
-            value = np.exp(exponent_k)
+            value, units_z = (
+                np.exp(t * log_mean + here * shift),
+                64 + 40 * np.abs(t * log_mean) + 8 * np.abs(here * shift),
+            )
             # A mean that is not distinguished from 0 has the logarithm -inf.
-            wrong = np.where(np.isfinite(log_mean), t * slip, modulus + slip) * np.exp((t - 1) * np.log(modulus + slip) + c * shift)
+            wrong = np.where(np.isfinite(log_mean), t * slip, modulus + slip)
+            wrong = wrong * np.exp((t - 1) * np.log(modulus + slip) + c * shift)
             if cut and cut.jump:
                 part = np.sum((values + centred) * outside, axis=1)
                 slip_out = lost_out + UNIT * (flat_out + far * tilted_out)
-                value = value * -np.expm1(t * logarithm(-part / (mean + centred), slip * 0).log)
+                log_rest = t * logarithm(-part / (mean + centred), slip * 0).log
+                value, units_z = value * -np.expm1(log_rest), units_z + 40 * np.abs(log_rest)
                 most = np.log(np.maximum(modulus, np.abs(mean + centred - part)) + slip + slip_out)
                 wrong = t * slip_out * np.exp((t - 1) * most + c * shift)
-                wrong += t * (t - 1) * np.abs(part) * slip * np.exp((t - 2) * most + c * shift)
-            units_k = 64 + 40 * np.abs(t * log_mean) + 8 * np.abs(here * shift)
-            terms[k : k + each] = value / here**2
-            error[k : k + each] = (wrong + UNIT * units_k * np.abs(value)) / np.abs(here) ** 2
+                wrong += t * (t - 1) * (np.abs(part) + slip_out) * slip * np.exp((t - 2) * most + c * shift)
+            terms[k : k + block] = value / here**2
+            error[k : k + block] = (wrong + UNIT * units_z * np.abs(value)) / np.abs(here) ** 2
         return terms, error
 
 
@@ -488,9 +515,53 @@ def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tup
 
 
 def _clipped(bounds: tuple[float, float], low: float, high: float) -> tuple[float, float]:
-    """Return bounds cut to what is sure; NaN and inverted ones claim nothing more."""
-    lower, upper = (bounds[0] if bounds[0] >= low else low), (bounds[1] if bounds[1] <= high else high)
+    """Return bounds cut to certain ones, which also replace NaN."""
+    lower, upper = float(np.fmax(bounds[0], low)), float(np.fmin(bounds[1], high))
     return min(lower, high), max(upper, low)
+
+
+def estimate_epsilon(mu: float, steps: int, delta: float) -> tuple[float, float]:
+    """Estimate the loss at which delta(epsilon) = ``delta``, and the slope of log delta there.
+
+    The other steps are replaced by one lognormal variable of their mean and variance.
+    """
+    z = np.linspace(-9.0, 9.0, 721)
+    s = math.sqrt(math.log1p(math.expm1(mu * mu) / (steps - 1)))
+    others = (steps - 1) * np.exp(s * z[::8] - s * s / 2)
+    loss = np.log(np.add.outer(np.exp(mu * z + mu * mu / 2), others) / steps).ravel()
+    weight = np.multiply.outer(np.exp(-z * z / 2), np.exp(-(z[::8] ** 2) / 2)).ravel()
+    order = np.argsort(-loss)
+    loss, weight = loss[order], weight[order] / np.sum(weight)
+    lifted = np.exp(loss) * np.cumsum(weight * np.exp(-loss))
+    profile = np.cumsum(weight) - lifted
+    k = min(int(np.searchsorted(profile, delta)), len(loss) - 1)
+    return float(loss[k]), -float(lifted[k]) / max(float(profile[k]), TINY)
+
+
+def bound_epsilon(mu: float, steps: int, delta: float) -> tuple[float, float] | None:
+    """Bound the least epsilon with delta(epsilon) <= delta by secants, or return None where they fail."""
+    x, slope = estimate_epsilon(mu, steps, delta)
+    old = None
+    for _ in range(12):
+        low, high = hockey_stick(mu, steps, x, reverse=False)
+        gap = math.log(max((low + high) / 2, TINY) / delta)
+        if old is not None and x != old[0]:
+            slope = (gap - old[1]) / (x - old[0])
+        if not -math.inf < slope < 0:
+            return None
+        if abs(gap) <= 1e-10:
+            break
+        old, x = (x, gap), x - gap / slope
+    width = max((high - low) / delta, 1e-12) / -slope + 4 * UNIT * abs(x)
+    ends = []
+    for sign in (-1, 1):
+        for k in range(12):
+            y = x + sign * width * 2**k
+            low, high = hockey_stick(mu, steps, y, reverse=False)
+            if (low > delta) if sign < 0 else (high <= delta):
+                ends.append(y)
+                break
+    return (ends[0], ends[1]) if len(ends) == 2 else None
 
 
 class Block(NamedTuple):
@@ -580,7 +651,7 @@ def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool
     off = max(one.off, two.off) + 8 * UNIT
     if merged:
         nearest = nodes[np.maximum(cell, 1)]
-        sums = np.bincount(cell, mass, _RATIOS + 1)
+        sums = np.asarray(np.bincount(cell, mass, _RATIOS + 1), dtype=float)
         moved = np.bincount(cell, mass * (ratio - nearest), _RATIOS + 1)
         some = sums > 0
         moved, sums, nodes = moved[some] / sums[some], sums[some], np.append(nodes[1], nodes[1:])[some]
