@@ -171,22 +171,22 @@ class Allocation:
     mu: float
     steps: int
 
-    def sticks(self, epsilon: float) -> tuple[float, float, float, float]:
-        """Return bounds on E (K - Y)_+, and on E (Y - K)_+, of K = e^epsilon, |epsilon| at most 700.
-
-        A call is cut where it is wider than 1e-9, relative.
-        """
+    def put(self, epsilon: float) -> tuple[float, float]:
+        """Bound E (K - Y)_+, K = e^epsilon, |epsilon| at most 700."""
         above, strike = math.expm1(epsilon), math.exp(epsilon)
-        put = _clipped(
-            self._line(None, self._place(epsilon), -math.inf).at(above, strike), max(above, 0.0), strike
-        )
+        line = self._line(None, self._place(epsilon), -math.inf)
+        return _clipped(line.at(above, strike), max(above, 0.0), strike)
+
+    def call(self, epsilon: float) -> tuple[float, float]:
+        """Bound E (Y - K)_+ by the put, or in two parts where that is wider than 1e-9, relative."""
+        above, put = math.expm1(epsilon), self.put(epsilon)
         # K - 1 and each sum cost a few units of the larger one.
         units = 8 * UNIT * (abs(above) + put[1])
         call = _clipped((put[0] - above - units, put[1] - above + units), max(-above, 0.0), 1.0)
         if above > 0 and call[1] - call[0] > _NARROW * call[1]:
-            low, high = self._call(self._place(epsilon), above, strike)
+            low, high = self._call(self._place(epsilon), above, math.exp(epsilon))
             call = max(call[0], low), min(call[1], high)
-        return *put, *call
+        return call
 
     def _place(self, epsilon: float) -> float:
         """Return the loss whose line serves this one."""
@@ -330,7 +330,8 @@ class Allocation:
         """
         mu, t = self.mu, self.steps
         first, last = np.exp(mu * x[[0, -1]] - mu * mu / 2)
-        edge = np.append(ends[0], log)[np.searchsorted(rho, rho * cosine, side="right")] + 2
+        # A chord to the sum itself: if it errs by r of itself, then r <= b (1 + r), b the bound without r.
+        edge = np.interp(rho * cosine, np.append(0.0, rho), np.append(ends[0], log)) + 2
         left = -(x[0] ** 2) / 2 - rho / t * first + ends[1]
         lost = np.maximum(np.maximum(edge - 50, left), -(x[-1] ** 2) / 2 - rho / t * last)
         good = (lost <= log - 12 - math.log(t)) & (-x[0] - rho / t * mu * first >= 1)
@@ -502,16 +503,22 @@ def _allocation(mu: float, steps: int) -> Allocation:
 def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tuple[float, float]:
     """Bound delta(epsilon) = E (Y - e^epsilon)_+, or E (1 - e^epsilon Y)_+ in the other order."""
     x = min(max(epsilon, -_FARTHEST), _FARTHEST)
+    # A known step is no more private: Phi(-u) <= e^(-u^2/2)/2, from Q(L > epsilon).
+    u = epsilon / mu - mu / 2
+    most = min(math.exp(-min(u * u / 2, 750.0)) / 2 + TINY, 1.0) if u > 0 else 1.0
+    least = -math.expm1(epsilon) * (1 - 8 * UNIT) if epsilon < 0 else 0.0
+    if most < 1e-300:
+        return 0.0, 1e-300
     # More noise is more private: a shift next to 0 is bounded by a larger one, and from below by 0.
     resolved = max(mu, _SMALLEST * math.sqrt(steps))
+    allocation = _allocation(resolved, steps)
     with np.errstate(all="ignore"):  # what overflows is NaN or infinite, and claims nothing
-        put_low, put_high, call_low, call_high = _allocation(resolved, steps).sticks(-x if reverse else x)
-    lift = math.exp(x)
-    low, high = (lift * put_low, lift * put_high) if reverse else (call_low, call_high)
-    least = max(-math.expm1(epsilon) * (1 - 8 * UNIT), 0.0)
-    low, high = low * (1 - 16 * UNIT), high * (1 + 16 * UNIT) + TINY
+        low, high = allocation.put(-x) if reverse else allocation.call(x)
+    lift = math.exp(x) if reverse else 1.0
+    low, high = low * lift * (1 - 16 * UNIT), high * lift * (1 + 16 * UNIT) + TINY
     low = low if x >= epsilon and resolved == mu else least
-    return max(low, least), min(high, 1.0) if x <= epsilon else 1.0
+    high = min(high, most * (1 + 1e-9)) if x <= epsilon else 1.0
+    return max(low, least), max(min(high, 1.0), least)
 
 
 def _clipped(bounds: tuple[float, float], low: float, high: float) -> tuple[float, float]:
