@@ -33,7 +33,7 @@ def delta_of_two(mu, epsilon):
 
 
 def put_in_balls(mu, steps, epsilon, c, h, nodes):
-    """Return E (K - Y)_+ in 200-bit balls on the line Re z = c, each transform a plain sum along the real line.
+    """Return E (K - Y)_+ in 200-bit balls on the line Re z = c, transforms as plain sums along the real line.
 
     Only roundings are in the radius: ``c``, ``h`` and ``nodes`` are checked by other ones.
     """

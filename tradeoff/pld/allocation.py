@@ -294,9 +294,11 @@ class Allocation:
             less = np.expm1(mu * x - mu * mu / 2)
             near = rho * -less[0] < 50 * t
             centred = t * np.log1p(np.expm1(np.multiply.outer(-rho[near] / t, less)) @ weight)
-            power = t * np.log(np.exp(np.multiply.outer(-rho[~near] / t, less + 1)) @ weight)
-            log = np.append(centred, power + rho[~near])
-            power = np.append(centred - rho[near], power)
+            exponent = np.multiply.outer(-rho[~near] / t, less) + np.log(weight)
+            most = np.max(exponent, axis=1, keepdims=True)
+            far = t * (most[:, 0] + np.log(np.sum(np.exp(exponent - most), axis=1)))
+            log = np.append(centred, far)
+            power = log - rho
             good = self._fits(rho, power / t, (0.0, 0.0), x, cosine)
             return Table(rho[good], power[good], log[good])
         plain = self._table(None)
@@ -427,8 +429,7 @@ class Allocation:
         ``log`` is about log E e^-w at the real part of the line.
         """
         mu, t, c, bulk = self.mu, self.steps, float(z[0].real), cut is not None and not cut.jump
-        a = self._shift(cut)
-        top = self._largest(c, cut)
+        a, top = self._shift(cut), self._largest(c, cut)
         centred = bulk or (top < 20 and log > -3)
         aim = 38 + math.log(t) - log
         grid = self._grid(c, aim, aim + (max(top, 0.0) if centred else top), cut)
@@ -464,18 +465,19 @@ class Allocation:
             here = z[k : k + block]
             values = (np.expm1 if centred else np.exp)(np.multiply.outer(-here / t, ratio) - inner)
             mean = np.sum(values * weight, axis=1)
-            far = np.abs(here) / t
+            far, shift = np.abs(here) / t, above if centred else strike
             slip = lost + left + right + UNIT * (flat + far * tilted)
             modulus = np.abs(mean + centred)
             log_mean = logarithm(mean, slip).log if centred else np.log(mean)
-            shift = above if centred else strike
+            # A mean that is not distinguished from 0 has the logarithm -inf: its power is left out.
+            known = np.isfinite(log_mean)
+            log_mean = np.where(known, t * log_mean, 0)
             value, units_z = (
-                np.exp(t * log_mean + here * shift),
-                64 + 40 * np.abs(t * log_mean) + 8 * np.abs(here * shift),
+                known * np.exp(log_mean + here * shift),
+                64 + 40 * np.abs(log_mean) + 8 * np.abs(here * shift),
             )
-            # A mean that is not distinguished from 0 has the logarithm -inf.
-            wrong = np.where(np.isfinite(log_mean), t * slip, modulus + slip)
-            wrong = wrong * np.exp((t - 1) * np.log(modulus + slip) + c * shift)
+            largest = np.exp((t - 1) * np.log(modulus + slip) + c * shift)
+            wrong = np.where(known, t * slip, modulus + slip) * largest
             if cut and cut.jump:
                 part = np.sum((values + centred) * outside, axis=1)
                 slip_out = lost_out + UNIT * (flat_out + far * tilted_out)
@@ -503,9 +505,10 @@ def _allocation(mu: float, steps: int) -> Allocation:
 def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tuple[float, float]:
     """Bound delta(epsilon) = E (Y - e^epsilon)_+, or E (1 - e^epsilon Y)_+ in the other order."""
     x = min(max(epsilon, -_FARTHEST), _FARTHEST)
-    # A known step is no more private: Phi(-u) <= e^(-u^2/2)/2, from Q(L > epsilon).
+    # A known step is no more private: Q(L > epsilon) = Phi(-u) <= e^(-u^2/2)/2, or 2 Phi(mu/2) - 1 at 0.
     u = epsilon / mu - mu / 2
     most = min(math.exp(-min(u * u / 2, 750.0)) / 2 + TINY, 1.0) if u > 0 else 1.0
+    most = min(most, 0.4 * mu) if epsilon >= 0 else 1.0
     least = -math.expm1(epsilon) * (1 - 8 * UNIT) if epsilon < 0 else 0.0
     if most < 1e-300:
         return 0.0, 1e-300
