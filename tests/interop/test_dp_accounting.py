@@ -165,7 +165,6 @@ def test_from_event_adds_concentrated_privacy_before_conversion() -> None:
 def test_from_event_of_repeated_pure_runs() -> None:
     plan = read(e.RepeatAndSelectDpEvent(e.LaplaceDpEvent(10.0), 5.0, 1.0))
     assert plan.guarantee().epsilon(0.0) == pytest.approx(0.3)
-<<<<<<< HEAD
     # Its own accountant has 0.8135 for the best of normal runs, by Rényi divergences; one run has 0.397.
     noisy = read(e.RepeatAndSelectDpEvent(e.GaussianDpEvent(10.0), 5.0, 1.0)).guarantee()
     assert to.Gaussian(0.1).epsilon(1e-6) < noisy.epsilon(1e-6) < 0.6
@@ -176,11 +175,6 @@ def test_from_event_of_private_selection_is_pure(name: str) -> None:
     guarantee = read(event(name, 0.5)).guarantee()
     assert 0.5 <= guarantee.epsilon(0.0) <= 0.5 + 1e-12
     assert guarantee.delta(0.0) <= to.PureDP(0.5).delta(0.0) + 1e-12
-=======
-    # Its own accountant has 0.8135 for the best of normal runs, from as many Renyi orders as one likes.
-    noisy = read(e.RepeatAndSelectDpEvent(e.GaussianDpEvent(10.0), 5.0, 1.0)).guarantee()
-    assert to.Gaussian(0.1).epsilon(1e-6) < noisy.epsilon(1e-6) < 0.8136
->>>>>>> s4-ext
 
 
 def test_from_event_of_pairs_and_integer_noise() -> None:

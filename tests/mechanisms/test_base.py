@@ -256,7 +256,7 @@ MixtureOfGaussians(1, [0, -1], [0.5, 0.5]) => sensitivities[1] must be in [0, in
 MixtureOfGaussians(1, 3, [0.5, 0.5]) => sensitivities must be a list of numbers, got 3
 BandedFactorization(1, 0.1, 10, 0) => bands must be an integer from 1 to MOST, got 0
 RandomAllocation(1, 10, 11) => participations must be at most steps = 10, got 11
-RandomAllocation(1, 0) => steps must be an integer from 1 to 1000000, got 0
+RandomAllocation(1, 0) => steps must be an integer from 1 to 10000000, got 0
 ShuffledRandomizers(-1, 10) => epsilon must be in [0, 700], got -1
 ShuffledRandomizers(1, 0) => records must be an integer from 1 to 1000000000, got 0
 ReportNoisyMax(1, noise='normal') => noise must be one of 'gumbel', 'laplace', 'exponential', got 'normal'

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import ndtr
 from scipy.stats import binom, multinomial
 
 import tradeoff as to
@@ -90,25 +89,6 @@ def test_banded_factorization_is_a_power_of_a_step():
     assert trained == m.SubsampledGaussian(1.5, 0.1).curve() ** 13
 
 
-def two_steps(mu, epsilon):
-    """Return delta of one of two steps, (r + s)/2 against e^eps: over s in closed form, over r by a sum."""
-    z = np.linspace(-10, 10 + mu, 8001)
-    weight = np.exp(-z * z / 2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
-    r = np.exp(mu * z - mu * mu / 2)
-    rest = 2 * math.exp(epsilon) - r
-    start = np.where(rest > 0, (np.log(np.maximum(rest, 1e-300)) + mu * mu / 2) / mu, -np.inf)
-    return float(np.sum(weight * ((r / 2 - math.exp(epsilon)) * ndtr(-start) + ndtr(mu - start) / 2)))
-
-
-@pytest.mark.parametrize("mu", [0.5, 2.0])
-def test_allocation_to_two_steps_agrees_with_quadrature(mu):
-    curve = m.RandomAllocation(1 / mu, 2).curve()
-    for epsilon in (-0.5, 0.0, 0.5, 2.0):
-        truth, result = two_steps(mu, epsilon), curve.delta(epsilon)
-        assert truth <= result * (1 + 1e-9)
-        assert result <= truth * (1 + 2e-2)  # 3e-5 at the body, less far in the tail
-
-
 def test_allocation_agrees_with_simulation():
     # 200 000 draws of the pair itself, in both orders, within five standard deviations.
     steps, mu, draws = 4, 1.0, 200_000
@@ -125,7 +105,7 @@ def test_allocation_agrees_with_simulation():
         ):
             gains = np.maximum(gain, 0)
             off = 5 * float(np.std(gains)) / math.sqrt(draws)
-            assert abs(order.delta(epsilon) - float(np.mean(gains))) <= off + 1e-4
+            assert abs(order.delta(epsilon) - float(np.mean(gains))) <= off
 
 
 @pytest.mark.slow
@@ -135,6 +115,8 @@ def test_allocation_is_better_than_poisson_steps():
     assert m.RandomAllocation(1, 1).curve() == to.Gaussian(1)
     assert m.RandomAllocation(1, 7, 7).curve() == to.Gaussian(1) ** 7
     assert m.RandomAllocation(0.01, 7).curve() == to.Gaussian(100)
+    assert [m.RandomAllocation(s, 7, k).exact for s, k in ((1, 1), (1, 3), (1, 7), (0.01, 1))] == [1, 0, 1, 0]
+    assert [m.BallsInBins(1, bins=4, epochs=e).exact for e in (1, 400, 401)] == [True, True, False]
     assert m.RandomAllocation(1, 7, 3).curve().factors == {
         to.families.discrete.AllocatedCurve(1.0, 2): 2,
         to.families.discrete.AllocatedCurve(1.0, 3): 1,
@@ -302,12 +284,12 @@ def test_balls_in_bins_agrees_with_simulation():
         return each.mean(), 5 * each.std() / np.sqrt(len(each))
 
     result = m.BallsInBins(noise_multiplier=1, bins=bins, epochs=5).guarantee().epsilon(1e-5)
-    assert result == pytest.approx(6.881, abs=5e-4)
+    assert result == pytest.approx(6.8758775704, abs=1e-9)
     at_most, error = delta(result)
     assert at_most - error <= 1e-5
-    above, error = delta(result * 0.998)
+    above, error = delta(result * 0.999)
     assert above - error > 1e-5
-    assert m.RandomAllocation(1, steps=bins).guarantee(5).epsilon(1e-5) == pytest.approx(1.206, abs=5e-4)
+    assert m.RandomAllocation(1, steps=bins).guarantee(5).epsilon(1e-5) == pytest.approx(1.206, abs=1e-3)
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10**6])

@@ -187,7 +187,8 @@ def one_of_two(mu):
         kink = log(2 * slope) / mu + mu / 2
         return LONG.quad(inner, [-14, -6, -2, kink, kink + 2, kink + 6, 16])
 
-    return delta
+    # In the other order delta(eps) is 1 - e^eps + e^eps delta(-eps).
+    return worst(delta, lambda loss: 1 - exp(mpf(loss)) * (1 - delta(-loss)))
 
 
 def best_of_geometric(epsilon, stop):
@@ -267,6 +268,8 @@ EXACT = [
     (m.BinomialNoise(20), noisy_counts(lambda x: LONG.binomial(20, x + 10) if abs(x) <= 10 else mpf(0), 1)),
     (m.BandedFactorization(1, 0.25, steps=8, bands=8), normal({0: 1}, STEP)),
     (m.RandomAllocation(1, 4, 4), normal({0: 1}, {2: 1})),
+    (m.RandomAllocation(1, 2), one_of_two(1)),
+    (m.BallsInBins(2, 2, 4), one_of_two(1)),
     (m.MixtureOfGaussians(1, [0, 1, 2], [0.5, 0.25, 0.25]), normal({0: 1}, {0: 0.5, 1: 0.25, 2: 0.25})),
 ]
 DOMINATING = [
@@ -289,8 +292,6 @@ DOMINATING = [
     (m.BoundedGaussian(1), normal({0: 1}, {1: 1}, ends=(-1.0, 2.0))),
     (m.BoundedLaplace(1, 2), truncated_laplace(1, 0)),
     (m.ThresholdedKeys(2, 5), responses([[1, 0], [1 - exp(mpf(-2)) / 2, exp(mpf(-2)) / 2]])),
-    (m.RandomAllocation(1, 2), one_of_two(1)),
-    (m.BallsInBins(2, 2, 4), one_of_two(1)),
     (m.ShuffledRandomizers(1, 3), shuffled(1, 2)),
     (m.TruncatedSubsampledGaussian(1, 0.5, batch_size=1, dataset_size=2), CUT),
     (m.Custom(to.maximum(to.PureDP(1), to.Gaussian(1))), laplace(0.5)),
@@ -389,7 +390,7 @@ def test_a_guarantee_of_tied_steps_is_exact_and_of_free_ones_is_not():
     tied = to.Plan({COIN: 100, m.Gaussian(4): 3})
     assert tied.exact
     assert tied.guarantee().exact
-    assert not to.Plan({COIN: 100, m.RandomAllocation(1, 4): 1}).exact
+    assert not to.Plan({COIN: 100, m.RandomAllocation(1, 4, 2): 1}).exact
     one_way = m.Custom(to.subsample(to.PureDP(1), 0.5))
     assert to.Plan({one_way: 1}).exact
     assert not to.Plan({one_way: 2}).exact

@@ -110,7 +110,7 @@ def dp_sgd(
     as_json
         Print the answers as JSON.
     """
-    from tradeoff.mechanisms.dp_sgd import dp_sgd as training
+    from tradeoff.mechanisms.plan import dp_sgd as training
     from tradeoff.spec import PlanFile
 
     plan = training(

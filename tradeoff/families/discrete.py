@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import beta_from_delta
 from tradeoff.curves.parameters import MAX_LOSS, MOST, count, number, real
 from tradeoff.curves.product import CurveFromPLD
 from tradeoff.errors import domain
@@ -15,14 +19,16 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array, around
-from tradeoff.pld.allocation import STEEPEST, allocated_law
+from tradeoff.pld.allocation import STEEPEST, allocated_laws, bound_epsilon, hockey_stick
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.integer_noise import discrete_gaussian_law
+from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.shuffled import shuffled_law
+from tradeoff.pld.transformed import ReversedPLD
 
 # Most records shuffled: the atoms within some deviations of the counts of more do not fit in the list.
 MOST_RECORDS = 10**9
-MOST_STEPS = 10**6  # most steps of one allocation: twenty halvings, a tenth of a second each
+MOST_STEPS = 10**7  # most steps of one allocation: sums lose a digit for every hundred times as many
 
 
 class IntegerNoise(CurveFromPLD):
@@ -202,41 +208,62 @@ class ShuffledCurve(FinitelyMany):
 
 
 @dataclass(frozen=True, repr=False, eq=True)
-class AllocatedCurve(CurveFromPLD):
-    """T(N(0, I), mean over i of N(mu e_i, I)) of 2 to 10^6 steps and dimensions, mu in (0, 20], from below.
+class AllocatedCurve(TradeOff):
+    """T(N(0, I), mean over i of N(mu e_i, I)) of 2 to 10^7 steps and dimensions, mu in (0, 20].
 
-    A dominating pair of finitely many atoms, good to 1e-3 of epsilon: see ``tradeoff.pld.allocation``. Its
-    ``bounds`` hold that pair. One order, the record absent under the null hypothesis.
+    One order, the record absent under the null hypothesis, or the other if ``reverse``. Hockey-sticks are
+    contour integrals, certified from both sides: see ``tradeoff.pld.allocation``. Products compose two laws
+    of some hundred atoms, one on each side.
 
-    >>> round(AllocatedCurve(1.0, 100).epsilon(1e-5), 2)
-    0.62
+    >>> f = AllocatedCurve(1.0, 100)
+    >>> bounds = f.bounds.delta(0.62137)
+    >>> f"{bounds.lower:.8g} {bounds.upper:.8g}"
+    '9.9524202e-06 9.9524202e-06'
     """
 
     mu: float
     steps: int
+    reverse: bool = False
 
     symmetric = False
+    composed = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", real("mu", self.mu, 0, STEEPEST, open_low=True))
         object.__setattr__(self, "steps", count("steps", self.steps, 2, MOST_STEPS))
 
-    @property
-    def mass_at_plus_infinity(self) -> float:
-        return self.loss_distribution().mass_at_plus_infinity
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        low, high = np.zeros(len(epsilon)), np.ones(len(epsilon))
+        for k, x in enumerate(epsilon.tolist()):
+            low[k], high[k] = hockey_stick(self.mu, self.steps, x, reverse=self.reverse)
+        return low, high
+
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        return beta_from_delta(self, alpha, tol)
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        each = [None if self.reverse else bound_epsilon(self.mu, self.steps, x) for x in delta.tolist()]
+        low, high = np.array([pair or (np.nan, np.nan) for pair in each]).T
+        if (rest := np.isnan(low)).any():
+            low[rest], high[rest] = super().epsilon_bounds(delta[rest], tol)
+        return low, high
+
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        spread = math.sqrt(math.log1p(math.expm1(min(self.mu**2, 700.0)) / self.steps))  # of a lognormal Y
+        return [(-spread * spread / 2 - spread * float(ndtri(alpha)), spread)]
+
+    def inverse(self) -> AllocatedCurve:
+        return AllocatedCurve(self.mu, self.steps, not self.reverse)
 
     @property
-    def mass_at_minus_infinity(self) -> float:
-        return self.loss_distribution().mass_at_minus_infinity
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(np.inf, np.inf)
 
-    @property
-    def mass_at_infinity(self) -> Bounds[float]:
-        mass = Bounds.of(self.mass_at_plus_infinity)
-        return make_bounds((mass * (1 - 2.0**-40)).lower, (mass * (1 + 2.0**-40)).upper)
-
-    def loss_distribution(self) -> AtomicLaw:
-        return allocated_law(self.mu, self.steps)
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        above, below = allocated_laws(self.mu, self.steps)
+        return (ReversedPLD(above), ReversedPLD(below)) if self.reverse else (above, below)
 
     @property
     def notation(self) -> str:
-        return f"one of {self.steps} steps G_{{{self.mu:.6g}}}"
+        order = ", record present first" if self.reverse else ""
+        return f"one of {self.steps} steps G_{{{self.mu:.6g}}}{order}"

@@ -241,13 +241,14 @@ class ShuffledRandomizers(Mechanism):
 class RandomAllocation(Mechanism):
     """Noisy sums in which each record takes part in a fixed number of steps, chosen at random.
 
-    Dominating unless a record takes part in every step, for neighbours that add or remove a record;
+    Exact for one participation, and for one in every step, for neighbours that add or remove a record;
     ``curve()`` is all steps together, the record absent under the null hypothesis. One participation is the
-    pair N(0, I), mean over i of N(mu e_i, I), for steps chosen in view of earlier ones too, from below to
-    1e-3 of epsilon (Feldman, Shenfeld 2026 compute the same law). More are one in each of as many blocks,
-    into which the steps are dealt at random: which steps make a block may be public. The dominating law
-    leaves a mass of about 1e-62 at infinity, so its Rényi divergences of orders above 1 are infinite where
-    those of the mechanism are not, and a ``RenyiFilter`` refuses it.
+    pair N(0, I), mean over i of N(mu e_i, I), for steps chosen in view of earlier ones too, by certified
+    contour integrals (Feldman, Shenfeld 2026 compute the same law); above mu = 20 the step is public, which
+    dominates. More are one in each of as many blocks, into which the steps are dealt at random: which steps
+    make a block may be public, which dominates too. Products compose two laws of some thousand atoms, one
+    above and one below. The upper one leaves a mass of about 1e-62 at infinity, so Rényi divergences of
+    orders above 1 have no finite bound, and a ``RenyiFilter`` refuses the mechanism.
 
     Several epochs are several runs only if every epoch chooses the steps anew. Where a record keeps its step
     in all epochs, the secret is drawn once and runs do not compose: use ``BallsInBins``.
@@ -273,7 +274,8 @@ class RandomAllocation(Mechanism):
 
     @property
     def exact(self) -> bool:
-        return self.participations == self.steps
+        single = self.participations == 1 and loss(1.0, self.noise_multiplier) <= STEEPEST
+        return single or self.participations == self.steps
 
     def curve(self) -> TradeOff:
         size, larger = divmod(self.steps, self.participations)
@@ -286,8 +288,8 @@ class RandomAllocation(Mechanism):
 class BallsInBins(Mechanism):
     """Training in epochs over fixed secret batches: each record draws one of the bins, once for all epochs.
 
-    Dominating, for neighbours that add or remove a record; ``curve()`` is the whole training, the record
-    absent under the null hypothesis. It is one allocation to ``bins`` steps at the noise multiplier
+    Exact, for neighbours that add or remove a record; ``curve()`` is the whole training, the record absent
+    under the null hypothesis. It is one allocation to ``bins`` steps at the noise multiplier
     sigma/sqrt(epochs), rounded down. Proof: the vectors that a record in bin i adds to the steps of that bin
     are, over all epochs, one vector of norm at most sqrt(epochs), and those of different bins are orthogonal;
     so the pair is N(0, sigma^2 I), mean over i of N(sqrt(epochs) e_i, sigma^2 I), and the sum of the epochs'
@@ -304,7 +306,6 @@ class BallsInBins(Mechanism):
     (6.88, 1.21)
     """
 
-    exact = False
     scheme = "allocated"
     adjacency = "add-remove"
     order = "tied"
@@ -313,8 +314,16 @@ class BallsInBins(Mechanism):
     bins: int = integer_range("Number of batches, which are the steps of an epoch.", high=MOST_STEPS)
     epochs: int = integer_range("Number of passes over the batches.")
 
+    @property
+    def exact(self) -> bool:
+        return self.bins == 1 or self._mu <= STEEPEST
+
+    @property
+    def _mu(self) -> float:
+        return loss(root(Fraction(self.epochs)), self.noise_multiplier)
+
     def curve(self) -> TradeOff:
-        return _one_step_of(self.bins, loss(root(Fraction(self.epochs)), self.noise_multiplier))
+        return _one_step_of(self.bins, self._mu)
 
 
 def _one_step_of(steps: int, mu: float) -> TradeOff:

@@ -1,107 +1,682 @@
-"""Law of L where a record takes part in one of n steps with normal noise, chosen at random: balls in bins.
+r"""Hockey-sticks of one step of t chosen at random with normal noise, from both sides; laws for products.
 
-Under P all steps are without the record, and dQ/dP = (r_1 + ... + r_n)/n, the mean of independent ratios, one
-a step. So a block of steps is given by the law of its mean ratio under P, and two blocks make a third. A law
-is replaced by one on nodes: mass between two nodes goes to both, its mean kept. That is a pair of which the
-true one is made by post-processing, and so is then every pair made of such blocks: the result dominates.
+Without the record x ~ N(0, I_t), and dQ/dP = Y = (R_1 + ... + R_t)/t with independent R_i = e^(mu x_i -
+mu^2/2). With M(z) = E e^(-z R/t) and K > 0, *put* and *call* are
+
+    E (K - Y)_+ = (1/2 pi i) int e^(z K) M(z)^t z^-2 dz   on Re z = c > 0,
+    E (Y - K)_+ = E (K - Y)_+ + 1 - K                     (the delta of e^epsilon = K),
+
+as u_+ = (1/2 pi i) int e^(z u) z^-2 dz. R has no exponential moments, so a call that is small against its
+put is cut in two, by the weights chi(x_i) = exp(-e^(k (x_i - b))) in (0, 1), k >= 2 mu: the *bulk* E (Y -
+K)_+ prod chi, whose transform E chi e^(-z R/t) is entire, on a line c < 0; and the *jump*, E (Y - K)_+ (1 -
+prod chi) = E (K - Y)_+ (1 - prod chi) + E (Y - K) (1 - prod chi), a put on a line c > 0 and a closed form.
+The sum is exact for every b: b and k only set how much cancels. Below, f(K) is the put, the call of the
+bulk or the put of the jump, and F(z) the transform that belongs to it.
+
+**Aliases.** Nodes are z_j = c + i h j; P = 2 pi/h. As e^(-c u) f(u) has the transform F(c + iy) z^-2,
+Poisson's formula turns the sum over all j into sum_j e^(-c j P) f(K + j P): never below f(K), as f >= 0.
+*Near side*, jc > 0: a put is at most (K + jP) mass <= j (K + P) mass, a call of the bulk at K - jP at most
+1 + jP <= j (1 + P); and sum j q^j = q/(1 - q)^2, q = e^(-|c| P). *Far side*: a put is 0 where K <= P.
+Otherwise by Chernoff, as u_+ <= e^(s u)/(e s), with any tilt c' farther from 0 on the same side f(K - jP)
+<= e^(c' (K - jP)) F(c')/(e |c'|), jc' > 0, so that these aliases add to at most e^(c' K) F(c')/(e
+|c'|)/(e^(|c' - c| P) - 1).
+
+**Nodes not summed.** With x moved to x - i eta, mu eta <= pi/2 and k eta <= pi/3, |chi| is at most chi' =
+exp(-e^(k (x - b))/2), and for y = Im z >= 0: |E chi e^(-z R/t)| <= e^(eta^2/2) E chi' e^(-rho R/t), where
+rho = Re z e^(-i mu eta) = c cos mu eta + y sin mu eta: this falls as y grows. The sum of h/(jh)^2 over j >=
+1 + Y/h is at most 1/Y. For the jump |a^t - b^t| <= t |a - b| max(|a|, |b|)^(t-1), and |a - b| <= 3 p
+e^(eta^2/2), p = E (1 - chi), because |1 - e^(-w)| <= 3 (1 - e^-|w|) for |arg w| <= pi/3. Where the terms
+fall slowly they are summed by parts m times: with q = e^(i K h), u_j the terms without q^j, and D their
+forward difference,
+
+    sum u_j q^j = q^J sum_(i < m) q^i D^i u_J/(1 - q)^(i + 1) + (q/(1 - q))^m sum D^m u_j q^j,   j >= J,
+
+and |D^m u_j| <= m! (h/r)^m sup |u| within r of [jh, (j + m) h] by Cauchy. With r = y sin(mu eta)/2, rho is
+there at least c cos mu eta + y sin(mu eta)/2, and |z| at least y/2; sum_(j >= J) j^(-m-2) <= J^(-m-2) (1 +
+J/(m + 1)).
+
+**Transforms.** M is a trapezoid sum along x - i a, 2 mu a <= pi/2 and 2 k a <= pi/3. The integrand is
+analytic and decays in the strip -2a <= Im x <= 0, so the sum over all nodes misses the integral by at most
+that of its modulus along both edges, over e^(2 pi a/h) - 1 (Trefethen, Weideman 2014, Theorem 5.1). With w
+= z (R - 1)/t,
+
+    int |e^-w phi| <= e^(2 a^2) e^(c/t) M(c cos 2 mu a)    for c > 0, on both edges,
+    int |chi e^-w phi| <= e^(2 a^2) sup |chi' e^(|c| (R - 1)/t)|    for the bulk, c < 0,
+
+and with 1 - chi for chi at most 3 p times the first, as 1 - chi grows with x where e^(-rho R) falls
+(Chebyshev's inequality for two monotone functions). On the nodes log of the modulus is at most g(x) = (a^2
+- x^2)/2 - c (R cos(mu a) - 1)/t, less e^(k (x - b))/2 for the bulk; left of where g' >= 1, and right of
+where g' <= -1, the nodes left out add to at most e^g at the last one. *Real tilts* (tables of log M) are
+sums along the real line in the strip |Im x| <= a: their edges are at most e^(a^2/2) M(rho cos mu a), and a
+tilt is kept only where that bound and the ends are below 1e-5/t of the sum; logarithms of M^t get 1e-3 for
+it.
+
+**Rounding.** The sums are those of expm1(-w), with errors of units of |w|: so a power t costs sqrt(t) units
+and not t. |a^t - b^t| as above turns the error of a mean into that of a term; the other units are those of
+exponents.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.law import logarithm, masses
 
-STEEPEST = 20.0  # largest mu: beyond, ratios overflow floats, and one step among many hides little
-_SMALLEST = 1e-12  # least mu: a smaller one is a greater one with noise added, and no less private
-_NODES = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
-_COARSE = 400  # ratios among which the ends of a block are chosen
+STEEPEST = 20.0  # largest mu: beyond, one step among many hides little
+_GOAL = 1e-14  # share of an answer left to aliases and to the nodes that are not summed
+_NARROW = 1e-9  # relative width from which a call is cut in two
+_MOST = 2**13  # nodes of a line
+_BLOCK = 2**17  # terms computed at once
+_PARTS = (4, 6, 8, 10, 12, 16)  # times a sum is done by parts
+_SMALLEST = 1e-11  # least standard deviation of Y that is resolved
+_FARTHEST = 600.0  # largest loss whose line is made
+_LEAST = 1e-12  # least mu of a law: a smaller one is a greater one with noise added, and no less private
+_RATIOS = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
 _HUGE = 1e150  # ratios whose squares are floats: beyond, they do not change a spread
 _FAR = 17.0  # standard deviations of a step that are resolved: e^-144 lies beyond
 _LEFT = 1e-60  # mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity
 
 
+class Cut(NamedTuple):
+    """chi(x) = exp(-e^(steep (x - at))); ``jump`` for the part of the measure outside of it."""
+
+    at: float
+    steep: float
+    jump: bool
+
+    def exponent(self, x: Any) -> Any:
+        """Return -log chi; beyond e^600 chi is 0 all the same."""
+        return np.exp(np.where(np.real(x) < self.at + 600 / self.steep, self.steep * (x - self.at), 600.0))
+
+
+class Table(NamedTuple):
+    """Estimates at real tilts: t log E chi' e^(-rho R/t), and log of the part of E e^(-rho (Y - 1)).
+
+    ``rho`` is increasing; both are good to 1e-3, the first from above.
+    """
+
+    rho: Array
+    power: Array
+    log: Array
+
+
+class Grid(NamedTuple):
+    """Real parts of nodes, weights h phi(x), share of the edges' integrals missed, and log of ends missed."""
+
+    x: Array
+    weight: Array
+    strip: float
+    left: float
+    right: float
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Terms h/pi e^(z (K - 1)) F(z) e^z z^-2 of one K, and how they end; serves losses nearby."""
+
+    z: Complex
+    terms: Complex
+    error: Array
+    inner: int  # terms that are summed one by one; the others are summed by parts
+    strike: tuple[float, float]  # K - 1 and K
+    log_rest: float
+    parts: int
+    mass: float
+    other: tuple[float, float]  # tilt of the far side, and log of its bound on f
+
+    def at(self, above: float, strike: float) -> tuple[float, float]:
+        """Bound f of K = ``strike``, K - 1 = ``above``."""
+        c, h, moved = float(self.z[0].real), float(self.z[1].imag), above - self.strike[0]
+        factor = np.exp(moved * self.z)
+        terms, size = self.terms * factor, self.error * abs(factor[0])
+        n = self.inner
+        total, slip = float(np.sum(terms.real[:n])), float(np.sum(size[:n]))
+        log_rest = self.log_rest + c * moved
+        if self.parts:
+            q, phase = np.exp(1j * strike * h), np.exp(-1j * strike * self.z.imag[n:])
+            log_rest -= self.parts * math.log(abs(1 - q))
+            change, share, rest = terms[n:] * phase, 1 / (1 - q), 0.0
+            off = float(np.max(size[n:] + 64 * UNIT * (1 + strike * self.z.imag[n:]) * np.abs(terms[n:])))
+            for _ in range(self.parts):
+                rest += share * change[0]
+                slip += abs(share) * off * (1 + 1e-9)
+                change, share, off = np.diff(change), share * q / (1 - q), 2 * off
+            total += float((rest / phase[0]).real)
+        # Terms moved cost a product and an exponential; 64 units a term, and 32 for their sum by pairs.
+        units = 96 + 8 * abs(moved) * np.abs(self.z[:n])
+        slip += float(np.sum(np.abs(terms[:n]) * units)) * UNIT
+        period = 2 * math.pi / h
+        fall = -abs(c) * period
+        alias = self.mass * (max(strike, 1.0) + period) * math.exp(fall) / math.expm1(fall) ** 2
+        if c < 0 or strike >= period:
+            tilt, log_other = self.other
+            growth = math.expm1(min(abs(tilt - c) * period, 700.0))
+            alias += math.exp(min(log_other + tilt * moved, 700.0)) / max(growth, TINY)
+        rest_size = math.exp(min(log_rest, 700.0))
+        return total - (slip + rest_size + alias) * (1 + 1e-6), total + (slip + rest_size) * (1 + 1e-6)
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Puts and calls on the mean ratio of ``steps`` steps of G_mu."""
+
+    mu: float
+    steps: int
+
+    def put(self, epsilon: float) -> tuple[float, float]:
+        """Bound E (K - Y)_+, K = e^epsilon, |epsilon| at most 700."""
+        above, strike = math.expm1(epsilon), math.exp(epsilon)
+        line = self._line(None, self._place(epsilon), -math.inf)
+        return _clipped(line.at(above, strike), max(above, 0.0), strike)
+
+    def call(self, epsilon: float) -> tuple[float, float]:
+        """Bound E (Y - K)_+ by the put, or in two parts where that is wider than 1e-9, relative."""
+        above, put = math.expm1(epsilon), self.put(epsilon)
+        # K - 1 and each sum cost a few units of the larger one.
+        units = 8 * UNIT * (abs(above) + put[1])
+        call = _clipped((put[0] - above - units, put[1] - above + units), max(-above, 0.0), 1.0)
+        if above > 0 and call[1] - call[0] > _NARROW * call[1]:
+            low, high = self._call(self._place(epsilon), above, math.exp(epsilon))
+            call = max(call[0], low), min(call[1], high)
+        return call
+
+    def _place(self, epsilon: float) -> float:
+        """Return the loss whose line serves this one."""
+        spacing = min(0.1, 0.3 * math.sqrt(math.log1p(math.expm1(min(self.mu**2, 700.0)) / self.steps)))
+        return round(epsilon / spacing) * spacing
+
+    def _call(self, place: float, above: float, strike: float) -> tuple[float, float]:
+        """Bound a call in two parts, cut about where one step alone reaches K, or beyond all that counts."""
+        mu, t = self.mu, self.steps
+        reach = math.log1p(math.expm1(place) * t) / mu + mu / 2
+        tilts, size = self._sizes(Cut(min(max(reach, 3.0), 9.0 + mu), max(9.0, 2 * mu), jump=False), place)
+        if not len(tilts):
+            return 0.0, 1.0
+        far = mu + min(math.sqrt(2 * max(30 + math.log(t) - float(np.min(size + np.log(-tilts))), 0.0)), 36.0)
+        low, high = 0.0, 1.0
+        for shift in (0.0, -0.5, -1.0) if mu < 1.5 else (-0.5, -1.0, 0.0):
+            at = min(max(reach + shift / mu, 3.0), far)
+            inner, outer = (Cut(round(at, 2), max(round(at, 2), 2 * mu), jump) for jump in (False, True))
+            p, q, off = self._masses(outer)
+            most = (q + (t - 1) * p) * (
+                1 + off
+            )  # (Y - K)_+ is at most Y, and 1 - prod chi the sum of 1 - chi
+            jump = (0.0, most)
+            if most > 1e-12 * high and most > 1e-300:
+                log = math.log1p(-p)
+                gained, paid = -math.expm1((t - 1) * log + math.log1p(-q)), -strike * math.expm1(t * log)
+                units = (off + 32 * UNIT) * (gained + paid)
+                put = self._line(outer, place, -math.inf).at(above, strike)
+                jump = _clipped((put[0] + gained - paid - units, put[1] + gained - paid + units), 0.0, most)
+            floor = math.log(max(jump[0], 1e-300))
+            bulk = _clipped(self._line(inner, place, float(round(floor))).at(above, strike), 0.0, 1.0)
+            low, high = max(low, bulk[0] + jump[0]), min(high, bulk[1] + jump[1])
+            if at == far or high - low <= _NARROW * high:
+                break
+        return low * (1 - 4 * UNIT), high * (1 + 4 * UNIT)
+
+    def _sizes(self, cut: Cut | None, epsilon: float) -> tuple[Array, Array]:
+        """Return tilts of the side of a line, and about the log of its integrand at them."""
+        rho, _, log = self._table(cut)
+        side = rho < 0 if cut and not cut.jump else rho > 0
+        return rho[side], (math.expm1(epsilon) * rho + log - 2 * np.log(np.abs(rho)))[side]
+
+    def _grid(self, c: float, aim: float, digits: float, cut: Cut | None) -> Grid:
+        """Lay out nodes for lines of real part c: the ends miss e^-aim, of p on the right of a jump."""
+        mu, t, bulk = self.mu, self.steps, cut is not None and not cut.jump
+        a = self._shift(cut)
+        h = 2 * math.pi * a / (digits + 2 * a * a)
+        x = np.arange(-80.0, 80.25, 0.25)
+        ratio = np.exp(np.minimum(mu * x - mu * mu / 2, 700.0)) * math.cos(mu * a)
+        plain = (a * a - x * x) / 2
+        exponent = cut.exponent(x) / 2 if cut and bulk else np.zeros(len(x))
+        g = np.maximum(plain - c / t * (ratio - 1) - exponent, plain)
+        pull = -c / t * mu * ratio - (cut.steep if cut else 0.0) * exponent  # slope of g, plus x
+        left = np.flatnonzero((g <= -aim) & (pull - x >= 1))
+        share = math.log(self._masses(cut)[0]) if cut and cut.jump else 0.0
+        right = np.flatnonzero((g <= share - aim) & (pull <= 0) & (x >= 1))
+        if not (len(left) and len(right)):
+            return Grid(np.zeros(1), np.ones(1), math.inf, math.inf, math.inf)
+        nodes = h * np.arange(math.floor(x[left[-1]] / h), math.ceil(x[right[0]] / h) + 1)
+        weight = h / math.sqrt(2 * math.pi) * np.exp(-nodes * nodes / 2)
+        strip = (1 + math.exp(2 * a * a)) / math.expm1(2 * math.pi * a / h)
+        return Grid(nodes, weight, strip, float(g[left[-1]]) + 0.7, float(g[right[0]]) + 0.7)
+
+    def _shift(self, cut: Cut | None) -> float:
+        """Return a, half the width of the strip of complex tilts."""
+        return min(1.2, math.pi / 4 / self.mu, math.pi / 6 / cut.steep if cut else math.inf)
+
+    def _real_nodes(
+        self, digits: float, low: float, high: float, cut: Cut | None
+    ) -> tuple[Array, Array, float]:
+        """Return nodes for real tilts, good to e^-digits of the integrals along |Im x| = a, and cos(mu a)."""
+        a = min(1.2, math.pi / 6 / self.mu, math.pi / 6 / cut.steep if cut else math.inf)
+        h = 2 * math.pi * a / (digits + 1 + a * a / 2)
+        x: Array = h * np.arange(math.floor(low / h), math.ceil(high / h) + 1, dtype=float)
+        weight: Array = np.exp(-x * x / 2) * (h / math.sqrt(2 * math.pi))
+        return x, weight, math.cos(self.mu * a)
+
+    @lru_cache(maxsize=64)  # noqa: B019
+    def _masses(self, cut: Cut) -> tuple[float, float, float]:
+        """Return p = E (1 - chi), E R (1 - chi) and their relative error: 2^-53 times the sizes of exponents.
+
+        The strip misses 3 e^-80 of both; the ends are 12 deviations beyond what counts.
+        """
+        mu = self.mu
+        x, weight, _ = self._real_nodes(80.0, -16.0, mu + math.sqrt(160 + cut.at**2), cut)
+        exponent = cut.exponent(x)
+        each = np.stack([weight, weight * np.exp(mu * x - mu * mu / 2)]) * -np.expm1(-exponent)
+        # e e^-e is at most 1 - e^-e: that share of the error of an exponent e reaches 1 - chi.
+        share = np.minimum(exponent, 700) / np.expm1(np.clip(exponent, TINY, 700))
+        units = (
+            64 + 2 * x * x + 8 * mu * (np.abs(x) + mu) + share * (8 + 4 * cut.steep * (np.abs(x) + cut.at))
+        )
+        sums = np.sum(each, axis=1)
+        return float(sums[0]), float(sums[1]), UNIT * float(np.max(np.sum(each * units, axis=1) / sums))
+
+    @lru_cache(maxsize=64)  # noqa: B019
+    def _table(self, cut: Cut | None) -> Table:
+        mu, t = self.mu, self.steps
+        spread = math.sqrt(math.expm1(min(mu * mu, 700.0)) / t)
+        if cut is None:
+            top = max(1e3 * t * math.exp(min(9 * mu + mu * mu / 2, 500.0)), 300 / spread)
+            least = max(0.01 * min(math.exp(-8 * mu - mu * mu / 2), 1 / spread), 1e-250)
+            rho = np.geomspace(least, top, min(8 * math.ceil(math.log(top) - math.log(least)), 600))
+            x, weight, cosine = self._real_nodes(50.0, -min(36.0, 15 + 14 / mu), 16.0, None)
+            less = np.expm1(mu * x - mu * mu / 2)
+            near = rho * -less[0] < 50 * t
+            centred = t * np.log1p(np.expm1(np.multiply.outer(-rho[near] / t, less)) @ weight)
+            exponent = np.multiply.outer(-rho[~near] / t, less) + np.log(weight)
+            most = np.max(exponent, axis=1, keepdims=True)
+            far = t * (most[:, 0] + np.log(np.sum(np.exp(exponent - most), axis=1)))
+            log = np.append(centred, far)
+            power = log - rho
+            good = self._fits(rho, power / t, (0.0, 0.0), x, cosine)
+            return Table(rho[good], power[good], log[good])
+        plain = self._table(None)
+        if cut.jump:
+            rho, power, log = (column[::2] for column in plain)
+            x, weight, cosine = self._real_nodes(50.0, -16.0, math.sqrt(100 + cut.at**2), cut)
+            outside = -np.expm1(-cut.exponent(x)) * weight
+            part = np.log(np.exp(np.multiply.outer(-rho / t, np.exp(mu * x - mu * mu / 2))) @ outside)
+            ends = math.log(3 * self._masses(cut)[0]), cut.steep * (x[0] - cut.at)
+            good = self._fits(rho, part, ends, x, cosine)
+            share = np.minimum(np.exp(part - power / t), 1 - UNIT)
+            return Table(rho[good], power[good], (log + np.log(-np.expm1(t * np.log1p(-share))))[good])
+        most = min(300 * t * math.exp(mu * mu / 2 - mu * cut.at), 300 / spread)
+        rho = -np.geomspace(most, most * 1e-5, 140)
+        digits = 80 + cut.at**2 / 2
+        x, weight, _ = self._real_nodes(digits, -16.0, math.sqrt(160 + cut.at**2), cut)
+        less, exponent = np.expm1(mu * x - mu * mu / 2), cut.exponent(x) / 2
+        w = np.multiply.outer(-rho / t, less) - exponent
+        log = np.where(np.max(w, axis=1) < 700, t * np.log1p(np.expm1(w) @ weight), np.inf)
+        # Along the edges chi' is at most exp(-0.433 e^(k (x - b))); chi' ends it on the right.
+        steep = _largest_exponent(-rho / t * math.exp(mu * cut.at - mu * mu / 2), mu, cut.steep, 0.433)
+        good = np.isfinite(log) & (steep - digits + 2 <= (log - rho) / t - 12 - math.log(t))
+        good &= -rho / t * np.exp(mu * x[-1]) <= exponent[-1] / 2
+        columns = zip((rho, log - rho, log), plain, strict=True)  # for rho > 0, chi' <= 1
+        return Table(*(np.append(some[good], rest) for some, rest in columns))
+
+    def _fits(self, rho: Array, log: Array, ends: tuple[float, float], x: Array, cosine: float) -> Array:
+        """Return which tilts, up to the first that does not, lose at most 1e-5/t at the ends and the edges.
+
+        ``ends`` are log of the sum at rho = 0, and of what multiplies phi e^(-rho R/t) at the left end.
+        """
+        mu, t = self.mu, self.steps
+        first, last = np.exp(mu * x[[0, -1]] - mu * mu / 2)
+        # A chord to the sum itself: if it errs by r of itself, then r <= b (1 + r), b the bound without r.
+        edge = np.interp(rho * cosine, np.append(0.0, rho), np.append(ends[0], log)) + 2
+        left = -(x[0] ** 2) / 2 - rho / t * first + ends[1]
+        lost = np.maximum(np.maximum(edge - 50, left), -(x[-1] ** 2) / 2 - rho / t * last)
+        good = (lost <= log - 12 - math.log(t)) & (-x[0] - rho / t * mu * first >= 1)
+        return np.asarray(np.logical_and.accumulate(good & np.isfinite(log)))
+
+    @lru_cache(maxsize=256)  # noqa: B019
+    def _line(self, cut: Cut | None, epsilon: float, floor: float) -> Line:
+        """Place a line at its saddle, or a little to the right: the period is shorter there.
+
+        ``floor`` is the log of an answer next to which that of the line may be negligible.
+        """
+        t, bulk = self.steps, cut is not None and not cut.jump
+        above, strike = math.expm1(epsilon), math.exp(epsilon)
+        rho, power, _ = self._table(cut)
+        tilts, size = self._sizes(cut, epsilon)
+        k = int(np.argmin(size))
+        p = self._masses(cut)[0] if cut else 1.0
+        mass = 1.0 if cut is None or bulk else -math.expm1(t * math.log1p(-p))
+        most = math.log(mass) + max(epsilon, 0.0)
+        answer = max(min(size[k] + math.log(abs(tilts[k])) - 1, most), floor)  # log of the answer, about
+        if not bulk:
+            k = int(np.flatnonzero(size <= size[k] + 3)[-1])
+        c, goal = float(tilts[k]), answer + math.log(_GOAL)
+        period = (2 - goal) / -c if bulk else (math.log(mass * (strike + 30 / c)) - goal + 2) / c
+        other = 2 * c, math.inf
+        farther = slice(None, k) if bulk else slice(k + 1, None)
+        if len(tilts[farther]) and (bulk or period < 1.5 * strike):
+            bound = (size + np.log(np.abs(tilts)) - 1)[farther]
+            periods = (bound - goal) / np.abs(tilts[farther] - c)
+            j = int(np.argmin(periods))
+            other, period = (float(tilts[farther][j]), float(bound[j]) + 1e-3), max(period, float(periods[j]))
+        h = 2 * math.pi / period
+        y, log_rest, parts = self._end(cut, c, h, strike, goal, size[k] + 2 * math.log(abs(c)), p)
+        inner = math.ceil(y / h) + 1
+        z = c + 1j * h * np.arange(inner + parts)
+        terms, error = self._terms(z, cut, above, strike, (float(np.interp(c, rho, power)) + c) / t)
+        weight = np.full(len(z), h / math.pi)
+        weight[0] /= 2
+        return Line(z, terms * weight, error * weight, inner, (above, strike), log_rest, parts, mass, other)
+
+    def _end(
+        self, cut: Cut | None, c: float, h: float, strike: float, goal: float, start: float, p: float
+    ) -> tuple[float, float, int]:
+        """Return the last frequency, the log of a bound on the rest, less that of |1 - q|^-m, and m."""
+        mu, t = self.mu, self.steps
+        rho, power, _ = self._table(cut)
+        cap = min(math.pi / 2 / mu, math.pi / 3 / cut.steep if cut else math.inf)
+        eta = np.geomspace(min(1e-3 * cap, 0.1 / math.sqrt(t)), cap, 50)[:, None]
+        y = np.geomspace(h, h * _MOST / (4 if cut else 1), 300)
+        share, extra = ((t - 1) / t, math.log(3 * t * p)) if cut and cut.jump else (1.0, 0.0)
+
+        def sup(at: Array) -> Array:
+            """Bound log of F beyond, by chords, which are above a convex function."""
+            inside = np.clip(at, rho[0], rho[-1])
+            log = t * eta**2 / 2 + np.interp(inside, rho, power) + 1e-3
+            return np.where(at < rho[0], np.inf, share * log + extra + eta**2 / 2)
+
+        base, sine = c * np.cos(mu * eta), np.sin(mu * eta)
+        direct = np.min(sup(base + y * sine), axis=0) + strike * c - np.log(np.pi * y)
+        around, turn = sup(base + y * sine / 2), abs(2 * math.sin(strike * h / 2))
+        # Rounding of the last terms grows with every part: about as much as the first ones have, to 1/t.
+        last = (direct * (t - 1) + start) / t + np.log(64 * h / y * UNIT * t)
+        ways = [(0, direct, direct)]
+        for m in _PARTS if turn > 0 else ():
+            log = np.min(around + m * np.log(2 * h / sine), axis=0) + math.lgamma(m + 1) + strike * c
+            log = log + math.log(4 * h / math.pi) - (m + 2) * np.log(y) + np.log1p(y / h / (m + 1))
+            ways.append((m, log, np.maximum(log - m * math.log(turn), last + m * math.log(2 / turn))))
+
+        def place(way: tuple[int, Array, Array]) -> tuple[int, float]:
+            """Return the first place at most the goal, or the last one, with its logarithm."""
+            fits = np.flatnonzero(way[2] <= goal)
+            return (int(fits[0]), goal) if len(fits) else (len(y) - 1, float(way[2][-1]))
+
+        parts, rest, _ = best = min(ways, key=place)
+        end = place(best)[0]
+        return float(y[end]), float(rest[end]), parts
+
+    def _largest(self, c: float, cut: Cut | None) -> float:
+        """Bound log of the integral of |e^-w| along both edges of the strip, less 2 a^2."""
+        mu, t, (rho, power, _) = self.mu, self.steps, self._table(cut)
+        if cut and not cut.jump:
+            rise = np.array([-c / t * math.exp(mu * cut.at - mu * mu / 2)])
+            return float(_largest_exponent(rise, mu, cut.steep, 0.5)[0]) + c / t
+        lean = c * math.cos(2 * mu * self._shift(cut))
+        # M falls: below the least tilt it is at most 1.
+        return c / t + (float(np.interp(lean, rho, power)) / t + 1e-3 if lean > rho[0] else 0.0)
+
+    def _terms(
+        self, z: Complex, cut: Cut | None, above: float, strike: float, log: float
+    ) -> tuple[Complex, Array]:
+        """Return e^(z (K - 1)) (M^t e^z, less the bulk's where it is the jump) z^-2, and its error.
+
+        ``log`` is about log E e^-w at the real part of the line.
+        """
+        mu, t, c, bulk = self.mu, self.steps, float(z[0].real), cut is not None and not cut.jump
+        a, top = self._shift(cut), self._largest(c, cut)
+        centred = bulk or (top < 20 and log > -3)
+        aim = 38 + math.log(t) - log
+        grid = self._grid(c, aim, aim + (max(top, 0.0) if centred else top), cut)
+        lift = 0.0 if centred else c / t  # of expm1(-w) and e^-w, or of e^(-z R/t)
+        lost = (float(np.exp(top - lift)) + centred) * grid.strip
+        left, right = np.exp([grid.left - lift, grid.right - lift])
+        moved, weight = grid.x - 1j * a, grid.weight * np.exp(1j * a * grid.x + a * a / 2)
+        # Errors in units: of weights; of w, by |z|/t; of -log chi, where chi is not 0.
+        units = 64 + 2 * np.abs(moved) ** 2
+        ratio = np.expm1(mu * moved - mu * mu / 2) + (0 if centred else 1)
+        slope = 16 * np.abs(ratio) + 8 * (mu * np.abs(moved) + mu * mu) * (np.abs(ratio) + 1)
+        exponent = cut.exponent(moved) if cut else np.zeros(len(moved))
+        bent = np.minimum(np.abs(exponent), 1e3) * (
+            8 + (8 * cut.steep * (np.abs(moved - cut.at) + np.abs(moved)) if cut else 0)
+        )
+        inner = exponent if bulk else np.zeros(len(moved))
+        damp, size = np.exp(-c / t * ratio.real - inner.real), np.abs(weight)  # largest |e^-w chi|: y = 0
+        each = (
+            bulk * (bent * damp + np.minimum(np.abs(inner), 1) * units * (damp + 1))
+            + (not centred) * units * damp
+        )
+        flat, tilted = np.sum(size * each), np.sum(size * (damp + centred) * (slope + np.abs(ratio) * units))
+        if cut and cut.jump:
+            p = self._masses(cut)[0]
+            outside = -np.expm1(-exponent)
+            each = np.abs(outside) * units + bent * np.exp(-exponent.real)
+            flat_out, tilted_out = np.sum(size * damp * each), np.sum(size * damp * np.abs(outside) * slope)
+            outside = outside * weight
+            lost_out = 3 * p * lost + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
+        terms, error = np.empty(len(z), complex), np.empty(len(z))
+        block = max(_BLOCK // len(moved), 1)
+        for k in range(0, len(z), block):
+            here = z[k : k + block]
+            values = (np.expm1 if centred else np.exp)(np.multiply.outer(-here / t, ratio) - inner)
+            mean = np.sum(values * weight, axis=1)
+            far, shift = np.abs(here) / t, above if centred else strike
+            slip = lost + left + right + UNIT * (flat + far * tilted)
+            modulus = np.abs(mean + centred)
+            log_mean = logarithm(mean, slip).log if centred else np.log(mean)
+            # A mean that is not distinguished from 0 has the logarithm -inf: its power is left out.
+            known = np.isfinite(log_mean)
+            log_mean = np.where(known, t * log_mean, 0)
+            value, units_z = (
+                known * np.exp(log_mean + here * shift),
+                64 + 40 * np.abs(log_mean) + 8 * np.abs(here * shift),
+            )
+            largest = np.exp((t - 1) * np.log(modulus + slip) + c * shift)
+            wrong = np.where(known, t * slip, modulus + slip) * largest
+            if cut and cut.jump:
+                part = np.sum((values + centred) * outside, axis=1)
+                slip_out = lost_out + UNIT * (flat_out + far * tilted_out)
+                log_rest = t * logarithm(-part / (mean + centred), slip * 0).log
+                value, units_z = value * -np.expm1(log_rest), units_z + 40 * np.abs(log_rest)
+                most = np.log(np.maximum(modulus, np.abs(mean + centred - part)) + slip + slip_out)
+                wrong = t * slip_out * np.exp((t - 1) * most + c * shift)
+                wrong += t * (t - 1) * (np.abs(part) + slip_out) * slip * np.exp((t - 2) * most + c * shift)
+            terms[k : k + block] = value / here**2
+            error[k : k + block] = (wrong + UNIT * units_z * np.abs(value)) / np.abs(here) ** 2
+        return terms, error
+
+
+def _largest_exponent(rise: Array, mu: float, steep: float, share: float) -> Array:
+    """Return the largest rise e^(mu u) - share e^(steep u) over all u."""
+    best = np.log(rise * mu / (share * steep)) / (steep - mu)
+    return np.asarray(rise * np.exp(mu * best) * (1 - mu / steep))
+
+
+@lru_cache(maxsize=16)
+def _allocation(mu: float, steps: int) -> Allocation:
+    return Allocation(mu, steps)
+
+
+def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tuple[float, float]:
+    """Bound delta(epsilon) = E (Y - e^epsilon)_+, or E (1 - e^epsilon Y)_+ in the other order."""
+    x = min(max(epsilon, -_FARTHEST), _FARTHEST)
+    # A known step is no more private: Q(L > epsilon) = Phi(-u) <= e^(-u^2/2)/2, or 2 Phi(mu/2) - 1 at 0.
+    u = epsilon / mu - mu / 2
+    most = min(math.exp(-min(u * u / 2, 750.0)) / 2 + TINY, 1.0) if u > 0 else 1.0
+    most = min(most, 0.4 * mu) if epsilon >= 0 else 1.0
+    least = -math.expm1(epsilon) * (1 - 8 * UNIT) if epsilon < 0 else 0.0
+    if most < 1e-300:
+        return 0.0, 1e-300
+    # More noise is more private: a shift next to 0 is bounded by a larger one, and from below by 0.
+    resolved = max(mu, _SMALLEST * math.sqrt(steps))
+    allocation = _allocation(resolved, steps)
+    with np.errstate(all="ignore"):  # what overflows is NaN or infinite, and claims nothing
+        low, high = allocation.put(-x) if reverse else allocation.call(x)
+    lift = math.exp(x) if reverse else 1.0
+    low, high = low * lift * (1 - 16 * UNIT), high * lift * (1 + 16 * UNIT) + TINY
+    low = low if x >= epsilon and resolved == mu else least
+    high = min(high, most * (1 + 1e-9)) if x <= epsilon else 1.0
+    return max(low, least), max(min(high, 1.0), least)
+
+
+def _clipped(bounds: tuple[float, float], low: float, high: float) -> tuple[float, float]:
+    """Return bounds cut to certain ones, which also replace NaN."""
+    lower, upper = float(np.fmax(bounds[0], low)), float(np.fmin(bounds[1], high))
+    return min(lower, high), max(upper, low)
+
+
+def estimate_epsilon(mu: float, steps: int, delta: float) -> tuple[float, float]:
+    """Estimate the loss at which delta(epsilon) = ``delta``, and the slope of log delta there.
+
+    The other steps are replaced by one lognormal variable of their mean and variance.
+    """
+    z = np.linspace(-9.0, 9.0, 721)
+    s = math.sqrt(math.log1p(math.expm1(mu * mu) / (steps - 1)))
+    others = (steps - 1) * np.exp(s * z[::8] - s * s / 2)
+    loss = np.log(np.add.outer(np.exp(mu * z + mu * mu / 2), others) / steps).ravel()
+    weight = np.multiply.outer(np.exp(-z * z / 2), np.exp(-(z[::8] ** 2) / 2)).ravel()
+    order = np.argsort(-loss)
+    loss, weight = loss[order], weight[order] / np.sum(weight)
+    lifted = np.exp(loss) * np.cumsum(weight * np.exp(-loss))
+    profile = np.cumsum(weight) - lifted
+    k = min(int(np.searchsorted(profile, delta)), len(loss) - 1)
+    return float(loss[k]), -float(lifted[k]) / max(float(profile[k]), TINY)
+
+
+def bound_epsilon(mu: float, steps: int, delta: float) -> tuple[float, float] | None:
+    """Bound the least epsilon with delta(epsilon) <= delta by secants, or return None where they fail."""
+    x, slope = estimate_epsilon(mu, steps, delta)
+    old = None
+    for _ in range(12):
+        low, high = hockey_stick(mu, steps, x, reverse=False)
+        gap = math.log(max((low + high) / 2, TINY) / delta)
+        if old is not None and x != old[0]:
+            slope = (gap - old[1]) / (x - old[0])
+        if not -math.inf < slope < 0:
+            return None
+        if abs(gap) <= 1e-10:
+            break
+        old, x = (x, gap), x - gap / slope
+    width = max((high - low) / delta, 1e-12) / -slope + 4 * UNIT * abs(x)
+    ends = []
+    for sign in (-1, 1):
+        for k in range(12):
+            y = x + sign * width * 2**k
+            low, high = hockey_stick(mu, steps, y, reverse=False)
+            if (low > delta) if sign < 0 else (high <= delta):
+                ends.append(y)
+                break
+    return (ends[0], ends[1]) if len(ends) == 2 else None
+
+
 class Block(NamedTuple):
-    """Ratios, increasing from 0, with their mass under P; Q at infinity; and the relative error of masses."""
+    """Ratios, increasing, their mass under P, Q at infinity, and relative errors of masses and ratios."""
 
     ratio: Array
     mass: Array
     infinite: float
     slack: float
+    off: float
 
 
 @lru_cache(maxsize=16)
-def allocated_law(mu: float, steps: int) -> AtomicLaw:
-    """Return the law for one of ``steps`` steps, each of which is G_mu."""
-    block = _block(max(mu, _SMALLEST), steps)
+def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
+    """Return laws of finitely many losses with hockey-sticks above, and below, those of one of ``steps``.
+
+    A block of steps is given by the law of its mean ratio under P, and two blocks make a third. Mass between
+    two nodes goes to both, its mean kept: the true pair is made of that one by post-processing, and so is
+    then every pair made of such blocks. Or it goes to its mean: that pair is made of the true one.
+    """
+    above, below = (_law(_block(max(mu, _LEAST), steps, merged=merged)) for merged in (False, True))
+    return above, below
+
+
+def _law(block: Block) -> AtomicLaw:
     kept = (block.mass > 0) & (block.ratio > 0)
     loss, log_p = np.log(block.ratio[kept]), np.log(block.mass[kept])
     slack = block.slack + UNIT * (8 + 2 * np.abs(log_p))
-    # Ratios are sums of positive terms, three roundings a halving of the steps; logarithms cost units too.
-    position = UNIT * (32 + 8 * steps.bit_length() + 8 * float(np.max(np.abs(loss))))
-    return AtomicLaw(loss, log_p, float(block.mass[0]), block.infinite, slack, position=position)
+    position = block.off + UNIT * (32 + 8 * float(np.max(np.abs(loss))))
+    zero = float(np.sum(block.mass[block.ratio == 0]))
+    return AtomicLaw(loss, log_p, zero, block.infinite, slack, position=position)
 
 
-def _block(mu: float, steps: int) -> Block:
+def _block(mu: float, steps: int, *, merged: bool) -> Block:
     if steps == 1:
-        return _single(mu)
-    half = _block(mu, steps // 2)
-    even = _joined(half, 0.5, half, 0.5)
-    return _joined(even, (steps - 1) / steps, _single(mu), 1 / steps) if steps % 2 else even
+        return _single(mu, merged=merged)
+    half = _block(mu, steps // 2, merged=merged)
+    even = _joined(half, 0.5, half, 0.5, merged=merged)
+    if steps % 2 == 0:
+        return even
+    return _joined(even, (steps - 1) / steps, _single(mu, merged=merged), 1 / steps, merged=merged)
 
 
 @lru_cache(maxsize=16)
-def _single(mu: float) -> Block:
+def _single(mu: float, *, merged: bool) -> Block:
     """Place a step on nodes: excess/(e^b - e^a) at the right of a cell, deficit/(1 - e^(a-b)) at its left."""
     reach = mu * _FAR + mu * mu / 2
-    edges = _spaced(-reach, reach, mu)
-    cells = GaussianLaw(mu).cells(np.concatenate([[-np.inf], edges, [np.inf]]))
-    fall = -np.expm1(-np.concatenate([[np.inf], np.diff(edges), [np.inf]]))
-    mass = cells.deficit / fall
-    mass[1:] += cells.excess[:-1] / np.exp(edges) / fall[:-1]
+    inner = _spaced(-reach, reach, mu)
+    edges = np.concatenate([[-np.inf], inner, [np.inf]])
+    cells = GaussianLaw(mu).cells(edges)
     # An edge is exact; its ratio, and the ratio of a width, are good to a few units.
     slack = float(np.max(cells.slack)) + 64 * UNIT
-    return Block(np.append(0.0, np.exp(edges)), mass, float(cells.excess[-1]), slack)
+    if merged:
+        p, q = masses(cells, edges)
+        some = (p > 0) & (q > 0)
+        return Block(q[some] / p[some], p[some], 0.0, slack, 2 * slack)
+    fall = -np.expm1(-np.diff(edges))
+    mass = cells.deficit / fall
+    mass[1:] += cells.excess[:-1] / np.exp(inner) / fall[:-1]
+    return Block(np.append(0.0, np.exp(inner)), mass, float(cells.excess[-1]), slack, 4 * UNIT)
 
 
 def _spaced(low: float, high: float, scale: float) -> Array:
     """Return nodes between two logarithms of ratios, even up to the scale, in their logarithm beyond."""
     start, end = (math.asinh(side / (2 * scale)) for side in (low, high))
-    return np.asarray(2 * scale * np.sinh(np.linspace(start, end, _NODES)))
+    return np.asarray(2 * scale * np.sinh(np.linspace(start, end, _RATIOS)))
 
 
 def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
     """Return logarithms of ratios beyond which there is hardly any mass, under P below and under Q above."""
-    coarse = np.geomspace(np.min(ratio[ratio > 0]), np.max(ratio), _COARSE)
+    coarse = np.geomspace(np.min(ratio[ratio > 0]), np.max(ratio), 400)
     at = np.searchsorted(coarse, ratio)
-    under_p, under_q = (np.bincount(at, m, _COARSE + 1) for m in (mass, mass * ratio))
+    under_p, under_q = (np.bincount(at, m, len(coarse) + 1) for m in (mass, mass * ratio))
     low = int(np.searchsorted(np.cumsum(under_p), _LEFT)) - 1
-    high = _COARSE - int(np.searchsorted(np.cumsum(under_q[::-1]), _LEFT))
-    return float(np.log(coarse[max(low, 0)])), float(np.log(coarse[min(high, _COARSE - 1)]))
+    high = len(coarse) - int(np.searchsorted(np.cumsum(under_q[::-1]), _LEFT))
+    return float(np.log(coarse[max(low, 0)])), float(np.log(coarse[min(high, len(coarse) - 1)]))
 
 
-def _joined(one: Block, first: float, two: Block, second: float) -> Block:
+def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool) -> Block:
     """Return the block of both, with their shares of the steps."""
     ratio = np.add.outer(first * one.ratio, second * two.ratio).ravel()
     mass = np.multiply.outer(one.mass, two.mass).ravel()
     # The spread of a lognormal ratio of this variance; rows are sorted, which makes them quick to place.
     scale = float(np.sqrt(np.log1p(np.sum(mass * (np.minimum(ratio, _HUGE) - 1) ** 2))))
     nodes = np.append(0.0, np.exp(_spaced(*_ends(ratio, mass), scale)))
-    cell = np.minimum(np.searchsorted(nodes, ratio, side="right") - 1, _NODES - 1)
+    cell = np.searchsorted(nodes, ratio, side="right") - 1
+    off = max(one.off, two.off) + 8 * UNIT
+    if merged:
+        nearest = nodes[np.maximum(cell, 1)]
+        sums = np.asarray(np.bincount(cell, mass, _RATIOS + 1), dtype=float)
+        moved = np.bincount(cell, mass * (ratio - nearest), _RATIOS + 1)
+        some = sums > 0
+        moved, sums, nodes = moved[some] / sums[some], sums[some], np.append(nodes[1], nodes[1:])[some]
+        slack = one.slack + two.slack + UNIT * (int(np.max(np.bincount(cell))) + 16)
+        # A mean of distances to a node, weighted by masses with this error.
+        off += 4 * slack * float(np.max(np.abs(moved) / (nodes + moved)))
+        return Block(nodes + moved, sums, 0.0, slack, off)
+    cell = np.minimum(cell, _RATIOS - 1)
     left, right = nodes[cell], nodes[cell + 1]
     inside = np.minimum(ratio, nodes[-1])
     below, above = mass * ((right - inside) / (right - left)), mass * ((inside - left) / (right - left))
-    added = np.bincount(cell, below, _NODES + 1) + np.bincount(cell + 1, above, _NODES + 1)
-    result = np.asarray(added, dtype=float)
+    added = np.bincount(cell, below, _RATIOS + 1) + np.bincount(cell + 1, above, _RATIOS + 1)
     # Each share is a quotient of differences of floats, 3 units; sums have as many terms as a node has pairs.
-    terms = 2 * int(np.max(np.bincount(cell)))
-    overflow = float(np.sum(mass * (ratio - inside)))
+    slack = one.slack + two.slack + UNIT * (2 * int(np.max(np.bincount(cell))) + 16)
     # More than the rounding of any sum here: more at infinity is never more private.
+    overflow = float(np.sum(mass * (ratio - inside)))
     infinite = (first * one.infinite + second * two.infinite + overflow) * (1 + 1e-9)
-    return Block(nodes, result, infinite, one.slack + two.slack + UNIT * (terms + 16))
+    return Block(nodes, np.asarray(added, dtype=float), infinite, slack, off)

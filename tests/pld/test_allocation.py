@@ -1,0 +1,170 @@
+"""One of many steps: contour integrals against brute force and against balls; two lattices on both sides."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from flint import acb, arb, ctx
+
+from tradeoff.families.discrete import AllocatedCurve
+from tradeoff.pld.allocation import allocated_laws, bound_epsilon, hockey_stick
+
+
+def delta_of_two(mu, epsilon):
+    """Return E ((R + S)/2 - e^eps)_+ to 20 digits: over S in closed form, over R by quadrature.
+
+    Below 2 e^eps the strike left to S is positive; there R is a logarithmic distance from it.
+    """
+    with mp.workdps(25):
+        strike, mu = 2 * mp.e ** mp.mpf(epsilon), mp.mpf(mu)
+
+        def gain(z):
+            r = mp.exp(mu * z - mu**2 / 2)
+            if strike <= r:
+                return mp.npdf(z) * (r + 1 - strike) / 2
+            d = (mp.log(strike - r) + mu**2 / 2) / mu
+            return mp.npdf(z) * (mp.ncdf(mu - d) - (strike - r) * mp.ncdf(-d)) / 2
+
+        edge = (mp.log(strike) + mu**2 / 2) / mu
+        cuts = [-60, -30, -20, -15, -10, -7, -5, -3, -2, -1, 0, 1, 2, 3, 3.5]
+        below = mp.quad(lambda u: gain(edge - mp.exp(u)) * mp.exp(u), cuts)
+        return float(below + mp.quad(gain, [edge, edge + 1, edge + 3, edge + 6, edge + 12, edge + 20]))
+
+
+def put_in_balls(mu, steps, epsilon, c, h, nodes):
+    """Return E (K - Y)_+ in 200-bit balls on the line Re z = c, transforms as plain sums along the real line.
+
+    Only roundings are in the radius: ``c``, ``h`` and ``nodes`` are checked by other ones.
+    """
+    ctx.prec = 200
+    mu, strike = arb(mu), arb(epsilon).exp()
+    x = [arb(j) / 32 for j in range(-14 * 32, 14 * 32 + 1)]
+    weight = [(-v * v / 2).exp() / 32 / (2 * arb.pi()).sqrt() for v in x]
+    less = [(mu * v - mu * mu / 2).expm1() for v in x]
+    total = arb(0)
+    for j in range(nodes):
+        z = acb(c, arb(h) * j)
+        mean = sum(((w * (-z * s / steps).exp()) for w, s in zip(weight, less, strict=True)), acb(0))
+        term = ((z * (strike - 1)).exp() * mean**steps / z**2).real
+        total += term / 2 if j == 0 else term
+    return total * h / arb.pi(), strike
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [(2.0, 0.5), (1.0, 1.0), (1.0, 4.0), (0.5, 0.0), (1.0, 7.0)])
+def test_hockey_stick_of_two_steps_agrees_with_quadrature(mu, epsilon):
+    low, high = hockey_stick(mu, 2, epsilon, reverse=False)
+    truth = delta_of_two(mu, epsilon)
+    assert low <= truth * (1 + 1e-15)
+    assert truth <= high * (1 + 1e-15)
+    assert high - low <= 1e-9 * high
+
+
+@pytest.mark.parametrize(
+    ("mu", "steps", "epsilon", "lines"),
+    [
+        (1.0, 10**4, -0.1, [(1000, 50.0, 60), (800, 40.0, 80)]),  # the put of a K far above the period
+        (1.0, 1000, 0.3, [(40, 4.0, 90), (50, 4.5, 90)]),
+        pytest.param(1.0, 100, 1.0, [(6, 0.6, 400), (8, 0.7, 400)], marks=pytest.mark.slow),
+        pytest.param(0.5, 100, 0.25, [(40, 4.0, 100), (50, 4.5, 100)], marks=pytest.mark.slow),
+    ],
+)
+def test_hockey_sticks_agree_with_balls(mu, steps, epsilon, lines):
+    (put, strike), (other, _) = (put_in_balls(mu, steps, epsilon, *line) for line in lines)
+    call, again = put + 1 - strike, other + 1 - strike
+    assert abs(float((call - again) / call)) < 1e-12
+    low, high = hockey_stick(mu, steps, epsilon, reverse=False)
+    assert low <= call * (1 + arb(10) ** -11)
+    assert call <= high * (1 + arb(10) ** -11)
+    assert high - low <= 1e-9 * high
+    low, high = hockey_stick(mu, steps, -epsilon, reverse=True)
+    assert low <= put / strike * (1 + arb(10) ** -11)
+    assert put / strike <= high * (1 + arb(10) ** -11)
+    assert high - low <= 1e-9 * high
+
+
+@pytest.mark.parametrize(
+    ("steps", "epsilon", "truth", "digits"),
+    [(2, 1.0, 0.0592065011, 1e-9), (100, 0.62137, 9.9524202e-6, 1e-8), (100, 0.0, 0.05141635457461, 1e-12)],
+)
+def test_hockey_stick_agrees_with_published_digits(steps, epsilon, truth, digits):
+    low, high = hockey_stick(1.0, steps, epsilon, reverse=False)
+    assert low * (1 - digits) <= truth <= high * (1 + digits)
+    assert high - low <= 1e-9 * high
+
+
+@pytest.mark.parametrize("steps", [2, 3, 100, 10**7])
+@pytest.mark.parametrize("mu", [0.01, 1.0, 3.0])
+def test_orders_agree_at_zero_and_profiles_are_convex(steps, mu):
+    curve = AllocatedCurve(mu, steps)
+    total = curve.bounds.delta(0.0)
+    assert total.lower <= (~curve).bounds.delta(0.0).upper
+    assert (~curve).bounds.delta(0.0).lower <= total.upper
+    assert total.width <= 2e-8 * total.upper
+    spread = math.sqrt(math.log1p(math.expm1(mu * mu) / steps))
+    strikes = np.exp(spread * np.array([0.0, 0.5, 1.0]))
+    for order in (curve, ~curve):
+        bounds = order.bounds.delta(np.log(strikes))
+        share = (strikes[1] - strikes[0]) / (strikes[2] - strikes[0])
+        assert bounds.lower[1] <= bounds.upper[0] * (1 - share) + bounds.upper[2] * share
+
+
+@pytest.mark.parametrize("epsilon", [-1e4, -700.0, 700.0, 1e4])
+@pytest.mark.parametrize(("mu", "steps"), [(1e-9, 5), (1.0, 2), (20.0, 1000)])
+def test_hockey_stick_at_the_ends_of_the_range(epsilon, mu, steps):
+    for reverse in (False, True):
+        low, high = hockey_stick(mu, steps, epsilon, reverse=reverse)
+        least = max(-math.expm1(epsilon), 0.0) if epsilon < 0 else 0.0
+        assert least * (1 - 1e-12) <= low <= high <= 1
+
+
+def sticks_of(law, ratios):
+    return [
+        float(np.sum(np.exp(law.log_p) * np.maximum(np.exp(law.loss) - ratio, 0))) + law.mass_at_plus_infinity
+        for ratio in ratios
+    ]
+
+
+@pytest.mark.parametrize(("mu", "steps", "width"), [(1.0, 2, 1e-3), (0.5, 33, 1e-2), (2.0, 100, 1e-2)])
+def test_laws_hold_the_hockey_sticks_between_them(mu, steps, width):
+    losses = np.array([-0.3, 0.0, 0.1, 0.5, 1.0])
+    above, below = (sticks_of(law, np.exp(losses)) for law in allocated_laws(mu, steps))
+    for k, loss in enumerate(losses):
+        low, high = hockey_stick(mu, steps, float(loss), reverse=False)
+        assert below[k] <= high * (1 + 1e-9)
+        assert low <= above[k] * (1 + 1e-9)
+        assert above[k] - below[k] <= width * above[k] or above[k] < 1e-6
+
+
+def test_product_of_two_agrees_with_simulation():
+    # Losses of two allocations to two steps, the record present, within five standard deviations.
+    draws, rng = 400_000, np.random.default_rng(3)
+    z = rng.standard_normal((draws, 2, 2))
+    z[:, :, 0] += 1
+    loss = np.log(np.mean(np.exp(z - 0.5), axis=2)).sum(axis=1)
+    product = AllocatedCurve(1.0, 2) ** 2
+    for epsilon in (0.0, 1.0, 3.0):
+        gain = np.maximum(-np.expm1(epsilon - loss), 0)
+        off = 5 * float(np.std(gain)) / math.sqrt(draws)
+        bounds = product.bounds.delta(epsilon)
+        assert bounds.lower - off <= float(np.mean(gain)) <= bounds.upper + off
+        assert bounds.width <= 2e-3 * bounds.upper
+
+
+@pytest.mark.parametrize(("mu", "steps", "delta"), [(1.0, 100, 1e-5), (0.5, 10**6, 1e-8), (1.0, 2, 0.3)])
+def test_bound_epsilon_inverts_delta(mu, steps, delta):
+    low, high = bound_epsilon(mu, steps, delta)
+    assert hockey_stick(mu, steps, high, reverse=False)[1] <= delta
+    assert hockey_stick(mu, steps, low, reverse=False)[0] > delta
+    assert high - low <= 1e-9
+    assert AllocatedCurve(mu, steps).bounds.epsilon(delta).upper == high
+
+
+def test_beta_agrees_with_its_tangents():
+    curve = AllocatedCurve(1.0, 100)
+    for order in (curve, ~curve):
+        bounds = order.bounds(0.1)
+        assert bounds.width < 1e-8
+        for epsilon in (0.0, 0.1, 0.2):
+            assert bounds.upper >= 1 - order.bounds.delta(epsilon).upper - math.exp(epsilon) * 0.1 - 1e-12
+    assert (~~curve) == curve
