@@ -147,7 +147,7 @@ WIDTHS: dict[str, dict[Question, Width]] = {
 
 # Rounds of continuous laws up to which the lattice is the narrower engine, if none damps the transform: sums
 # that are nearly atomic have slow contours.
-FEW_ROUNDS = 8
+FEW_ROUNDS = 4
 
 # Rounds up to which the same holds where the excess of the kurtosis of the sum, halfway between both laws, is
 # greater.
