@@ -23,9 +23,8 @@ from tests.accounting.laws import (
     wrongly_told,
 )
 from tests.strategies import log_uniform
-from tradeoff.accounting.lattice.discretise import _draw_from_below, discretise
+from tradeoff.accounting.lattice.discretise import Run, _draw_from_below, _Polygon, discretise
 from tradeoff.accounting.lattice.engine import LatticeEngine
-from tradeoff.accounting.lattice.tangents import Run, _Polygon
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
 from tradeoff.pld.law import Cells, PrivacyLossDistribution

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.strategies import log_uniform
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.planner import Composition
-from tradeoff.intervals.functions import above_line
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld.components import (
     Component,
@@ -27,6 +26,7 @@ from tradeoff.pld.components import (
 )
 from tradeoff.pld.gaussian import NormalBase
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
+from tradeoff.pld.moments import above_line
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 

@@ -141,17 +141,17 @@ class Width(NamedTuple):
 # closes. Sums are as fine as they get.
 WIDTHS: dict[str, dict[Question, Width]] = {
     "contour": {"delta": Width(1e-4, 1e-3), "epsilon": Width(1e-7, 1e-7), "beta": Width(1e-4, 1e-3)},
-    "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(5e-8, 3e-7), "beta": Width(1e-2, 1e-4)},
+    "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(5e-8, 1e-6), "beta": Width(1e-2, 1e-4)},
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
 
 # Rounds of continuous laws up to which the lattice is the narrower engine, if none damps the transform: sums
 # that are nearly atomic have slow contours.
-FEW_ROUNDS = 8
+FEW_ROUNDS = 4
 
 # Rounds up to which the same holds where the excess of the kurtosis of the sum, halfway between both laws, is
 # greater.
-RARE_KURTOSIS = {16: 2.0, 1024: 12.0}
+RARE_KURTOSIS = {24: 2.0, 1024: 40.0}
 
 # Rounds of atoms on one lattice up to which the rounding of an FFT, multiplied by their number, is small.
 MOST_ATOMIC_ROUNDS = 2**20
@@ -170,6 +170,7 @@ NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, 
 LOOKING = 64  # ratio of terms between final lines with an added Gaussian, and those that locate an answer
 LATTICE_WORK = 2**20  # lattice points times distinct factors: well below a second
 LATTICE_LEAST = 2**16  # lattice points that even very many distinct factors get
+LATTICE_FINEST = 2e-7  # width that a second of it reaches: a tolerance below is asked of contours first
 LATTICE_WIDTH = 1e-4  # goal of a first lattice: width in epsilon
 _NORMAL = 2.0**-1022  # the least float with all its digits: a delta below is as narrow as bounds get
 _FINEST = 16 * UNIT  # gap in beta below which no engine helps: 1 - alpha is already rounded

@@ -19,6 +19,7 @@ from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.engine import Engine
 from tradeoff.accounting.options import (
     FEW_ROUNDS,
+    LATTICE_FINEST,
     MOST_ATOMIC_ROUNDS,
     RARE_KURTOSIS,
     WIDTHS,
@@ -166,7 +167,7 @@ class Composition:
         elif self._on_one_lattice:
             yield self.tables, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
-        elif self._few_or_rare:
+        elif (tol is None or tol >= LATTICE_FINEST) and self._few_or_rare:
             yield self.tables, "few rounds lose much: contours are slow there"
             yield self.contour, "the lattice was wide"
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):

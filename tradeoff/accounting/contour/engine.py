@@ -75,6 +75,7 @@ class _Tuning:
     levels: tuple[float, ...] = tuple(36.0 * 1.13**k for k in range(24))
     taken: float = 20.0
     distinct: int = 8
+    slow: float = 0.05  # size beyond the last node of usual lines from which on longer ones gain little
     fall: float = 6.0  # nats that psi may fall by from the center of a line to losses that it serves
     tiniest: float = 1e-290  # delta below which a line has lost digits that Chernoff's bound has
 
@@ -214,8 +215,13 @@ class ContourCache:
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
         accuracy, middle = slope * cost.accuracy, kind == "rest"
         key = (middle, x, log_psi, *query_options().choices[1:])  # the same for every method
-        place = partial(place_line, self.saddles(kind), x, cost.terms, log_psi, middle=middle)
-        result = sharp = self.lines.of((*key, cost.terms, 0.0), partial(self._line, place))
+        usual = max(LINE_TERMS, LINE_TERMS_EACH * len(self.laws))
+        for terms in sorted({min(usual, cost.terms), cost.terms}):
+            place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=middle)
+            result = sharp = self.lines.of((*key, terms, 0.0), partial(self._line, place))
+            if sharp.line is not None and sharp.line.tail_bound > _TUNING.slow:
+                break  # ten times the terms would not end it either
+        cost = cost._replace(terms=terms)
         if needs_smoothing := sharp.truncation_exceeds(10):
             near = self.coarse_placements.of(
                 (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)

@@ -14,7 +14,7 @@ from tradeoff.accounting.engine import APART, Engine, Place
 from tradeoff.accounting.lattice.convolve import profile
 from tradeoff.accounting.lattice.place import Effort, first_effort, plan, tilted_factors
 from tradeoff.accounting.lattice.table import ProfileTable
-from tradeoff.accounting.lattice.truncated import TruncatedPLD, add_beyond, choose_edge
+from tradeoff.accounting.lattice.truncated import TruncatedPLD, add_far_losses, choose_edge
 from tradeoff.accounting.options import Question
 from tradeoff.errors import SizeError
 from tradeoff.intervals.roots import bracket_root
@@ -136,7 +136,7 @@ class Direction:
             factors, grid.h, grid.theta, grid.window, self.mass_at_plus_infinity * (1 - 16 * UNIT)
         )
         if edge is not None:
-            table = add_beyond(table, self.views, factors, grid, edge, epsilon)
+            table = add_far_losses(table, self.views, factors, grid, edge, epsilon)
         return replace(
             table,
             kind="other" if self.reverse else "delta",

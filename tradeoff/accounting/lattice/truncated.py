@@ -102,7 +102,7 @@ def choose_edge(
     return None
 
 
-def add_beyond(
+def add_far_losses(
     table: ProfileTable,
     laws: Sequence[PrivacyLossDistribution],
     factors: Sequence[TiltedFactor],
@@ -140,11 +140,11 @@ def add_beyond(
     )
     for t in (2.0 ** np.arange(-2, 14) / edge).tolist():
         log = 0.0
-        for factor, at, beyond in zip(factors, nodes, p, strict=True):
+        for factor, at, rare in zip(factors, nodes, p, strict=True):
             size = abs(factor.log_scale) + (grid.theta + t) * float(np.max(np.abs(at)))
             with np.errstate(over="ignore", invalid="ignore"):  # such a t bounds nothing
                 moment = factor.over * np.exp(factor.log_scale - (grid.theta + t) * at)
-                log += factor.count * math.log(float(np.sum(moment)) + float(beyond.upper))
+                log += factor.count * math.log(float(np.sum(moment)) + float(rare.upper))
             log += factor.count * UNIT * (64 + len(at) + 32 * size)
         if log - t * (edge - x) < best:
             best, logs = log - t * (edge - x), (log, t)
