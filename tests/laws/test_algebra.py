@@ -494,7 +494,7 @@ class TestDistance:
     @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.3, 0.2), (5.0, 1e-6), (1e-9, 0.5)])
     def test_distance_of_pairs_is_exact_to_rounding(self, epsilon: float, delta: float) -> None:
         """From the identity: 1 - 2 (1 - delta)/(1 + e^eps) at the kink, and half of it along the diagonal."""
-        f = to.approximate_dp(epsilon, delta)
+        f = to.PureDP(epsilon) @ to.TotalVariation(delta)
         with ctx.workprec(200):
             truth = 1 - 2 * (1 - arb(delta)) / (1 + arb(epsilon).exp())
         for metric, share in (("uniform", 1), ("levy", 2)):
