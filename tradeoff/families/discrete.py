@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import beta_from_delta
 from tradeoff.curves.parameters import MAX_LOSS, MOST, count, number, real
-from tradeoff.curves.product import CurveFromPLD
+from tradeoff.curves.product import CurveFromPLD, Tensor
 from tradeoff.errors import domain
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
@@ -28,6 +28,7 @@ from tradeoff.pld.transformed import ReversedPLD
 
 # Most records shuffled: the atoms within some deviations of the counts of more do not fit in the list.
 MOST_RECORDS = 10**9
+_FEW = 8  # losses of which one allocation answers exactly; whole curves are those of its two laws
 MOST_STEPS = 10**7  # most steps of one allocation: sums lose a digit for every hundred times as many
 
 
@@ -233,6 +234,8 @@ class AllocatedCurve(TradeOff):
         object.__setattr__(self, "steps", count("steps", self.steps, 2, MOST_STEPS))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        if len(epsilon) > _FEW:
+            return Tensor({self: 1}).delta_bounds(epsilon, tol)
         low, high = np.zeros(len(epsilon)), np.ones(len(epsilon))
         for k, x in enumerate(epsilon.tolist()):
             low[k], high[k] = hockey_stick(self.mu, self.steps, x, reverse=self.reverse)
