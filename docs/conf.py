@@ -12,12 +12,16 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from plotly.offline import get_plotlyjs
 from sphinx.application import Sphinx
 from sphinx.util.inspect import stringify_signature
+from sympy import Symbol
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from mechanism_table import table
 
-from tradeoff import __version__
+from tradeoff import Gaussian, Identity, Laplace, PureDP, TotalVariation, __version__
+from tradeoff.report.notebook import equation
+
+FAMILIES = (Identity, Gaussian, Laplace, PureDP, TotalVariation)
 
 project = "tradeoff"
 author = "The tradeoff developers"
@@ -76,6 +80,14 @@ def bars(_app: Sphinx, _what: str, _name: str, _thing: object, _options: object,
         lines[index] = "``".join(parts)
 
 
+def formula(_app: Sphinx, what: str, _name: str, thing: Any, _options: object, lines: list[str]) -> None:
+    """Put the closed form of a family, with symbols for its parameters, below the first line."""
+    if what == "class" and thing in FAMILIES:
+        names = [name.removesuffix("_0") for name in inspect.signature(thing).parameters]
+        closed_form = equation(thing(*(Symbol(name, positive=True) for name in names)))
+        lines[1:1] = ["", ".. math::", "", f"   {closed_form}", ""]
+
+
 def signature(*event: Any) -> tuple[str, str] | None:
     """Sign a class by its ``__init__``, also where a ``__new__`` takes anything."""
     _app, what, _name, thing, *_ = event
@@ -95,4 +107,5 @@ def setup(app: Sphinx) -> None:
     app.connect("build-finished", plotly_script)
     app.add_html_math_renderer("mathml", (mathml, None), (mathml, None))
     app.connect("autodoc-process-docstring", bars)
+    app.connect("autodoc-process-docstring", formula)
     app.connect("autodoc-process-signature", signature)

@@ -1,7 +1,6 @@
 """How many counts can be released within a relative error under one budget, and by which mechanism.
 
 python examples/relative_error.py --runs 100 --plot relative-error.svg
-tradeoff experiment relative-error --runs 100           # the same, from a checkout
 """
 
 from __future__ import annotations

@@ -31,17 +31,32 @@ else:
 
 class _CurveMethods(TradeOff):
     def __pow__(self, n: int) -> TradeOff:
-        """n-fold tensor power, n an integer from 0, or a symbol; ``f ** 0`` is the identity."""
+        """n-fold tensor power, n an integer from 0, or a symbol; ``f ** 0`` is the identity.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1) ** 4, to.Laplace(0.1) ** 10
+        (G_{2}, Lap_{0.1}^10)
+        """
         from tradeoff.operators.unary import power
 
         return power(self, n)
 
     def __invert__(self) -> TradeOff:
-        """Inverse T(Q, P)."""
+        """Inverse T(Q, P).
+
+        >>> import tradeoff as to
+        >>> ~to.Gaussian(1)
+        G_{1}
+        """
         return self.inverse()
 
     def inverse(self) -> TradeOff:
-        """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P) (Dong, Roth, Su 2022, Lemma A.2)."""
+        """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P) (Dong, Roth, Su 2022, Lemma A.2).
+
+        >>> import tradeoff as to
+        >>> to.PiecewiseLinear([0, 0.25, 1], [1, 0.5, 0]).inverse()
+        PL[(0, 1), (0.5, 0.25), (1, 0)] (one order)
+        """
         if self.symmetric:
             return self
         from tradeoff.curves.hooks import limited, pure
@@ -55,6 +70,10 @@ class _CurveMethods(TradeOff):
         ``"either-order"``: one order of the pair has curve f, the other f^-1: the hull of min{f, f^-1}.
         ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.
         ``"profile"``: delta(eps) known for eps >= 0 in both orders: Symm(f).
+
+        >>> import tradeoff as to
+        >>> to.PiecewiseLinear([0, 0.25, 1], [1, 0.5, 0]).symmetrise(assume="either-order")
+        PL[(0, 1), (0.25, 0.5), (0.5, 0.25), (1, 0)]
         """
         from tradeoff.operators.symmetrise import symmetrise
 
@@ -86,33 +105,58 @@ class _CurveMethods(TradeOff):
         return limited(group(self, k), self.tightness)
 
     def dual(self) -> Dual:
-        """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12)."""
+        """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12).
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1).dual()
+        Dual(curve=G_{1})
+        """
         from tradeoff.operators.unary import Dual
 
         return Dual(self)
 
     def __ge__(self, other: TradeOff) -> bool:
-        """Whether f is at least as private everywhere; ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10)."""
+        """Whether f is at least as private everywhere; ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10).
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1) >= to.Gaussian(2)
+        True
+        """
         from tradeoff.curves.contract import operand
         from tradeoff.operators.order import at_least
 
         return at_least(self, operand(other))
 
     def __le__(self, other: TradeOff) -> bool:
-        """Whether ``other`` is at least as private everywhere."""
+        """Whether ``other`` is at least as private everywhere.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1) <= to.Identity()
+        True
+        """
         from tradeoff.curves.contract import operand
 
         return operand(other) >= self
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
-        """Whether f >= g (x) f_{0,failure}, ``failure`` in [0, 1], decided from certified bounds."""
+        """Whether f >= g (x) f_{0,failure}, ``failure`` in [0, 1], decided from certified bounds.
+
+        >>> import tradeoff as to
+        >>> to.Laplace(1).dominates(to.Gaussian(1.2), failure=1e-9)
+        True
+        """
         from tradeoff.curves.contract import operand
         from tradeoff.operators.order import dominates
 
         return dominates(self, operand(other), failure=failure)
 
     def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds[float]:
-        """Bound the uniform or Levy distance between two curves, a number in [0, 1], from both sides."""
+        """Bound the uniform or Levy distance between two curves, a number in [0, 1], from both sides.
+
+        >>> import tradeoff as to
+        >>> 0.38295 in to.Gaussian(1).distance(to.Gaussian(2))
+        True
+        """
         from tradeoff.curves.contract import operand
         from tradeoff.operators.distance import distance
 
@@ -122,6 +166,10 @@ class _CurveMethods(TradeOff):
         """Least mu with f >= G_mu (x) f_{0,failure}, and the cost of reporting it.
 
         ``failure`` is in [0, 1]; default: 1e-10, and 0 for a Gaussian curve, whose regret is 0 then.
+
+        >>> import tradeoff as to
+        >>> round((to.Laplace(0.1) ** 100).gdp().mu, 3)
+        0.985
         """
         from tradeoff.gdp.reduction import gdp
 
@@ -142,20 +190,37 @@ class _CurveMethods(TradeOff):
         return risks(self, **questions)
 
     def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:
-        """Estimate the change of epsilon (nats), or delta, with each parameter and count."""
+        """Estimate the change of epsilon (nats), or delta, with each parameter and count.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1).sensitivities(delta=1e-5)
+        factor  parameter  value  d epsilon     per 1%
+         G_{1}         mu      1    5.06778  0.0506778
+         G_{1}      count      1    2.53389  0.0253389
+        """
         from tradeoff.design.sensitivities import sensitivities
 
         return sensitivities(self, delta=delta, epsilon=epsilon)
 
     def subs(self, values: Mapping[Any, Any]) -> TradeOff:
-        """Curve with symbols replaced, for example ``f.subs({mu: 1})``; keys are symbols or their names."""
+        """Curve with symbols replaced; keys are symbols or their names.
+
+        >>> import sympy, tradeoff as to
+        >>> to.Gaussian(sympy.Symbol("mu")).subs({"mu": 1})
+        G_{1}
+        """
         from tradeoff.curves.hooks import limited
         from tradeoff.symbolic.substitution import substitute
 
         return limited(substitute(self, values), self.tightness)
 
     def symbolic(self, alpha: Any = None) -> Symbolic:
-        """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms."""
+        """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms.
+
+        >>> import tradeoff as to
+        >>> to.TotalVariation(0.25).symbolic().delta(0)
+        0.25
+        """
         from tradeoff.curves.hooks import limited
         from tradeoff.symbolic.formula import symbolic
 
@@ -163,14 +228,25 @@ class _CurveMethods(TradeOff):
 
     @property
     def law(self) -> Law:
-        """Law of the privacy loss L = log dQ/dP, in nats, under P and under Q."""
+        """Law of the privacy loss L = log dQ/dP, in nats, under P and under Q.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1).law
+        Law(curve=G_{1})
+        """
         self.require_numbers()
         from tradeoff.operators.law import Law
 
         return Law(self)
 
     def tabulate(self, alphas: Numbers | None = None) -> Tabulated:
-        """Polygons with lower <= f <= upper at every alpha; ``alphas``: the nodes to use, in [0, 1]."""
+        """Polygons with lower <= f <= upper at every alpha; ``alphas``: the nodes to use, in [0, 1].
+
+        >>> import tradeoff as to
+        >>> table = to.Gaussian(1).tabulate([0.1, 0.5])
+        >>> table.lower(0.3) <= to.Gaussian(1)(0.3) <= table.upper(0.3)
+        True
+        """
         if alphas is None:
             return self._whole
         from tradeoff.operators.tabulate import tabulate

@@ -17,8 +17,9 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from tradeoff.intervals import functions
-from tradeoff.intervals.bounds import Bounds, make_bounds
+from tradeoff.intervals import float_balls
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.float_balls import FloatBalls
 
 Floats: TypeAlias = NDArray[np.float64]
 Balls: TypeAlias = Any
@@ -48,7 +49,7 @@ _IN_FLOATS: ContextVar[bool] = ContextVar("in_floats", default=False)
 
 @contextmanager
 def in_floats() -> Iterator[None]:
-    """Make ``Bounds`` in place of balls inside, for arrays so long that a few last digits are worth the time.
+    """Make ``FloatBalls`` inside, for arrays so long that a few last digits are worth the time.
 
     Formulas of arithmetic, exp, expm1, log, log1p, sqrt, maximum, minimum and ``choose`` take both.
     """
@@ -62,7 +63,7 @@ def in_floats() -> Iterator[None]:
 def to_balls(values: Any) -> Balls:
     """Return exact balls of floats, integers or fractions, an array of their shape."""
     if _IN_FLOATS.get():
-        return functions.rational(values) if isinstance(values, Fraction) else Bounds.of(values)
+        return FloatBalls.of(values)
     return _to_ball(np.asarray(values, dtype=object))
 
 
@@ -127,11 +128,11 @@ _union = _elementwise(arb.union, 2)
 
 
 def _either(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
-    """Return a function of balls that passes ``Bounds`` on to the one of their own."""
-    of_bounds = getattr(functions, name)
+    """Return a function of balls that passes ``FloatBalls`` on to the one of their own."""
+    of_floats = getattr(float_balls, name)
 
     def value(*x: Balls) -> Balls:
-        return of_bounds(*x) if any(isinstance(each, Bounds) for each in x) else balls(*x)
+        return of_floats(*x) if any(isinstance(each, FloatBalls) for each in x) else balls(*x)
 
     return value
 
@@ -161,6 +162,12 @@ def binomial_tail(n: int, p: Balls, k: int) -> Balls:
     return arb(1) if k <= 0 else p.beta_lower(k, n - k + 1, 1) if k <= n else _ZERO
 
 
+def log_quotient(q: Fraction, p: Fraction) -> Balls:
+    """Return log(q/p) of two positive fractions, however near to 1 or far from it their ratio is."""
+    near = abs(q - p) < p / 2
+    return arb.log1p(to_ball((q - p) / p)) if near else arb.log(to_ball(q / p))
+
+
 def clip_probability(p: Balls) -> Balls:
     """Intersect balls with [0, 1], which contains the truth."""
     return maximum(minimum(p, arb(1)), arb(0))
@@ -168,10 +175,8 @@ def clip_probability(p: Balls) -> Balls:
 
 def choose(gap: Balls, first: Balls, second: Balls) -> Balls:
     """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, and both where that is open."""
-    if isinstance(gap, Bounds):
-        first, second = map(Bounds.of, (first, second))
-        both = make_bounds(np.minimum(first.lower, second.lower), np.maximum(first.upper, second.upper))
-        return functions.where(gap.upper < 0, first, functions.where(gap.lower >= 0, second, both))
+    if isinstance(gap, FloatBalls):
+        return float_balls.choose(gap, first, second)
     return _choose(gap, first, second)
 
 

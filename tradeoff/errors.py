@@ -16,6 +16,10 @@ class TradeOffError(Exception):
 
     An error with attributes keeps them as further arguments, so that it survives the way back from another
     process.
+
+    >>> import tradeoff
+    >>> issubclass(tradeoff.errors.DomainError, tradeoff.errors.TradeOffError)
+    True
     """
 
     def __str__(self) -> str:
@@ -23,19 +27,47 @@ class TradeOffError(Exception):
 
 
 class DomainError(TradeOffError, ValueError):
-    """A value lies outside the domain of the question or of the parameter."""
+    """A value lies outside the domain of the question or of the parameter.
+
+    >>> import tradeoff
+    >>> tradeoff.Gaussian(-1)
+    Traceback (most recent call last):
+    tradeoff.errors.DomainError: mu must be in [0, inf], got -1
+    """
 
 
 class CurveError(DomainError):
-    """The data given do not describe a trade-off function; the message names the property and the place."""
+    """The data given do not describe a trade-off function; the message names the property and the place.
+
+    >>> import tradeoff
+    >>> tradeoff.PiecewiseLinear([0, 0.5, 1], [1, 0.9, 0])
+    Traceback (most recent call last):
+    tradeoff.errors.CurveError: f(alpha) <= 1 - alpha fails at vertex 1: (0.5, 0.9)
+    """
 
 
 class SizeError(TradeOffError, ValueError):
-    """An exact answer would need more vertices or memory than the stated cap."""
+    """An exact answer would need more vertices or memory than the stated cap.
+
+    >>> import tradeoff
+    >>> try:
+    ...     tradeoff.mechanisms.DiscreteGaussian(sigma=1e6).guarantee().delta(1)
+    ... except tradeoff.errors.SizeError as error:
+    ...     print(str(error).split(";")[0])
+    the discrete Gaussian with sigma = 1e+06 has 8e+07 atoms, above the cap of 4000000
+    """
 
 
 class PrecisionError(TradeOffError, ArithmeticError):
-    """The requested accuracy cannot be reached; ``reachable`` is the width that can."""
+    """The requested accuracy cannot be reached; ``reachable`` is the width that can.
+
+    >>> import tradeoff
+    >>> try:
+    ...     (tradeoff.Laplace(0.1) ** 100).epsilon(1e-5, tol=1e-300)
+    ... except tradeoff.errors.PrecisionError as error:
+    ...     error.reachable < 1e-6
+    True
+    """
 
     def __init__(self, message: str, reachable: float) -> None:
         super().__init__(message, reachable)
@@ -43,7 +75,15 @@ class PrecisionError(TradeOffError, ArithmeticError):
 
 
 class Undecided(TradeOffError, ArithmeticError):  # noqa: N818 - the public name is part of the contract
-    """Bounds overlap, so an order of curves, or numbers, is neither proved nor refuted; ``at`` is where."""
+    """Bounds overlap, so an order of curves, or numbers, is neither proved nor refuted; ``at`` is where.
+
+    >>> import tradeoff
+    >>> try:
+    ...     _ = tradeoff.Bounds(0, 2) < tradeoff.Bounds(1, 3)
+    ... except tradeoff.errors.Undecided as error:
+    ...     print(str(error).split(";")[0])
+    Bounds(lower=0, upper=2) < Bounds(lower=1, upper=3) is open
+    """
 
     def __init__(self, message: str, at: float) -> None:
         super().__init__(message, at)
@@ -51,29 +91,74 @@ class Undecided(TradeOffError, ArithmeticError):  # noqa: N818 - the public name
 
 
 class KindError(TradeOffError, TypeError):
-    """A curve is given in place of a mechanism, or the reverse."""
+    """A curve is given in place of a mechanism, or the reverse.
+
+    >>> import tradeoff
+    >>> try:
+    ...     tradeoff.Gaussian(1) @ tradeoff.mechanisms.PureDP(epsilon=1)
+    ... except tradeoff.errors.KindError as error:
+    ...     print(str(error).split(":")[0])
+    PureDP(epsilon=1.0) is a mechanism, not a curve
+    """
 
 
 class SymbolError(TradeOffError, TypeError):
-    """A number is requested of a curve that has free symbols."""
+    """A number is requested of a curve that has free symbols.
+
+    >>> import sympy, tradeoff
+    >>> try:
+    ...     _ = tradeoff.Gaussian(sympy.Symbol("mu")).delta(1)
+    ... except tradeoff.errors.SymbolError as error:
+    ...     print(str(error).split(";")[0])
+    G_{mu} has free symbols mu
+    """
 
 
 class NoClosedForm(TradeOffError, NotImplementedError):  # noqa: N818 - reads as the sentence it is
-    """No closed form is known; the message names an alternative."""
+    """No closed form is known; the message names an alternative.
+
+    >>> import tradeoff
+    >>> try:
+    ...     _ = (tradeoff.Laplace(1) ** 50).delta(1, method="closed-form")
+    ... except tradeoff.errors.NoClosedForm as error:
+    ...     print(str(error).split(";")[0])
+    Lap_{1}^50 has no closed form
+    """
 
 
 class PlanError(TradeOffError, ValueError):
-    """A plan or its file is malformed; the message names file, entry, value and range."""
+    """A plan or its file is malformed; the message names file, entry, value and range.
+
+    >>> import tradeoff
+    >>> try:
+    ...     tradeoff.spec.loads("title = 1")
+    ... except tradeoff.errors.PlanError as error:
+    ...     print(error)
+    plan: mechanism must be at least one table [[mechanism]], with double brackets
+    """
 
 
 class MissingExtraError(TradeOffError, ImportError):
-    """An optional dependency is not installed; the message names the extra."""
+    """An optional dependency is not installed; the message names the extra.
+
+    >>> from tradeoff.errors import needed
+    >>> needed("a_missing_package", "plots need matplotlib: pip install tradeoff[plot]")
+    Traceback (most recent call last):
+    tradeoff.errors.MissingExtraError: plots need matplotlib: pip install tradeoff[plot]
+    """
 
 
 class BudgetExceeded(TradeOffError):  # noqa: N818 - the public name is part of the contract
     """A step does not fit into the remaining budget of a filter; nothing was recorded.
 
     ``spent``, ``requested``, ``remaining`` and ``budget`` are in the units of the filter.
+
+    >>> import tradeoff
+    >>> try:
+    ...     _ = tradeoff.filters.GDPFilter(1).spend(tradeoff.Gaussian(2))
+    ... except tradeoff.errors.BudgetExceeded as error:
+    ...     print(str(error).split(";")[0])
+    the step costs 2.000000001, but 1 of 1 remains (0 spent in 0 steps)
     """
 
     def __init__(self, message: str, spent: Any, requested: Any, remaining: Any, budget: Any) -> None:
@@ -85,11 +170,23 @@ class LedgerError(TradeOffError, RuntimeError):
     """A ledger cannot be read, written or trusted.
 
     The message names the file, the problem and the remedy.
+
+    >>> import tradeoff
+    >>> try:
+    ...     tradeoff.filters.Ledger("missing.db")
+    ... except tradeoff.errors.LedgerError as error:
+    ...     print(str(error).split("; ")[1])
+    Ledger.create makes a new ledger
     """
 
 
 class VerificationError(TradeOffError, ValueError):
-    """A certificate does not prove its bounds; ``term`` is the first entry that fails."""
+    """A certificate does not prove its bounds; ``term`` is the first entry that fails.
+
+    >>> import tradeoff
+    >>> tradeoff.errors.VerificationError("the certificate does not hold", term="sum").term
+    'sum'
+    """
 
     def __init__(self, message: str, term: str) -> None:
         super().__init__(message, term)
@@ -97,7 +194,13 @@ class VerificationError(TradeOffError, ValueError):
 
 
 class SweepError(TradeOffError, RuntimeError):
-    """The function of a sweep raised the cause; ``point`` holds the arguments."""
+    """The function of a sweep raised the cause; ``point`` holds the arguments.
+
+    >>> import tradeoff
+    >>> tradeoff.sweep(lambda sigma: 1 / sigma, {"sigma": [0]})
+    Traceback (most recent call last):
+    tradeoff.errors.SweepError: the point sigma = 0: ZeroDivisionError: division by zero
+    """
 
     def __init__(self, message: str, point: dict[str, Any]) -> None:
         super().__init__(message, point)

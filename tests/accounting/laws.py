@@ -16,8 +16,8 @@ from tests.golden.oracle import normal_cdf
 from tests.strategies import log_uniform
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.laplace import BoundedRangeLaw, LaplaceLaw
 from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution
+from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 Number = mp.mpf

@@ -13,8 +13,8 @@ from tests.golden.contour_oracle import gauss_legendre
 from tradeoff.pld.discrete import AtomicLaw, BinomialLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.integer_noise import DiscreteGaussianLaw
-from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 DIGITS = 40

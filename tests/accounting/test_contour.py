@@ -30,9 +30,9 @@ from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.integer_noise import discrete_gaussian_law
-from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PrivacyLossDistribution, Transform
 from tradeoff.pld.quadrature import QuadratureTransform
+from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 NATS = 42.0

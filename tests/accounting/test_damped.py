@@ -1,6 +1,7 @@
 """Laws without their rarest losses, against balls, mpmath and another engine."""
 
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -11,7 +12,9 @@ import tradeoff as to
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.pld.batched import damped_law
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.transformed import DampedPLD, SubsampledPLD
+from tradeoff.pld.gaussian_mixtures import MixtureLaw
+from tradeoff.pld.normal_mixtures import MixturePair
+from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
 
@@ -94,3 +97,41 @@ def test_chernoff_bound_of_damped_law_holds_for_whole_law() -> None:
     low, _ = engine.answer("delta", np.array([epsilon]), None)
     assert low[0] <= ceiling
     assert engine.forward.mass_at_plus_infinity == engine.forward.most_q_plus == 0
+
+
+BINOMIAL = {k: math.comb(40, k) * Fraction(1, 50) ** k * Fraction(49, 50) ** (40 - k) for k in range(41)}
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_law_without_rare_means_encloses_profile_of_whole(backwards: bool) -> None:
+    whole = MixtureLaw(
+        MixturePair.of({Fraction(0): Fraction(1)}, {Fraction(k): w for k, w in BINOMIAL.items()}, Fraction(3))
+    )
+    less = damped_law(ReversedPLD(whole) if backwards else whole, 20, 50.0)
+    lost = less.mass_at_plus_infinity
+    assert 0 < 20 * lost < math.exp(7 - 50)
+    x = np.linspace(-0.5, 3.0, 8)
+    low, high = (less.base if backwards else less).tail(x)
+    with mp.workdps(40):
+        means = [(mp.mpf(w.numerator) / w.denominator, mp.mpf(k) / 3) for k, w in BINOMIAL.items()]
+        for k, each in enumerate(x.tolist()):
+
+            def loss(t: mp.mpf, each: float = each) -> mp.mpf:
+                return mp.log(mp.fsum(w * mp.exp(m * t - m * m / 2) for w, m in means)) - each
+
+            root = mp.findroot(loss, (-20, 12), "anderson")
+            truth = mp.fsum(w * mp.ncdf(m - root) for w, m in means) - mp.exp(each) * mp.ncdf(-root)
+            # Backwards the profile at -x is 1 - e^-x + e^-x delta(x), and lacks as much.
+            most = lost * mp.exp(each) if backwards else lost
+            assert low[k] <= truth <= high[k] + most
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_epsilon_of_rare_means_is_narrow_and_agrees_with_lattice(backwards: bool) -> None:
+    curve = to.GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1 - 1e-15, 30: 1e-15}, sigma=2)
+    curve = (curve.inverse() if backwards else curve) ** 10
+    low, high = curve.bounds.epsilon(1e-6)
+    assert 0 <= high - low < 1e-6
+    below, above = curve.bounds.epsilon(1e-6, method="lattice")
+    assert below <= high
+    assert low <= above

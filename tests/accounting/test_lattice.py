@@ -23,8 +23,8 @@ from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.integer_noise import discrete_gaussian_law
-from tradeoff.pld.laplace import LaplaceLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
+from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import SubsampledPLD
 
 NEGLIGIBLE = mp.mpf("1e-305")

@@ -14,7 +14,7 @@ from flint import acb, arb
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.contour.line import _LEAST, _MOST, Chernoff, ContourLine
 from tradeoff.accounting.contour.place import LEFT
-from tradeoff.pld.laplace import LaplaceLaw
+from tradeoff.pld.shifts import LaplaceLaw
 
 STEP, MEAN, TAU = 0.037, 5.3, 0.02
 AT = np.array([0.3, -7.25, 41.0])

@@ -16,10 +16,9 @@ from tradeoff.intervals.quadrature import gauss_legendre as rule_in_floats
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.pld.batched import batch_factors
 from tradeoff.pld.components import _GRID, MARGIN, RULE, Component, SamplingRate, panel_rule
-from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase
-from tradeoff.pld.laplace import LaplaceLaw
+from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase, Trapezoid
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.pld.normal_nodes import Trapezoid
+from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 
 BOTH = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(0.5), 0.02)), 0.3)

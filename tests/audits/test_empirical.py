@@ -391,7 +391,7 @@ def test_repr_without_bounds_names_the_exchange():
     assert lines == [*nothing, "no privacy loss is shown: each bound is what any mechanism has"]
     lines = repr(to.empirical(quantiles(1, 300), quantiles(0, 300))).splitlines()[1:]
     assert lines[:4] == nothing
-    assert re.fullmatch(r"null and alternative exchanged show μ ≥ 0\.6\d+: exchange them .*", lines[-1])
+    assert re.fullmatch(r"exchanged they show μ ≥ 0\.6\d+: exchange null and alternative .*", lines[-1])
 
 
 # Counts of one event.
@@ -418,7 +418,7 @@ def test_counts_of_many_runs_need_no_arrays():
     assert repr(audit).startswith(
         "Counts: 40 of 10000000 null and 900000 of 10700000 alternative, confidence"
     )
-    assert "exchanged show" in repr(to.audits.from_counts((900, 1000), (100, 1000)))
+    assert "exchanged they show" in repr(to.audits.from_counts((900, 1000), (100, 1000)))
 
 
 @pytest.mark.parametrize(

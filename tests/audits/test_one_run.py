@@ -421,3 +421,8 @@ def test_demand_of_exact_vertices_is_rounded_down():
     demand = _demand_of(claim)
     assert demand(1.0) <= Fraction(9, 10)
     assert demand(0.9) <= Fraction(9, 10) - 2 * (1 - Fraction(0.9))
+
+
+def test_repr_of_nothing_shown_suggests_the_opposite_guesses():
+    assert repr(one_run(50, 100, 1000)).endswith("each bound is what any mechanism has")
+    assert "exchanged they show μ ≥ 0.3" in repr(one_run(20, 100, 1000))

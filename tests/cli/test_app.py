@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 from xml.parsers import expat
 
 import pytest
@@ -56,10 +55,6 @@ class TestText:
         assert code == 0
         assert HARMLESS in out.splitlines()[0]
 
-    def test_errors_are_short(self, run, plan):
-        plan.write_text(f"{'x' * 10**5} = 1\n{'x' * 10**5} = 1", encoding="utf-8")
-        assert len(refused(run("compose", plan))) < 2100
-
 
 class TestLimits:
     """Sizes of plans and of command lines."""
@@ -87,46 +82,9 @@ class TestLimits:
         assert "a command must have at most 1,000 words, got 1,003" in said
 
 
-class TestTargets:
-    """A figure is refused before anything is computed, or written completely."""
-
-    @pytest.fixture(autouse=True)
-    def forbid_computation(self, request, monkeypatch):
-        if "refused" in request.node.name:
-            monkeypatch.setattr(to.Plan, "guarantee", lambda _: pytest.fail("computed"))
-
-    def test_long_names_are_refused(self, run, plan):
-        target = plan.with_name("a" * 300 + ".png")
-        assert "File name too long" in refused(run("compose", plan, "--plot", target))
-
-    def test_read_only_files_are_refused(self, run, plan):
-        target = plan.with_name("old.svg")
-        target.write_text("old", encoding="utf-8")
-        target.chmod(0o444)
-        assert "must not be read-only" in refused(run("compose", plan, "--plot", target))
-        assert target.read_text(encoding="utf-8") == "old"
-
-    @posix
-    def test_pipes_are_refused(self, run, plan):
-        os.mkfifo(target := plan.with_name("pipe.svg"))
-        assert "must be a regular file" in refused(run("compose", plan, "--plot", target))
-
-    @posix
-    def test_symbolic_link_is_kept(self, run, plan, tmp_path, tmp_path_factory):
-        shared = Path("/dev/shm")
-        folder = tmp_path_factory.mktemp("elsewhere") if not os.access(shared, os.W_OK) else shared
-        place, link = folder / f"tradeoff-{os.getpid()}.svg", tmp_path / "link.svg"
-        link.symlink_to(place)
-        try:
-            assert run("compose", plan, "--plot", link)[0] == 0
-            assert link.is_symlink()
-            assert place.read_text(encoding="utf-8").startswith("<?xml")
-        finally:
-            place.unlink(missing_ok=True)
-
-    def test_characters_that_the_font_lacks_emit_no_warning(self, run, plan):
-        plan.write_text(f'title = "中文"\n{PLAN}', encoding="utf-8")
-        assert run("compose", plan, "--plot", plan.with_suffix(".svg"))[0] == 0
+def test_characters_that_the_font_lacks_emit_no_warning(run, plan):
+    plan.write_text(f'title = "中文"\n{PLAN}', encoding="utf-8")
+    assert run("compose", plan, "--plot", plan.with_suffix(".svg"))[0] == 0
 
 
 class TestInternalErrors:

@@ -38,7 +38,7 @@ def test_certify_guarantee_writes_one_certificate_for_both_orders(run, certified
     assert certificate.orders == "both"
     assert (certificate.lower, certificate.upper) == (lower, upper)
     code, out, _ = run("verify", certified)
-    assert (code, out.splitlines()[0]) == (0, "VERIFIED")
+    assert (code, out.splitlines()[0]) == (0, f"VERIFIED: {certified}: epsilon at delta = 1e-05")
     assert "trusted: the laws listed are those of the curve" in " ".join(out.split())
 
 
@@ -61,7 +61,7 @@ def test_verify_lowered_bound_exits_with_code_1(run, certified):
     content["lower"] *= 1 - 1e-5
     certified.write_text(json.dumps(content), encoding="utf-8")
     code, out, err = run("verify", certified)
-    assert (code, out.split("\n")[0]) == (1, "NOT VERIFIED")
+    assert (code, out.split("\n")[0]) == (1, f"NOT VERIFIED: {certified}: epsilon at delta = 1e-05")
     assert "is refuted" in err
 
 

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import mpmath as mp
@@ -26,6 +27,7 @@ from tradeoff.errors import DomainError
 F = Fraction  # short in formulas
 
 STEPS = to.subsample(to.Gaussian(1), 0.01) ** 1000
+ENVELOPE = STEPS.symmetrise(assume="either-order")
 LEAKING = to.Laplace(0.5) @ to.TotalVariation(0.01)
 RESPONSE = to.from_masses([F(3, 4), F(1, 4)], [F(1, 4), F(3, 4)])
 
@@ -283,10 +285,54 @@ def test_explain_closed_form_has_no_steps() -> None:
     assert "closed form" in repr(to.Gaussian(1).explain(epsilon=1.0))
 
 
-@pytest.mark.parametrize("arguments", [{}, {"epsilon": 1.0, "delta": 1e-5}])
-def test_explain_without_exactly_one_argument_is_refused(arguments: dict[str, float]) -> None:
-    with pytest.raises(DomainError, match=r"explain\(\) takes exactly one of epsilon, delta, alpha, got "):
-        STEPS.explain(**arguments)
+def test_explain_two_arguments_are_refused() -> None:
+    with pytest.raises(DomainError, match=r"explain\(\) takes one of epsilon, delta, alpha, got "):
+        STEPS.explain(epsilon=1.0, delta=1e-5)
+
+
+def test_explain_asks_for_epsilon_by_default() -> None:
+    assert to.Gaussian(1).explain() == to.Gaussian(1).explain(delta=1e-5)
+
+
+def test_explain_infinite_epsilon_has_its_reason() -> None:
+    assert "mass at infinity, at most 0.001" in repr(to.approximate_dp(1.0, 1e-3).explain(delta=1e-5))
+    assert "has no upper bound" in repr(to.Gaussian(1).explain(delta=0.0))
+
+
+# Quantiles of the loss.
+
+
+@pytest.mark.parametrize("mu", [0.01, 1.0, 5.0])
+def test_loss_quantile_of_a_gaussian_contains_the_truth(mu: float) -> None:
+    deltas = [0.5, 0.05, 1e-5, 1e-12]
+    for delta, low, high in zip(deltas, *to.Gaussian(mu).bounds.loss_quantile(deltas), strict=True):
+        truth = mu**2 / 2 + mu * mp.sqrt(2) * mp.erfinv(1 - 2 * mp.mpf(delta))
+        assert low <= truth <= high <= truth + 1e-4 * min(mu, 1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(exact_curves, st.floats(0.001, 0.999))
+def test_loss_quantile_of_a_polygon_contains_the_truth(f: to.PiecewiseLinear, delta: float) -> None:
+    steps = [(c - a, b - d) for (a, b), (c, d) in pairwise(f.vertices)]
+    above, ratio = 1 - f.vertices[0][1], None  # P(L > log ratio), from the largest ratio downwards
+    for p, q in steps if above <= delta else []:
+        above, ratio = above + q, q / p
+        if above > delta:
+            break
+    low, high = f.bounds.loss_quantile(delta)
+    with mp.workdps(40):
+        truth = mp.inf if ratio is None else mp.log(mp.mpf(ratio.numerator) / ratio.denominator)
+        assert low <= truth <= high
+
+
+@pytest.mark.parametrize("delta", [0.2, 1e-2, 1e-6])
+def test_loss_quantile_of_a_bound_holds_for_pairs_above_it(delta: float) -> None:
+    for order in (STEPS, ~STEPS):
+        assert order.bounds.loss_quantile(delta).lower <= ENVELOPE.loss_quantile(delta)
+    bound = to.mechanisms.ApproximateDP(epsilon=1.0, delta=1e-3).curve()
+    for pair in (to.Laplace(1.0), to.PureDP(1.0), to.Gaussian(0.35)):
+        assert pair >= bound
+        assert pair.bounds.loss_quantile(delta).lower <= bound.loss_quantile(delta)
 
 
 # Bayes risk.

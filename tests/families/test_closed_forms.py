@@ -88,8 +88,12 @@ def test_epsilon_of_total_variation_contains_truth() -> None:
 LONG = np.concatenate([np.geomspace(1e-300, 0.5, 200), 1 - np.geomspace(1e-15, 0.5, 200), [0.0, 1.0]])
 
 
+def cubed(mu: float) -> to.TradeOff:
+    return to.Gaussian(mu) ** 3
+
+
 @pytest.mark.parametrize("size", [1e-9, 0.3, 40.0, 800.0])
-@pytest.mark.parametrize("family", [to.Laplace, to.PureDP, BoundedRange, to.Gaussian])
+@pytest.mark.parametrize("family", [to.Laplace, to.PureDP, BoundedRange, to.Gaussian, cubed])
 def test_long_arrays_contain_answers_to_single_points(family, size):
     """Long arrays are answered in floats, single points in balls."""
     f = family(size)

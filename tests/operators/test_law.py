@@ -10,9 +10,6 @@ from mpmath import mp, mpf
 
 import tradeoff as to
 from tradeoff.errors import DomainError
-from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.law import masses
-from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
 def normal_quantile(level: float) -> float:
@@ -54,13 +51,6 @@ def test_quantile_at_infinite_loss_is_infinite():
     assert law.mass_at_infinity == law.mass_at_minus_infinity == 0.1
 
 
-def test_law_without_finite_losses_has_infinite_samples_and_no_mean():
-    law = to.TotalVariation(1.0).law
-    assert np.all(law.sample(3, np.random.default_rng(0)) == -math.inf)
-    with pytest.raises(DomainError, match="no finite loss"):
-        law.mean()
-
-
 def test_atoms_of_product_are_refused():
     loss, p, q = to.PureDP(1).law.atoms
     assert loss == pytest.approx([-1, 1])
@@ -90,8 +80,10 @@ def test_sample_contains_infinite_losses():
     assert np.mean(np.isposinf(law.sample(10_000, np.random.default_rng(3), under="Q"))) == pytest.approx(
         0.25, abs=0.03
     )
-    nothing = to.PiecewiseLinear([0], [0]).law
+    nothing = to.TotalVariation(1.0).law
     assert np.all(np.isneginf(nothing.sample(3, np.random.default_rng(4))))
+    with pytest.raises(DomainError, match="no finite loss"):
+        nothing.mean()
 
 
 def test_mean_of_many_atoms_matches_integral():
@@ -104,7 +96,7 @@ def test_mean_of_many_atoms_matches_integral():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rest", [1e-20, 1e-12, 1e-3])
-def test_left_above_of_product_matches_density(rest):
+def test_quantile_of_product_matches_density(rest):
     """P(L > t) of G_1 and Lap_1, integrated in 30 digits over the Laplace part."""
     law = (to.Gaussian(1) @ to.Laplace(1)).law
 
@@ -121,7 +113,6 @@ def test_left_above_of_product_matches_density(rest):
         expected = float(
             mp.findroot(lambda t: mp.log(above(t) / mpf(rest)), (2.0, 9.0), solver="anderson", tol=1e-12)
         )
-    assert law.left_above(rest) == pytest.approx(expected, abs=2e-3)
     assert law.quantile(rest, under="Q") == pytest.approx(-expected, abs=2e-3)  # L under P is -L under Q
 
 
@@ -186,9 +177,9 @@ def test_law_refuses_invalid_arguments():
     law, rng = to.Gaussian(1).law, np.random.default_rng(1)
     with pytest.raises(to.errors.DomainError, match="under must be one of 'P', 'Q', got 'R'"):
         law.quantile(0.5, under="R")
-    for rest in (0.0, 1.0, 2.0, math.nan, "x"):
-        with pytest.raises(to.errors.DomainError, match="rest must be"):
-            law.left_above(rest)
+    for level in (0.0, 1.0, 2.0, math.nan, "x"):
+        with pytest.raises(to.errors.DomainError, match="level must be"):
+            law.quantile(level)
     for odd in (None, 42):
         with pytest.raises(to.errors.KindError, match="rng must be"):
             law.sample(3, odd)
@@ -196,7 +187,7 @@ def test_law_refuses_invalid_arguments():
         law.sample(10**30, rng)
     # a mass that no chord tells
     with pytest.raises(to.errors.DomainError, match="too wide"):
-        (to.Gaussian(30) @ to.Laplace(1)).law.left_above(1e-100)
+        (to.Gaussian(30) @ to.Laplace(1)).law.quantile(1e-100)
 
 
 @pytest.mark.parametrize(
@@ -207,19 +198,6 @@ def test_cdf_below_narrow_law_is_negligible(curve, t):
     low, high = curve.law.cdf(t)
     assert low == 0
     assert high < 1e-280
-
-
-@pytest.mark.parametrize(
-    ("mu", "t", "under"),
-    [(0.1, -3.835, "P"), (0.1, -3.835, "Q"), (0.1, -3.825, "Q"), (200, 12305.5, "Q")],
-)
-def test_cdf_among_subnormal_masses_holds_truth(mu, t, under):
-    """There a float is off by an absolute amount, which no share of a mass holds."""
-    low, high = to.Gaussian(mu).law.cdf(t, under=under)
-    with mp.workdps(60):
-        m = mpf(mu)
-        truth = mp.ncdf(mpf(t) / m + (m / 2 if under == "P" else -m / 2))
-    assert low <= truth <= high
 
 
 def laplace_beyond(t: float) -> mpf:
@@ -352,17 +330,6 @@ def test_cdf_at_least_loss_holds_truth(mu, steps):
         assert 1 - truth <= high
 
 
-@pytest.mark.parametrize("steps", [0, 1, 64, 10**4])
-def test_cdf_at_minimum_of_loss_holds_truth(steps):
-    """L = log cosh(x - 1) - 1/2, so that P(L <= t) = P(|x - 1| <= arcosh e^(t + 1/2))."""
-    t = -0.5 + steps * 2.0**-54
-    law = to.GaussianMixtures({1: 1}, {0: 0.5, 2: 0.5}, 1.0).law
-    with mp.workdps(60):
-        truth = mp.erf(mp.acosh(mp.exp(mp.mpf(t) + mp.mpf(1) / 2)) / mp.sqrt(2))
-        low, high = law.cdf(t)
-        assert low <= truth <= high
-
-
 UNITS = [-(10**9), -5000, -300, -64, -20, *range(-9, 1)]
 
 
@@ -380,32 +347,8 @@ def _digits():
 
 
 @pytest.mark.parametrize("units", UNITS)
-def test_cells_match_losses_moved_by_edge_error(units: int) -> None:
-    law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_distribution()
-    t = 0.125 + units * np.spacing(0.0625)
-    edges = np.array([-60.0, t, 60.0])
-    cells, moved = law.cells(edges), float(law.edge_error(edges)[1])
-    assert (moved > 1e-13) == (units > -20_000)
-    for under, result in zip("PQ", masses(cells, edges), strict=True):
-        least, most = (below(mp.mpf(t) + side * moved, under) for side in (-1, 1))
-        slack = 2 * float(np.max(cells.slack))
-        assert least * (1 - slack) <= result[0] <= most * (1 + slack)
-        assert (1 - most) * (1 - slack) <= result[1] <= (1 - least) * (1 + slack)
-
-
-@pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("under", ["P", "Q"])
 def test_cdf_next_to_maximum_of_loss_holds_truth(units: int, under: str) -> None:
     t = 0.125 + units * np.spacing(0.0625)
     result = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).law.cdf(t, under=under)
     assert result.lower <= below(mp.mpf(t), under) <= result.upper
-
-
-def test_edge_error_of_transformed_laws_is_kept() -> None:
-    law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_distribution()
-    turn = np.array([0.125])
-    assert law.edge_error(turn) > 1e-13
-    assert np.max(law.edge_error(np.array([-1.0, 0.1, 0.2]))) < 1e-13
-    assert ReversedPLD(law).edge_error(-turn) == law.edge_error(turn)
-    assert SubsampledPLD(law, 0.25).edge_error(np.log1p(0.25 * np.expm1(turn))) >= 0.25 * law.edge_error(turn)
-    assert MixturePLD([(0.5, law), (0.5, GaussianLaw(1.0))]).edge_error(turn) >= law.edge_error(turn)

@@ -43,13 +43,6 @@ def test_beta_near_one_keeps_digits(rest):
     assert high - low <= 1e-6 * truth
 
 
-def test_epsilon_is_root_of_profile():
-    f = to.mixture({to.subsample(to.Gaussian(1), 0.01) ** 1000: 0.3, to.Laplace(0.1) ** 100: 0.7})
-    low, high = f.bounds.epsilon(1e-5)
-    assert high - low <= 1e-5
-    assert f.bounds.delta(low).upper >= 1e-5 >= f.bounds.delta(high).lower
-
-
 def test_shares_that_round_alike_are_ordered() -> None:
     """Of weights that add to 1 within 1e-12 floats of the shares are the same, the shares are not."""
     one = {to.Gaussian(1): 0.3144644841707095, to.Identity(): 0.6855355158292907}

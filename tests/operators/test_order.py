@@ -150,21 +150,20 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
 
 @pytest.mark.parametrize(("f", "g", "above"), DECIDED, ids=lambda value: repr(value)[:40])
 def test_order_of_table_is_decided(f: to.TradeOff, g: to.TradeOff, *, above: bool) -> None:
-    assert (f >= g) is above
-    assert (g <= f) is above
-
-
-@pytest.mark.parametrize(("f", "g", "above"), DECIDED, ids=lambda value: repr(value)[:40])
-def test_order_of_inverses_is_the_same(f: to.TradeOff, g: to.TradeOff, *, above: bool) -> None:
+    assert (f >= g) is (g <= f) is above
     assert (~f >= ~g) is above
 
 
-def test_order_within_rounding_is_undecided() -> None:
-    third = to.PiecewiseLinear([0, Fraction(1, 4), 1], [1, Fraction(1, 4), 0])
-    for f, g in ((P(math.log(3)), third), (third, P(math.log(3)))):
-        with pytest.raises(Undecided) as caught:
-            assert f >= g
-        assert caught.value.at == pytest.approx(math.log(3))
+@pytest.mark.parametrize("units", [-1, 0, 1])
+def test_order_next_to_irrational_loss_is_never_wrong(units: int) -> None:
+    third, epsilon = (
+        to.PiecewiseLinear([0, Fraction(1, 4), 1], [1, Fraction(1, 4), 0]),
+        moved(math.log(3), units),
+    )
+    with mp.workdps(50):
+        below = bool(mp.mpf(epsilon) < mp.log(3))
+    assert verdict(P(epsilon), third) in {below, None}
+    assert verdict(third, P(epsilon)) in {not below, None}
 
 
 def test_order_of_floats_above_identity_is_decided() -> None:
@@ -224,7 +223,7 @@ def test_gaussian_is_dp_iff_profile_is_below(mu: float, epsilon: float, shift: f
         truth = gaussian_profile(mu, epsilon)
         delta = float(truth * (1 + mp.mpf(shift)))
         if delta > 1e-300:
-            result = verdict(G(mu), dp(epsilon, delta))
+            result = verdict(G(mu), P(epsilon) @ TV(delta))
             assert result in (
                 {bool(truth <= mp.mpf(delta))} if abs(shift) > 1e-10 else {bool(truth <= mp.mpf(delta)), None}
             )
@@ -344,14 +343,6 @@ def test_order_by_construction_holds(f: to.TradeOff, g: to.TradeOff, p: float) -
             assert verdict(above, below) is not False
 
 
-@few
-@given(plain, plain)
-def test_product_is_strictly_below_factor(f: to.TradeOff, h: to.TradeOff) -> None:
-    product = f @ h
-    if h.delta(0.0) > 0 and h.bounds.delta(0.0).lower > 1e-9 and f.delta(0.0) < 1:
-        assert verdict(product, f) is not True
-
-
 def test_order_of_shifts_follows_shift() -> None:
     import scipy.stats
 
@@ -369,20 +360,8 @@ def test_dominates_matches_definition_of_dp() -> None:
     assert dp(0.5, 0.1).dominates(dp(0.5, 0.05), failure=0.06)
 
 
-@pytest.mark.parametrize("f", [Lap(sympy.Symbol("x")), Lap(1)])
-def test_order_of_symbolic_groups_is_refused(f: to.TradeOff) -> None:
-    with pytest.raises(SymbolError, match="free symbols"):
-        assert f >= P(sympy.Symbol("x")).group(2)
-
-
 # (epsilon, delta) pairs, and masses in floats.
 PAIRS = {0.5: 0.1, 1.0: 0.01, 2.0: 0.0}
-
-
-def test_profile_of_one_pair_is_approximate_dp() -> None:
-    assert to.Profile.from_epsilon_delta({0.5: 0.1}) == dp(0.5, 0.1)
-    assert to.Profile.from_epsilon_delta({0.5: 0.1, 0.7: 0.2}) == dp(0.5, 0.1)  # the first implies the second
-    assert to.Profile.from_epsilon_delta({0: THIRD}) == TV(THIRD)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS.items())
@@ -395,13 +374,6 @@ def test_profile_is_above_its_pairs(epsilon: float, delta: float) -> None:
     assert not f >= dp(epsilon * 0.999, delta)
     if delta:
         assert not f >= dp(epsilon, delta * 0.999)
-
-
-def test_profile_is_above_the_maximum_of_its_pairs() -> None:
-    f = to.Profile.from_epsilon_delta(PAIRS)
-    assert f >= to.maximum(*(dp(*pair) for pair in PAIRS.items()))
-    assert f >= to.Profile.from_epsilon_delta({0.5: 0.1})
-    assert not to.Profile.from_epsilon_delta({0.5: 0.1}) >= f
 
 
 def test_order_of_permuted_masses_is_equality() -> None:

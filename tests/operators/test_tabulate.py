@@ -26,6 +26,7 @@ from tests.strategies import (
     subsampled,
 )
 from tradeoff.errors import DomainError, SymbolError
+from tradeoff.operators.tabulate import Nodes, chords, under
 
 DIGITS = 50
 
@@ -128,17 +129,6 @@ def test_tabulate_of_total_variation_is_exact_to_rounding(delta):
         assert value(upper, alpha) - value(lower, alpha) <= Fraction(delta) / 10**14
 
 
-@pytest.mark.slow
-@few
-@given(st.floats(0.02, 6.0), exponents, st.booleans())
-def test_tabulate_of_gaussian_holds_truth(mu, exponent, far):
-    f = to.Gaussian(mu)
-    alpha = Fraction(10**exponent)
-    alpha = 1 - alpha if far else alpha
-    with mp.workdps(DIGITS + 20):
-        assert exact(value(f.lower, alpha)) <= gaussian_beta(alpha, mu) <= exact(value(f.upper, alpha))
-
-
 @pytest.mark.parametrize(("e0", "n"), [(0.1, 10), pytest.param(0.5, 30, marks=pytest.mark.slow)])
 def test_tabulate_of_product_holds_residues(e0, n):
     f = to.Laplace(e0) ** n
@@ -179,12 +169,6 @@ class TestAnyCurve:
             assert whole[0][0] == whole[-1][1] == 0
             assert all(a + b <= 2**1074 for a, b in whole)
 
-    @pytest.mark.slow
-    @given(st.one_of(gaussians, laplaces, pure_dps))
-    def test_symmetric_curves_stay_symmetric(self, f):
-        assert f.lower.symmetric
-        assert f.upper.symmetric
-
     @given(float_curves)
     def test_piecewise_linear_curves_are_both_sides(self, f):
         assert f.lower is f
@@ -206,25 +190,6 @@ class TestQuestionsToASide:
     def test_vertices_given_in_floats(self, f, alpha, epsilon):
         assert f.bounds(alpha).lower <= value(f, Fraction(alpha)) <= f.bounds(alpha).upper
         assert f.bounds.delta(epsilon).lower <= profile(f, epsilon) <= f.bounds.delta(epsilon).upper
-
-    @pytest.mark.slow
-    @given(
-        st.one_of(gaussians, laplaces, pure_dps, subsampled), st.floats(-30, 30), st.booleans(), st.booleans()
-    )
-    def test_delta_in_both_orders(self, f, epsilon, below, turned):
-        side = f.lower if below else f.upper
-        side = ~side if turned else side
-        bounds, truth = side.bounds.delta(epsilon), profile(side, epsilon)
-        assert bounds.lower <= truth <= bounds.upper
-
-    @pytest.mark.slow
-    @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), st.booleans())
-    def test_masses(self, f, turned):
-        side = ~f.lower if turned else f.lower
-        p, q = side.atoms()
-        x, y = vertices(side)
-        assert all(abs(Fraction(m) / (b - a) - 1) < 1e-15 for m, a, b in zip(p, x, x[1:], strict=False))
-        assert all(abs(Fraction(m) / (a - b) - 1) < 1e-15 for m, a, b in zip(q, y, y[1:], strict=False))
 
 
 class TestExtremes:
@@ -283,7 +248,9 @@ class TestNodes:
         assert lower.bounds(alpha).lower <= f.bounds(alpha).upper
         assert upper.bounds(alpha).upper >= f.bounds(alpha).lower
 
-    @pytest.mark.parametrize("alphas", [[], 0.5, [[0.5]], [float("nan")], [-0.1], [1.5], "0.5", ["a"]])
+    @pytest.mark.parametrize(
+        "alphas", [[], 0.5, [[0.5]], [0.2, math.nan], [-1e-300], [0.2, 1.5], "0.5", ["a"]]
+    )
     def test_nodes_are_type_one_errors(self, alphas):
         with pytest.raises(DomainError, match="alpha"):
             to.Gaussian(1).tabulate(alphas)
@@ -298,22 +265,6 @@ class TestInTheAlgebra:
             low, high = above.bounds.delta(epsilon).lower, below.delta(epsilon)
             assert low <= truth.bounds.delta(epsilon).upper
             assert truth.bounds.delta(epsilon).lower <= high <= 1.01 * low
-
-    def test_a_side_is_a_factor(self):
-        f, g = to.Gaussian(1), to.Laplace(0.5)
-        truth = (f @ g).bounds.epsilon(1e-6)
-        low, high = (f.upper @ g).bounds.epsilon(1e-6).lower, (f.lower @ g).epsilon(1e-6)
-        assert low <= truth.upper
-        assert truth.lower <= high
-        assert high - low < 0.01
-
-    @pytest.mark.slow
-    def test_a_power_of_a_side_keeps_small_deltas(self):
-        f = to.Gaussian(0.1)
-        truth = f**100
-        assert (
-            truth.bounds.epsilon(1e-15).lower <= (f.lower**100).epsilon(1e-15) <= truth.epsilon(1e-15) * 1.01
-        )
 
     def test_masses_at_infinity_survive(self):
         f = to.TotalVariation(1e-20) @ to.PureDP(1)
@@ -335,7 +286,60 @@ class TestInTheAlgebra:
         assert np.all(np.diff(q / p) < 0)
 
 
-@pytest.mark.parametrize("alphas", [[0.2, 1.5], [0.2, math.nan, 0.3], [-1e-300]])
-def test_tabulate_refuses_nodes_outside_range(alphas):
-    with pytest.raises(DomainError, match=r"alphas must be a non-empty .* in \[0, 1\], got"):
-        to.Gaussian(1).tabulate(alphas)
+# Chords lie above a profile and polygons below it, everywhere in every cell.
+def gaussian(mu):
+    return lambda e: mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-mu / 2 - e / mu)
+
+
+def laplace(epsilon):
+    return lambda e: max(-mp.expm1((e - epsilon) / 2), mp.mpf(0))
+
+
+@pytest.mark.parametrize(
+    ("curve", "truth"),
+    [(to.Gaussian(1), gaussian(1)), (to.Gaussian(0.01), gaussian(mp.mpf(0.01))), (to.Laplace(3), laplace(3))],
+    ids=["normal", "near", "laplace"],
+)
+@pytest.mark.parametrize("step", [1e-12, 1e-6, 0.1, 2.0])
+def test_under_and_chords_enclose_profile(curve, truth, step):
+    grid = np.unique(np.concatenate([[0.0], step * np.random.default_rng(1).random(12)]))
+    nodes = Nodes.of(curve, grid)
+    t, low = under(nodes)
+    high = chords(nodes, nodes.upper, t)
+    with mp.workdps(50):
+        for k, (start, stop) in enumerate(pairwise(grid)):
+            width = mp.expm1(mp.mpf(stop) - mp.mpf(start))
+            ends = [mp.mpf(0), mp.mpf(float(t.lower[1, k])), width]
+            for (a, b), j in zip(pairwise(ends), (0, 1), strict=True):
+                for share in (0, mp.mpf(1) / 3, 1):
+                    value = truth(mp.mpf(start) + mp.log1p(a + share * (b - a)))
+                    below, above = (y[j, k] + share * (mp.mpf(y[j + 1, k]) - y[j, k]) for y in (low, high))
+                    assert below <= value <= above
+
+
+@pytest.mark.slow
+def test_under_at_corner_stays_below_profile():
+    """A profile of two lines, known to the last bit, whose kink is where the chords of a cell meet."""
+    rng = np.random.default_rng(2)
+    for _ in range(400):
+        epsilon = np.append(0.0, np.cumsum(10.0 ** rng.uniform(-8, 0, 3)))
+        s, steep = np.exp(epsilon), rng.uniform(0.01, 1)
+        kink = s[1] + 10.0 ** rng.uniform(-14, 0) * (s[2] - s[1])
+        less = steep * 10.0 ** rng.uniform(-15, 0)
+        delta = 0.9 - steep * (s - 1) + less * np.maximum(s - kink, 0.0)
+        with mp.workdps(60):
+            d, at = [mp.mpf(x) for x in delta], [mp.exp(mp.mpf(x)) for x in epsilon]
+            first, last = ((d[k + 1] - d[k]) / (at[k + 1] - at[k]) for k in (0, 2))
+            if delta[-1] <= 0 or not first < last <= 0:
+                continue
+            meet = (d[2] - d[1] + first * at[1] - last * at[2]) / (first - last)
+            if not at[1] < meet < at[2]:
+                continue
+            t, low = under(Nodes(to.Identity(), epsilon, delta.copy(), delta.copy()))
+            x, y = [0, mp.mpf(t.upper[1, 1]), at[2] / at[1] - 1], [mp.mpf(each) for each in low[:, 1]]
+            a = meet / at[1] - 1
+            k = int(a > x[1] and x[1] < x[2])
+            below = (
+                y[k] + (y[k + 1] - y[k]) * (a - x[k]) / (x[k + 1] - x[k]) if x[k + 1] > x[k] else min(y[:2])
+            )
+            assert below <= d[1] + first * (meet - at[1])

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import json
 import re
 
 import pytest
@@ -70,10 +71,10 @@ def test_report_carries_certificates_that_verify(page):
     result = parse_certificates(base64.b64decode(data).decode())
     assert [each.question for each in result] == ["epsilon", "beta"]
     assert all(to.verify(each).checks for each in result)
-    proved = page.partition("They prove:")[2].partition("</table>")[0]
+    answers = page.partition("<h2>Answers</h2>")[2].partition("</table>")[0]
     upper = max(each.upper for each in result if each.question == "epsilon")
-    assert rounded(upper, "upper") in proved
-    assert rounded(min(each.lower for each in result if each.question == "beta"), "lower") in proved
+    assert rounded(upper, "upper") in answers
+    assert rounded(min(each.lower for each in result if each.question == "beta"), "lower") in answers
 
 
 def test_report_is_small_and_loads_nothing(page):
@@ -83,11 +84,19 @@ def test_report_is_small_and_loads_nothing(page):
     assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", page)
 
 
-def test_report_figure_names_every_curve(page):
-    svg = base64.b64decode(re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', page)[1]).decode()
-    assert svg.startswith("<?xml")
+def test_report_figures_name_every_curve(page):
+    images = re.findall(r"src='data:image/svg\+xml;base64,([^']+)'", page)
+    figures = [base64.b64decode(each).decode() for each in images]
+    assert len(figures) == 4
+    assert all(each.startswith("<?xml") for each in figures)
+    text = "".join(figures)
     for label in ("exact", "clt", "renyi", "type I error α", "power 1 − β", "privacy loss ε (nats)"):
-        assert f"<!-- {label} -->" in svg
+        assert f"<!-- {label}" in text
+
+
+def test_report_has_the_plan_file_and_the_date(page):
+    assert re.search(r"Made on \d{4}-\d\d-\d\d by tradeoff [0-9.]+\w* from plan.toml", page)
+    assert html.escape(PLAN.strip()) in page
 
 
 @pytest.mark.slow
@@ -102,12 +111,13 @@ def test_report_same_plan_gives_the_same_bytes():
 
 
 def test_report_side_to_report_is_bold(page):
-    assert re.search(r"epsilon at delta = 1e-05</td><td>[0-9.]+</td><td><strong>", page)
-    assert re.search(r"beta at alpha = 0.05</td><td><strong>[0-9.]+</strong></td><td>[0-9.]+</td>", page)
+    cells = re.sub(r" data-name='[^']*'", "", page)
+    assert re.search(r"epsilon at delta = 1e-05</td><td>[0-9.]+</td><td><strong>", cells)
+    assert re.search(r"beta at alpha = 0.05</td><td><strong>[0-9.]+</strong></td><td>[0-9.]+</td>", cells)
 
 
 def test_report_marks_under_reports_and_reasons_of_declined_methods(page):
-    assert re.search(r"<tr class=under><td>[^<]+</td><td>unsafe</td>", page)
+    assert re.search(r"<tr class=under><td[^>]*>clt</td>", page)
     assert "zcdp does not apply: no rho is known" in visible(page)
 
 
@@ -146,6 +156,17 @@ def test_report_command_wrong_target_is_refused_at_once(tmp_path, capsys, monkey
     assert main(["report", str(plan), "-o", str(tmp_path / name)]) == 2
     assert words in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [plan]
+
+
+def test_report_registry_entry_of_the_census(tmp_path, capsys):
+    target = tmp_path / "census.json"
+    assert main(["report", "examples/census2020.toml", "--registry", "-o", str(target)]) == 0
+    loss = json.loads(target.read_text(encoding="utf-8"))["deployment"]["privacy_loss"]
+    exact = to.spec.load("examples/census2020.toml").plan.guarantee().bounds.epsilon(1e-10)
+    assert loss["privacy_parameters"] == {"epsilon": exact.upper, "delta": 1e-10}
+    assert "differ in a single record" in loss["privacy_unit_description"]
+    assert main(["report", "examples/mixed.toml", "--registry", "--epsilon", "1", "-o", str(target)]) == 2
+    assert "--registry needs an epsilon: give --delta" in capsys.readouterr().err
 
 
 def test_assumptions_of_nested_mechanisms_are_included():

@@ -34,13 +34,6 @@ def drawn(axes, i):
     return line.get_xdata(), line.get_ydata()
 
 
-def test_plot_returns_the_given_axes(ax):
-    assert to.plot(to.Gaussian(1), ax=ax) is ax
-    assert ax.get_aspect() == 1
-    assert ax.get_xlim() == ax.get_ylim() == (0, 1)
-    assert ax.get_legend() is None
-
-
 def test_plot_perfect_privacy_is_dotted_and_grey(ax):
     to.plot(to.Gaussian(1), ax=ax)
     line = ax.get_lines()[0]
@@ -127,41 +120,6 @@ def test_plot_loglog_shows_power_of_small_alpha(ax):
     bounds = to.Gaussian(1).bounds(x)
     assert np.all(y >= 1 - bounds.upper)
     assert y == pytest.approx(1 - bounds.lower, rel=2e-3)
-
-
-@pytest.mark.parametrize(
-    ("scale", "kind"),
-    [
-        pytest.param("linear", "tradeoff", marks=pytest.mark.slow),
-        pytest.param("loglog", "tradeoff", marks=pytest.mark.slow),
-        ("linear", "profile"),
-        ("loglog", "profile"),
-    ],
-)
-def test_plot_many_long_labels_go_below(scale, kind):
-    figure = Figure(figsize=(4.8, 4.8), layout="constrained")
-    curves = [
-        to.Identity(),
-        to.TotalVariation(0.2),
-        to.Gaussian(20),
-        to.subsample(to.Gaussian(1.0), 0.1),
-        to.PureDP(3),
-        to.Laplace(0.5),
-    ]
-    names = [f"curve {i}, of which there is a great deal to be said in its name" for i in range(6)]
-    axes = to.plot(*curves, ax=figure.subplots(), labels=names, scale=scale, kind=kind)
-    check_layout(figure)
-    assert axes.get_legend().get_window_extent().y1 < axes.bbox.y0
-    lines = axes.get_lines()[-6:]
-    assert len({str(each._dash_pattern) for each in lines}) == 6
-    assert lines[0].get_color() == "black"
-
-
-def test_plot_profile_of_short_curve_has_many_points(ax):
-    to.plot(to.Gaussian(20), to.PureDP(0.5), ax=ax, kind="profile")
-    x, y = drawn(ax, 1)
-    assert np.count_nonzero(y > 0) > 150
-    assert x[-1] == drawn(ax, 0)[0][-1]
 
 
 @pytest.mark.parametrize(
@@ -346,13 +304,6 @@ def test_plot_scores_show_estimate_and_band(ax, scale):
     assert ax.get_legend().get_texts()[1].get_text().startswith("Empirical: 300 null and 200")
 
 
-def test_plot_unknown_scale_or_kind_raises(ax):
-    with pytest.raises(DomainError, match="scale must be one of 'linear', 'loglog', got 'log'"):
-        to.plot(to.Gaussian(1), ax=ax, scale="log")
-    with pytest.raises(DomainError, match=r"kind must be one of .*, got 'pie'"):
-        to.plot(to.Gaussian(1), ax=ax, kind="pie")
-
-
 @pytest.mark.parametrize("style", [{"progress": True}, {"label": "a"}, {"clip_on": False}], ids=str)
 def test_plot_keywords_of_other_objects_raise(ax, style):
     with pytest.raises(DomainError, match="must not be given, got"):
@@ -365,17 +316,6 @@ def test_plot_without_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingExtraError, match=r"tradeoff\[plot\]"):
         to.plot(to.Gaussian(1))
-
-
-def test_plot_without_axes_makes_a_figure():
-    mpl.use("agg")
-    from matplotlib import pyplot as plt
-
-    axes = to.plot(to.Gaussian(1), CLT)
-    assert axes.figure.get_size_inches().tolist() == [COLUMN, COLUMN + 0.1]
-    assert axes.figure._repr_png_().startswith(b"\x89PNG")
-    check_layout(axes.figure)
-    plt.close(axes.figure)
 
 
 @pytest.mark.slow
@@ -547,6 +487,7 @@ def test_plot_columns_set_the_width_and_long_legends_fit(columns, width):
     axes.figure.draw_without_rendering()
     check_layout(axes.figure)
     assert axes.figure.get_figwidth() == width
+    assert axes.figure._repr_png_().startswith(b"\x89PNG")
     assert axes.get_legend().get_window_extent().width < axes.figure.bbox.width
     with pytest.raises(DomainError, match="columns must be 1 or 2, got 3"):
         to.plot(plans[0], columns=3)

@@ -220,7 +220,7 @@ POSITIVE, EXPONENTS, PHASES = [(TINY, HUGE)], [(-745.0, 709.7)], [(-1e9, 1e9)]
 BOX, SIZES = [(-2.0, 2.0), (-2.0, 2.0)], [(6.0, 20.99), (0.0, 1.0), (0.0, 1.0)]
 BOUNDS, NORMAL, PAIR = "intervals/functions.py", "intervals/special.py", "limits/normal_pair.py"
 POWER, LOG, FFT = "lattice/convolve.py `_power`", "pld/law.py `logarithm`", "lattice/convolve.py `fft_error`"
-SMOOTH, SHAPES, ATOMS = "limits/smoothing.py", "pld/log_concave.py", "accounting/exact.py"
+SMOOTH, ATOMS = "limits/smoothing.py", "accounting/exact.py"
 
 # fmt: off
 TRUSTED = [
@@ -254,7 +254,6 @@ TRUSTED = [
             "pld/normal_mixtures.py `_crossed`", "4 of 1 and the arguments", beside_all),
     Trusted("numpy.sinh", np.sinh, arb.sinh, [(0.0, 300.0)],
             1e-6 / UNIT, "pld/quadrature.py `variance`", "1e-6"),
-    Trusted("numpy.arctan", np.arctan, arb.atan, [(0.0, 1.0)], 32, f"{SHAPES} `beta`"),
     Trusted("numpy.tan", np.tan, arb.tan, [(0.0, 1.5707)], 1e-10 / UNIT, f"{SMOOTH} `_ROUNDED`", "1e-10"),
     Trusted("numpy.arctanh", np.arctanh, arb.atanh, [(0.0, 0.5)], 16, "pld/shuffled.py `shuffled_law`"),
     Trusted("math.hypot", floats(math.hypot), lambda x, y: (x * x + y * y).sqrt(),

@@ -191,12 +191,14 @@ class Engine(ABC, Generic[Effort]):
                 if (e := enclose(effort)) is not None:
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
                     result.low[mine], result.high[mine] = below, above
-                    away = np.abs(above - e.center)
+                    # Where no upper bound crosses, the lower ones may show that the answer is greater.
+                    near = np.where(np.isfinite(above), above, np.fmax(below, e.center))
+                    away = np.abs(near - e.center)
                     wide = ~(above - below <= _CLOSE)
                     onward = (away > np.where(wide, _NEAR, APART) * e.scale) & (away < far[mine])
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better
                     rest[mine] = moved[mine] | (not e.final)
-                    aimed[mine] = np.where(onward, above, aimed[mine])
+                    aimed[mine] = np.where(onward, near, aimed[mine])
             if not len(active := np.flatnonzero(moved)):
                 break
         return aimed, result, np.flatnonzero(rest)

@@ -141,13 +141,17 @@ class Width(NamedTuple):
 # closes. Sums are as fine as they get.
 WIDTHS: dict[str, dict[Question, Width]] = {
     "contour": {"delta": Width(1e-4, 1e-3), "epsilon": Width(1e-7, 1e-7), "beta": Width(1e-4, 1e-3)},
-    "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(1e-8, 1e-7), "beta": Width(1e-2, 1e-4)},
+    "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(5e-8, 3e-7), "beta": Width(1e-2, 1e-4)},
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
 
 # Rounds of continuous laws up to which the lattice is the narrower engine, if none damps the transform: sums
 # that are nearly atomic have slow contours.
-FEW_ROUNDS = 4
+FEW_ROUNDS = 8
+
+# Rounds up to which the same holds where the excess of the kurtosis of the sum, halfway between both laws, is
+# greater.
+RARE_KURTOSIS = {16: 2.0, 1024: 12.0}
 
 # Rounds of atoms on one lattice up to which the rounding of an FFT, multiplied by their number, is small.
 MOST_ATOMIC_ROUNDS = 2**20

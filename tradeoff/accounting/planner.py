@@ -20,6 +20,7 @@ from tradeoff.accounting.engine import Engine
 from tradeoff.accounting.options import (
     FEW_ROUNDS,
     MOST_ATOMIC_ROUNDS,
+    RARE_KURTOSIS,
     WIDTHS,
     Method,
     Question,
@@ -165,8 +166,8 @@ class Composition:
         elif self._on_one_lattice:
             yield self.tables, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
-        elif 0 < self.rounds <= FEW_ROUNDS and not any(law.damping for law in self.laws):
-            yield self.tables, f"at most {FEW_ROUNDS} rounds have densities: contours are slow there"
+        elif self._few_or_rare:
+            yield self.tables, "few rounds lose much: contours are slow there"
             yield self.contour, "the lattice was wide"
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
             yield self.contour.with_term_limit(), "all densities have closed forms"
@@ -175,6 +176,23 @@ class Composition:
         else:
             yield self.contour, "all densities have closed forms"
             yield self.tables, "the contour was wide"
+
+    @property
+    def _few_or_rare(self) -> bool:
+        """Whether the sum of losses is nearly that of one: by the rounds, or the excess of its kurtosis."""
+        if not self.rounds or any(law.damping for law in self.laws):
+            return False
+        if self.rounds <= FEW_ROUNDS:
+            return True
+        limits = [least for most, least in RARE_KURTOSIS.items() if self.rounds <= most]
+        total, fourth = 0.0, 0.0
+        for law, n in zip(self.laws, self.counts, strict=True):
+            loss, log_p = law.sketch()
+            weight = np.exp(log_p + loss / 2 - np.max(log_p + loss / 2))
+            weight /= np.sum(weight)
+            off = loss - weight @ loss
+            total, fourth = total + n * float(weight @ off**2), fourth + n * float(weight @ off**4)
+        return bool(limits) and fourth > limits[0] * total**2
 
     @property
     def _on_one_lattice(self) -> bool:

@@ -22,14 +22,14 @@ from tradeoff.audits.rates import (
     largest_rate,
     spaced_counts,
 )
-from tradeoff.audits.refutation import Refutation, claimed
+from tradeoff.audits.refutation import Refutation, claimed, tabulate_limits
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers, count, flattened, number, reals, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.polygon import ONE, below_chords, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root
@@ -78,6 +78,15 @@ class Empirical(Displayed):
     (Fisher's combination), and with K tests, fixed by n alone, no p(a) q(b) is below the t of (1 -
     confidence)/K: every (a, b) lies in a region given by the counts, and f(a) <= b. Regions are covered by
     rectangles: f lies at or below one corner of each.
+
+    Examples
+    --------
+    >>> Empirical(null=[0, 1, 2, 3] * 50, alternative=[3, 4, 5, 6] * 50, confidence=0.9)
+    Empirical: 200 null and 200 alternative scores, confidence 0.9
+      ε(1e-05) ≥ 2.881
+      ε(0.001) ≥ 2.880
+      ε(0.1) ≥ 2.741
+      μ ≥ 2.374
     """
 
     null: Array
@@ -244,20 +253,9 @@ class Empirical(Displayed):
 
     def grid(self) -> TextTable:
         limits = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
-        rows = [
-            (f"  {name} ≥ {decimal(least, '.4g', up=False)}" if least > 0 else f"  {name}: nothing shown",)
-            for name, least in limits.items()
-        ]
-        notes = []
-        if not any(least > 0 for least in limits.values()):
-            notes = ["no privacy loss is shown: each bound is what any mechanism has"]
-            if (mu := self._exchanged().mu()) > 0:
-                notes.append(
-                    f"null and alternative exchanged show μ ≥ {decimal(mu, '.4g', up=False)}: exchange them "
-                    "if larger scores favour the null"
-                )
         head = f"{type(self).__name__}: {self._described}, confidence {exactly(self.confidence)}"
-        return TextTable(rows, head=head, notes=notes)
+        remedy = "exchange null and alternative if larger scores favour the null"
+        return tabulate_limits(head, limits, [], lambda: self._exchanged().mu(), remedy)
 
     def _exchanged(self) -> Empirical:
         return Empirical(self.alternative, self.null, self.confidence, self.thresholds)
@@ -276,6 +274,12 @@ class Counts(Empirical):
     Parameters
     ----------
     null, alternative, confidence : as ``from_counts`` takes them
+
+    Examples
+    --------
+    >>> audit = Counts(null=(5, 1000), alternative=(40, 1000))
+    >>> round(audit.epsilon(1e-5), 3), round(audit.delta(0.5), 4)
+    (1.144, 0.0161)
     """
 
     counts: tuple[tuple[int, int], tuple[int, int]]

@@ -32,6 +32,13 @@ class LossSample:
     Parameters
     ----------
     under_p, under_q, confidence : as ``from_losses`` takes them; the draws are kept sorted
+
+    Examples
+    --------
+    >>> sample = LossSample([-1.0] * 73 + [1.0] * 27, [-1.0] * 27 + [1.0] * 73, confidence=0.9)
+    >>> f"{sample.delta(0.0):.3f}"
+    '[0.342, 0.584]'
+
     """
 
     under_p: Array

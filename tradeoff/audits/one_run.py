@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from scipy.special import betainc, betaincinv, expit, ndtr, ndtri
 
 from tradeoff import balls
 from tradeoff.audits.rates import SLACK, bound_tail, check_confidence, error_probability
-from tradeoff.audits.refutation import Refutation, both_orders, claimed
+from tradeoff.audits.refutation import Refutation, both_orders, claimed, tabulate_limits
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -23,7 +23,7 @@ from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational, total
 from tradeoff.intervals.roots import find_root, largest
 
@@ -60,6 +60,12 @@ class OneRun(Displayed):
     -----
     All statements bound the same chance, that of at least ``correct`` right guesses; so the smallest p-value
     of a claim, over all parameters, is one.
+
+    Examples
+    --------
+    >>> audit = OneRun(correct=90, guesses=100, canaries=1000)
+    >>> round(audit.epsilon, 3), round(audit.p_value(epsilon=1.0), 4)
+    (1.631, 0.0)
     """
 
     correct: int
@@ -230,14 +236,13 @@ class OneRun(Displayed):
         return Refutation(f, min(math.exp(-x), self._profile_p_value(table), 1.0), self.confidence)
 
     def grid(self) -> TextTable:
-        limits = {f"ε({exactly(self.delta)})": self.epsilon, "μ": self.mu}
-        rows = [
-            (f"  {name} ≥ {decimal(least, '.4g', up=False)}" if least > 0 else f"  {name}: nothing shown",)
-            for name, least in limits.items()
-        ]
         guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
+        head = f"OneRun: {guesses}, confidence {exactly(self.confidence)}"
+        limits = {f"ε({exactly(self.delta)})": self.epsilon, "μ": self.mu}
         notes = [f"assuming that {PRODUCT}"] if self.assumptions else []
-        return TextTable(rows, head=f"OneRun: {guesses}, confidence {exactly(self.confidence)}", notes=notes)
+        opposite = replace(self, correct=self.guesses - self.correct)
+        remedy = "exchange right and wrong guesses if larger scores favour absence"
+        return tabulate_limits(head, limits, notes, lambda: opposite.mu, remedy)
 
     def _profile_p_value(self, table: PiecewiseLinear) -> float:
         top = min(float(table.epsilon(max(1e-12, min(2 * table.mass_at_plus_infinity, 1.0)))), _STEEPEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,22 @@ class Refutation(Displayed):
         verdict = "refuted" if self else "not refuted"
         head = f"f >= {self.claim!r} is {verdict} at confidence {exactly(self.confidence)}"
         return TextTable(rows, head=head, notes=[f"assuming that {each}" for each in self.assumptions])
+
+
+def tabulate_limits(
+    head: str, limits: dict[str, float], notes: Iterable[str], exchanged: Callable[[], float], remedy: str
+) -> TextTable:
+    """Return the table of an audit; where nothing is shown, with the mu that exchanged data would show."""
+    rows = [
+        (f"  {name} ≥ {decimal(least, '.4g', up=False)}" if least > 0 else f"  {name}: nothing shown",)
+        for name, least in limits.items()
+    ]
+    notes = list(notes)
+    if not any(least > 0 for least in limits.values()):
+        notes.append("no privacy loss is shown: each bound is what any mechanism has")
+        if (mu := exchanged()) > 0:
+            notes.append(f"exchanged they show μ ≥ {decimal(mu, '.4g', up=False)}: {remedy}")
+    return TextTable(rows, head=head, notes=notes)
 
 
 def claimed(claim: Any) -> TradeOff:

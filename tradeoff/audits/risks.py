@@ -22,6 +22,13 @@ class Risks(Table):
     """Table of ``risks``: the risk, the place it is asked at, and bounds on it from both sides.
 
     It prints six digits, rounded outward; ``to_pandas``, ``to_csv`` and ``to_latex`` as of every table.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> table = to.TotalVariation(0.25).risks()
+    >>> [(row["lower"], row["upper"]) for row in table if row["risk"].startswith("advantage")]
+    [(0.25, 0.25)]
     """
 
     def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int = 6) -> TextTable:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 import tradeoff
-from tradeoff.cli import experiment, ledger, shell
-from tradeoff.cli.certify import certify, verify
-from tradeoff.cli.compare import compare, report
-from tradeoff.cli.compose import calibrate, compose
-from tradeoff.cli.plans import dp_sgd, init, kinds
-from tradeoff.cli.terminal import Screen, version
+from tradeoff.cli import ledger, shell
+from tradeoff.cli.commands import (
+    calibrate,
+    certify,
+    compare,
+    compose,
+    dp_sgd,
+    init,
+    kinds,
+    report,
+    verify,
+)
+from tradeoff.cli.terminal import Screen
 from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 
@@ -26,12 +33,11 @@ _MAX_WORDS = 1_000  # parsing takes time quadratic in them, 0.5 seconds for 1000
 app = App(
     name="tradeoff",
     help=str(tradeoff.__doc__).partition("\n\n")[0],
-    version=version,
+    version=lambda: tradeoff.__version__,
     version_format="plaintext",
     help_format="plaintext",
     console=Screen(),
 )
-app.command(experiment.app)
 app.command(ledger.app)
 for command in (calibrate, certify, compare, compose, dp_sgd, init, kinds, report, verify):
     app.command(command, help_format="markdown")  # reflows, and takes longer to load
@@ -105,10 +111,7 @@ def spread(tokens: Sequence[str]) -> list[str]:
     """
     if len(tokens) > _MAX_WORDS:
         raise DomainError(f"a command must have at most {_MAX_WORDS:,} words, got {len(tokens):,}")
-    return list(_spread(tokens))
-
-
-def _spread(tokens: Sequence[str]) -> Iterator[str]:
+    result: list[str] = []
     flag, needs_value = "", False
     for token in tokens:
         if flag and token not in _REPEATED:
@@ -116,16 +119,15 @@ def _spread(tokens: Sequence[str]) -> Iterator[str]:
                 remedy = f"write {flag} {token.replace(',', ' ')}"
                 raise DomainError(f"{flag} must be numbers separated by spaces, got {shown(token)}; {remedy}")
             if _is_number(token) or (needs_value and not token.startswith("--")):
-                yield f"{flag}={token}"
+                result.append(f"{flag}={token}")
                 needs_value = False
                 continue
         if needs_value:
-            yield flag
+            result.append(flag)
         flag, needs_value = (token, True) if token in _REPEATED else ("", False)
         if not flag:
-            yield {"-": "./-"}.get(token, token)  # stdin looks like a flag
-    if needs_value:
-        yield flag
+            result.append({"-": "./-"}.get(token, token))  # stdin looks like a flag
+    return [*result, flag] if needs_value else result
 
 
 def _is_number(token: str) -> bool:

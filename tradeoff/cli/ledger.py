@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from tradeoff.cli.questions import Json
-from tradeoff.display import plain, rounded
+from tradeoff.display import exactly, plain, rounded
 from tradeoff.errors import DomainError, TradeOffError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def spend(
 
 @app.command
 def status(file: File, *, as_json: Json = False) -> None:
-    """Print the spent and the remaining budget.
+    """Print the promise, and the spent and the remaining budget.
 
     Parameters
     ----------
@@ -141,6 +141,19 @@ def status(file: File, *, as_json: Json = False) -> None:
         _print(json.dumps(summary, allow_nan=False))
     else:
         _print(f"{file}: {_describe(entry)}")
+
+
+@app.command
+def steps(file: File) -> None:
+    """Print a line for each granted step, with the budget spent after it."""
+    from tradeoff.display import TextTable
+
+    columns = ("step", "time", "mechanism", "spent in all")
+    rows = [
+        (str(entry.step), entry.time[:19], entry.name, _format(entry.totals["spent"], "upper"))
+        for entry in _ledger(file).entries()[1:]
+    ]
+    _print(TextTable(rows, columns, sides="><<<").text())
 
 
 @app.command
@@ -195,10 +208,23 @@ def _ledger(file: Path) -> Ledger:
 
 def _describe(entry: Entry) -> str:
     """Describe an entry: spent is rounded up, budget and remaining are rounded down."""
+    from tradeoff.filters import Filter, ZCDPFilter
+
+    filter_ = Filter.from_state(entry.state)
     budget, remaining = (_format(entry.totals[name], "lower") for name in ("budget", "remaining"))
     spent = _format(entry.totals["spent"], "upper")
-    step = f"step {entry.step}: spent {spent}, remaining {remaining}"
-    return f"{entry.state['kind']} budget {budget}\n{step}\nhead {entry.hash}"
+    given = ", ".join(f"{name} = {exactly(value)}" for name, value in filter_.parameters.items())
+    promise = f"{filter_.guarantee()!r}"
+    if isinstance(filter_, ZCDPFilter):
+        promise = f"({exactly(filter_.epsilon)}, {exactly(filter_.delta)})-DP"
+    return "\n".join(
+        [
+            f"{filter_.kind} filter of {given}; budget {budget}",
+            f"step {entry.step}: spent {spent}, remaining {remaining}",
+            f"promise for all steps, later ones included: {promise}",
+            f"head {entry.hash}",
+        ]
+    )
 
 
 def _format(value: Any, side: Literal["lower", "upper"]) -> str:

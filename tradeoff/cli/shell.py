@@ -17,13 +17,12 @@ UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer could not be printed
 INTERRUPTED = 130  # 128 + SIGINT
 NO_READER = 141  # 128 + SIGPIPE
 
-_MAX_CHARACTERS = 2_000  # of a message, as a key may have a million
-
 
 def refuse(message: str, code: int = BAD_INPUT) -> int:
     """Print one line on stderr, and return the exit code."""
     try:
-        print("tradeoff:", folded(message)[:_MAX_CHARACTERS], file=sys.stderr, flush=True)
+        # a key may have a million characters
+        print("tradeoff:", folded(message)[:2_000], file=sys.stderr, flush=True)
     except OSError:
         discard(sys.stderr)
     return code

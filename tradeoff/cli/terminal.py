@@ -69,14 +69,8 @@ def show(grid: TextTable) -> None:
 
 def print_json(plan: Path, content: PlanFile, answers: Mapping[str, Any]) -> None:
     """Print answers for a plan as JSON, with the version of the library."""
+    from tradeoff._version import __version__
     from tradeoff.report.answers import summary
 
     head = {"file": str(plan), **summary(content.title, content.plan)}
-    print(json.dumps({"tradeoff": version(), "plan": head, **answers}, allow_nan=False), flush=True)
-
-
-def version() -> str:
-    """Return the version of the library."""
-    from importlib import metadata
-
-    return metadata.version("tradeoff")
+    print(json.dumps({"tradeoff": __version__, "plan": head, **answers}, allow_nan=False), flush=True)

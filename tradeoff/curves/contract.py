@@ -28,6 +28,10 @@ Hypothesis = Literal["either-order", "both-orders", "profile"]
 class TradeOff(CurveHooks, CurveMethods):
     """Trade-off function f = T(P, Q): the least type II error at each type I error (Dong, Roth, Su 2022).
 
+    >>> import tradeoff as to
+    >>> isinstance(to.Gaussian(1) @ to.Laplace(1), to.TradeOff)
+    True
+
     A new family gives ``symmetric`` and one of ``delta_bounds`` and ``beta_bounds``, better both; everything
     else has a default. Where some losses are infinite it overrides ``mass_at_infinity`` (and
     ``mass_at_minus_infinity``); ``loss_bounds`` and ``epsilon_bounds`` make answers narrower,
@@ -36,7 +40,13 @@ class TradeOff(CurveHooks, CurveMethods):
     """
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        """Return distributions of curves below and above f: the exact one twice, or those of whole curves."""
+        """Return distributions of curves below and above f: the exact one twice, or those of whole curves.
+
+        >>> import tradeoff as to
+        >>> lower, upper = to.Laplace(1).laws()
+        >>> lower is upper
+        True
+        """
         try:
             law = self.loss_distribution()
         except NoClosedForm:
@@ -51,7 +61,12 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def factors(self) -> Mapping[TradeOff, int]:
-        """Factors of the tensor product with their powers; another curve is its own factor."""
+        """Factors of the tensor product with their powers; another curve is its own factor.
+
+        >>> import tradeoff as to
+        >>> dict((to.Gaussian(1) @ to.Laplace(0.1) ** 5).factors)
+        {G_{1}: 1, Lap_{0.1}: 5}
+        """
         return {self: 1}
 
     @overload
@@ -77,6 +92,13 @@ class TradeOff(CurveHooks, CurveMethods):
         ------
         PrecisionError
             If ``tol`` cannot be reached.
+
+        Examples
+        --------
+        >>> import tradeoff as to
+        >>> f = to.Gaussian(1)
+        >>> round(f(0.05), 6), f([0.1, 0.5]).round(3).tolist()
+        (0.740489, [0.611, 0.159])
         """
         return Query.check("beta", alpha, tol, how).bounds(self).lower
 
@@ -97,6 +119,12 @@ class TradeOff(CurveHooks, CurveMethods):
             Losses in nats, any real number or infinity; any shape, which is that of the answer.
         tol, **how
             Relative width the bounds must reach; see ``bounds``.
+
+        Examples
+        --------
+        >>> import tradeoff as to
+        >>> round(to.Gaussian(1).delta(1.0), 6), to.PureDP(1).delta([1, 2]).tolist()
+        (0.126937, [0.0, 0.0])
         """
         return Query.check("delta", epsilon, tol, how).bounds(self).upper
 
@@ -117,6 +145,12 @@ class TradeOff(CurveHooks, CurveMethods):
             Probabilities in [0, 1]; any shape. Negative epsilon answers delta > delta(0); 0 asks for sup L.
         tol, **how
             Absolute width the bounds must reach; see ``bounds``.
+
+        Examples
+        --------
+        >>> import tradeoff as to
+        >>> round(to.Gaussian(1).epsilon(1e-5), 6), to.PureDP(1).epsilon([0, 1e-5]).round(3).tolist()
+        (4.377178, [1.0, 1.0])
         """
         return Query.check("epsilon", delta, tol, how).bounds(self).upper
 
@@ -144,6 +178,32 @@ class TradeOff(CurveHooks, CurveMethods):
         """
         return float((1 - Bounds.of(self(fpr))).upper)
 
+    @overload
+    def loss_quantile(self, delta: Number) -> float: ...
+    @overload
+    def loss_quantile(self, delta: Numbers) -> Array: ...
+    def loss_quantile(self, delta: Number | Numbers) -> float | Array:
+        """Least epsilon with P(L <= epsilon) >= 1 - delta, the quantile of the privacy loss: an upper bound.
+
+        L = log dQ/dP under Q, in nats. It is at least ``epsilon(delta)``, and within about 1e-4 for a curve
+        of two distributions. Where f is only a bound, it holds for every pair with a curve at or above f: the
+        quantile alone may rise from f to a curve above it.
+
+        Parameters
+        ----------
+        delta
+            Probabilities in [0, 1]; any shape. 0 asks for sup L.
+
+        Examples
+        --------
+        >>> import tradeoff as to
+        >>> round(to.Gaussian(1).loss_quantile(0.05), 3)  # mu^2/2 + mu Phi^-1(0.95)
+        2.145
+        >>> round(to.Gaussian(1).epsilon(0.05), 3)
+        1.569
+        """
+        return self.bounds.loss_quantile(delta).upper
+
     def advantage(self) -> float:
         """Bound the advantage of every attack from above: true-positive minus false-positive rate.
 
@@ -157,7 +217,12 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def bounds(self) -> BoundsView:
-        """The same questions, answered by bounds on both sides."""
+        """The same questions, answered by bounds on both sides.
+
+        >>> import tradeoff as to
+        >>> 0.74 in to.Gaussian(1).bounds(0.05), to.Gaussian(1).bounds.delta(1).width < 1e-12
+        (False, True)
+        """
         return BoundsView(self)
 
     def renyi(self, order: float) -> float:
@@ -181,7 +246,12 @@ class TradeOff(CurveHooks, CurveMethods):
         return self.bounds.renyi(order).upper
 
     def kl(self) -> float:
-        """KL(P || Q) of the pair behind f = T(P, Q), in nats: an upper bound; ``renyi(1)``."""
+        """KL(P || Q) of the pair behind f = T(P, Q), in nats: an upper bound; ``renyi(1)``.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1).kl()
+        0.5
+        """
         return self.renyi(1)
 
     def divergence(self, function: str | Callable[[float], float]) -> float:
@@ -214,12 +284,13 @@ class TradeOff(CurveHooks, CurveMethods):
     ) -> Explanation:
         """List the engines that answer a question, with reason, time and width; prints as a short table.
 
-        It has ``bounds``, and one step for each use of an engine; none for a closed form.
+        It has ``bounds``, and one step for each use of an engine; none for a closed form. It gives the reason
+        for an infinite epsilon.
 
         Parameters
         ----------
         epsilon, delta, alpha
-            Exactly one: a loss in nats for delta, a delta for epsilon, an alpha for beta.
+            One of them: a loss in nats for delta, a delta for epsilon (default: 1e-5), an alpha for beta.
         tol, **how
             As in the question itself.
 
@@ -233,7 +304,12 @@ class TradeOff(CurveHooks, CurveMethods):
         return explain_query(self, {"delta": epsilon, "epsilon": delta, "beta": alpha}, tol, how)
 
     def __matmul__(self, other: TradeOff) -> TradeOff:
-        """Tensor product T(P x P', Q x Q'), of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
+        """Tensor product T(P x P', Q x Q'), of running both (Dong, Roth, Su 2022, Theorem 3.2).
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(3) @ to.Gaussian(4)
+        G_{5}
+        """
         from tradeoff.curves.product import tensor
 
         return tensor([(self, 1), (operand(other), 1)])
@@ -259,12 +335,23 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def lower(self) -> PiecewiseLinear:
-        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any."""
+        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any.
+
+        >>> import tradeoff as to
+        >>> to.Laplace(1).lower(0.3) <= to.Laplace(1)(0.3)
+        True
+        """
         return self._whole.lower
 
     @property
     def upper(self) -> PiecewiseLinear:
-        """Piecewise-linear curve at or above f for every alpha."""
+        """Piecewise-linear curve at or above f for every alpha.
+
+        >>> import tradeoff as to
+        >>> f = to.subsample(to.Laplace(1), 0.1)
+        >>> f.lower(0.3) <= f(0.3) <= f.upper(0.3)
+        True
+        """
         return self._whole.upper
 
 

@@ -110,7 +110,12 @@ class CurveHooks(ABC):
     @property
     @abstractmethod
     def symmetric(self) -> bool:
-        """Whether f = f^-1, so that one curve holds for both orders of the pair."""
+        """Whether f = f^-1, so that one curve holds for both orders of the pair.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1).symmetric, to.subsample(to.Gaussian(1), 0.1).symmetric
+        (True, False)
+        """
 
     @property
     def notation(self) -> str:
@@ -132,7 +137,12 @@ class CurveHooks(ABC):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        """Bounds on Q(L = +inf) = 1 - f(0): the delta that remains for every epsilon."""
+        """Bounds on Q(L = +inf) = 1 - f(0): the delta that remains for every epsilon.
+
+        >>> import tradeoff as to
+        >>> to.TotalVariation(0.25).mass_at_infinity
+        Bounds(lower=0.25, upper=0.25)
+        """
         return Bounds(0.0, 0.0)
 
     @property
@@ -152,7 +162,12 @@ class CurveHooks(ABC):
 
     @property
     def sup_loss(self) -> float:
-        """Upper bound on sup L over the finite losses, in nats."""
+        """Upper bound on sup L over the finite losses, in nats.
+
+        >>> import tradeoff as to
+        >>> to.PureDP(1).sup_loss, to.Gaussian(1).sup_loss
+        (1.0, inf)
+        """
         return float(self.loss_bounds.upper)
 
     @property
@@ -192,7 +207,12 @@ class CurveHooks(ABC):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Sentences on which the numbers rest without proof; empty where everything is proved."""
+        """Sentences on which the numbers rest without proof; empty where everything is proved.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1).assumptions
+        ()
+        """
         return ()
 
     @property
@@ -211,7 +231,12 @@ class CurveHooks(ABC):
 
     @property
     def free_symbols(self) -> frozenset[Any]:
-        """Symbols that must be substituted before a question has a number for an answer."""
+        """Symbols that must be substituted before a question has a number for an answer.
+
+        >>> import sympy, tradeoff as to
+        >>> to.Gaussian(sympy.Symbol("mu")).free_symbols
+        frozenset({mu})
+        """
         return frozenset()
 
     def require_numbers(self) -> None:

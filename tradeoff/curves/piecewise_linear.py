@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from tradeoff.accounting.options import Question
+from tradeoff.balls import log_quotient, to_bounds
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, gathered, limited
 from tradeoff.curves.parameters import Number, count, exact_number, is_masked, reals
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, log_quotient, maximum, rational, where
-from tradeoff.intervals.polygon import ONE, Lines, below_chords, corners, floats, hull, lower_hull, whole
+from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
+from tradeoff.intervals.functions import log, rational
+from tradeoff.intervals.polygon import ONE, below_chords, corners, floats, hull, lower_hull, whole
 from tradeoff.intervals.rounding import Array, log_ratio, logarithm
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
@@ -155,7 +157,7 @@ class PiecewiseLinear(TradeOff):
         if len(self.alpha) == 1:
             return Bounds(-np.inf, 0.0)
         (a, b), (c, d) = self.vertices[:2]
-        return log_quotient(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
+        return to_bounds(log_quotient(b - d, c - a)) if b > d else Bounds(-np.inf, -np.inf)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -189,52 +191,92 @@ class PiecewiseLinear(TradeOff):
         x, y, rest, power = (v.astype(float) for v in (self.alpha, self.beta, *self.complements))
         return x, y, rest, power
 
+    @np.errstate(all="ignore")
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.is_rational:
-            return self._lines.at(alpha)
+            at = np.array([Fraction(a) for a in alpha.tolist()], dtype=object)
+            ends = [tuple(rational(b)) for b in interpolate(at, self.alpha, self.beta)]
+            low, high = np.array(ends).reshape(-1, 2).T
+            return low, high
         x, y, rest, power = self.points
         left = 1 - alpha  # exact where alpha > 1/2, and used only there
         near, far = np.searchsorted(x, alpha, side="right"), np.searchsorted(-rest, -left, side="right")
         k = np.clip(np.where(alpha < 0.5, near, far) - 1, 0, len(x) - 1)
         after = np.minimum(k + 1, len(x) - 1)
         before, ahead = _run(x[k], rest[k], alpha, left), _run(alpha, left, x[after], rest[after])
-        share = ahead / where(before.upper + ahead.upper > 0, before + ahead, 1.0)
-        height = where(y <= 0.5, y, 1 - Bounds.of(power))
-        first, last = (Bounds(height.lower[i], height.upper[i]) for i in (k, after))
+        inside = before.ends()[1] > 0
+        low, high = (ahead / where(inside, before + ahead, 1.0)).ends()
+        share = FloatBalls.of(Bounds(np.fmax(low, 0.0), np.fmin(high, 1.0)))
+        height = where(y <= 0.5, y, 1 - FloatBalls.of(power))
         fall = _run(y[after], power[after], y[k], power[k])
-        low, high = where(before.upper > 0, last + fall * clip(share, 0.0, 1.0), first)
-        return low, high
+        return where(inside, height.take(after) + fall * share, height.take(k)).ends()
 
+    @np.errstate(all="ignore")
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        slopes = zip(*(side.tolist() for side in exp(np.clip(epsilon, -_STEEPEST, _STEEPEST))), strict=True)
-        gains = [self._gain(*map(Fraction, ends)) for ends in slopes]
-        low, high = np.array([side.lower for side in gains]), np.array([side.upper for side in gains])
-        # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
-        return np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, low), high
+        """Bound the largest g_v = 1 - beta_v - s alpha_v over the vertices v, s = e^eps.
 
-    def _gain(self, least: Fraction, most: Fraction) -> Bounds[float]:
-        """Bound the largest 1 - beta - s alpha over the vertices, s between two slopes.
-
-        It is reached after the last segment steeper than s, and any vertex bounds it from below.
+        It is reached after the last segment steeper than s: at a vertex from i, after the last that is so for
+        certain, to j, after the last that may be. A segment of slope m adds (m - s) dalpha to g, and those
+        after i are at most as steep as its first: g_v <= g_i + (m_i - s)_+ (alpha_j - alpha_i).
         """
-        k = int(np.searchsorted(self._slopes, -float(least)))  # a float chooses where to compare
-        while k < len(self._slopes) and self._is_steeper(k, least):
-            k += 1
-        while k > 0 and not self._is_steeper(k - 1, least):
-            k -= 1
-        a, b = self.vertices[k]
-        return Bounds(rational(1 - b - most * a).lower, rational(1 - b - least * a).upper)
+        alpha, power, _, slope, _ = self._corners
+        s = exp(FloatBalls.of(np.clip(epsilon, -_STEEPEST, _STEEPEST)))
+        least, most = s.ends()
+        i, j = np.searchsorted(-slope.lower, -most), np.searchsorted(-slope.upper, -least)
+        first = alpha.take(i)
+        value = power.take(i) - s * first
+        steeper = FloatBalls.of(np.where(j > i, slope.upper[i], 0.0))
+        more = maximum(steeper - s, 0.0) * maximum(alpha.take(j) - first, 0.0)
+        # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
+        low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, value.ends()[0])
+        return low, np.maximum((value + more).ends()[1], low)
 
-    def _is_steeper(self, k: int, slope: Fraction) -> bool:
-        (a, b), (c, d) = self.vertices[k : k + 2]
-        return b - d > slope * (c - a)
+    @np.errstate(all="ignore")
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        """Bound the largest log s_v, s_v = (1 - beta_v - delta)/alpha_v, over the vertices v.
+
+        It is at the vertex where a line through (0, 1 - delta) touches f: after the last segment whose line
+        starts above 1 - delta, as i and j of ``delta_bounds``. With the slopes m <= m_i of segments after i,
+        s_v alpha_v = s_i alpha_i + sum m dalpha <= max{s_i, m_i} alpha_v.
+        """
+        alpha, power, height, slope, reach = self._corners
+        i, j, level = (
+            np.searchsorted(reach.upper, delta),
+            np.searchsorted(reach.lower, delta),
+            FloatBalls.of(delta),
+        )
+        sides = []
+        for k in (np.maximum(i, 1), np.maximum(j, 1)):
+            y = height.take(k)
+            rest = where(y.middle <= 0.5, (1 - level) - y, power.take(k) - level)
+            sides.append(log(Bounds(*(rest / alpha.take(k)).ends())))
+        high = np.where(i > 0, sides[0].upper, -np.inf)
+        high = np.where(j > i, np.maximum(high, log(slope).upper[i]), high)
+        return np.maximum(sides[0].lower, sides[1].lower), high
 
     @cached_property
-    def _slopes(self) -> Array:
-        """Slopes of the segments, rounded."""
-        p, q = (each.astype(float) for each in self.atoms())
-        with np.errstate(all="ignore"):
-            return np.asarray(-q / p)
+    @np.errstate(all="ignore")
+    def _corners(self) -> tuple[FloatBalls, FloatBalls, FloatBalls, Bounds, Bounds]:
+        """Alpha, 1 - beta and beta of the vertices, and bounds on m of the segments and on delta(log m).
+
+        The last segment is level, from the last vertex on. Slopes fall, and delta(log m) rises.
+        """
+        x, y, rest, power = self.points
+        if self.is_rational:
+            alpha, height, depth = map(_in_balls, (self.alpha, self.complements[1], self.beta))
+            p, q = map(_in_balls, self.atoms())
+        else:
+            alpha = where(x <= 0.5, x, 1 - FloatBalls.of(rest))
+            height, depth = where(y > 0.5, power, 1 - FloatBalls.of(y)), FloatBalls.of(y)
+            p, q = _run(x[:-1], rest[:-1], x[1:], rest[1:]), _run(y[1:], power[1:], y[:-1], power[:-1])
+        low, high = (q / p).ends()  # NaN where floats do not hold the slope
+        low, high = np.append(np.fmax(low, 0.0), 0.0), np.append(np.fmin(high, np.inf), 0.0)
+        low, high = np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
+        slope = FloatBalls.of(Bounds(low, high))
+        least, most = (height - slope * alpha).ends()
+        least, most = np.fmax(least, 0.0), np.fmin(most, 1.0)
+        reach = Bounds(np.maximum.accumulate(least), np.minimum.accumulate(most[::-1])[::-1])
+        return alpha, height, depth, Bounds(low, high), reach
 
     def exact_answer(self, question: Question, at: Fraction) -> Any:
         if not self.is_rational or question == "epsilon" or (question == "delta" and at != 0):
@@ -305,10 +347,6 @@ class PiecewiseLinear(TradeOff):
         """Return f(alpha), alpha in [0, 1], in the curve's own arithmetic, by linear interpolation."""
         return interpolate(np.array([alpha]), self.alpha, self.beta)[0]
 
-    @cached_property
-    def _lines(self) -> Lines:
-        return Lines(self.vertices)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PiecewiseLinear):
             return False
@@ -343,11 +381,16 @@ def _nearer(value: float, rest: float) -> Fraction:
     return Fraction(value) if value <= 0.5 else 1 - Fraction(rest)
 
 
-def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Bounds[Array]:
-    """Bound high - low from the smaller number, which is exact, of each pair that adds to 1."""
-    across = (0.5 - Bounds.of(low)) + (0.5 - Bounds.of(high_rest))
-    right = where(low_rest < 0.5, Bounds.of(low_rest) - high_rest, across)
-    return maximum(where(high_rest >= 0.5, Bounds.of(high) - low, right), 0.0)
+def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> FloatBalls:
+    """Return high - low from the smaller number, which is exact, of each pair that adds to 1."""
+    across = (0.5 - FloatBalls.of(low)) + (0.5 - FloatBalls.of(high_rest))
+    right = where(low_rest < 0.5, FloatBalls.of(low_rest) - high_rest, across)
+    return maximum(where(high_rest >= 0.5, FloatBalls.of(high) - low, right), 0.0)
+
+
+def _in_balls(fractions: Any) -> FloatBalls:
+    ends = np.array([tuple(rational(x)) for x in fractions]).reshape(-1, 2).T
+    return FloatBalls.of(Bounds(*ends))
 
 
 def _settle(*coordinates: Any) -> None:

@@ -24,24 +24,30 @@ from tradeoff.accounting.options import (
     query_context,
     query_options,
 )
+from tradeoff.curves.hooks import PAIR
 from tradeoff.curves.parameters import (
     Number,
     Numbers,
     choice,
     count,
+    flattened,
     is_symbol,
     number,
     reals_between,
+    shaped,
     workers,
 )
+from tradeoff.display import rounded
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
-from tradeoff.intervals.functions import clip, log, log1p, minimum, rational
+from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum, rational
+from tradeoff.intervals.roots import bracket_sides
 from tradeoff.intervals.rounding import TINY, Array
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
 
+DEFAULT_DELTA = 1e-5  # of ``explain()`` without a question
 MEGABYTE = 2**20  # bytes below which no engine can work
 
 
@@ -174,15 +180,29 @@ def _forced_curve(curve: TradeOff, method: Method) -> TradeOff:
 def explain_query(
     curve: TradeOff, at: Mapping[Question, float | None], tol: float | None, how: QueryKwargs
 ) -> Explanation:
-    """Answer the one question that has an argument, and collect the steps of the engines."""
-    names = {kind: _ARGUMENTS[kind][0] for kind, value in at.items() if value is not None}
-    if len(names) != 1:
-        listed = ", ".join(names.values()) or "nothing"
-        raise DomainError(f"explain() takes exactly one of epsilon, delta, alpha, got {listed}")
-    ((kind, name),) = names.items()
+    """Answer the question that has an argument, by default epsilon, and collect the engines' steps."""
+    given = {kind: value for kind, value in at.items() if value is not None} or {"epsilon": DEFAULT_DELTA}
+    if len(given) > 1:
+        listed = ", ".join(_ARGUMENTS[kind][0] for kind in given)
+        raise DomainError(f"explain() takes one of epsilon, delta, alpha, got {listed}")
+    ((kind, value),) = given.items()
     with collect_steps() as steps:
-        bounds = Query.check(kind, at[kind], tol, how).bounds(curve)
-    return Explanation(f"{kind} at {name} = {at[kind]!r}", bounds, tuple(steps), curve.caveats)
+        bounds = Query.check(kind, value, tol, how).bounds(curve)
+    caveats = curve.caveats
+    if kind == "epsilon" and np.any(np.isposinf(bounds.upper)):
+        caveats = (explain_infinity(curve), *caveats)
+    return Explanation(f"{kind} at {_ARGUMENTS[kind][0]} = {value!r}", bounds, tuple(steps), caveats)
+
+
+def explain_infinity(curve: TradeOff) -> str:
+    """Return the reason why epsilon is infinite at small delta."""
+    mass = float(curve.mass_at_infinity.upper)
+    if mass == 0:
+        return "epsilon is infinite at delta = 0: the privacy loss has no upper bound"
+    return (
+        f"epsilon is infinite if delta is below the mass at infinity, at most {rounded(mass, 'upper', 6)}: "
+        "the probability of outputs that are impossible under the other data set"
+    )
 
 
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:
@@ -352,3 +372,62 @@ class BoundsView(BoundsMethods):
                 risk = minimum((1 - delta) * less[chosen], less[chosen])
                 low[chosen], high[chosen] = clip(risk, 0.0, 1.0)
         return make_bounds(low, high)
+
+    @overload
+    def loss_quantile(self, delta: Number) -> Bounds[float]: ...
+    @overload
+    def loss_quantile(self, delta: Numbers) -> Bounds[Array]: ...
+    def loss_quantile(self, delta: Number | Numbers) -> Bounds:
+        """Bound the least epsilon with P(L <= epsilon) >= 1 - delta, in nats, delta in [0, 1].
+
+        Of a curve of two distributions, L = log dQ/dP under Q. Of every other curve, whose mechanism may have
+        other losses, the upper bound holds for every pair with a curve at or above f.
+
+        >>> import tradeoff as to
+        >>> to.Gaussian(1).bounds.loss_quantile(0.05).width < 1e-4
+        True
+        """
+        curve = self._curve
+        curve.require_numbers()
+        at, shape = flattened("delta", delta, 0, 1)
+        low, high = certified_epsilon(curve, at, None)  # delta(x) <= P(L > x)
+        leak = curve.mass_at_infinity
+        inner = (at > leak.upper) & (at > 0) & (at < 1)
+        if inner.any():
+            pair = curve.tightness == PAIR
+            least, most = (_pair_quantile if pair else _dominated_quantile)(curve, at[inner])
+            low[inner], high[inner] = np.maximum(low[inner], least), np.minimum(most, curve.sup_loss)
+        return Bounds(shaped(low, shape), shaped(high, shape))
+
+
+def _pair_quantile(curve: TradeOff, delta: Array) -> Pair:
+    """Bound inf{x : Q(L > x) <= delta} from delta(x) = E_Q (1 - e^(x - L))_+.
+
+    For a < b, [(1 - e^(a - L))_+ - e^(a - b) (1 - e^(b - L))_+]/(1 - e^(a - b)) is 1 for L >= b, 0 for
+    L <= a, and between these for other L. So its expectation, with delta(a) and delta(b) in place of both
+    terms, is at least Q(L >= b) and at most Q(L > a).
+    """
+    step = 2.0**-14 * max(certified_delta(curve, np.zeros(1), None)[1][0], 2.0**-20)
+
+    def tail(x: Array) -> Pair:
+        edges = [x - step, x, x + step]
+        deltas = [Bounds(*certified_delta(curve, edge, None)) for edge in edges]
+        means = []
+        for k in (0, 1):
+            gap = Bounds.of(edges[k]) - edges[k + 1]
+            means.append(clip((deltas[k] - exp(gap) * deltas[k + 1]) / -expm1(gap), 0.0, 1.0))
+        return means[1].lower, means[0].upper
+
+    return bracket_sides(tail, delta)
+
+
+def _dominated_quantile(curve: TradeOff, delta: Array) -> Pair:
+    """Bound the same for every pair with a curve at or above this one.
+
+    Where L > x, 1 - e^(x - r - L) >= 1 - e^-r for each r > 0, so Q(L > x) <= delta(x - r)/(1 - e^-r).
+    """
+    r = np.geomspace(1e-4, 4.0, 32)[:, None]
+    levels = (delta * -expm1(-r)).lower
+    finite, upper = levels > curve.mass_at_infinity.upper, np.full(levels.shape, np.inf)
+    upper[finite] = certified_epsilon(curve, levels[finite], None)[1]
+    return np.full(len(delta), -np.inf), np.min((Bounds.of(upper) + r).upper, axis=0)

@@ -11,6 +11,7 @@ from tradeoff.balls import PRECISION, Balls, in_floats, precision, to_balls, to_
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import symbols_of
 from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.rounding import Array
 
 _WIDTH, _MAX_PRECISION = 2.0**-50, 3072  # relative width of an answer, and the bits that may be spent on it
@@ -95,7 +96,7 @@ def enclose(
     wide, bits = np.arange(len(at)), PRECISION
     if floats and len(at) > MANY:
         with in_floats(), np.errstate(all="ignore"):
-            low, high = formula(Bounds.of(at))
+            low, high = formula(FloatBalls.of(at)).ends()
         lower, upper = np.fmax(low, least), np.fmin(high, most)
         wide = np.flatnonzero(~(upper - lower <= 1e-13 * np.minimum(np.abs(lower), np.abs(upper))))
     while len(wide) and bits <= _MAX_PRECISION:

@@ -14,7 +14,7 @@ def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:
     Parameters
     ----------
     epsilon
-        Loss in nats, in [0, inf), or a SymPy expression.
+        Loss in nats, in [0, 1e4], or a SymPy expression.
     delta
         Probability in [0, 1], or a SymPy expression.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tradeoff.balls import Balls, choose, expm1, log1p, maximum, sqrt, to_balls
 from tradeoff.curves.parameters import MAX_LOSS, Number, number, written
 from tradeoff.families._closed_form import ClosedForm
-from tradeoff.pld.laplace import BoundedRangeLaw
+from tradeoff.pld.shifts import BoundedRangeLaw
 
 
 def logistic_beta(alpha: Balls, shift: Balls) -> Balls:

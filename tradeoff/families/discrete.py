@@ -140,7 +140,7 @@ class SkellamCurve(IntegerNoise):
 class BinomialCurve(IntegerNoise, FinitelyMany):
     """Testing x against x + shift <= coins, x heads of fair coins; coins times shift at most 2^20.
 
-    >>> BinomialCurve(10, 1).mass_at_plus_infinity, round(BinomialCurve(10, 1).delta(1.0), 9)
+    >>> round(BinomialCurve(10, 1).mass_at_plus_infinity, 12), round(BinomialCurve(10, 1).delta(1.0), 9)
     (0.0009765625, 0.025487207)
     """
 

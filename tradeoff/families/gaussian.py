@@ -30,7 +30,7 @@ from tradeoff.families._closed_form import MANY, ClosedForm
 from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import where
+from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.rounding import Array
 from tradeoff.intervals.special import hockey_stick, shifted_tail
 from tradeoff.pld.gaussian import GaussianLaw
@@ -47,6 +47,15 @@ def gaussian_profile(x: Balls, mu: Balls) -> Balls:
     """Return Phi(-x/mu + mu/2) - e^x Phi(-x/mu - mu/2) (Dong, Roth, Su 2022, Corollary 2.13)."""
     a = x / mu - mu / 2
     return normal_sf(a) - exp(x) * normal_sf(a + mu)
+
+
+def _profile_in_floats(x: Array, mu: float) -> Pair:
+    """Bound the profile at many losses; delta(-x) = 1 - e^-x (1 - delta(x))."""
+    low, high = hockey_stick(np.abs(x), mu)
+    if (below := x < 0).any():
+        at, other = FloatBalls.of(x[below]), FloatBalls.of(Bounds(low[below], high[below]))
+        low[below], high[below] = (exp(at) * other - expm1(at)).ends()
+    return low, np.minimum(high, 1.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,8 +135,8 @@ class Gaussian(ClosedForm):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
             return Identity().beta_bounds(alpha, tol)
-        if len(alpha) > MANY and self.square is None:
-            return shifted_tail(alpha, self.mu)
+        if len(alpha) > MANY:
+            return shifted_tail(alpha, self.mu)[0], shifted_tail(alpha, self.least)[1]
         return super().beta_bounds(alpha, tol)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -135,19 +144,15 @@ class Gaussian(ClosedForm):
             return np.ones_like(epsilon), np.ones_like(epsilon)
         if self.mu == 0:
             return Identity().delta_bounds(epsilon, tol)
-        if len(epsilon) > MANY and self.square is None:
-            # delta(-x) = 1 - e^-x (1 - delta(x))
-            other, below = (
-                Bounds(*hockey_stick(np.abs(epsilon), self.mu)),
-                Bounds.of(np.minimum(epsilon, 0.0)),
-            )
-            low, high = where(epsilon >= 0, other, exp(below) * other - expm1(below))
-            return low, np.minimum(high, 1.0)
+        if len(epsilon) > MANY:
+            return _profile_in_floats(epsilon, self.least)[0], _profile_in_floats(epsilon, self.mu)[1]
         return super().delta_bounds(epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if not 0 < self.mu < np.inf:
             return super().epsilon_bounds(delta, tol)
+        if len(delta) > MANY:
+            return self._many_losses(delta)
         root = self._locate_loss(delta)
         points = np.stack([np.nextafter(root, -np.inf), root, np.nextafter(root, np.inf)])
         excess = self.profile(to_balls(points)) - to_balls(delta)
@@ -158,11 +163,26 @@ class Gaussian(ClosedForm):
             lower[rest], upper[rest] = super().epsilon_bounds(delta[rest], tol)
         return lower, upper
 
-    def _locate_loss(self, delta: Array) -> Array:
-        """Return about where delta(x) = delta, which bounds nothing, by Newton's method.
+    def _many_losses(self, delta: Array) -> Pair:
+        """Bound epsilon in floats, from roots moved by what bounds on delta allow, or in balls."""
+        x = self._newton(delta)
+        with np.errstate(all="ignore"):
+            slope = np.exp(x + log_ndtr(-x / self.mu - self.mu / 2))
+            gap = np.maximum(*(np.abs(side - delta) for side in self.delta_bounds(x, None)))
+            reach = 2 * gap / slope + 4 * np.spacing(np.abs(x))
+        near = reach <= 1e-10 * (np.abs(x) + self.mu)
+        lower, upper = np.where(near, x - reach, x), np.where(near, x + reach, x)
+        sure = near & (self.delta_bounds(lower, None)[0] >= delta)
+        sure &= self.delta_bounds(upper, None)[1] <= delta
+        for some in np.array_split(np.flatnonzero(~sure), np.count_nonzero(~sure) // MANY + 1):
+            lower[some], upper[some] = self.epsilon_bounds(delta[some], None)
+        return lower, upper
 
-        Its start is Phi^-1(1 - delta) mu + mu^2/2, above the root, as delta(x) <= Phi(mu/2 - x/mu), and it
-        takes steps in log delta, which is concave; below 0 it takes them in log(1 - delta).
+    def _newton(self, delta: Array) -> Array:
+        """Return about where delta(x) = delta, which bounds nothing.
+
+        Newton's start is Phi^-1(1 - delta) mu + mu^2/2, above the root, as delta(x) <= Phi(mu/2 - x/mu), and
+        it takes steps in log delta, which is concave; below 0 it takes them in log(1 - delta).
         """
         mu, rest = float(self.mu), np.log1p(-delta)
         negative = delta > erf(mu / math.sqrt(8.0))  # delta(0)
@@ -175,7 +195,11 @@ class Gaussian(ClosedForm):
                 up = (value - np.log(delta)) * np.exp(value - second)
                 value = np.logaddexp(log_ndtr(a), second)
                 x = x + np.where(negative, (rest - value) * np.exp(value - second), up)
-        x, moving = np.where(np.isfinite(x), x, 0.0), np.ones(len(x), dtype=bool)
+        return np.where(np.isfinite(x), x, 0.0)
+
+    def _locate_loss(self, delta: Array) -> Array:
+        """Return nearly all digits of the loss where delta(x) = delta, which bounds nothing."""
+        mu, x, moving = float(self.mu), self._newton(delta), np.ones(len(delta), dtype=bool)
         for _ in range(3):  # each step doubles the digits
             at = to_balls(x[moving])
             slope = exp(at) * normal_sf(at / mu + mu / 2)

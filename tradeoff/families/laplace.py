@@ -12,7 +12,7 @@ from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_sym
 from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.pld.laplace import LaplaceLaw
+from tradeoff.pld.shifts import LaplaceLaw
 
 
 def laplace_beta(alpha: Balls, shift: Balls) -> Balls:

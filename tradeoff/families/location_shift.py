@@ -41,10 +41,9 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array
-from tradeoff.pld.laplace import BoundedRangeLaw
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.pld.log_concave import GumbelLaw, HyperbolicSecantLaw
 from tradeoff.pld.real_line import find_pieces
+from tradeoff.pld.shifts import BoundedRangeLaw, GumbelLaw, HyperbolicSecantLaw
 from tradeoff.pld.transformed import ReversedPLD
 
 _SHIFTS = 1e-290, 500.0  # shifts in scales for which the engines have digits of losses of closed forms

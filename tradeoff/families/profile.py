@@ -29,7 +29,11 @@ Guarantees = Mapping[float, float] | Iterable[tuple[float, float]] | Callable[[f
 
 
 class Profile:
-    """Curves given by their profiles: from dual to primal (Dong, Roth, Su 2022, Proposition 2.11)."""
+    """Curves given by their profiles: from dual to primal (Dong, Roth, Su 2022, Proposition 2.11).
+
+    >>> Profile.from_epsilon_delta({1.0: 0.25})
+    f_{0,0.25} ⊗ f_{1,0} (not exact)
+    """
 
     @staticmethod
     def from_epsilon_delta(guarantees: Guarantees, epsilons: Iterable[float] | None = None) -> TradeOff:

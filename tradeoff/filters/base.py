@@ -41,7 +41,7 @@ def add_up(running: Sum, amount: float) -> Sum:
     (1.0000000000000002e+16, 0.0)
     """
     high = math.fsum((*running, amount))
-    return high, float(total((*running, amount, -high)).upper)
+    return high, float(total((*running, amount, -high)).upper) + 0.0  # -0.0 becomes 0.0
 
 
 def widen(limit: float) -> Bounds:
@@ -73,6 +73,15 @@ class Filter(ThreadSafe, ABC):
     Each resource, summed over the steps, stays within its limit. Whatever rule chooses the steps, the whole
     interaction satisfies ``guarantee()``. Threads may share a filter. A forked child holds a second budget;
     processes share one budget through a ``Ledger``.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, filters
+    >>> budget = filters.GDPFilter(1)
+    >>> budget.spend(Gaussian(0.6))
+    >>> again = Filter.from_state(budget.state())  # plain data, as a Ledger stores it
+    >>> round(again.spent, 6), again.would_exceed(Gaussian(0.9))
+    (0.6, True)
     """
 
     kind: ClassVar[str]
@@ -130,7 +139,7 @@ class Filter(ThreadSafe, ABC):
 
     def _report(self, amounts: Any, side: str) -> Any:
         bounds = self._in_units(*map(Bounds.of, amounts))
-        return self.amounts(*(float(getattr(each, side)) for each in bounds))
+        return self.amounts(*(float(getattr(each, side)) + 0.0 for each in bounds))  # -0.0 becomes 0.0
 
     @property
     def budget(self) -> Any:

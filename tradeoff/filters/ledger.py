@@ -49,6 +49,13 @@ class Entry:
     totals : ``budget``, ``spent`` and ``remaining`` after the grant, in the units of the filter
     state : state of the filter after the grant, from which it is rebuilt
     hash : SHA-256 of the previous entry's hash and of everything above as JSON; the last one is the head
+
+    Examples
+    --------
+    >>> from tradeoff.filters import GDPFilter
+    >>> entry = Entry.following(None, {"curve": "G_{0.5}"}, GDPFilter(1))
+    >>> entry.name, entry.totals["budget"], len(entry.hash)
+    ('G_{0.5}', 1.0, 64)
     """
 
     step: int
@@ -65,6 +72,14 @@ class Entry:
         time = datetime.now(UTC).isoformat(timespec="microseconds")
         entry = cls(previous.step + 1 if previous else 0, time, mechanism, totals, filter_.state(), "")
         return replace(entry, hash=entry.digest(previous))
+
+    @property
+    def name(self) -> str:
+        """The step as text, such as ``gaussian(noise_multiplier=10.0)``."""
+        return _name(self.mechanism)
+
+    def __repr__(self) -> str:
+        return f"step {self.step}, {self.time}: {self.name}, head {self.hash[:12]}"
 
     def text(self) -> str:
         """Return everything but the hash as JSON."""
@@ -317,6 +332,19 @@ def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
     if not entries:
         raise LedgerError("the ledger has no entries")
     return entries
+
+
+def _name(step: dict[str, Any]) -> str:
+    """Return the text of a described step."""
+    if "mechanism" in step:
+        return " + ".join(f"{each['count']} x {_name({**each, 'count': None})}" for each in step["mechanism"])
+    kind, values = step.get("kind"), step
+    if kind is None:
+        ((kind, values),) = step.items()
+        if not isinstance(values, dict):
+            return "created" if kind == "ledger" else str(values)
+    given = (f"{key}={value!r}" for key, value in values.items() if key != "kind" and value is not None)
+    return f"{kind}({', '.join(given)})"
 
 
 def describe_step(step: object) -> dict[str, Any]:

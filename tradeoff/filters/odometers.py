@@ -28,6 +28,14 @@ class Odometer(ThreadSafe, ABC):
     a supermartingale from 1, and Ville's inequality bounds a mixture of these over x (Whitehouse, Ramdas,
     Rogers, Wu 2023). The bound is on the loss itself, which is more than (epsilon, delta)-DP: keep the
     answers with it, as it may fail to survive post-processing. Threads may share an odometer.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, filters
+    >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
+    >>> odometer.spend(Gaussian(0.3))
+    >>> odometer.clock < 0.0901, bool(odometer.bound([0.0, 0.1])[0] < odometer.epsilon)
+    (True, True)
     """
 
     def __init__(self, delta: float) -> None:

@@ -111,10 +111,10 @@ class Reduction(Displayed):
         least, most = self.bounds.lower, self.mu
         rows = [
             ("mu", written(most) if is_symbol(most) else decimal(most, ".10g", up=True)),
-            ("no mu below", written(least) if is_symbol(least) else decimal(least, ".10g", up=False)),
-            ("regret at most", decimal(self.regret, ".6g", up=True)),
-            ("mu of the best case", decimal(self.mu_minus, ".6g", up=False)),
-            ("tight at alpha", "-" if np.isnan(self.tight_at) else f"{self.tight_at:.6g}"),
+            ("least mu, at least", written(least) if is_symbol(least) else decimal(least, ".10g", up=False)),
+            ("gap to f (regret), at most", decimal(self.regret, ".6g", up=True)),
+            ("mu of a Gaussian above f", decimal(self.mu_minus, ".6g", up=False)),
+            ("closest to f at alpha", "-" if np.isnan(self.tight_at) else f"{self.tight_at:.6g}"),
         ]
         notes = ([self.reason] if self.reason else []) + [NOT_EXACT] * (not self.of.exact)
         return TextTable(rows, head=f"{self.of!r} >= G_mu ⊗ f_{{0,{exactly(self.failure)}}}", notes=notes)

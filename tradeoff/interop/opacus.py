@@ -50,14 +50,14 @@ def _steps(history: Any) -> list[Step]:
         else:
             history = getattr(history, name, history)
     if isinstance(history, Mapping):
-        keys = "the key 'history', as a state_dict, or 'privacy_accountant_state_dict', as a checkpoint"
+        keys = "the key 'history', as in a state_dict, or 'privacy_accountant_state_dict', as in a checkpoint"
         raise DomainError(f"history must have {keys}, got the keys {shown(list(history))}")
     try:
         return [_step(*entry) for entry in history]
     except DomainError:
         raise
     except (TypeError, ValueError) as error:
-        remedy = "give accountant.history or accountant.state_dict()"
+        remedy = "give accountant.history, accountant.state_dict() or a checkpoint, torch.load(path)"
         raise domain(
             "history", history, "a list of (noise_multiplier, sample_rate, steps)", remedy
         ) from error

@@ -32,6 +32,15 @@ def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
         A ``Measurement``: its ``output_measure`` and ``map(d_in)`` are read.
     d_in
         Distance of neighbours, in its input metric.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> laplace = SimpleNamespace(
+    ...     output_measure="MaxDivergence", map=lambda d_in: d_in / 2
+    ... )  # OpenDP's has both
+    >>> from_measurement(laplace, 1)
+    f_{0.5,0} (not exact)
     """
     if not (hasattr(measurement, "output_measure") and callable(getattr(measurement, "map", None))):
         raise KindError(f"measurement must have output_measure and map(d_in), got {shown(measurement)}")

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
@@ -71,10 +70,24 @@ def conjugate(
         fresh: dict[int, Array] = {}
         for k in active:
             s, (low_g, high_g) = float(slopes[k]), values[:, own[k]]
-            x, low_g, high_g = _with_last_point(every[own[k]], low_g, high_g, s, limit)
-            low[k], high[k], promising = _search(x, low_g, high_g, s, tol, limit)
-            middles = _middles(x, np.flatnonzero(promising))
-            if len(middles) and len(own[k]) <= _MAX_POINTS:
+            x = every[own[k]]
+            if limit is not None:  # a last point with the bounds of all x: 1 - limit - s x falls
+                x = np.append(x, max(min(_BEYOND / s, _LAST), x[-1] * (1 + 2 * _CLOSEST)))
+                low_g, high_g = np.append(low_g, limit), np.append(high_g, 1.0)
+            low[k], high[k], cells = _search(x, low_g, high_g, s, tol, limit)
+            # Cells are quartered, wide ones halved on a logarithmic scale; the outermost are cut at a
+            # multiple of the ratio that points span already, which grows with every cut.
+            left, right = x[cells], x[cells + 1]
+            reach = max(len(x) - 4, 2) * math.log(x[-2] / x[1]) if len(x) > 3 else math.inf
+            reach = math.exp(min(max(reach, _LEAST_REACH), -math.log(_TOWARDS_0)))
+            middles = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / reach)
+            with np.errstate(over="ignore"):
+                outermost = (cells == len(x) - 2) & (left > 0)
+                middles = np.where(outermost, np.minimum(middles, left * reach), middles)
+            close = (right < 2 * left) & (right - left > _CLOSEST * right)
+            quarters = np.linspace(left[close], right[close], 5)[1:-1].ravel()
+            middles = np.append(middles[(right >= 2 * left) & (middles > left) & (middles < right)], quarters)
+            if len(middles := np.setdiff1d(middles, x)) and len(own[k]) <= _MAX_POINTS:
                 fresh[k] = middles
         if not fresh:
             break
@@ -89,39 +102,9 @@ def conjugate(
     return low, high
 
 
-def _with_last_point(
-    x: Array, low_g: Array, high_g: Array, s: float, limit: float | None
-) -> tuple[Array, Array, Array]:
-    """Add a last point with the bounds of all x, if there is a limit.
-
-    Larger x have smaller values: 1 - limit - s x falls.
-    """
-    if limit is None:
-        return x, low_g, high_g
-    end = max(min(_BEYOND / s, _LAST), x[-1] * (1 + 2 * _CLOSEST))
-    return np.append(x, end), np.append(low_g, limit), np.append(high_g, 1.0)
-
-
-def _middles(x: Array, cells: Index) -> Array:
-    """Return the points that quarter cells; those that are wide are halved on a logarithmic scale.
-
-    The outermost are cut at a multiple of the ratio that points span already, which grows with every cut.
-    """
-    left, right = x[cells], x[cells + 1]
-    reach = max(len(x) - 4, 2) * math.log(x[-2] / x[1]) if len(x) > 3 else math.inf
-    reach = math.exp(min(max(reach, _LEAST_REACH), -math.log(_TOWARDS_0)))
-    fresh = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / reach)
-    with np.errstate(over="ignore"):
-        fresh = np.where((cells == len(x) - 2) & (left > 0), np.minimum(fresh, left * reach), fresh)
-    close = (right < 2 * left) & (right - left > _CLOSEST * right)
-    quarters = np.linspace(left[close], right[close], 5)[1:-1].ravel()
-    fresh = np.append(fresh[(right >= 2 * left) & (fresh > left) & (fresh < right)], quarters)
-    return np.setdiff1d(fresh, x)
-
-
 def _search(
     x: Array, low_g: Array, high_g: Array, s: float, tol: float | None, limit: float | None
-) -> tuple[float, float, NDArray[np.bool_]]:
+) -> tuple[float, float, Index]:
     """Return bounds for one slope, and the cells worth halving for it."""
     small = x < (0.0 if limit is None else 1.0)
     line = np.where(small, (1 - s) * x, 1 - s * x)
@@ -146,7 +129,7 @@ def _search(
         goal = tol / 4 * (abs(best) if limit is None else min(abs(best), max(1 - s - best, 0.0)))
     rise = np.maximum(goal / 2, np.minimum(unsure[:-1], unsure[1:]))
     worth = (peak > max(ends, best) + goal + 1e-300) & (peak - np.maximum(gap, 0) - best > rise)
-    return best, max(float(np.max(peak, initial=0.0)), ends), worth
+    return best, max(float(np.max(peak, initial=0.0)), ends), np.flatnonzero(worth)
 
 
 def _peaks(below: Array, above: Array, width: Array, slip: Array, rounding: Array) -> Array:

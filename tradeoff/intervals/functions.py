@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.intervals.bounds import Bounds, make_bounds, sides_of
-from tradeoff.intervals.rounding import TINY, UNIT, Array, down, up
+from tradeoff.intervals.rounding import UNIT, Array
 
 # Relative error by which a function of NumPy may miss. Its vectorised kernels promise less than 4 ulps, and
 # 1.1 units is the worst that ball arithmetic has shown.
@@ -100,25 +100,14 @@ def quotient(p: int, q: int) -> Bounds:
     )
 
 
-def log_quotient(q: Fraction, p: Fraction) -> Bounds:
-    """Bound log(q/p) of two positive fractions, however near to 1 or far from it their ratio is."""
-    if abs(q - p) < p / 2:
-        return log1p(rational((q - p) / p))
-    ratio = q / p
-    power = ratio.numerator.bit_length() - ratio.denominator.bit_length()
-    return log(rational(ratio / Fraction(2) ** power)) + power * log(2.0)
-
-
-def total(each: Iterable[Bounds | float]) -> Bounds:
-    """Bound the sum of scalars, in any order: one rounding in all (Shewchuk's exact sum)."""
-    terms = [Bounds.of(term) for term in each]
-    return Bounds(_sum_below(float(x.lower) for x in terms), -_sum_below(-float(x.upper) for x in terms))
-
-
-def summed(each: Bounds) -> Bounds:
-    """Bound the sum of the entries of an array, with one rounding in all."""
-    lower, upper = sides_of(each)
-    return Bounds(_sum_below(lower.tolist()), -_sum_below((-upper).tolist()))
+def total(each: Bounds | Iterable[Bounds | float]) -> Bounds:
+    """Bound the sum of scalars or of an array, in any order: one rounding in all (Shewchuk's exact sum)."""
+    if isinstance(each, Bounds):
+        lower, upper = (side.tolist() for side in sides_of(each))
+    else:
+        terms = [Bounds.of(term) for term in each]
+        lower, upper = [float(x.lower) for x in terms], [float(x.upper) for x in terms]
+    return Bounds(_sum_below(lower), -_sum_below(-x for x in upper))
 
 
 def _sum_below(each: Iterable[float]) -> float:
@@ -146,36 +135,6 @@ def sum_rows(x: Bounds) -> Bounds:
         low, high = np.pad(low, padding), np.pad(high, padding)
         low, high = Bounds(low[..., ::2], high[..., ::2]) + Bounds(low[..., 1::2], high[..., 1::2])
     return make_bounds(low[..., 0], high[..., 0])
-
-
-def above_line(x: Array) -> Array:
-    """Return e^x - 1 - x, near zero by its series, to 64 units.
-
-    Up to 1/2 a series of terms of a few units each, whose alternating sum is at least 0.8 of the largest;
-    elsewhere expm1 errs by 8 units, and is less than 5 times the difference that is left of it.
-    """
-    small = np.clip(x, -0.5, 0.5)
-    term, series = small**2 / 2, np.zeros_like(x)
-    for k in range(3, 18):
-        series = series + term
-        term = term * small / k
-    return np.where(np.abs(x) <= 0.5, series, np.expm1(np.minimum(x, 700.0)) - x)  # e^700 is a float
-
-
-@np.errstate(over="ignore")
-def raised(log_mass: Bounds, x: Bounds) -> Bounds:
-    """Bound e^log_mass (e^x - 1 - x): far above 0, where e^x may be no float, by the sum of exponents.
-
-    The remainder falls up to 0 and rises from there, so that its extremes lie at the ends, or at 0.
-    """
-    ends = [above_line(np.minimum(side, 1.0)) for side in x]
-    least = np.where((x.lower <= 0) & (x.upper >= 0), 0.0, np.minimum(*ends))
-    near = make_bounds(
-        np.maximum(down(least, 64) - 4 * TINY, 0.0), up(np.maximum(*ends), 64) + 4 * TINY
-    )  # squares below the normal floats
-    mass = exp(log_mass)
-    result = where(np.asarray(x.upper) > 1, exp(log_mass + x) - mass * (1 + x), mass * near)
-    return make_bounds(np.maximum(result.lower, 0.0), result.upper)
 
 
 def _increasing(

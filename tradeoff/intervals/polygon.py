@@ -6,17 +6,13 @@ happens once, when a corner is brought to a coordinate that floats can hold.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import quotient
 from tradeoff.intervals.rounding import Array, Index
 
@@ -40,17 +36,6 @@ def whole(x: float) -> int:
     return n * (ONE // d)
 
 
-def directed(n: int, d: int, *, up: bool) -> float:
-    """Return the float next to n/d >= 0 on the given side; numbers from 2^1023 on are not resolved."""
-    if n >> 1023 >= d:
-        return math.inf if up else 2.0**1023
-    x = n / d
-    error = whole(x) * d - n * ONE
-    if up:
-        return math.nextafter(x, math.inf) if error < 0 else x
-    return math.nextafter(x, 0.0) if error > 0 else x
-
-
 def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
     """Return the corners (x/d, y/d), as (x, y, d), where half-planes and alpha, beta >= 0 intersect."""
     kept: list[Line] = []
@@ -58,7 +43,10 @@ def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
     for line in sorted([*map(_reduced, lines), (1, 0, 0), (0, 1, 0)], key=cmp_to_key(_steeper)):
         if kept and _cross(kept[-1], line) == 0:
             kept.pop()
-        while len(kept) > 1 and _covered(kept[-1], _corner(kept[-2], line)):
+        while len(kept) > 1:
+            (a, b, c), (x, y, d) = kept[-1], _corner(kept[-2], line)
+            if a * x + b * y < c * d:
+                break
             kept.pop()
         kept.append(line)
     return [_corner(one, two) for one, two in pairwise(kept)]
@@ -111,55 +99,19 @@ def _corner(one: Line, two: Line) -> tuple[int, int, int]:
     return c * f - g * b, a * g - e * c, a * f - e * b
 
 
-def _covered(line: Line, at: tuple[int, int, int]) -> bool:
-    return line[0] * at[0] + line[1] * at[1] >= line[2] * at[2]
-
-
 def _coordinate(n: int, d: int, *, up: bool) -> int:
     """Round n/d so that floats hold it and its distance to 1: one exactly near the ends, both in between."""
     if n * _EDGE >= d and (d - n) * _EDGE >= d:
         scaled = n << _GRID
         return (-(-scaled // d) if up else scaled // d) * (ONE >> _GRID)
     if 2 * n < d:
-        return whole(directed(n, d, up=up))
-    return ONE - whole(directed(d - n, d, up=not up))
+        return whole(quotient(n, d).upper if up else quotient(n, d).lower)
+    return ONE - whole(quotient(d - n, d).lower if up else quotient(d - n, d).upper)
 
 
 def floats(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return multiples of 2^-1074 as the nearest floats."""
     return np.array([value / ONE for value in values])
-
-
-class Lines:
-    """A polygon with fractions for vertices, evaluated at floats in integers.
-
-    Parameters
-    ----------
-    vertices
-        Pairs (x, y), x increasing; beyond the last the polygon goes on level.
-    """
-
-    def __init__(self, vertices: Sequence[tuple[Fraction, Fraction]]) -> None:
-        self._starts = [x for x, _ in vertices]
-        slopes = [(d - b) / (c - a) for (a, b), (c, d) in pairwise(vertices)] + [Fraction()]
-        self._lines = [_line(x, y, slope) for (x, y), slope in zip(vertices, slopes, strict=True)]
-
-    def at(self, x: Array) -> Pair:
-        """Bound the height at x, not left of all vertices, by the floats next to it."""
-        low, high = zip(*map(self._height, x.tolist()), strict=True) if len(x) else ((), ())
-        return np.array(low), np.array(high)
-
-    def _height(self, x: float) -> Bounds:
-        u, v, w = self._lines[bisect_right(self._starts, x) - 1]
-        n, d = x.as_integer_ratio()
-        return quotient(u * d + v * n, w * d)
-
-
-def _line(x: Fraction, y: Fraction, slope: Fraction) -> tuple[int, int, int]:
-    """Return integers u, v, w for which the line through (x, y) is (u + v t)/w."""
-    start = y - slope * x
-    w = math.lcm(start.denominator, slope.denominator)
-    return int(start * w), int(slope * w), w
 
 
 def below_chords(x: Array, y: Array) -> Index:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.rounding import Array, Index
+from tradeoff.intervals.rounding import Array
 
 # Widths times rates up to which few nodes do, and of the longest panel; see the notes of ``integrate``.
 _NARROW, _WIDE = 1 / 16, 1.0
@@ -39,48 +38,12 @@ def gauss_legendre(nodes: int) -> tuple[Array, Array]:
     return x, (1 + offset) / (p[:, :nodes] ** 2 @ (np.arange(nodes) + 0.5))
 
 
-@cache
-def _rule(nodes: int) -> tuple[Array, Array]:
-    x, w = gauss_legendre(nodes)
-    return (x + 1) / 2, w / 2
-
-
 def applied(values: Array, weight: Array) -> Array:
     """Return sums of each row of values by weights, or by each row of them: no row depends on others.
 
     With BLAS, behind ``@``, the order of a sum depends on how many rows there are; here on their layout only.
     """
     return np.asarray(np.einsum("ij,...j->i...", values, weight))
-
-
-class _Cells(NamedTuple):
-    """Cells [start, stop], and the part [low, high] of each that is integrated over."""
-
-    start: Array
-    stop: Array
-    low: Array
-    high: Array
-
-    def of(self, cells: Index) -> _Cells:
-        return _Cells(*(part[cells] for part in self))
-
-
-def _panels(integrand: Integrand, cells: _Cells, pieces: Index, nodes: int) -> tuple[Array, Array]:
-    """Integrate parts cut into ``pieces`` equal panels; distances are kept apart so that nothing cancels."""
-    start, stop, low, high = cells
-    at, weight = _rule(nodes)
-    owner = np.repeat(np.arange(len(start)), pieces)
-    index = (np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces))[:, None]
-    panel = ((high - low) / pieces)[owner][:, None]
-    rise = panel * (index + at)
-    fall = panel * ((pieces[owner][:, None] - index - 1) + (1 - at))
-    left, right = (part[owner][:, None] for part in (low - start, stop - high))
-    values = integrand(low[owner][:, None] + rise, left + rise, right + fall)
-    first, second = (applied(value, weight) * panel[:, 0] for value in values)
-    if len(owner) == len(start):
-        return first, second
-    heads = np.cumsum(pieces) - pieces
-    return np.add.reduceat(first, heads), np.add.reduceat(second, heads)
 
 
 def integrate(
@@ -110,19 +73,28 @@ def integrate(
     (64/15) e^6 8^-24 of its maximum. For width * rate <= 1/16 the same ellipse has rho = 128 and five
     nodes do (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3).
     """
-    first, second = np.zeros(len(start)), np.zeros(len(start))
-    parts = _Cells(start, stop, np.clip(start, *within), np.clip(stop, *within))
-    span = (parts.high - parts.low) * rate
-    narrow = span <= _NARROW
+    result = np.zeros((2, len(start)))
+    low, high = np.clip(start, *within), np.clip(stop, *within)
+    span = (high - low) * rate
     for chosen, nodes, longest in (
-        (narrow & (span > 0), _NODES_NARROW, _NARROW),
-        (~narrow, _NODES_WIDE, _WIDE),
+        ((span > 0) & (span <= _NARROW), _NODES_NARROW, _NARROW),
+        (~(span <= _NARROW), _NODES_WIDE, _WIDE),
     ):
         cells = np.flatnonzero(chosen)
-        if len(cells):
-            panels = np.maximum(1.0, np.ceil(span[cells] / longest))
-            if not np.sum(panels) <= _MOST_PANELS:
-                raise SizeError(f"cells of a law take {np.sum(panels):.3g} panels to integrate, too many")
-            pieces = panels.astype(np.int64)
-            first[cells], second[cells] = _panels(integrand, parts.of(cells), pieces, nodes)
-    return first, second
+        panels = np.maximum(1.0, np.ceil(span[cells] / longest))
+        if not np.sum(panels) <= _MOST_PANELS:
+            raise SizeError(f"cells of a law take {np.sum(panels):.3g} panels to integrate, too many")
+        if not len(cells):
+            continue
+        # Panels of equal length; distances are kept apart so that nothing cancels.
+        pieces, (x, w) = panels.astype(np.int64), gauss_legendre(nodes)
+        owner, heads = np.repeat(cells, pieces), np.cumsum(pieces) - pieces
+        panel = ((high[cells] - low[cells]) / pieces).repeat(pieces)
+        index = (np.arange(len(owner)) - heads.repeat(pieces))[:, None]
+        rise = panel[:, None] * (index + (x + 1) / 2)
+        fall = panel[:, None] * ((pieces.repeat(pieces)[:, None] - index - 1) + (1 - (x + 1) / 2))
+        at, left, right = (part[owner][:, None] for part in (low, low - start, stop - high))
+        values = integrand(at + rise, left + rise, right + fall)
+        each = np.array([applied(value, w / 2) * panel for value in values])
+        result[:, cells] = np.add.reduceat(each, heads, axis=1)
+    return result[0], result[1]

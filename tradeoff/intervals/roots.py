@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from tradeoff.intervals.rounding import Array
 
-Reals = Array | np.float64  # one number or many
 _HALVINGS = 120  # most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18
 FARTHEST = 1e18  # largest argument searched: losses, quantiles and levels are smaller
 _LAST = 1e300  # largest argument that can be doubled, whatever the caller allows
@@ -35,26 +34,52 @@ def bracket_root(
         ``above`` with function(above) > level, or -inf; ``at_most`` with function(at_most) <= level, or +inf.
         Both were evaluated, so they are valid whatever the function does in between; where it does not cross
         within reach, one is the farthest point evaluated.
+
+    Notes
+    -----
+    Chandrupatla's method (1997), until no float is left between: halves, or inverse quadratic steps.
     """
-    low, at_low = _farther(function, np.full(level.shape, -1.0), lambda at: at <= level, farthest)
-    high, at_high = _farther(function, np.full(level.shape, 1.0), lambda at: at > level, farthest)
-    crossed = np.where(at_low > level, low, -np.inf), np.where(at_high <= level, high, np.inf)
-    above, at_most = _narrow(function, level, *crossed, at_low, at_high)
-    return np.where(at_high > level, high, above), np.where(at_low <= level, low, at_most)
-
-
-def _farther(
-    function: Callable[[Array], Array],
-    x: Array,
-    within: Callable[[Array], NDArray[np.bool_]],
-    farthest: float,
-) -> tuple[Array, Array]:
-    """Double the arguments whose values are still within; return them with their values."""
-    at = function(x)
-    while (more := within(at)).any() and np.max(np.abs(x)) <= min(farthest, _LAST):
-        x = np.where(more, 2 * x, x)
-        at = np.where(more, function(x), at)
-    return x, at
+    ends = []
+    for start, outside in ((-1.0, np.less_equal), (1.0, np.greater)):
+        x = np.full(level.shape, start)
+        at = function(x)
+        while (more := outside(at, level)).any() and np.max(np.abs(x)) <= min(farthest, _LAST):
+            x = np.where(more, 2 * x, x)
+            at = np.where(more, function(x), at)
+        ends.append((x, at))
+    (low, at_low), (high, at_high) = ends
+    both = (at_low > level) & (at_high <= level)
+    # The newest point a, the one b on the other side, and c, the one before.
+    a, b = np.where(both, low, 0.0), np.where(both, high, 0.0)
+    f_a, f_b, above = _gap(at_low, level), _gap(at_high, level), np.ones(level.shape, dtype=bool)
+    share = np.full(level.shape, 0.5)
+    for _ in range(_HALVINGS):
+        left, right = np.minimum(a, b), np.maximum(a, b)
+        inside = np.nextafter(left, np.inf), np.nextafter(right, -np.inf)
+        moving = both & (inside[0] < right)
+        if not moving.any():
+            break
+        unit = np.spacing(np.maximum(-left, right)) / np.where(moving, right - left, 1.0)
+        least = np.sqrt(np.minimum(unit, 0.25))
+        x = a + np.clip(share, least, 1 - least) * (b - a)
+        x = np.where(moving, np.clip(x, *inside), a)
+        result = function(x)
+        f_x, over = _gap(result, level), np.where(moving, result > level, above)
+        same = over == above
+        c, f_c = np.where(same, a, b), np.where(same, f_a, f_b)
+        b, f_b = np.where(same, b, a), np.where(same, f_b, f_a)
+        a, f_a, above = x, f_x, over
+        with np.errstate(all="ignore"):
+            xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
+            share = f_a / (f_b - f_a) * f_c / (f_b - f_c)
+            share += (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
+            trusted = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(share)
+        share = np.where(trusted, share, 0.5)
+    crossing = np.where(above, a, b), np.where(above, b, a)
+    return (
+        np.where(both, crossing[0], np.where(at_high > level, high, np.where(at_low > level, low, -np.inf))),
+        np.where(both, crossing[1], np.where(at_low <= level, low, np.where(at_high <= level, high, np.inf))),
+    )
 
 
 def bracket_sides(
@@ -78,50 +103,11 @@ def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Arr
     return np.clip(low, 0.0, 1.0), np.where(start <= level, 0.0, np.clip(high, 0.0, 1.0))
 
 
-def _narrow(
-    function: Callable[[Array], Array], level: Array, low: Array, high: Array, at_low: Array, at_high: Array
-) -> tuple[Array, Array]:
-    """Follow Chandrupatla (1997) until no float is left between: halves, or inverse quadratic steps."""
-    both = np.isfinite(low) & np.isfinite(high)
-    # The newest point a, the one b on the other side, and c, the one before.
-    a, b = np.where(both, low, 0.0), np.where(both, high, 0.0)
-    f_a, f_b, above = _gap(at_low, level), _gap(at_high, level), np.ones(level.shape, dtype=bool)
-    c, f_c, share = a, f_a, np.full(level.shape, 0.5)
-    for _ in range(_HALVINGS):
-        left, right = np.minimum(a, b), np.maximum(a, b)
-        inside = np.nextafter(left, np.inf), np.nextafter(right, -np.inf)
-        moving = both & (inside[0] < right)
-        if not moving.any():
-            break
-        unit = np.spacing(np.maximum(-left, right)) / np.where(moving, right - left, 1.0)
-        least = np.sqrt(np.minimum(unit, 0.25))
-        x = a + np.clip(share, least, 1 - least) * (b - a)
-        x = np.where(moving, np.clip(x, *inside), a)
-        result = function(x)
-        f_x, over = _gap(result, level), np.where(moving, result > level, above)
-        same = over == above
-        c, f_c = np.where(same, a, b), np.where(same, f_a, f_b)
-        b, f_b = np.where(same, b, a), np.where(same, f_b, f_a)
-        a, f_a, above = x, f_x, over
-        share = _shares(a, b, c, f_a, f_b, f_c)
-    return np.where(both, np.where(above, a, b), low), np.where(both, np.where(above, b, a), high)
-
-
 def _gap(value: Array, level: Array) -> Array:
     """Return how far values are above a level, in logarithms where both are positive: where to look only."""
     with np.errstate(all="ignore"):
         logs, plain = np.log(value / level), (value - level) / np.where(level > 0, level, 1.0)
     return np.where((level > 0) & (value > level), logs, plain)
-
-
-def _shares(a: Reals, b: Reals, c: Reals, f_a: Reals, f_b: Reals, f_c: Reals) -> Array:
-    """Return the share of the way from a to b: inverse quadratic where it is monotone, else a half."""
-    with np.errstate(all="ignore"):
-        xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
-        quadratic = f_a / (f_b - f_a) * f_c / (f_b - f_c)
-        quadratic += (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
-        good = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(quadratic)
-        return np.where(good, quadratic, 0.5)
 
 
 def largest(condition: Callable[[float], bool], low: float, high: float, halvings: int = 50) -> float:
@@ -135,29 +121,14 @@ def largest(condition: Callable[[float], bool], low: float, high: float, halving
 def find_root(function: Callable[[float], float], low: float, high: float, tolerance: float = 1e-10) -> float:
     """Return about where an increasing function crosses 0 between two points, or the end nearest to it.
 
-    Chandrupatla's method (1997): inverse quadratic steps where they can be trusted, halves elsewhere; about
-    ten values. NaN counts as positive.
+    NaN counts as positive.
     """
 
     def value(x: float) -> float:
-        y = function(x)
-        return np.inf if np.isnan(y) else y
+        return float(np.nan_to_num(function(x), nan=_LAST, posinf=_LAST, neginf=-_LAST))
 
-    a, b, f_a, f_b = high, low, value(high), value(low)
-    if not f_b < 0 < f_a:
-        return high if f_b < 0 else low
-    c, f_c, t = a, f_a, 0.5
-    for _ in range(_HALVINGS):
-        x = a + t * (b - a)
-        f_x = value(x)
-        if (f_x < 0) == (f_a < 0):
-            c, f_c = a, f_a
-        else:
-            c, f_c, b, f_b = b, f_b, a, f_a
-        a, f_a = x, f_x
-        if f_a == 0 or abs(b - a) <= 2 * tolerance:
-            break
-        t = float(_shares(*map(np.float64, (a, b, c, f_a, f_b, f_c))))
-        least = tolerance / abs(b - a)
-        t = min(max(t, least), 1 - least)
-    return a
+    if value(high) <= 0:
+        return high
+    if value(low) >= 0:
+        return low
+    return float(brentq(value, low, high, xtol=tolerance, maxiter=300, disp=False))

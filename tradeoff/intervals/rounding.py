@@ -40,26 +40,14 @@ def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
     return down(x, ulps), up(x, ulps)
 
 
-def distance(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Array:
-    """Return high - low >= 0 from the smaller number, which is exact, of each pair that adds to 1."""
-    across = (0.5 - low) + (0.5 - high_rest)
-    result = np.where(high_rest >= 0.5, high - low, np.where(low_rest < 0.5, low_rest - high_rest, across))
-    return np.maximum(result, 0.0)
-
-
 def few_bits(step: float) -> float:
     """Return a step rounded down to 24 bits, of which 2^29 multiples are exact floats."""
     part, exponent = math.frexp(step)
     return math.ldexp(math.floor(math.ldexp(part, 24)), exponent - 24)
 
 
-# Floats below it, or differences of them, may be subnormal. Above it the error of a difference, 2^-1074, is
-# relatively below 16 squares of a unit.
-_SMALL = 1e-280
-
-
 def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a - b and its exact rounding error (Knuth's TwoSum); zero for arrays of fractions."""
+    """Return a - b and its exact rounding error (Knuth's TwoSum)."""
     result = a - b
     taken = result - a
     return result, (a - (result - taken)) - (b + taken)
@@ -71,39 +59,31 @@ def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array
     Where q is near p it is log1p((q - p)/p): q - p is taken from the differences and their rounding, each
     exact, so it errs by at most one unit of itself and 4 UNIT^2 (p + q). Elsewhere |log(q/p)| is above 0.69,
     and an error of 3 units of the quotient is 5 units of it; so are those of log q and log p, each up to 745,
-    where the quotient over- or underflows and |log(q/p)| is above 700.
+    where the quotient over- or underflows and |log(q/p)| is above 700. Fractions are subtracted exactly.
     """
+    if p_ends[0].dtype == object:
+        return _log_quotients(q_ends[0] - q_ends[1], p_ends[0] - p_ends[1])
     (p, p_off), (q, q_off) = two_difference(*p_ends), two_difference(*q_ends)
     excess, off = two_difference(q, p)
-    fractions = p, q
-    p, q, excess = (np.asarray(each, dtype=float) for each in (p, q, excess + (off + (q_off - p_off))))
-    with np.errstate(all="ignore"):  # subnormal fractions are computed below
-        ratio, change = q / p, excess / p
+    with np.errstate(all="ignore"):
+        ratio, change = q / p, (excess + (off + (q_off - p_off))) / p
         near = np.abs(change) < 0.5
         close = np.log1p(np.where(near, change, 0.0))
         far = np.where((ratio > 1e-300) & (ratio < 1e300), np.log(ratio), np.log(q) - np.log(p))
-    result = np.where(near, close, far)
-    for i in np.flatnonzero((p < _SMALL) | (q < _SMALL)) if fractions[0].dtype == object else ():
-        result[i] = _log(fractions[1][i] / fractions[0][i])
-    return result
+    return np.where(near, close, far)
 
 
 def logarithm(x: Array) -> Array:
-    """Return log x for x > 0, to UNIT (1 + 2 |log x|); of fractions too small for a normal float, too."""
-    floats = np.asarray(x, dtype=float)
+    """Return log x for x > 0, to UNIT (1 + 2 |log x|)."""
     with np.errstate(divide="ignore"):
-        result: Array = np.log(floats)
-    for i in np.flatnonzero(floats < _SMALL) if x.dtype == object else ():
-        result[i] = _log(x[i])
-    return result
+        return _log_quotients(x, np.ones_like(x)) if x.dtype == object else np.log(x)
 
 
-def _log(x: Fraction) -> float:
-    """Return log x of a fraction of any size, to a unit of itself."""
-    from tradeoff import balls  # it imports this module
+def _log_quotients(q: Array, p: Array) -> Array:
+    """Return log(q/p) of arrays of fractions of any size, to a unit."""
+    from tradeoff.balls import log_quotient, lower_float  # it imports this module
 
-    near = Fraction(1, 2) < x < 2
-    return float(balls.middle(balls.log1p(balls.to_ball(x - 1)) if near else balls.log(balls.to_ball(x))))
+    return np.array([lower_float(log_quotient(Fraction(b), Fraction(a))) for a, b in zip(p, q, strict=True)])
 
 
 def position_slack(edges: Array, error: Array) -> Array:

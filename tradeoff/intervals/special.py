@@ -18,9 +18,6 @@ _FLUSHED = -37.0
 
 _LEGENDRE = gauss_legendre(14)  # nodes over [-1, 1] for integrals of Mills' ratio over at most 1, and weights
 
-# Means below this do not change a sum with 1, and differences of their logarithms do not cancel.
-_RARE = math.log(1e-200)
-
 _FACTORIAL = factorial(np.arange(17))  # all are floats
 
 
@@ -118,11 +115,6 @@ def _deviance(x: Array, m: float) -> Array:
     return np.where(near, (x - m) * d + 2 * x * d * tail, direct)
 
 
-def _deviance_of_rare(x: Array, log_m: float) -> Array:
-    """Return x log(x/m) - x for x >= 1 and a mean m below 1e-200, negligible next to x."""
-    return x * (np.log(x) - log_m) - x
-
-
 def log_pmf(k: Array, n: int, epsilon: float) -> tuple[Array, Array]:
     """Return log P(K = k) for K ~ Bin(n, 1/(1 + e^epsilon)) and a bound on the relative error of the pmf.
 
@@ -137,7 +129,8 @@ def log_pmf(k: Array, n: int, epsilon: float) -> tuple[Array, Array]:
     rest = np.maximum(n - inner, 1.0)
     # Floats lose digits of p from epsilon = 708 on, and p itself; those of its logarithm they hold.
     log_mean = math.log(n) - epsilon - math.log1p(math.exp(-epsilon))
-    first = _deviance(inner, n * p) if log_mean > _RARE else _deviance_of_rare(inner, log_mean)
+    rare = log_mean <= math.log(1e-200)  # such a mean is negligible next to x, in x log(x/m) - x
+    first = inner * (np.log(inner) - log_mean) - inner if rare else _deviance(inner, n * p)
     second = _deviance(rest, n * q)
     log_inner = (
         _stirling_error(np.array(float(max(n, 1))))

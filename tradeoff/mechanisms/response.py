@@ -110,6 +110,12 @@ class ApproximateDP(Mechanism):
     epsilon: float = real_range("Loss in nats, for every ordered pair of neighbours.", LOSS)
     delta: float = real_range("Probability of failure.", "[0, 1]")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 0 < self.epsilon <= 1e-3 and self.delta > 0.1:
+            remedy = "are epsilon and delta swapped? if not, give an epsilon above 1e-3"
+            raise domain("delta", self.delta, "at most 0.1 for 0 < epsilon <= 1e-3", remedy)
+
     def curve(self) -> TradeOff:
         return approximate_dp(self.epsilon, self.delta)
 

@@ -26,7 +26,6 @@ from tradeoff.intervals.functions import (
     expm1,
     maximum,
     meet,
-    summed,
     total,
     whole,
 )
@@ -38,6 +37,7 @@ from tradeoff.pld.moments import divergence as of_law
 
 _ERROR = 2.0**-49  # error of a callable, relative to 1 + |F|: a few operations on floats
 _LARGE = 1e50  # where the last slope of a callable is taken, and at its square
+_FARTHEST = 100.0  # losses up to which t log t is itself, so that its slope beyond is seen at 1e50
 _NARROW = 1e-9  # relative width at which no second method is tried
 _STEP = 2.0**-36  # distance from order 1 of the order that bounds its divergence from above
 
@@ -97,10 +97,13 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
         for x in (low, high, 2 * high)
     )
     least = last - maximum((farther - last) / high, 0.0) * (high - Bounds.of(low))
-    inner = summed(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
+    inner = total(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
     terms, q, p = [inner], polygon.mass_at_infinity, polygon.inverse().mass_at_infinity
     terms += [q * _value(function, 0.0)] if q.upper > 0 else []
-    return total([*terms, p * _last_slope(function)] if p.upper > 0 else terms)
+    if p.upper > 0:  # lim F(t)/t: from below the slope at 1e50, and above where it is constant from there on
+        near, far = ((_value(function, 2 * t) - _value(function, t)) / t for t in (_LARGE, _LARGE * _LARGE))
+        terms += [p * Bounds(near.lower, far.upper if far.lower <= near.upper else math.inf)]
+    return total(terms)
 
 
 def _value(function: Function, ratio: float) -> Bounds:
@@ -117,12 +120,6 @@ def _value(function: Function, ratio: float) -> Bounds:
         raise DomainError(f"function({ratio!r}) = {result!r}; a convex function of a ratio is finite above 0")
     off = _ERROR * (1 + abs(result)) if math.isfinite(result) else 0.0
     return Bounds.of(result) + Bounds(-off, off)
-
-
-def _last_slope(function: Function) -> Bounds:
-    """Bound lim F(t)/t from below by the slope at 1e50, and from above where it is constant from there on."""
-    near, far = ((_value(function, 2 * at) - _value(function, at)) / at for at in (_LARGE, _LARGE * _LARGE))
-    return Bounds(near.lower, far.upper if far.lower <= near.upper else math.inf)
 
 
 def _checked(function: Function) -> Function:
@@ -199,7 +196,9 @@ def _of_laws(curve: TradeOff, order: float) -> Bounds:
 def _of_operator(curve: TradeOff, order: float) -> Bounds:
     """Bound it by those of the operands, a > 1, through the divergence e^((a-1) D_a) - 1, of r^a - 1."""
     if order == 1:
-        return Bounds(0.0, _of_operator(curve, 1 + _STEP).upper)
+        most = _of_operator(curve, 1 + _STEP).upper
+        hull = isinstance(curve, HullOfMinimum) and not any(f.composed for f in curve.operands)
+        return Bounds(0.0, min(most, _kl_of_hull(curve)) if hull else most)  # type: ignore[arg-type]  # checked
     k = Bounds.of(order) - 1
     match curve:
         case Maximum(operands=operands):
@@ -217,6 +216,23 @@ def _of_operator(curve: TradeOff, order: float) -> Bounds:
             mixed = Bounds(0.0, (_log_moment([(p, order, whole_moment)]) / k).upper)
             return meet(mixed, _of_sampled(curve, order)) if flipped else mixed
     return NOTHING_KNOWN
+
+
+def _kl_of_hull(curve: HullOfMinimum) -> float:
+    """Bound KL of a hull from above, by curves of finitely many ratios next to it and to its operands.
+
+    F(t) = t log t is a convex function, its own tangent beyond some T, plus the integral of (t - s)^+/s over
+    s > T. The divergence of the first falls as curves rise. That of the second integrates E_Q (P/Q - s)^+,
+    which of a hull is the largest of the operands', at most their sum: each sum is a difference of both.
+    """
+    lower = curve.lower
+    top = math.exp(min(-float(np.min(lower.loss_distribution().atoms.loss, initial=0.0)), _FARTHEST))
+
+    def near(t: float) -> float:
+        return t * math.log(t) if 0 < t <= top else max(t * (1 + math.log(top)) - top, 0.0)
+
+    excess = [Bounds.of(renyi(f, 1.0).upper) - _sum(f.upper, near).lower for f in curve.operands]
+    return float(total([_sum(lower, near).upper, *(max(x.upper, 0.0) for x in excess)]).upper)
 
 
 def _log_moment(terms: Iterable[tuple[Any, float, Bounds]]) -> Bounds:

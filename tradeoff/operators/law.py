@@ -17,7 +17,7 @@ from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, summed
+from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, total
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.order import largest_loss
@@ -137,24 +137,20 @@ class Law:
         low, high = np.zeros(at.shape), np.ones(at.shape)
         low[at == np.inf] = 1.0
         finite = np.isfinite(at)
-        low[finite], high[finite] = self._cdf(at[finite], under)
+        if (single := self._single) is not None:
+            low[finite], high[finite] = _single_cdf(single, at[finite], under)
+        else:  # where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t
+            low[finite & (at >= _FARTHEST) & (under == "P")] = (1 - exp(-_FARTHEST)).lower
+            high[finite & (at <= -_FARTHEST) & (under == "Q")] = exp(-_FARTHEST).upper
+            right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
+            low[right], high[right] = 1 - self.tail(at[right], under)
+            low[left], high[left] = self._inverse.tail(-at[left], _OTHER[under])
         # No finite loss is above the supremum, or below that of the other order.
         above, below = finite & (at >= self.supremum), at < -self._inverse.supremum
         low[above], high[above] = 1 - self.curve.mass_at_infinity if under == "Q" else (1.0, 1.0)
         below |= at == -np.inf
         low[below], high[below] = self._inverse.curve.mass_at_infinity if under == "P" else (0.0, 0.0)
         return Bounds(low, high) if at.ndim else Bounds(float(low), float(high))
-
-    def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
-        if (single := self._single) is not None:
-            return _single_cdf(single, at, under)
-        # Where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t.
-        low = np.where((at >= _FARTHEST) & (under == "P"), (1 - exp(-_FARTHEST)).lower, 0.0)
-        high = np.where((at <= -_FARTHEST) & (under == "Q"), exp(-_FARTHEST).upper, 1.0)
-        right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
-        low[right], high[right] = 1 - self.tail(at[right], under)
-        low[left], high[left] = self._inverse.tail(-at[left], _OTHER[under])
-        return low, high
 
     def tail(self, at: Array, under: Under) -> Bounds[Array]:
         """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is not a difference from 1.
@@ -197,7 +193,7 @@ class Law:
         """Return about the loss where the cdf crosses ``level`` in (0, 1); infinite where masses are.
 
         Of a product to 2e-3 nats, two steps of the chords that bound it, or for a mass a thousandth away;
-        known atoms, and the supremum, to rounding.
+        known atoms, and the ends of the law, to rounding.
 
         Raises
         ------
@@ -211,54 +207,38 @@ class Law:
             return -np.inf
         if under == "Q" and level > 1 - self.curve.mass_at_plus_infinity:
             return np.inf
+        # Small masses keep their digits: the mass above is that of the other order below.
         if level > 0.5:
-            return self.left_above(1 - level, under=under)
-        return -self._inverse.left_above(level, under=_OTHER[under])
+            return -self._inverse._crossing(1 - level, _OTHER[under])  # noqa: SLF001 - the same class
+        return self._crossing(level, under)
 
-    def left_above(self, rest: float, *, under: Under = "P") -> float:
-        """Return about the loss, in nats, above which the mass ``rest`` lies: a ``quantile`` near 1."""
-        choice("under", under, get_args(Under))
-        rest = number("rest", rest, 0, 1, open_low=True, open_high=True)
+    def _crossing(self, mass: float, under: Under) -> float:
         end = _FARTHEST if self._single is None else 1e300
 
-        def exceeds(t: float) -> bool:
-            low, high = self._mass_above(t, under)
-            return t <= -end or (t < end and low + high > 2 * rest)
+        def is_below(t: float) -> bool:
+            return t <= -end or (t < end and sum(self.cdf(t, under=under)) < 2 * mass)
 
         mean, variance = self.cumulants(under=under)
         reach = math.sqrt(variance) + 1e-9 * (1 + abs(mean))
         low, high = mean - reach, mean + reach
         # Rare losses lie any number of standard deviations away.
-        while not exceeds(low):
+        while not is_below(low):
             low, high = low - 2 * (high - low), low
-        while exceeds(high):
+        while is_below(high):
             low, high = high, high + 2 * (high - low)
-        result = largest(exceeds, low, high)
-        resolved = rest >= _MIN_MASS and abs(result) + 2 * _STEP < end
-        if resolved and self._single is None:  # the mass must end within two steps
-            before, after = (self._mass_above(result + side * _STEP, under) for side in (-2, 2))
-            resolved = before[0] >= rest * (1 - _STEP) and after[1] <= rest * (1 + _STEP)
+        result = largest(is_below, low, high)
+        resolved = mass >= _MIN_MASS and abs(result) + 2 * _STEP < end
+        if resolved and self._single is None:  # the mass must begin within two steps
+            before, after = (self.cdf(result + side * _STEP, under=under) for side in (-1, 2))
+            resolved = before.upper <= mass * (1 + _STEP) and after.lower >= mass * (1 - _STEP)
         if not resolved:
             reasons = f"it is below {_MIN_MASS:g}, beyond {end:g} nats, or its bounds are too wide"
-            raise DomainError(f"no quantile of a mass of {rest!r}: {reasons}; choose a level nearer to 1/2")
+            raise DomainError(f"no quantile of a mass of {mass!r}: {reasons}; choose a level nearer to 1/2")
         if (atoms := self._atoms) is not None:
             k = int(np.argmin(np.abs(atoms.loss - result)))
             if abs(atoms.loss[k] - result) <= 2 * atoms.loss_error[k]:
                 result = float(atoms.loss[k])
-        return min(result, self.supremum)
-
-    def _mass_above(self, t: float, under: Under) -> tuple[float, float]:
-        """Bound the mass above a loss, small masses to their last digits where the loss is positive."""
-        at = np.array([t])
-        if t >= self.supremum:
-            low, high = np.array([*self.curve.mass_at_infinity]).reshape(2, 1) * (under == "Q")
-        elif (single := self._single) is not None:
-            low, high = _single_cdf(ReversedPLD(single), -at, _OTHER[under])
-        elif 0 <= t < _FARTHEST:
-            low, high = self.tail(at, under)
-        else:
-            low, high = 1 - Bounds(*self._cdf(at, under))
-        return float(low[0]), float(high[0])
+        return max(result, -self._inverse.supremum)
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw ``size`` losses, in nats, infinite ones included. Cost: size times the number of rounds."""
@@ -267,7 +247,7 @@ class Law:
             raise KindError(
                 f"rng must be a generator of NumPy, got {shown(rng)}; give numpy.random.default_rng()"
             )
-        total = np.zeros(size)
+        result = np.zeros(size)
         sign = -1.0 if under == "Q" else 1.0
         for law, n in self._parts(under):
             sketch = law.sketch()
@@ -283,8 +263,8 @@ class Law:
             for _ in range(n):
                 drawn = np.searchsorted(cumulative, rng.random(size)).clip(0, len(weight) - 1)
                 loss = start[drawn] + width[drawn] * rng.random(size)
-                total += sign * np.where(rng.random(size) < finite, loss, -np.inf)
-        return total
+                result += sign * np.where(rng.random(size) < finite, loss, -np.inf)
+        return result
 
 
 def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
@@ -303,8 +283,8 @@ def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Arr
     weights = exp(atoms.log_p) * (1 + Bounds(-slack, slack))
     rows = []
     for t in at.tolist():
-        mass = summed(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t)))
-        rows.append([*(exp(t) * summed(weights * expm1(maximum(loss - t, 0.0)))), *maximum(mass, 0.0)])
+        mass = total(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t)))
+        rows.append([*(exp(t) * total(weights * expm1(maximum(loss - t, 0.0)))), *maximum(mass, 0.0)])
     low, high, least, most = np.array(rows).reshape(-1, 4).T
     return Bounds(low, high), Bounds(least, most)
 

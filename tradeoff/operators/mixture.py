@@ -113,16 +113,13 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     """
     if not isinstance(weights, Mapping):
         raise KindError(f"weights must be a mapping {{curve: probability}}, got {shown(weights)}")
-    checked = {pure(operand(f)): _weight(w) for f, w in weights.items()}
+    if symbols := [w for w in weights.values() if is_symbol(w)]:
+        raise SymbolError(f"weight must be a number, got the symbol {symbols[0]!r}; substitute it first")
+    most = 1 + _TOLERANCE
+    checked = {pure(operand(f)): exact_number("weight", w, 0, most) for f, w in weights.items()}
     total = sum(checked.values(), Fraction(0))
     if abs(total - 1) > _TOLERANCE:
         raise DomainError(f"weights must add to 1, got {float(total)!r}")
     shares = {f: w / total for f, w in checked.items() if w > 0}
     mixed = next(iter(shares)) if len(shares) == 1 else Mixture(shares)
     return limited(mixed, joint(weights))
-
-
-def _weight(value: Any) -> Fraction:
-    if is_symbol(value):
-        raise SymbolError(f"weight must be a number, got the symbol {value!r}; substitute it first")
-    return exact_number("weight", value, 0, 1 + _TOLERANCE)

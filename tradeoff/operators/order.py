@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -34,7 +35,7 @@ from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, log_quotient, rational
+from tradeoff.intervals.functions import exp, rational
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
@@ -90,7 +91,7 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
 
 
 def _decide(f: TradeOff, g: TradeOff) -> bool:
-    for rule in (known, _require_numbers, _by_vertices, _by_parts, _by_ends):
+    for rule in (known, _require_numbers, _above_lines, _above_vertices, _by_parts, _by_ends):
         if (answer := rule(f, g)) is not None:
             return answer
     return _every(_one_order, orders(f, g))
@@ -146,13 +147,19 @@ class Verdict:
         return bool(self.at_least)
 
     def __repr__(self) -> str:
-        return "\n".join(
-            _sentence(*side)
-            for side in (
-                (self.at_least, "at least", "lower", self.below),
-                (self.at_most, "at most", "higher", self.above),
+        sentences = []
+        for verdict, relation, side, witness in (
+            (self.at_least, "at least", "lower", self.below),
+            (self.at_most, "at most", "higher", self.above),
+        ):
+            where = f": at alpha = {witness.alpha:.3g} it is {side} by at least " if witness else ""
+            gap = f"{witness.gap:.3g}" if witness else ""
+            sentences.append(
+                f"whether f is {relation} g is undecided: the bounds of the curves overlap"
+                if verdict is None
+                else f"f is {'' if verdict else 'not '}{relation} g{where}{gap}"
             )
-        )
+        return "\n".join(sentences)
 
 
 def order(f: TradeOff, g: TradeOff) -> Verdict:
@@ -196,15 +203,6 @@ def _try(f: TradeOff, g: TradeOff) -> Answer:
         return at_least(f, g)
     except Undecided:
         return None
-
-
-def _sentence(verdict: bool | None, relation: str, side: str, witness: Witness | None) -> str:  # noqa: FBT001 - three values
-    if verdict is None:
-        return f"whether f is {relation} g is undecided: the bounds of the curves overlap"
-    if verdict:
-        return f"f is {relation} g"
-    where = f": at alpha = {witness.alpha:.3g} it is {side} by at least {witness.gap:.3g}" if witness else ""
-    return f"f is not {relation} g{where}"
 
 
 def _require_numbers(f: TradeOff, g: TradeOff) -> None:
@@ -343,61 +341,34 @@ def compare_polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Answer:
     return f == g or all(lower.at(a) <= b for a, b in f.vertices)
 
 
-def _by_vertices(f: TradeOff, g: TradeOff) -> Answer:
-    """Decide f >= g if one is a polygon; None if neither is, or the bounds at some vertex do not decide.
+def _above_lines(f: TradeOff, g: TradeOff) -> Answer:
+    """Decide f >= g by the supporting lines of a polygon g, delta <= its own at eps >= 0, for f and f^-1.
 
-    ``Undecided`` if g is a polygon and delta_f at one of its slopes lies within the bounds.
+    None if g is not a polygon of few vertices; ``Undecided`` if some delta of f lies within its bounds.
     """
-    lines = lines_of(g)
-    if lines is not None:
-        return _above_lines(f, g, lines)
-    vertices = vertices_of(f)
-    answer = None if vertices is None else _above_vertices(vertices, g)
-    # A polygon may be the one that was made of g's bounds.
-    of_bounds = answer is None and isinstance(f, PiecewiseLinear) and compare_polygons(f, g.upper)
-    return True if of_bounds else answer
-
-
-class Line(NamedTuple):
-    """Supporting line of a polygon: delta_f(eps) <= delta, eps >= 0, for f or for its inverse."""
-
-    least: float
-    most: float
-    delta: Fraction
-    flipped: bool = False
-
-
-def lines_of(g: TradeOff) -> list[Line] | None:
-    """Return the supporting lines of a polygon, those of slope > -1 as lines of its inverse."""
     goal = approximate(g)
+    lines: list[list[tuple[float, float, Fraction]]] = [[], []]
     if goal is not None:
-        return [Line(goal[0], goal[0], goal[1], flipped) for flipped in (False, True)]
-    if not isinstance(g, PiecewiseLinear) or len(g.alpha) > _MAX_VERTICES:
+        lines = [[(goal[0], *goal)], [(goal[0], *goal)]]
+    elif not isinstance(g, PiecewiseLinear) or len(g.alpha) > _MAX_VERTICES:
         return None
-    lines = []
-    for (a, b), (c, d) in pairwise(g.vertices):  # s alpha + beta = 1 - delta
-        flipped = b - d < c - a
-        run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
-        low, high = log_quotient(rise, run)
-        lines.append(Line(max(low, 0.0), high, 1 - y - rise / run * x, flipped))
-    return lines
-
-
-def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
-    """Decide whether f lies above every line of g: the profiles of both orders at finitely many epsilon."""
+    else:
+        for (a, b), (c, d) in pairwise(g.vertices):  # s alpha + beta = 1 - delta
+            flipped = b - d < c - a
+            run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
+            low, high = balls.to_bounds(balls.log_quotient(rise, run))
+            lines[flipped].append((max(low, 0.0), high, 1 - y - rise / run * x))
     if f.symmetric:
-        lines = list(dict.fromkeys(line._replace(flipped=False) for line in lines))
+        lines = [list(dict.fromkeys(lines[0] + lines[1]))]
     doubtful: list[float] = []
-    for one, flipped in ((f, False), (f.inverse(), True)):
-        mine = [line for line in lines if line.flipped == flipped]
-        answers = [_by_end(one, (Fraction(x.least), Fraction(x.most)), x.delta) for x in mine]
+    for sign, one, mine in zip((1, -1), (f, f.inverse()), lines, strict=False):
+        answers = [_by_end(one, (Fraction(x), Fraction(y)), delta) for x, y, delta in mine]
         rest = [line for line, answer in zip(mine, answers, strict=True) if answer is None]
         if rest and False not in answers:
-            most = one.bounds.delta([line.least for line in rest]).upper.tolist()
-            least = one.bounds.delta([line.most for line in rest]).lower.tolist()
-            answers += [low <= line.delta for line, low in zip(rest, least, strict=True)]
-            open_ = [line.least for line, high in zip(rest, most, strict=True) if high > line.delta]
-            doubtful += [-epsilon if flipped else epsilon for epsilon in open_]
+            most = one.bounds.delta([x for x, _, _ in rest]).upper.tolist()
+            least = one.bounds.delta([y for _, y, _ in rest]).lower.tolist()
+            answers += [low <= delta for (_, _, delta), low in zip(rest, least, strict=True)]
+            doubtful += [sign * x for (x, _, delta), high in zip(rest, most, strict=True) if high > delta]
         if False in answers:
             return False
     if not doubtful or (isinstance(g, PiecewiseLinear) and compare_polygons(f.lower, g)):
@@ -431,8 +402,10 @@ def vertices_of(f: TradeOff) -> list[Vertex] | None:
     return None
 
 
-def _above_vertices(vertices: Sequence[Vertex], g: TradeOff) -> Answer:
-    """Decide whether g lies below every vertex: its masses at infinity at the ends, its bounds between."""
+def _above_vertices(f: TradeOff, g: TradeOff) -> Answer:
+    """Decide f >= g by the vertices of a polygon f: masses at infinity of g at the ends, bounds between."""
+    if (vertices := vertices_of(f)) is None:
+        return None
     answers: list[Answer] = []
     back = g.inverse()
     for curve, height in ((g, vertices[0].beta), (back, vertices[-1].alpha)):
@@ -447,7 +420,10 @@ def _above_vertices(vertices: Sequence[Vertex], g: TradeOff) -> Answer:
             least = curve.bounds([rational(alpha[1]).upper for alpha, _ in mine]).lower.tolist()
             for (_, beta), high, low in zip(mine, most, least, strict=True):
                 answers.append(True if high <= beta[0] else False if low > beta[1] else None)
-    return every(answers)
+    answer = every(answers)
+    # A polygon may be the one that was made of g's bounds.
+    of_bounds = answer is None and isinstance(f, PiecewiseLinear) and compare_polygons(f, g.upper)
+    return True if of_bounds else answer
 
 
 # Structure: a table of rules, each of which may decline. Operators preserve the order.

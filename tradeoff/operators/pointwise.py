@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.tabulate import BetaOperator, largest, segments
+from tradeoff.pld.law import PrivacyLossDistribution
 
 _STEEPEST = 690.0  # loss whose e^eps is still a float
 _STEP = 1e-3  # nats between which a slope is measured
@@ -133,23 +135,53 @@ class HullOfMinimum(_Pooled):
         tol: float | None,
         may_exceed: Callable[[TradeOff, Array], NDArray[np.bool_]],
     ) -> Pair:
-        """Bound the largest answer of the operands; only those that decide it are refined to ``tol``.
+        """Bound the largest answer of the operands; only those that may decide it are refined to ``tol``.
 
         An operand whose answer is at most the upper bound so far changes no bound.
         """
         answer = certified_delta if question == "delta" else certified_epsilon
-        first, *others = self.operands
-        low, high = answer(first, at, tol, refuse=False)
-        for f in others:
-            if not len(seen := np.flatnonzero(may_exceed(f, high))):
-                continue
+        low, high, answers = np.full(len(at), -np.inf), np.full(len(at), -np.inf), []
+        for k, f in enumerate(self.operands):
+            seen = np.flatnonzero(may_exceed(f, high)) if k else np.arange(len(at))
             below, above = answer(f, at[seen], None, refuse=False)
-            width = measure(question, at[seen], np.maximum(low[seen], below), above)
-            wide = np.flatnonzero((above > high[seen]) & ~(width <= (np.inf if tol is None else tol)))
-            if len(wide):
-                below[wide], above[wide] = answer(f, at[seen[wide]], tol, refuse=False)
             low[seen], high[seen] = np.maximum(low[seen], below), np.maximum(high[seen], above)
+            answers.append((f, seen, above))
+        if tol is None:
+            return low, high
+        for f, seen, above in answers:
+            width = measure(question, at[seen], low[seen], high[seen])
+            wide = np.flatnonzero((above > low[seen]) & ~(width <= tol))
+            if len(wide):
+                below, above[wide] = answer(f, at[seen[wide]], tol, refuse=False)
+                low[seen[wide]] = np.maximum(low[seen[wide]], below)
+        high[:] = -np.inf
+        for _, seen, above in answers:
+            high[seen] = np.maximum(high[seen], above)
         return low, high
+
+    @property
+    def has_law(self) -> bool:
+        return False
+
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        return (self._law, self._law) if self._law else super().laws()
+
+    @cached_property
+    def _law(self) -> PrivacyLossDistribution | None:
+        """The law of products of integer noise, whose atoms lie on one lattice."""
+        from tradeoff.pld.integer_noise import law_of_greatest_profile, product_on_lattice
+
+        laws = []
+        for f in self.operands:
+            if not all(factor.has_law for factor in f.factors):
+                return None
+            law = product_on_lattice(
+                [factor.loss_distribution() for factor in f.factors], [*f.factors.values()]
+            )
+            if law is None:
+                return None
+            laws.append(law)
+        return law_of_greatest_profile(laws)
 
     @property
     def loss_bounds(self) -> Bounds[float]:

@@ -151,17 +151,14 @@ class Subsampled(Derived):
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
-        if self.flipped:
-            return self._delta_flipped(epsilon, tol)
+        if self.flipped:  # (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; else 0
+            inner = bound_inverse_subsampled_loss(self.rate, -Bounds.of(epsilon))
+            e = exp(within := np.minimum(epsilon, 700.0))
+            share = maximum(meet(1 - (1 - self.rate) * e, self.rate * e - expm1(within)), 0.0)
+            low, high = share * _falling(certified_delta, self.operands[0].inverse(), -inner, tol)
+            return low, high
         inner, least = bound_inverse_subsampled_loss(self.rate, Bounds.of(epsilon)), -expm1(epsilon)
         low, high = maximum(self.rate * _falling(certified_delta, self.operands[0], inner, tol), least)
-        return low, high
-
-    def _delta_flipped(self, epsilon: Array, tol: float | None) -> Pair:
-        """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; else 0."""
-        inner, e = bound_inverse_subsampled_loss(self.rate, -Bounds.of(epsilon)), np.minimum(epsilon, 700.0)
-        share = maximum(meet(1 - (1 - self.rate) * exp(e), self.rate * exp(e) - expm1(e)), 0.0)
-        low, high = share * _falling(certified_delta, self.operands[0].inverse(), -inner, tol)
         return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:

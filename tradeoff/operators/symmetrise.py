@@ -37,17 +37,15 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     if f.symmetric:
         return f
     level = min(f.tightness, ENVELOPE if assume == "either-order" else BOUND)
-    return limited(_symmetrised(pure(f), assume), level)
-
-
-def _symmetrised(f: TradeOff, assume: Hypothesis) -> TradeOff:
+    f = pure(f)
     if assume == "profile":
-        return _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
-    if isinstance(f, PiecewiseLinear):
-        return pointwise(f, f.inverse(), largest=assume == "both-orders")
-    # The inverse of a formula is solved only where a question needs it.
-    inverse = Inverse(f) if f.free_symbols else f.inverse()
-    return Envelope(f, inverse) if assume == "either-order" else maximum(f, inverse)
+        result: TradeOff = _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
+    elif isinstance(f, PiecewiseLinear):
+        result = pointwise(f, f.inverse(), largest=assume == "both-orders")
+    else:  # the inverse of a formula is solved only where a question needs it
+        inverse = Inverse(f) if f.free_symbols else f.inverse()
+        result = Envelope(f, inverse) if assume == "either-order" else maximum(f, inverse)
+    return limited(result, level)
 
 
 class Envelope(HullOfMinimum):

@@ -206,12 +206,8 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
         return _at(f, alphas)
     if isinstance(f, PiecewiseLinear):
         return Tabulated(f, f)
-    return of_orders(f) if f.symmetric else of_orders(f, f.inverse())
-
-
-def of_orders(*curves: TradeOff) -> Tabulated:
-    """Return both sides from lines of slope <= -1 of f and, mirrored, of the last curve, f^-1 or f itself."""
-    nodes = [refined_nodes(f) for f in curves]
+    # Lines of slope <= -1 of f and, mirrored, of f^-1.
+    nodes = [refined_nodes(g) for g in ((f,) if f.symmetric else (f, f.inverse()))]
     below, above = ([lines(each) for each in nodes] for lines in (lines_below, lines_above))
     return Tabulated(largest(_both(below), up=False), largest(_both(above), up=True))
 
@@ -249,7 +245,9 @@ def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
     nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
     points = zip(map(whole, nodes.tolist()), map(whole, f.bounds(nodes).upper.tolist()), strict=True)
     upper = hull([*points, *_ENDS])
-    epsilon = np.array([_log_ratio(b - d, c - a) for (a, b), (c, d) in pairwise(upper)] + [0.0])
+    rises, runs = np.array([((b - d) / ONE, (c - a) / ONE) for (a, b), (c, d) in pairwise(upper)]).T
+    with np.errstate(divide="ignore"):  # where a chord is too steep or too flat, a line near enough
+        epsilon = np.append(np.clip(np.log(rises) - np.log(runs), -STEEPEST, STEEPEST), 0.0)
     steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
     below = [lines_below(Nodes.of(g, e)) for g, e in ((f, steep), (f.inverse(), flat))]
     return Tabulated(_curve(corners(_both(below), up=False)), _curve(upper))
@@ -257,12 +255,6 @@ def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
 
 def _curve(points: list[Point]) -> PiecewiseLinear:
     return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True))
-
-
-def _log_ratio(rise: int, run: int) -> float:
-    """Return the epsilon of a chord; where it is too steep or too flat, that of a line near enough."""
-    result = np.log(rise / ONE) - np.log(run / ONE) if rise > 0 else -STEEPEST
-    return float(np.clip(result, -STEEPEST, STEEPEST))
 
 
 def lines_below(nodes: Nodes) -> list[Line]:
@@ -281,12 +273,6 @@ def lines_above(nodes: Nodes) -> list[Line]:
     end = exp(nodes.epsilon[-1:]).lower
     deltas = [nodes.lower[-1], nodes.curve.mass_at_infinity.lower]
     return _lines(np.append(s.ravel(), [end, end]), np.append(low[:2, 1:].ravel(), deltas))
-
-
-def flattest_above(nodes: Nodes) -> Line:
-    """Return the line above f where it is flatter than at the second node: delta(log s) >= 1 - s."""
-    s = whole(float(exp(nodes.epsilon[1:2]).lower[0]))
-    return s, ONE, s
 
 
 def _lines(slopes: Array, deltas: Array) -> list[Line]:
@@ -385,16 +371,17 @@ class BetaOperator(Derived):
         return super().epsilon_bounds(delta, None) if tol is None else self._closely("epsilon", delta, tol)
 
     def _closely(self, question: Question, at: Array, tol: float) -> Pair:
-        low, high = np.array([[*self._answer(question, x, tol)] for x in at.tolist()]).T
+        """Bound answers by a few lines; where they do not suffice, by some about that of whole curves."""
+        result = []
+        for x in at.tolist():
+            bounds = Bounds(0.0, 1.0) if question == "delta" else Bounds(-np.inf, np.inf)
+            bounds = self._search(question, x, bounds, tol)
+            if not _is_reached(question, bounds, tol):
+                bounds = meet(bounds, _between(question, x, self.lower, self.upper))
+                bounds = self._search(question, x, bounds, tol)
+            result.append([*bounds])
+        low, high = np.array(result).T
         return low, high
-
-    def _answer(self, question: Question, at: float, tol: float) -> Bounds[float]:
-        """Bound an answer by a few lines; where they do not suffice, by some about that of whole curves."""
-        bounds = Bounds(0.0, 1.0) if question == "delta" else Bounds(-np.inf, np.inf)
-        bounds = self._search(question, at, bounds, tol)
-        if _is_reached(question, bounds, tol):
-            return bounds
-        return self._search(question, at, meet(bounds, _between(question, at, self.lower, self.upper)), tol)
 
     def _search(self, question: Question, at: float, bounds: Bounds[float], tol: float) -> Bounds[float]:
         """Bound an answer, to the width ``tol`` where it can be reached, by lines about its loss."""
@@ -451,8 +438,11 @@ class CloseLines:
 
     def side(self, *, up: bool) -> PiecewiseLinear:
         """Return the polygon that the lines leave below the curve, or above it."""
-        lines = [*lines_above(self.nodes), flattest_above(self.nodes)] if up else lines_below(self.nodes)
-        return largest(lines, up=up)
+        if not up:
+            return largest(lines_below(self.nodes), up=False)
+        # Where f is flatter than at the second node it is below the line of delta(log s) >= 1 - s.
+        s = whole(float(exp(self.nodes.epsilon[1:2]).lower[0]))
+        return largest([*lines_above(self.nodes), (s, ONE, s)], up=True)
 
     def closer(self, alpha: float, tol: float) -> bool:
         """Add nodes next to the line that is highest at ``alpha``; return whether bounds may have improved.

@@ -165,15 +165,14 @@ def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     """
     if set(sentences) <= set(f.assumptions):
         return f
-    return limited(_assumed(pure(f), sentences), f.tightness)
-
-
-def _assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
-    if isinstance(f, Tensor):  # one factor holds the assumptions
-        holder = next((g for g in f.factors if g.leak is None), None)
-        if holder is not None:
-            return tensor((assumed(g, sentences) if g is holder else g, n) for g, n in f.factors.items())
-    return f.assuming(*sentences) if isinstance(f, PiecewiseLinear) else Assumed(f, sentences)
+    base = pure(f)
+    # Of a product one factor holds the assumptions.
+    holder = next((g for g in base.factors if g.leak is None), None) if isinstance(base, Tensor) else None
+    if holder is not None:
+        result = tensor((assumed(g, sentences) if g is holder else g, n) for g, n in base.factors.items())
+    else:
+        result = base.assuming(*sentences) if isinstance(base, PiecewiseLinear) else Assumed(base, sentences)
+    return limited(result, f.tightness)
 
 
 @dataclass(frozen=True)

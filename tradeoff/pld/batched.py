@@ -12,9 +12,19 @@ import numpy as np
 
 from tradeoff.intervals.rounding import UNIT, Array, few_bits
 from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate, Tail
-from tradeoff.pld.gaussian import DampedNormalBase, NormalBase
+from tradeoff.pld.gaussian import (
+    MOST,
+    DampedNormalBase,
+    NormalBase,
+    Points,
+    Trapezoid,
+    line_points,
+    line_rule,
+    path_points,
+    path_rule,
+)
+from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import LogRatio, PlanningPoints, PrivacyLossDistribution, Transformed
-from tradeoff.pld.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.pld.quadrature import FINER, QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 
@@ -27,6 +37,7 @@ _COUNTED = (
     10**9
 )  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
 _MILD = 4.0  # largest mu of which sketches are thinned out
+_RARER = 7.0  # nats by which rarer means may be left out: answers lack 1e-6 of themselves at most
 _NOTHING = 1e5  # minus the log-weight of padding: 0 in floats, whatever the tilt
 
 
@@ -87,10 +98,13 @@ def _steep(part: Component) -> bool:
 
 
 def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
-    """Return the law where ``count`` rounds have all but e^-level, if it is that of a sampled normal pair.
+    """Return the law where ``count`` rounds have all but e^-level, of sampled normal pairs and mixtures.
 
     The mass outside matters to no answer, yet makes M(c) soar for great c.
     """
+    inner = law.base if isinstance(law, ReversedPLD) else law
+    if isinstance(inner, MixtureLaw):
+        return _without_rare_means(law, inner, math.exp(_RARER - level) / (3 * count))
     part = _sampled_normal(law)
     if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > _COUNTED:
         return law
@@ -101,6 +115,25 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
         return law
     base = DampedNormalBase(mu, last, sharp)
     return DampedPLD(law, replace(part, base=base), base.outside(part.b))
+
+
+def _without_rare_means(
+    law: PrivacyLossDistribution, base: MixtureLaw, most: float
+) -> PrivacyLossDistribution:
+    """Return the law of P* and Q*, if their means span half as much or less; others stay as they are.
+
+    P >= (1 - b) P*, and Q <= (1 - a) Q* + a rest of mass a. As they are in the order of likelihood ratios,
+    delta is at least that of P* and Q*. A round at a time, delta of n rounds at s = e^x is at most that of Q*
+    against P, and 1 - (1 - a)^n more; that one is at most that against P* at s' = s (1 - b)^n, which is above
+    the one at s by (s - s') P*(S) at most, S where dQ* >= s' dP*: by (1 - b)^-n - 1. Together it is less than
+    1 - (1 - a - 2 b)^n more, as n (a + b) is below 1/4.
+    """
+    inner, p, q = base.without_rare_means(most)
+    if inner.pair.spread > base.pair.spread / 2:
+        return law
+    result, a, b = (inner, q, p) if law is base else (ReversedPLD(inner), p, q)
+    result.mass_at_plus_infinity = (a + 2 * b) * (1 + 8 * UNIT)
+    return result
 
 
 @dataclass(frozen=True, eq=False)

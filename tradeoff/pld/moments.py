@@ -19,8 +19,8 @@ import numpy as np
 
 from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.intervals.bounds import Bounds, make_bounds
-from tradeoff.intervals.functions import above_line, clip, log1p, meet, raised, summed, total
-from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array, around
+from tradeoff.intervals.functions import clip, exp, log1p, meet, total, where
+from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, around, down, up
 from tradeoff.pld.components import MARGIN
 from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution
 from tradeoff.pld.quadrature import of_atoms
@@ -35,6 +35,36 @@ _STEP = 2.0**-36  # distance of orders around 1 whose divergences enclose that o
 Function = Callable[[Array], Array]
 
 NOTHING_KNOWN = Bounds(0.0, math.inf)  # of a divergence
+
+
+def above_line(x: Array) -> Array:
+    """Return e^x - 1 - x, near zero by its series, to 64 units.
+
+    Up to 1/2 a series of terms of a few units each, whose alternating sum is at least 0.8 of the largest;
+    elsewhere expm1 errs by 8 units, and is less than 5 times the difference that is left of it.
+    """
+    small = np.clip(x, -0.5, 0.5)
+    term, series = small**2 / 2, np.zeros_like(x)
+    for k in range(3, 18):
+        series = series + term
+        term = term * small / k
+    return np.where(np.abs(x) <= 0.5, series, np.expm1(np.minimum(x, 700.0)) - x)  # e^700 is a float
+
+
+@np.errstate(over="ignore")
+def raised(log_mass: Bounds, x: Bounds) -> Bounds:
+    """Bound e^log_mass (e^x - 1 - x): far above 0, where e^x may be no float, by the sum of exponents.
+
+    The remainder falls up to 0 and rises from there, so that its extremes lie at the ends, or at 0.
+    """
+    ends = [above_line(np.minimum(side, 1.0)) for side in x]
+    least = np.where((x.lower <= 0) & (x.upper >= 0), 0.0, np.minimum(*ends))
+    near = make_bounds(
+        np.maximum(down(least, 64) - 4 * TINY, 0.0), up(np.maximum(*ends), 64) + 4 * TINY
+    )  # squares below the normal floats
+    mass = exp(log_mass)
+    result = where(np.asarray(x.upper) > 1, exp(log_mass + x) - mass * (1 + x), mass * near)
+    return make_bounds(np.maximum(result.lower, 0.0), result.upper)
 
 
 class FiniteLaw:
@@ -138,7 +168,7 @@ class FiniteLaw:
         loss, log_p, atom_slack = self.law.atoms
         off, slack = self._atoms_off(), atom_slack + 32 * UNIT
         x = loss + self.shift + Bounds(-off, off)
-        each = [summed(raised(Bounds.of(log_p), t * x) * (1 + Bounds(-slack, slack)))]
+        each = [total(raised(Bounds.of(log_p), t * x) * (1 + Bounds(-slack, slack)))]
         if self.law.continuous:
             inside = self._over_cells(
                 lambda x: above_line(t * x),
@@ -275,7 +305,7 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
         x = nodes.loss + Bounds(-nodes.error, nodes.error)
         log_mass = x + nodes.log_p
         terms = raised(log_mass, k * x) + k * raised(log_mass, -x)
-        sums.append(summed(terms * (1 + Bounds(-nodes.slack, nodes.slack))))
+        sums.append(total(terms * (1 + Bounds(-nodes.slack, nodes.slack))))
         quadrature = max(quadrature, nodes.quadrature)
     q, p = _mass(law.mass_at_plus_infinity), _mass(law.mass_at_minus_infinity)
     finite = total(sums)

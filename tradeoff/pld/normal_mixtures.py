@@ -20,12 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tradeoff.balls import log_quotient, lower_float, to_bounds
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import log_quotient, rational
+from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index, around
 from tradeoff.intervals.special import tail_above
-from tradeoff.pld.normal_nodes import LOG_SQRT_2PI
+from tradeoff.pld.gaussian import LOG_SQRT_2PI
 
 _CHUNK = 2**19  # numbers computed at once: 4 MiB, about the size of a cache
 
@@ -324,12 +325,12 @@ def _floats(numbers: Iterable[Fraction]) -> Array:
 
 def _limit(p: Fraction, q: Fraction) -> tuple[float, float]:
     """Bound log(q/p)."""
-    low, high = log_quotient(q, p) if p and q else (math.inf if q else -math.inf,) * 2
+    low, high = to_bounds(log_quotient(q, p)) if p and q else (math.inf if q else -math.inf,) * 2
     return float(low), float(high)
 
 
 def _log(weight: Fraction) -> float:
-    return float(log_quotient(weight, Fraction(1)).lower) if weight > 0 else -math.inf
+    return lower_float(log_quotient(weight, Fraction(1))) if weight > 0 else -math.inf
 
 
 def _sum(weights: Array, each: Array) -> Array:

@@ -36,6 +36,12 @@ class Certificate:
         Laws of L by their parameters, with multiplicities.
     losses
         Losses at which delta is enclosed to bound beta: a hint, which no bound rests on.
+
+    Examples
+    --------
+    >>> law = {"law": {"kind": "response", "epsilon": 1.0}, "count": 2}
+    >>> print(Certificate("delta", 1.0, 0.3, 0.4, "one", (law,)))
+    0.3 <= delta(1.0) <= 0.4 for one order of 2 x response(epsilon=1.0)
     """
 
     question: Question

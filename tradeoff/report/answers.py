@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import NOT_EXACT, ONE_ORDER, limited
 from tradeoff.curves.product import Tensor
+from tradeoff.curves.query import explain_infinity
 from tradeoff.display import Displayed, TextTable, exactly, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
@@ -51,6 +52,7 @@ class Answers(Displayed):
     assumptions: tuple[str, ...] = ()  # unproved statements on which the curve rests
     one_order: bool = False  # whether the curve is of one order of the neighbouring pair
     exact: bool = True  # whether both bounds are of the mechanism
+    reasons: tuple[str, ...] = ()  # why an epsilon is infinite
 
     def __iter__(self) -> Iterator[Line]:
         """Yield (quantity, parameter, answer)."""
@@ -60,7 +62,7 @@ class Answers(Displayed):
 
     def grid(self) -> TextTable:
         notes = [ONE_ORDER] * self.one_order + [NOT_EXACT] * (not self.exact)
-        notes += [f"assumes: {each}" for each in self.assumptions]
+        notes += [*self.reasons, *(f"assumes: {each}" for each in self.assumptions)]
         return TextTable([row(*each) for each in self], COLUMNS, notes=notes)
 
     def as_json(self) -> dict[str, Any]:
@@ -79,6 +81,8 @@ class Answers(Displayed):
             result["one_order"] = True
         if self.assumptions:
             result["assumptions"] = list(self.assumptions)
+        if self.reasons:
+            result["reasons"] = list(self.reasons)
         return result | {"exact": self.exact}
 
 
@@ -138,7 +142,7 @@ def answer_query(
         "delta": (epsilon, curve.bounds.delta),
         "beta": (alpha, curve.bounds),
     }
-    result: dict[str, tuple[Answer, ...]] = {}
+    result: dict[str, Any] = {}
     for name, (values, query) in queries.items():
         if len(values) == 0:
             continue
@@ -149,7 +153,15 @@ def answer_query(
         floor = 0.0 if name == "epsilon" else -math.inf
         lower, upper = ((np.maximum(side, floor) + 0.0).tolist() for side in bounds)  # + 0.0: no -0.0
         result[name] = tuple(map(Answer, map(float, values), lower, upper))
-    return Answers(**result, assumptions=curve.assumptions, one_order=not curve.symmetric, exact=curve.exact)
+    is_infinite = any(math.isinf(each.lower) for each in result.get("epsilon", ()))
+    reasons = (explain_infinity(curve),) if is_infinite else ()
+    return replace(
+        Answers(**result),
+        assumptions=curve.assumptions,
+        one_order=not curve.symmetric,
+        exact=curve.exact,
+        reasons=reasons,
+    )
 
 
 def certify_plan(

@@ -118,6 +118,13 @@ class Row:
             return UNDER if any(entry.under_reports for entry in entries) else ELSEWHERE
         return f"{SAFE if self.proved else WITHIN} ({self.claim.kind})"
 
+    @property
+    def word(self) -> str:
+        """The verdict in tables and figures, a key of the legend: unsafe, unsafe*, safe, open, or empty."""
+        if self.verdict in (UNDER, ELSEWHERE):
+            return "unsafe" if self.verdict == UNDER else "unsafe*"
+        return "" if self.claim is None else "safe" if self.proved else "open"
+
     def as_json(self) -> dict[str, Any]:
         """Return plain data; infinity is the string ``"inf"``, a missing answer null."""
         if self.claim is None:
@@ -253,15 +260,20 @@ class Comparison(Displayed):
         ]
         for row in self.rows:
             if row.claim is not None:
-                kind = row.claim.kind
-                pairs = ((name, each) for name in PARAMETERS for each in row.entries[name])
-                cells = (_cell(*each, kind, digits, errors=errors) for each in pairs)
-                result.append([row.name, _short_verdict(row), *cells])
+                cells = []
+                for name, each in ((q, entry) for q in PARAMETERS for entry in row.entries[q]):
+                    value = f"{each.value:.{digits}g}"
+                    if row.claim.kind != "estimate":  # a proved number stays one when it is rounded
+                        value = rounded(each.value, "lower" if name == "beta" else "upper", digits)
+                    error = f" ({each.error:+.2g})" if errors else ""
+                    sign = "!" if each.under_reports else "?" if each.undecided else ""
+                    cells.append("-" if np.isnan(each.value) else f"{value}{error}{sign}")
+                result.append([row.name, row.word, *cells])
         return result
 
     def notes(self, *, errors: bool = True) -> list[str]:
         """Return the legend of the table, the errors on the unsafe side, and reasons of declined methods."""
-        words = {_short_verdict(row) for row in self.rows}
+        words = {row.word for row in self.rows}
         legend = [text for word, text in _LEGEND.items() if word in words]
         if errors and legend:
             legend.append("In brackets: the answer less the exact one.")
@@ -351,23 +363,6 @@ class Comparison(Displayed):
         from tradeoff.report.figures import comparison_figure
 
         return comparison_figure(self.curve, [row for row in self if row.claim is not None], kind)
-
-
-def _short_verdict(row: Row) -> str:
-    """Return the verdict in a table: a key of the legend."""
-    if row.verdict in (UNDER, ELSEWHERE):
-        return "unsafe" if row.verdict == UNDER else "unsafe*"
-    return "" if row.claim is None else "safe" if row.proved else "open"
-
-
-def _cell(quantity: str, entry: Entry, kind: str, digits: int, *, errors: bool) -> str:
-    if np.isnan(entry.value):
-        return "-"
-    safe: Literal["lower", "upper"] = "lower" if quantity == "beta" else "upper"
-    # A proved number stays one when it is rounded.
-    value = f"{entry.value:.{digits}g}" if kind == "estimate" else rounded(entry.value, safe, digits)
-    error = f" ({entry.error:+.2g})" if errors else ""
-    return f"{value}{error}{'!' if entry.under_reports else '?' if entry.undecided else ''}"
 
 
 def compare(

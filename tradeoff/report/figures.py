@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_UNSAFE = "#b3261e"  # red of a method that claims too much privacy
-
-
 @contextmanager
 def paper(
     width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1, **share: bool
@@ -72,23 +69,27 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
 
 
-def comparison_figure(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile") -> Figure:
+def comparison_figure(
+    curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *, across: int = 4
+) -> Figure:
     """Draw each method in a panel of its own over the exact curve; its verdict is in the title."""
-    across = 4
+    width = PAGE * across / 4
     down = max(-(-len(rows) // across), 1)
     exact = claim_of("exact", curve)
     view = view_of(kind, "linear", [exact])
+    view = replace(view, grid=view.grid[::4])  # enough for a panel of 1.6 inches
     line = next(make_series(view, [exact]))
-    with paper(PAGE, 0.5 + 1.55 * down, columns=across, rows=down, sharex=True, sharey=True) as (
+    with paper(width, 0.5 + 1.55 * down, columns=across, rows=down, sharex=True, sharey=True) as (
         figure,
         grid,
     ):
         panels = np.ravel(grid)
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
-            look = dashed(0) | ({"color": _UNSAFE} if row.unsafe else {})
+            # red if the method claims too much privacy
+            look = dashed(0) | ({"color": "#b3261e"} if row.unsafe else {})
             method = next(make_known_series(view, [outline(row.claim)]))
             paint(axes, view, [line, method], looks=[EXACT | {"linewidth": WIDE}, look], legend=False)
-            axes.set_title(f"{row.name}: {row.verdict.split(' (')[0]}", fontsize="small")
+            axes.set_title(f"{row.name}: {row.word}", fontsize="small")
             is_lowest = i + across >= len(rows)
             axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)
             axes.set(xlabel=view.xlabel if is_lowest else "", ylabel="" if i % across else view.ylabel)

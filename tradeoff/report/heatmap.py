@@ -16,10 +16,6 @@ from tradeoff.sweeps import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEVELS = 7  # default number of contour lines: labels of more overlap on one column
-_LOG_RATIO = 30.0  # largest to least value above which colours and levels are logarithmic
-_DECADES_RATIO = 1e3  # ratio of the ends of a log axis above which powers of ten are enough ticks
-
 
 def heatmap(
     table: Table,
@@ -81,12 +77,14 @@ def heatmap(
         np.errstate(all="ignore"),
         matplotlib_errors(remedy),
     ):
-        log = values.min() > 0 and values.max() > _LOG_RATIO * values.min()
+        # colours and levels are logarithmic above a ratio of 30
+        log = values.min() > 0 and values.max() > 30.0 * values.min()
         norm = module("matplotlib.colors").LogNorm() if log else None
         look = {"cmap": "Blues", "norm": norm, "shading": "nearest", "rasterized": True, **style}
         cells = axes.pcolormesh(x, y, values, **look)
         ticker = module("matplotlib.ticker")
-        locator = ticker.LogLocator(subs=(1, 2, 5)) if log else ticker.MaxNLocator(_LEVELS)
+        # labels of more than seven lines overlap on one column
+        locator = ticker.LogLocator(subs=(1, 2, 5)) if log else ticker.MaxNLocator(7)
         chosen = levels if levels is not None else locator.tick_values(values.min(), values.max())
         lines = axes.contour(x, y, values, levels=chosen, colors="black", linewidths=0.8)
         effects = module("matplotlib.patheffects")
@@ -95,7 +93,8 @@ def heatmap(
         axes.set(xlabel=table.columns[0], ylabel=table.columns[1])
         axes.set(xscale=_scale(x), yscale=_scale(y))
         for axis, along in ((axes.xaxis, x), (axes.yaxis, y)):
-            if _scale(along) == "log" and along[-1] < _DECADES_RATIO * along[0]:
+            # powers of ten are enough ticks on three decades
+            if _scale(along) == "log" and along[-1] < 1e3 * along[0]:
                 axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
                 axis.set_major_formatter(lambda value, _: f"{value:g}")
                 axis.set_minor_formatter(ticker.NullFormatter())

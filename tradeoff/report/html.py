@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from html import escape
-from importlib import metadata
+from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tradeoff._version import __version__
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import NOT_EXACT
-from tradeoff.display import exactly, folded, rounded
+from tradeoff.display import exactly, folded, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.mechanisms import Mechanism, Plan
-from tradeoff.report.answers import COLUMNS, Line, certify_plan, join_certificates, mechanism_rows, row
+from tradeoff.mechanisms import Plan
+from tradeoff.report.answers import (
+    COLUMNS,
+    Answers,
+    certify_plan,
+    join_certificates,
+    mechanism_rows,
+    row,
+)
 from tradeoff.report.compare import ALPHAS, Comparison
-from tradeoff.report.figures import paper, shared_legend
+from tradeoff.report.figures import comparison_figure, paper
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.names import mu_name
 from tradeoff.report.plot import paint
 from tradeoff.report.saving import figure_bytes
-from tradeoff.report.series import Kind, Scale, make_known_series, outline, view_of
-from tradeoff.report.styles import PAGE
+from tradeoff.report.series import Kind, Scale, make_series, outline, view_of
+from tradeoff.report.styles import COLUMN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one of them has a single record more than the other.",
@@ -41,82 +52,6 @@ _SCHEMES = {
     "shuffled": "Each record is randomised on its own, and the outputs are shuffled.",
 }
 
-_VIEWS: tuple[tuple[Kind, Scale], ...] = (
-    ("tradeoff", "linear"),
-    ("tradeoff", "loglog"),
-    ("profile", "linear"),
-)
-
-_TEMPLATE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>$title</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #111; max-width: 60rem; margin: 2rem auto;
- padding: 0 1rem; }
-h1 { font-size: 1.5rem; overflow-wrap: anywhere; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: 0.2rem 0.8rem 0.2rem 0; border-bottom: 1px solid #ddd;
- white-space: nowrap; vertical-align: top; }
-th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
-dt { font-weight: 600; } dd { margin: 0 0 0.4rem 1.2rem; } img { max-width: 100%; }
-.under td { color: #9c1c1c; font-weight: 600; }
-@media (max-width: 40rem) { body { margin: 1rem auto; } ul { padding-left: 1.2rem; } }
-@media print {
- @page { margin: 1.5cm; }
- body { font-size: 9pt; margin: 0; max-width: none; padding: 0; }
- .wide { overflow: visible; }
- th, td { white-space: normal; padding-right: 0.4rem; } th:first-child, td:first-child { position: static; }
- table { font-size: 7pt; } h2, h2 + p { break-after: avoid; }
- table, li, img { break-inside: avoid; }
-}
-footer { margin-top: 2rem; color: #555; font-size: 0.85rem; }
-</style>
-</head>
-<body>
-<h1>$title</h1>
-<h2>Assumptions</h2>
-<ul>$assumptions</ul>
-<h2>Releases</h2>
-$mechanisms
-<h2>How to read the numbers</h2>
-<dl>
-<dt>α, type I error (alpha)</dt><dd>The false-positive rate of a test for one record.</dd>
-<dt>β, type II error (beta)</dt><dd>The false-negative rate of that test. The trade-off curve is the
-smallest β of any test at each α: the higher the curve, the more private.</dd>
-<dt>ε and δ (epsilon, delta)</dt><dd>Every event is at most e<sup>ε</sup> times as
-probable for one of two neighbours as for the other, plus δ. ε is in nats, the unit of natural logarithms;
-smaller is more private.</dd>
-<dt>at least, at most</dt><dd>$sides The number to
-report is in bold: the upper bound for ε and δ, the lower bound for β. These never claim more privacy than
-there is.</dd>
-</dl>
-<h2>Answers</h2>
-$answers
-$proofs
-<h2>Attacks by someone who has every record but one</h2>
-<ul>$risks</ul>
-<h2>One number</h2>
-$gdp
-<h2>Curves</h2>
-<p>Black is exact, dashes are other methods. Left: the trade-off curve; higher is more private. Middle: the
-power 1 − β on log axes, so that small α can be seen; lower is more private. Right: the smallest δ at each ε;
-lower is more private.</p>
-<img alt="Trade-off curve, power on log axes, and privacy profile" src="data:image/svg+xml;base64,$figure">
-<h2>Other methods</h2>
-$comparison
-<ul>$notes</ul>
-<footer>Made by tradeoff $version. Exact bounds are certified: lower bounds on β and upper bounds on ε and δ
-never under-report. This page is complete in itself and uses no network.</footer>
-</body>
-</html>
-""")
-
 
 class Strong(str):
     """A cell in bold: the number to report."""
@@ -124,47 +59,74 @@ class Strong(str):
     __slots__ = ()
 
 
-def report(title: str, plan: Plan, reduction: Reduction, comparison: Comparison) -> str:
+def report(
+    title: str,
+    plan: Plan,
+    reduction: Reduction,
+    comparison: Comparison,
+    *,
+    date: str = "",
+    source: tuple[str, str] | None = None,
+) -> str:
     """Write a report of a plan as one HTML page without scripts.
 
-    ``reduction`` is that of the plan's guarantee to one mu.
+    ``reduction`` is that of the plan's guarantee to one mu, and ``source`` the name and the text of the plan
+    file, which the page shows.
     """
     curve, answers = reduction.of, comparison.exact
-    exact = replace(claim_of("exact", curve), band=lambda _: comparison.beta, whole=None)  # at ALPHAS alone
-    methods = [row.claim for row in comparison if row.claim is not None]
-    claims = [exact, *map(outline, [claim_of(mu_name(reduction), reduction), *methods])]
+    lines, proofs = _certify_answers(plan, answers)
+    made, file = f"Made{f' on {date}' if date else ''} by tradeoff {__version__}", ""
+    if source is not None:
+        text = "\n".join(map(plain, source[1].splitlines()))
+        made, file = f"{made} from {plain(source[0])}", f"<h2>Plan file</h2><pre>{escape(text)}</pre>"
+    exact, gaussian = claim_of("exact", curve), outline(claim_of(mu_name(reduction), reduction))
+    panels = [each for each in comparison if each.claim is not None]
     sides = "The truth lies between the two bounds; they account for rounding."
-    return _TEMPLATE.substitute(
+    header = [each.replace("\n", " ") for each in comparison.header()]
+    return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
+        made=escape(f"{made}."),
         assumptions=_items([*assumptions(plan), *curve.assumptions]),
         sides=sides if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
         risks=_items(risks(curve)),
         mechanisms=_table(("runs", "mechanism", "parameters"), mechanism_rows(plan)),
-        answers=_table(COLUMNS, map(_emphasise, answers)),
-        proofs=_proofs(plan, answers),
-        gdp=_gdp(reduction),
-        comparison=_table(comparison.header(), comparison.table()),
+        answers=_table(COLUMNS, lines),
+        proofs=proofs + "".join(f"<p>{escape(each)}</p>" for each in answers.reasons),
+        gdp=_describe_reduction(reduction),
+        curves=_draw("tradeoff", "linear", exact, gaussian)
+        + _draw("tradeoff", "loglog", exact)
+        + _draw("profile", "linear", exact),
+        comparison=_table(header, comparison.table(4)),
         notes=_items(comparison.notes()),
-        figure=b64encode(_figure(claims)).decode(),
-        version=escape(metadata.version("tradeoff")),
+        methods=_image(comparison_figure(curve, panels, across=2), "Profile of each method"),
+        plan=file,
+        version=escape(__version__),
     )
 
 
-def _figure(claims: Sequence[Claim]) -> bytes:
-    with paper(PAGE, 3.1, columns=len(_VIEWS)) as (figure, panels):
-        for axes, (kind, scale) in zip(panels, _VIEWS, strict=True):
-            view = view_of(kind, scale, claims[:1])
-            view = view.pointwise(ALPHAS) if view.square else view
-            paint(axes, view, list(make_known_series(view, claims)))
-        panels[0].set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
-        panels[2].set_box_aspect(1)
-        shared_legend(figure, *panels)
-        return figure_bytes(figure, ".svg")
+def _draw(kind: Kind, scale: Scale, *claims: Claim) -> str:
+    view = view_of(kind, scale, claims[:1])
+    if view.square:  # bounds at the points of the comparison are sharper, and known
+        view = view.pointwise(ALPHAS[view.xlim[0] <= ALPHAS])
+    with paper(COLUMN, COLUMN) as (figure, axes):
+        paint(axes, view, list(make_series(view, claims)))
+        if view.square and scale == "linear":
+            axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+        return _image(figure, f"{kind} curve, {scale} axes")
+
+
+def _image(figure: Figure, words: str) -> str:
+    svg = b64encode(figure_bytes(figure, ".svg")).decode()
+    return f"<img alt='{words}' src='data:image/svg+xml;base64,{svg}'>"
 
 
 def assumptions(plan: Plan) -> list[str]:
     """Return the assumptions of a guarantee in plain words."""
-    schemes = {getattr(each, "scheme", None) for one in plan.mechanisms for each in _nested(one)}
+    schemes, mechanisms = set(), list(plan.mechanisms)
+    while mechanisms:
+        mechanism = mechanisms.pop()
+        schemes.add(getattr(mechanism, "scheme", None))
+        mechanisms += filter(None, [getattr(mechanism, "mechanism", None)])  # the one that it runs
     return [
         f"{_NEIGHBOURS[plan.adjacency]} (Adjacency: {plan.adjacency}.)",
         "The numbers hold for every such pair, whichever of the two is the real data set.",
@@ -172,13 +134,6 @@ def assumptions(plan: Plan) -> list[str]:
         *(f"{words} The choice stays secret." for name, words in _SCHEMES.items() if name in schemes),
         "Everything released is in the list below, and nothing else about the data is.",
     ]
-
-
-def _nested(mechanism: Mechanism | None) -> Iterator[Mechanism]:
-    """Yield a mechanism, and those that it runs."""
-    while mechanism is not None:
-        yield mechanism
-        mechanism = getattr(mechanism, "mechanism", None)
 
 
 def risks(curve: TradeOff) -> list[str]:
@@ -196,33 +151,31 @@ def risks(curve: TradeOff) -> list[str]:
     ]
 
 
-def _emphasise(line: Line) -> Sequence[str]:
-    question, lower, upper = row(*line)
-    return (question, Strong(lower), upper) if line[0] == "beta" else (question, lower, Strong(upper))
-
-
-def _proofs(plan: Plan, answers: Iterable[Line]) -> str:
-    """Attach a certificate of each answer, or the reason why there is none."""
-    lines, certificates, missing = [], [], ""
+def _certify_answers(plan: Plan, answers: Answers) -> tuple[list[Sequence[str]], str]:
+    """Return rows of answers, those with a certificate as it proves them, and a link to the certificates."""
+    rows: list[Sequence[str]] = []
+    certificates, missing = [], ""
     for name, parameter, answer in answers:
+        line = (name, parameter, answer)
         try:
-            for line, certificate in certify_plan(plan, None, **{parameter: [answer.argument]}):
-                lines.append(line)
-                certificates.append(certificate)
+            ((line, certificate),) = certify_plan(plan, None, **{parameter: [answer.argument]})
+            certificates.append(certificate)
         except TradeOffError as error:
-            reason = escape(f"{name} at {parameter} = {exactly(answer.argument)}: {error}")
-            missing += f"<p>No certificate for {reason}.</p>"
-    if not lines:
-        return missing
-    file, text = "certificates.json", b64encode(join_certificates(certificates).encode()).decode()
-    link = f"<a download={file} href='data:application/json;base64,{text}'>{file}</a>"
-    return (
-        f"<p>Certificates are in {link}; <code>tradeoff verify {file}</code> checks them. They prove:</p>"
-        f"{_table(COLUMNS, map(_emphasise, lines))}{missing}"
-    )
+            reason = f"{name} at {parameter} = {exactly(answer.argument)}: {error}"
+            missing += f"<p>No certificate for {escape(reason)}.</p>"
+        question, lower, upper = row(*line)
+        bold = (Strong(lower), upper) if name == "beta" else (lower, Strong(upper))
+        rows.append((question, *bold))
+    if not certificates:
+        return rows, missing
+    file, data = "certificates.json", b64encode(join_certificates(certificates).encode()).decode()
+    link = f"<a download={file} href='data:application/json;base64,{data}'>{file}</a>"
+    which = "The other bounds" if missing else "These bounds"
+    check = f"<code>tradeoff verify {file}</code> checks them"
+    return rows, f"<p>{which} are proved in {link}; {check}.</p>{missing}"
 
 
-def _gdp(reduction: Reduction) -> str:
+def _describe_reduction(reduction: Reduction) -> str:
     failure = exactly(reduction.failure)
     if reduction.reason is not None:
         return f"<p>No finite μ holds with failure {failure}: {escape(reduction.reason)}.</p>"
@@ -242,17 +195,17 @@ def _items(texts: Iterable[str]) -> str:
     return "".join(f"<li>{escape(each)}</li>" for each in texts)
 
 
-def _table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    def cell(text: str) -> str:
-        return (
-            f"<td><strong>{escape(text)}</strong></td>"
-            if isinstance(text, Strong)
-            else f"<td>{escape(text)}</td>"
-        )
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return an HTML table; each cell has the name of its column, which narrow screens show next to it."""
+
+    def cell(name: str, text: str) -> str:
+        words = f"<strong>{escape(text)}</strong>" if isinstance(text, Strong) else escape(text)
+        return f"<td data-name='{escape(name)}'>{words}</td>"
 
     head = "".join(f"<th>{escape(each)}</th>" for each in header)
     body = ""
     for cells in rows:
         unsafe = any(each.endswith("!") for each in cells)
-        body += f"<tr{' class=under' if unsafe else ''}>{''.join(map(cell, cells))}</tr>"
-    return f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        line = "".join(cell(*each) for each in zip(header, cells, strict=True))
+        body += f"<tr{' class=under' if unsafe else ''}>{line}</tr>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -75,20 +75,19 @@ def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> I
 
 def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
     """Return a line whose values under the pointer are rounded towards its side."""
-
-    def text(value: float) -> str:
-        if not np.isfinite(value):
-            return "unknown"
-        return rounded(value, each.side, 6) if each.side else f"{value:.6g}"
-
     values = np.asarray(each.y)
+    texts = [
+        rounded(y, each.side, 6) if each.side else f"{y:.6g}" for y in values[np.isfinite(values)].tolist()
+    ]
+    under_pointer = np.full(len(values), "unknown", dtype=object)
+    under_pointer[np.isfinite(values)] = texts
     return {
         "type": "scatter",
         "mode": "lines",
         "name": _html(each.name),
         "x": each.x.tolist(),
         "y": _finite(values),
-        "text": [f"{symbol} {_SIGN[each.side]}{text(value)}" for value in values.tolist()],
+        "text": [f"{symbol} {_SIGN[each.side]}{text}" for text in under_pointer],
         "hovertemplate": "%{text}",
         "line": line,
     }
@@ -96,14 +95,12 @@ def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
 
 def _html(name: str) -> str:
     """Write a name and its formulas as HTML."""
-
-    def tags(formula: re.Match[str]) -> str:
-        text = formula[1].replace(r"\times", "×")
-        for pattern, tag in ((r"\\mathrm\{(.*?)\}", r"\1"), (r"_\{(.*?)\}", r"<sub>\1</sub>")):
-            text = re.sub(pattern, tag, text)
-        return re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", text)
-
-    return re.sub(r"\$([^$]*[\\_^][^$]*)\$", tags, escape(name, quote=False))
+    parts = re.split(r"\$([^$]*[\\_^][^$]*)\$", escape(name, quote=False))
+    for i in range(1, len(parts), 2):
+        text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", parts[i].replace(r"\times", "×"))
+        text = re.sub(r"_\{(.*?)\}", r"<sub>\1</sub>", text)
+        parts[i] = re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", text)
+    return "".join(parts)
 
 
 def _finite(values: Array) -> list[float | None]:

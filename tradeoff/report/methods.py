@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,9 +28,8 @@ from tradeoff.operators.tabulate import Tabulated
 from tradeoff.report.answers import factors
 
 Kind = Literal["estimate", "bound", "curve"]
-Function = Callable[[Array], Any]
+Function = Callable[[Any], Any]
 
-_PAIR_CHECKS = 33  # type I errors at which the order of a pair of curves is checked
 _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
 # (epsilon, delta) pairs that make a curve of a rule: fewer where each evaluates a composed curve.
 _MANY_PAIRS, _FEW_PAIRS = 81, 12
@@ -126,7 +125,7 @@ def _curve(thing: Any) -> TradeOff:
 
 def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
     """Return the claim of two curves with the truth between them: the lower one is safe."""
-    at = np.linspace(0.0, 1.0, _PAIR_CHECKS)
+    at = np.linspace(0.0, 1.0, 33)  # where the order of the pair is checked
     if np.any(lower.bounds(at).lower > upper.bounds(at).upper):
         raise DomainError("the first curve of a pair passes above the second; give (lower, upper)")
     return Claim(
@@ -167,47 +166,39 @@ def claim_of_pairs(
     answers = {0.0: epsilon_at_0, 1.0: 0.0}
     deltas = np.geomspace(1e-12, 0.3, size).tolist()
 
-    def epsilon(deltas: list[float]) -> list[float]:
+    def epsilon(at: Any) -> Array:
+        deltas = np.atleast_1d(at).tolist()
         missing = [delta for delta in deltas if 0 < delta < 1 and delta not in answers]
         answers.update(zip(missing, rule(missing) if missing else (), strict=True))
-        return [answers.get(delta, math.inf) for delta in deltas]
+        return np.array([answers.get(delta, math.inf) for delta in deltas])
 
-    @cache
-    def pairs() -> tuple[Bounds, Bounds]:
-        columns = np.array([[epsilon_at_0, *_each(epsilon, deltas)], [0.0, *deltas]])
-        columns = columns[:, np.isfinite(columns[0])]
-        if not columns.size:
-            raise NoClosedForm("the rule has no finite epsilon at any delta")
-        return Bounds.of(columns[0][:, None]), Bounds.of(columns[1][:, None])
+    with suppress(TradeOffError):
+        epsilon([1e-5, *deltas])  # one batch costs less than single questions
+    epsilon([1e-5])  # raises here where the rule does not apply
+    pairs = np.array([[epsilon_at_0, *_each(epsilon, deltas), 0.0], [0.0, *deltas, 1.0]])
+    e, d = map(Bounds.of, pairs[:, np.isfinite(pairs[0]), None])
 
     def profile(at: Array) -> Array:
         # delta(x) of f_{e,d} is d + (1 - d) (e^e - e^x)/(1 + e^e) for |x| < e, d + (1 - d) (1 - e^x) below -e
         # and d above e. The larger of both terms in x below is the one that applies.
-        e, d = pairs()
         between = -expm1(Bounds.of(at) - e) / (1 + exp(-e))
         result: Array = (d + (1 - d) * maximum(between, -expm1(at), 0.0)).upper.min(axis=0)
         return np.minimum(result, 1.0 if formula is None else formula(at))
 
     def beta(alpha: Array) -> Array:
-        e, d = pairs()
         steep, flat = 1 - d - exp(e) * alpha, exp(-e) * (1 - d - alpha)
         result: Array = maximum(steep, flat, 0.0).lower.max(axis=0)
         return result
 
-    with suppress(TradeOffError):
-        epsilon([1e-5, *deltas])  # one batch costs less than single questions
-    epsilon([1e-5])  # raises here where the rule does not apply
-    return Claim("", "bound", beta, profile, lambda d: np.array(epsilon(np.atleast_1d(d).tolist())), source)
+    return Claim("", "bound", beta, profile, epsilon, source)
 
 
-def _each(epsilon: Rule, deltas: list[float]) -> list[float]:
+def _each(epsilon: Function, deltas: list[float]) -> list[float]:
     """Evaluate a batch, or one by one with infinity where the rule has no answer."""
     try:
-        return epsilon(deltas)
+        return [float(each) for each in epsilon(deltas)]
     except TradeOffError:
-        if len(deltas) == 1:
-            return [math.inf]
-        return [e for delta in deltas for e in _each(epsilon, [delta])]
+        return [math.inf] if len(deltas) == 1 else [e for x in deltas for e in _each(epsilon, [x])]
 
 
 def formula_of_orders(orders: Array, divergences: Array) -> Function:

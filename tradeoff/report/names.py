@@ -23,8 +23,6 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.report.answers import factors
 from tradeoff.report.methods import Claim
 
-_LONGEST = 88  # characters of a name: two lines below a column
-_MOST_PARTS = 3  # different mechanisms that a name lists
 _SYMBOLS = {
     "noise_multiplier": "σ",
     "sigma": "σ",
@@ -33,7 +31,6 @@ _SYMBOLS = {
     "epsilon": "ε",
     "delta": "δ",
 }
-_DIGITS = (2, 4, 6, 17)  # of a long number: the fewest with which all names differ
 
 
 def name_items(items: Sequence[Any]) -> list[str]:
@@ -45,7 +42,7 @@ def name_items(items: Sequence[Any]) -> list[str]:
     >>> name_items([to.dp_sgd(sigma, sample_rate=256 / 60000, steps=14062) for sigma in (1.1, 0.9)])
     ['DP-SGD σ = 1.1, q = 0.0043, ×14062', 'DP-SGD σ = 0.9, q = 0.0043, ×14062']
     """
-    for digits in _DIGITS:
+    for digits in (2, 4, 6, 17):  # the fewest with which all names differ
         names = [_name(each, digits) for each in items]
         if len(
             {(name, getattr(each, "symmetric", True)) for name, each in zip(names, items, strict=True)}
@@ -63,7 +60,7 @@ def _name(item: Any, digits: int) -> str:
         case Reduction():
             name = mu_name(item)
         case Plan():
-            name = _joined([_mechanism(each, digits) + _times(n) for each, n in item.mechanisms.items()])
+            name = _joined([(_mechanism(each, digits), n) for each, n in item.mechanisms.items()])
         case Mechanism():
             name = _mechanism(item, digits)
         case tuple() | Bounds():
@@ -78,19 +75,16 @@ def _name(item: Any, digits: int) -> str:
 def _curve(curve: TradeOff, digits: int) -> str:
     """Return the normal form of a curve, of one with sampled Gaussian steps the names of its factors."""
     parts = factors(curve)
-    if not any(map(_is_dp_sgd, parts)):
+    if not any(isinstance(f, Subsampled) and isinstance(f.operands[0], Gaussian) for f in parts):
         return typeset(curve.notation + assuming(curve.assumptions))
-    names = [
-        _mechanism(SubsampledGaussian(1 / float(f.operands[0].mu), float(f.p)), digits) + _times(n)  # type: ignore[attr-defined]  # a Subsampled
-        if _is_dp_sgd(f)
-        else typeset(f"{f.notation}^{n}".removesuffix("^1"))
-        for f, n in parts.items()
-    ]
+    names = []
+    for f, n in parts.items():
+        match f:
+            case Subsampled(operands=(Gaussian(mu=mu),), p=p):
+                names.append((_mechanism(SubsampledGaussian(1 / float(mu), float(p)), digits), n))
+            case _:
+                names.append((typeset(f"{f.notation}^{n}".removesuffix("^1")), 1))
     return _joined(names, " ⊗ ") + assuming(curve.assumptions)
-
-
-def _is_dp_sgd(factor: TradeOff) -> bool:
-    return isinstance(factor, Subsampled) and isinstance(factor.operands[0], Gaussian)
 
 
 def _mechanism(mechanism: Mechanism, digits: int) -> str:
@@ -99,14 +93,8 @@ def _mechanism(mechanism: Mechanism, digits: int) -> str:
     words = "DP-SGD" if kind is SubsampledGaussian else re.sub("(?<=[a-z])(?=[A-Z])", " ", kind.__name__)
     defaults = {name: each.default for name, each in signature(kind).parameters.items()}
     given = {k: v for k, v in mechanism.parameters().items() if k != "adjacency" and v != defaults.get(k)}
-    return " ".join(
-        [
-            words,
-            ", ".join(
-                f"{_SYMBOLS.get(k, k.replace('_', ' '))} = {_value(v, digits)}" for k, v in given.items()
-            ),
-        ]
-    ).strip()
+    texts = (f"{_SYMBOLS.get(k, k.replace('_', ' '))} = {_value(v, digits)}" for k, v in given.items())
+    return f"{words} {', '.join(texts)}".strip()
 
 
 def _value(value: Any, digits: int) -> str:
@@ -118,14 +106,10 @@ def _value(value: Any, digits: int) -> str:
     return number(float(text if len(text) <= 6 else f"{value:.{digits}g}"))
 
 
-def _times(n: int) -> str:
-    return f", ×{n}" if n > 1 else ""
-
-
-def _joined(parts: list[str], sign: str = " and ") -> str:
-    if len(parts) > _MOST_PARTS:
+def _joined(parts: list[tuple[str, int]], sign: str = " and ") -> str:
+    if len(parts) > 3:  # more do not fit into a legend
         return f"composition of {len(parts)} kinds of mechanisms"
-    return sign.join(parts) or "no mechanism"
+    return sign.join(f"{name}, ×{n}" if n > 1 else name for name, n in parts) or "no mechanism"
 
 
 def mu_name(reduction: Reduction) -> str:
@@ -151,7 +135,8 @@ def typeset(name: str) -> str:
     """Set G_{0.5} and Lap_{0.1}^50 in a curve's normal form as formulas, and cut a name after two lines."""
     if match := re.fullmatch(r"either-order envelope of \[(.*)\]", name):
         name = f"{match[1]}, either order"
-    short = textwrap.shorten(name, _LONGEST + name.count("_{"), placeholder=" …")  # braces take no space
+    # 88 characters are two lines below a column
+    short = textwrap.shorten(name, 88 + name.count("_{"), placeholder=" …")  # braces take no space
 
     def formula(match: re.Match[str]) -> str:
         base, index, power, alone = match.groups()

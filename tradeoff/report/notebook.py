@@ -80,7 +80,7 @@ def _split_delta(curve: Any) -> tuple[Any, Any]:
 
 def _number(value: Any, *, bracket: bool = True) -> str:
     """Write a parameter with six digits, as a short fraction, or as SymPy does, a sum in brackets."""
-    if isinstance(value, Fraction) and 1 < value.denominator < _MAX_DENOMINATOR:
+    if isinstance(value, Fraction) and 1 < value.denominator < 1000:  # longer ones as decimals
         return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
     if getattr(value, "free_symbols", ()):
         import sympy
@@ -206,13 +206,9 @@ _BETA: Mapping[type, Callable[[Any, str], str]] = {
     TotalVariation: lambda f, a: rf"\max\left\{{0, 1 - {_number(f.delta_0)} - {a}\right\}}",
 }
 
-_MAX_DENOMINATOR = 1000  # of a fraction that is written as one
 _SIZE = 120  # side of a picture in pixels: four lines of text
 _ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # closer at the ends, where curves bend
-_SLOPES = 6  # batches of 2^k slopes, 63 in all
-_MIN_BATCHES = 3  # fewer tangents do not look like a curve
-_SECONDS = 0.5  # processor time, which does not depend on other programs
-_MAX_FACTORS = 16  # distinct factors for which one question is quick
+_SLOPES = 63  # of tangents: fewer do not look like a curve
 
 
 def picture(curve: Any) -> str | None:
@@ -247,29 +243,25 @@ def _is_slow(curve: Any) -> bool:
         bool(curve.free_symbols)
         or isinstance(curve, Symbolic)
         or (isinstance(curve, BetaOperator) and any(part.composed for part in parts))
-        or len(parts) > _MAX_FACTORS
+        or len(parts) > 16  # one question of more is slow
         or any(part is not curve and _is_slow(part) for part in parts)
     )
 
 
 def _points(curve: Any) -> Any:
-    """Bound beta from below by lines of ever more slopes until the time is over; None if they are too few."""
-    end = time.thread_time() + _SECONDS
+    """Bound beta from below by lines of 63 slopes; None if that takes too long."""
+    end = time.thread_time() + 0.5  # processor time, which does not depend on other programs
 
     def stop_late(*_: int) -> None:
         if time.thread_time() > end:
             raise TimeoutError
 
-    beta = np.zeros(len(_ALPHAS))
-    for batch in range(_SLOPES):
-        share = (np.arange(2**batch) + 0.5) / 2**batch
-        slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)
-        try:
-            stop_late()
-            start = 1 - curve.bounds.delta(np.log(slopes), progress=stop_late).upper
-        except TimeoutError:
-            return beta if batch >= _MIN_BATCHES else None
-        for s, c in zip(slopes, start, strict=True):  # lines below f, and of a symmetric f mirrored
-            mirrored = (c - _ALPHAS) / s if curve.symmetric else 0.0
-            beta = np.maximum(beta, np.maximum(c - s * _ALPHAS, mirrored))
-    return beta
+    share = (np.arange(_SLOPES) + 0.5) / _SLOPES
+    slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)[:, None]
+    try:
+        start = 1 - curve.bounds.delta(np.log(slopes), progress=stop_late).upper
+    except TimeoutError:
+        return None
+    lines = start - slopes * _ALPHAS  # below f, and of a symmetric f mirrored
+    mirrored = (start - _ALPHAS) / slopes if curve.symmetric else 0.0
+    return np.max(np.maximum(lines, mirrored), axis=0, initial=0.0)

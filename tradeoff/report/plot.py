@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -165,20 +166,18 @@ def claims_of(
         named = named or len(items) > 1 or isinstance(items[0], ApproximateCurve)
         labels = name_items(items) if named else [""] * len(items)
         claims = [claim_of(*each) for each in zip(labels, items, strict=True)]
-        if any(each.name.endswith("(one order)") for each in claims):  # the others say so, too
-            labels = [
-                f"{each} (both orders)" if _is_guarantee(item) else each
-                for each, item in zip(labels, items, strict=True)
+        if any(each.name.endswith("(one order)") for each in claims):  # guarantees name both orders, too
+            claims = [
+                replace(claim, name=f"{claim.name} (both orders)")
+                if isinstance(item, Plan | Mechanism | Envelope)
+                else claim
+                for claim, item in zip(claims, items, strict=True)
             ]
-        return [claim_of(*each) for each in zip(labels, items, strict=True)]
+        return claims
     several = np.iterable(labels) and not isinstance(labels, str)
     if not (several and all(isinstance(each, str) for each in labels) and len(labels) == len(items)):
         raise DomainError(f"labels must be {len(items)} texts, one for each item, got {shown(labels)}")
     return [claim_of(label, each) for label, each in zip(labels, items, strict=True)]
-
-
-def _is_guarantee(item: Any) -> bool:
-    return isinstance(item, Plan | Mechanism | Envelope)
 
 
 @contextmanager
@@ -214,43 +213,7 @@ def paint(
             )
     if view.chance is not None:
         axes.plot(view.grid, view.chance, **CHANCE)
-    _set_axes(axes, view, error_limits(series) if view.kind == "error" else view.ylim)
-    at_edge = view.square and view.whole and view.yscale == "linear"
-    for each, look in zip(series, looks or _looks(series), strict=True):
-        if each is None:
-            continue
-        look = {**look, **given}  # noqa: PLW2901 - the user's keywords
-        name = readable(each.name)
-        if each.band is not None:
-            visible = each.y is None and np.max(each.band[1]) > axes.get_ylim()[0]
-            label = f"{name}: width of its bounds" if visible else None
-            axes.fill_between(each.x, *each.band, color=look["color"], label=label, **BAND)
-        if each.y is not None:  # a line along the edge of the axes is not clipped
-            y = positive(each.y) if axes.get_yscale() == "log" else each.y
-            _add_edges(axes.plot(each.x, y, label=name or None, clip_on=not at_edge, **look)[0])
-        if each.unsafe is not None and np.isfinite(each.unsafe).any():
-            axes.plot(each.x, each.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
-    if legend and axes.get_legend_handles_labels()[1]:
-        place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
-    return axes
-
-
-def _add_edges(line: Any) -> None:
-    """Give dashes white edges, so that they are seen over another line."""
-    if line.is_dashed():
-        from matplotlib.patheffects import withStroke
-
-        line.set_path_effects([withStroke(linewidth=line.get_linewidth() + EDGE, foreground="white")])
-
-
-def _looks(series: Sequence[Series | None]) -> list[Look]:
-    """Return black and solid for the first item unless it is an estimate, distinct dashes for the others."""
-    solid = series[0] is not None and not series[0].is_estimate
-    exact = {**EXACT, "linewidth": WIDE} if len(series) > 1 else EXACT
-    return [exact if solid and not i else dashed(i - solid) for i in range(len(series))]
-
-
-def _set_axes(axes: Axes, view: View, ylim: tuple[float, float]) -> None:
+    ylim = error_limits(series) if view.kind == "error" else view.ylim
     axes.set(xscale=view.xscale, yscale=view.yscale, xlim=view.xlim, ylim=ylim)
     axes.set(xlabel=view.xlabel, ylabel=view.ylabel)
     if view.square and view.yscale == "linear":
@@ -259,6 +222,36 @@ def _set_axes(axes: Axes, view: View, ylim: tuple[float, float]) -> None:
             axes.spines[["left", "bottom"]].set_position(("outward", 3))
     elif view.square:
         axes.set_box_aspect(1)
+    if looks is None:  # black and solid for the first item unless it is an estimate, dashes for the others
+        solid = series[0] is not None and not series[0].is_estimate
+        exact = {**EXACT, "linewidth": WIDE} if len(series) > 1 else EXACT
+        looks = [exact if solid and not i else dashed(i - solid) for i in range(len(series))]
+    for each, look in zip(series, looks, strict=True):
+        _paint_series(axes, view, each, {**look, **given})
+    if legend and axes.get_legend_handles_labels()[1]:
+        place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
+    return axes
+
+
+def _paint_series(axes: Axes, view: View, series: Series | None, look: Look) -> None:
+    from matplotlib.patheffects import withStroke
+
+    if series is None:
+        return
+    name, y = readable(series.name), series.y
+    if series.band is not None:
+        visible = y is None and np.max(series.band[1]) > axes.get_ylim()[0]
+        label = f"{name}: width of its bounds" if visible else None
+        axes.fill_between(series.x, *series.band, color=look["color"], label=label, **BAND)
+    if y is not None:  # a line along the edge of the axes is not clipped
+        at_edge = view.square and view.whole and view.yscale == "linear"
+        y = positive(y) if axes.get_yscale() == "log" else y
+        (line,) = axes.plot(series.x, y, label=name or None, clip_on=not at_edge, **look)
+        if line.is_dashed():  # white edges, so that dashes are seen over another line
+            edge = withStroke(linewidth=line.get_linewidth() + EDGE, foreground="white")
+            line.set_path_effects([edge])
+    if series.unsafe is not None and np.isfinite(series.unsafe).any():
+        axes.plot(series.x, series.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
 
 
 def figure(curve: TradeOff, *, title: str = "") -> Figure:

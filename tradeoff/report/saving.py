@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")  # of a figure
-_LAYOUTS = 2  # rounds in which titles and legends find their place: one leaves some cut by a point
 _TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same bytes each time
 
 
@@ -37,7 +36,8 @@ def figure_bytes(figure: Figure, ending: str) -> bytes:
     output = {k: v for k, v in paper_settings().items() if k.startswith(("svg.", "pdf.", "savefig."))}
     with rc_context(output), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
-        for _ in range(_LAYOUTS):
+        # after one round of layout some titles and legends are cut by a point
+        for _ in range(2):
             figure.draw_without_rendering()
         figure.savefig(buffer, format=ending[1:], metadata=_TIMELESS.get(ending))
     return buffer.getvalue()

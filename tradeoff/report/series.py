@@ -21,11 +21,8 @@ Scale = Literal["linear", "loglog"]
 Side = Literal["lower", "upper", ""]
 
 _LEAST_ALPHA = 1e-6  # left end of logarithmic axes: no test in use has fewer false positives
-_LEAST_DELTA = 1e-12  # lower end of profiles, below every delta in use
 _POINTS = 257  # points of a line: it looks smooth in print
-_ERROR_POINTS = 129  # points of a line of errors, each a question to the exact curve
 _MAX_CORNERS = 400  # corners of a polygon that can be seen
-_DECADES = 5  # range of a log axis of errors
 
 
 @dataclass(frozen=True)
@@ -79,11 +76,6 @@ class Series:
     unsafe: Array | None = None
 
     @property
-    def highest(self) -> float:
-        """Return the largest value of the line, 0 where there is none."""
-        return 0.0 if self.y is None else float(np.nanmax(self.y, initial=0.0))
-
-    @property
     def is_estimate(self) -> bool:
         """Whether nothing is proved of the line."""
         return self.side == "" and self.band is None
@@ -99,10 +91,9 @@ def view_of(kind: Kind, scale: Scale, claims: Sequence[Claim]) -> View:
         end = max((each.reach for each in claims), default=1.0)
         ends = (1e-3 * min(each.reach for each in claims) if log else 0.0, end)
         losses = np.geomspace(*ends, _POINTS) if log else np.linspace(*ends, _POINTS)
-        return View(
-            kind, losses, "privacy loss ε (nats)", "δ(ε)", "δ", ends, (_LEAST_DELTA, 1.5), axis, "log"
-        )
-    n = _ERROR_POINTS if kind == "error" else _POINTS
+        ylim = (1e-12, 1.5)  # from below every delta in use
+        return View(kind, losses, "privacy loss ε (nats)", "δ(ε)", "δ", ends, ylim, axis, "log")
+    n = 129 if kind == "error" else _POINTS  # each error is a question to the exact curve
     if log:
         grid = np.union1d(
             np.geomspace(_LEAST_ALPHA, 0.5, n - n // 4), 1 - np.geomspace(0.5, _LEAST_ALPHA, n // 4)
@@ -165,38 +156,25 @@ def _lines_below(curve: PiecewiseLinear, at: Array) -> tuple[Array, Array]:
 
 
 def _beta(view: View, claim: Claim) -> Series:
-    """Return the line of beta, or 1 - beta; the safe side is below beta."""
-    x, band = view.grid, None
+    """Return the line of beta, or 1 - beta; the safe side is below beta, and above 1 - beta."""
+    x, y, band = view.grid, None, None
     if view.whole and claim.whole is not None:
         sides: Tabulated = claim.whole()
         corners = np.unique(np.concatenate([side.alpha.astype(float) for side in sides]))
-        if len(corners) <= _MAX_CORNERS:
+        if len(corners) > _MAX_CORNERS and view.xscale == "linear":
+            x, y = _lines_below(sides.lower, x)
+        elif len(corners) <= _MAX_CORNERS:
             x = np.union1d(x, corners[corners >= x[0]])
-        elif view.xscale == "linear":
-            x, lower = _lines_below(sides.lower, x)
-            line = _make(claim, "lower", x, (lower, sides.upper.bounds(x).upper))
-            return to_power(view, line) if view.power else line
-        band = sides.lower.bounds(x).lower, sides.upper.bounds(x).upper
+        band = sides.lower.bounds(x).lower if y is None else y, sides.upper.bounds(x).upper
     elif claim.band is not None:
         band = _arrays(claim.band(x))
-    line = _make(claim, "lower", x, band)
-    return to_power(view, line) if view.power else line
-
-
-def _make(claim: Claim, side: Side, x: Array, band: tuple[Array, Array] | None) -> Series:
-    """Return the safe side of the band as the line, or the values of an estimate."""
-    if claim.kind != "estimate" and band is not None:
-        y = band[0] if side == "lower" else band[1]
-    else:
-        y = claim.evaluate("beta" if side == "lower" else "delta", x)
-    return Series(claim.name, "" if claim.kind == "estimate" else side, x, y, band)
-
-
-def to_power(view: View, beta: Series) -> Series:
-    """Return the line of 1 - beta, rounded outward: the safe side of 1 - beta is above."""
-    power = (1 - Bounds.of(np.asarray(beta.y))).upper if beta.side else 1 - np.asarray(beta.y)
-    band = beta.band and _visible(view, 1 - beta.band[1], 1 - beta.band[0])
-    return replace(beta, side="upper" if beta.side else "", y=power, band=band)
+    is_safe = claim.kind != "estimate"
+    y = band[0] if is_safe and band is not None else claim.evaluate("beta", x)
+    if not view.power:
+        return Series(claim.name, "lower" if is_safe else "", x, y, band)
+    power = (1 - Bounds.of(y)).upper if is_safe else 1 - y
+    band = band and _visible(view, 1 - band[1], 1 - band[0])
+    return Series(claim.name, "upper" if is_safe else "", x, power, band)
 
 
 def _profile(view: View, claim: Claim) -> Series:
@@ -205,8 +183,10 @@ def _profile(view: View, claim: Claim) -> Series:
     if view.whole:
         own = x / x[-1] * min(claim.reach, x[-1])
         x = np.union1d(own, np.linspace(own[-1], x[-1], 9))
-    result = _make(claim, "upper", x, None if claim.profile is None else _arrays(claim.profile(x)))
-    return replace(result, band=result.band and _visible(view, *result.band))
+    band = None if claim.profile is None else _arrays(claim.profile(x))
+    is_safe = claim.kind != "estimate"
+    y = band[1] if is_safe and band is not None else claim.evaluate("delta", x)
+    return Series(claim.name, "upper" if is_safe else "", x, y, band and _visible(view, *band))
 
 
 def _visible(view: View, low: Array, high: Array) -> tuple[Array, Array]:
@@ -233,6 +213,7 @@ def _arrays(bounds: Bounds) -> tuple[Array, Array]:
 
 def error_limits(series: Sequence[Any]) -> tuple[float, float]:
     """Return the ends of a log axis of errors: the power of ten above the largest, and five decades below."""
-    largest = max((each.highest for each in series if each is not None), default=0.0)
+    lines = [each.y for each in series if each is not None and each.y is not None]
+    largest = max((float(np.nanmax(y, initial=0.0)) for y in lines), default=0.0)
     top = 10.0 ** float(np.ceil(np.log10(largest))) if largest > 0 else 1.0
-    return top * 10.0**-_DECADES, top
+    return top * 10.0**-5, top  # five decades of errors

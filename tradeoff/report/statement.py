@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tradeoff._version import __version__
 from tradeoff.curves.parameters import number
 from tradeoff.display import rounded
@@ -64,9 +62,20 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     epsilon, power = f.bounds.epsilon(delta), 100 * (1 - Bounds.of(f(0.01)))
     least = rounded(max(epsilon.lower, 0.0), "lower", 4)
     most, mu = rounded(max(epsilon.upper, 0.0), "upper", 4), rounded(f.gdp(failure=failure).mu, "upper", 4)
+    described = []
+    for mechanism, n in plan.mechanisms.items():  # the neighbours have a sentence of their own
+        given = [
+            f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}"
+            for k, v in mechanism.parameters().items()
+            if k != "adjacency" and (k, v) != ("group_size", 1)
+        ]
+        runs = f"{n:,} run{'s' * (n != 1)} of {type(mechanism).__name__}"
+        described.append(f"{runs} ({', '.join(given)})")
+    *others, last = described or [""]
+    listed = f"{', '.join(others)} and {last}" if others else last
     both = f" (the exact epsilon is at least {least})" if f.exact else ""
     sentences = [
-        f"The release consists of {_joined([_described(m, n) for m, n in plan.mechanisms.items()])}.",
+        f"The release consists of {listed}.",
         f"For data sets that {_NEIGHBOURS[plan.adjacency]}, it is ({most}, {delta:g})-DP{both}",
         f"and {mu}-GDP except with probability {failure:g}.",
         "A membership attack with a false-positive rate of 1 % has a true-positive rate of at most",
@@ -81,22 +90,3 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     sentences.append("It covers one record, not several records of one person,")
     sentences.append("and not the choice of hyperparameters on the same data.")
     return " ".join(sentences)
-
-
-def _described(mechanism: Mechanism, n: int) -> str:
-    given = ", ".join(f"{name} = {_written(value)}" for name, value in _varied(mechanism).items())
-    return f"{n:,} run{'s' * (n != 1)} of {type(mechanism).__name__} ({given})"
-
-
-def _varied(mechanism: Mechanism) -> dict[str, Any]:
-    """Return the parameters that a reader needs: the neighbours have a sentence of their own."""
-    given = mechanism.parameters().items()
-    return {k: v for k, v in given if k != "adjacency" and (k, v) != ("group_size", 1)}
-
-
-def _written(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _joined(parts: list[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

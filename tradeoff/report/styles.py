@@ -63,8 +63,6 @@ def dashed(i: int) -> dict[str, Any]:
 
 _INSIDE_ENTRIES, _INSIDE_COLUMNS = 5, 26  # most entries and characters of a legend inside the axes
 _BELOW_COLUMNS = 44  # characters of a line of a legend below the axes, and of a name
-_WIDE_RATIO = 1.5  # width over height of a figure with space to the right of a square
-_TITLE_COLUMNS = 120  # characters of a line of a title, in the widest figures
 _WORDS = re.compile(r"(?:(?<!\\)\$.*?(?<!\\)\$|\S)+")  # a formula with spaces is one word
 _MARKUP = re.compile(r"[$\\{}_^]|mathrm")  # characters of a formula that take no space
 
@@ -89,7 +87,8 @@ def add_title(figure: Figure, title: str) -> None:
     text, best = figure.suptitle("", fontsize=rcParams["axes.titlesize"]), [""]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
-        for columns in range(min(len(title), _TITLE_COLUMNS), 0, -1):
+        # 120 characters fill a line of the widest figures
+        for columns in range(min(len(title), 120), 0, -1):
             lines = [line.replace("$", r"\$") for line in textwrap.wrap(title, columns)]
             if best != [""] and len(lines) > len(best):
                 break
@@ -126,7 +125,8 @@ def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | Non
     spec = axes.get_subplotspec()
     width = 0.9 * axes.figure.bbox.width / (spec.get_gridspec().ncols if spec else 1)
     is_square = axes.get_aspect() == 1 or axes.get_box_aspect() == 1
-    if is_square and width > _WIDE_RATIO * axes.figure.bbox.height:
+    # a figure this wide has space to the right of a square
+    if is_square and width > 1.5 * axes.figure.bbox.height:
         wrapped = [fold(label, _BELOW_COLUMNS) for label in labels]
         axes.legend(handles, wrapped, fontsize="small", loc="upper left", bbox_to_anchor=(1.02, 1.0))
         return

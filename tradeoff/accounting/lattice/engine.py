@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -13,6 +14,7 @@ from tradeoff.accounting.engine import APART, Engine, Place
 from tradeoff.accounting.lattice.convolve import profile
 from tradeoff.accounting.lattice.place import Effort, first_effort, plan, tilted_factors
 from tradeoff.accounting.lattice.table import ProfileTable
+from tradeoff.accounting.lattice.truncated import TruncatedPLD, add_beyond, choose_edge
 from tradeoff.accounting.options import Question
 from tradeoff.errors import SizeError
 from tradeoff.intervals.roots import bracket_root
@@ -85,13 +87,26 @@ class Direction:
         """The saddle points of delta, by loss."""
         return SaddleTable(self.cumulant, (0.0, 1.0), start=1.0)
 
-    def snap_to_grid(self, epsilon: Array) -> Array:
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether all losses are finite and spread, so that large ones may be cut off."""
+        return all(
+            law.mass_at_plus_infinity == law.mass_at_minus_infinity == law.lost == len(law.atoms.loss) == 0
+            for law in self.laws
+        )
+
+    def spread(self, x: Array) -> Array:
+        """Return how far from each loss a table serves as well."""
+        spread = self.saddles.spread(x)
+        return np.minimum(spread, np.maximum(x, self.cumulant.middle[1]) / 8) if self.is_plain else spread
+
+    def snap_to_grid(self, epsilon: Array, apart: float = APART) -> Array:
         """Return the centers of tables that serve questions at losses epsilon >= 0."""
         if not self.representable:
             return np.zeros(len(epsilon))
         within = (lambda x: np.minimum(x, 0.98 * self.reach)) if self.reach > 0 else np.asarray
         inside = within(epsilon)
-        return np.asarray(within(snap_to_grid(inside, self.saddles.spread(inside), APART)))
+        return np.asarray(within(snap_to_grid(inside, self.spread(inside), apart)))
 
     def at(self, epsilon: float, effort: Effort) -> ProfileTable | None:
         """Return the table of center ``epsilon``, or None if floats, or memory, hold none."""
@@ -103,18 +118,30 @@ class Direction:
             return None
 
     def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        grid = plan(self.views, self.counts, self.sketches, self.cumulant, epsilon, effort)
-        farthest = max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in self.sketches)
-        coarse = grid.h > _COARSEST and any(law.continuous for law in self.views)
+        views, laws, sketches, cumulant = self.views, self.laws, self.sketches, self.cumulant
+        edge = choose_edge(views, self.counts, cumulant, epsilon) if self.is_plain else None
+        if edge is not None:
+            views = [TruncatedPLD(view, -math.inf, edge) for view in views]
+            ends = (-edge, math.inf) if self.reverse else (-math.inf, edge)
+            laws = [TruncatedPLD(law, *ends) for law in laws]
+            sketches = [view.sketch() for view in views]
+            cumulant = Cumulant(list(zip(sketches, self.counts, strict=True)))
+        grid = plan(views, self.counts, sketches, cumulant, epsilon, effort)
+        farthest = max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in sketches)
+        coarse = grid.h > _COARSEST and any(law.continuous for law in views)
         if coarse or farthest > _MOST_NODES * grid.h:
             return None
-        factors = tilted_factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
-        least = self.mass_at_plus_infinity * (1 - 16 * UNIT)
+        factors = tilted_factors(grid, laws, views, self.counts, reverse=self.reverse)
+        table = profile(
+            factors, grid.h, grid.theta, grid.window, self.mass_at_plus_infinity * (1 - 16 * UNIT)
+        )
+        if edge is not None:
+            table = add_beyond(table, self.views, factors, grid, edge, epsilon)
         return replace(
-            profile(factors, grid.h, grid.theta, grid.window, least),
+            table,
             kind="other" if self.reverse else "delta",
             center=-epsilon if self.reverse else epsilon,
-            scale=float(self.saddles.spread(np.array([epsilon]))[0]),
+            scale=float(self.spread(np.array([epsilon]))[0]),
             refinement_factor=grid.refinement_factor,
         )
 
@@ -136,17 +163,25 @@ class LatticeEngine(Engine[Effort]):
     def refine(self, effort: Effort, by: float) -> Effort:
         return effort._replace(width=effort.width / by)
 
+    def coarse(self, effort: Effort) -> Effort | None:
+        return Effort(1e-2, 2**13) if self.forward.is_plain else None
+
     def evaluation_points(
         self, x: Array, delta: Array | None = None
     ) -> Iterator[tuple[Place[Effort], Index]]:
+        apart = APART if delta is None else APART / 2
         for order, mine in ((self.forward, np.flatnonzero(x >= 0)), (self.backward, np.flatnonzero(x < 0))):
-            for center, which in group_by_key(order.snap_to_grid(np.abs(x[mine]))) if len(mine) else ():
+            for center, which in (
+                group_by_key(order.snap_to_grid(np.abs(x[mine]), apart)) if len(mine) else ()
+            ):
                 yield partial(order.at, center), mine[which]
 
     def loss_at_delta(self, delta: Array) -> Array:
         if not self.forward.representable:
             return np.zeros(len(delta))
         x = self.forward.saddles.x_for(np.log(delta - self.forward.mass_at_plus_infinity))
+        if self.forward.is_plain:
+            x = np.where(x > 0, np.minimum(x, self.forward.cumulant.rare.loss(np.log(delta))), x)
         below = x < 0
         if below.any() and self.backward.representable:
             x[below] = bracket_root(self._delta_at_loss, delta[below])[1]

@@ -357,10 +357,12 @@ def _parts(event: Any, reader: Reader) -> Parts:
             (parts,) = _fields(each, "events")
             pending.extend((part, n) for part in reversed(listed("events", parts)))
         else:
+            if not name.endswith("DpEvent") or isinstance(each, type):
+                way = "of a builder give .build(), of an accountant .ledger, and a distribution to from_pld"
+                raise PlanError(f"event must be a DpEvent, got a {kind_of(each)}; {way}")
             if name not in RULES:
                 known = f"ComposedDpEvent, SelfComposedDpEvent, {', '.join(RULES)}"
-                way = "of a builder give .build(), of an accountant .ledger"
-                raise PlanError(f"event must be a DpEvent, got {shown(each)}; known are {known}; {way}")
+                raise PlanError(f"event must be one of {known}, got {shown(each)}")
             _, *names = signature(RULES[name]).parameters
             part = RULES[name](reader, *_fields(each, *names))
             if part is not None and n:
@@ -397,6 +399,12 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
     Notes
     -----
     f >= G_mu (x) f_{0,failure} at every alpha; both factors are symmetric, so the event covers both orders.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian
+    >>> to_event(Gaussian(0.5), failure=0)
+    GaussianDpEvent(noise_multiplier=2.0)
     """
     f, left_out = operand(curve), number("failure", failure, 0, 1)
     remedy = "dp_accounting must be installed for its events: pip install dp-accounting"

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.balls import to_ball, to_balls, upper_float
+from tradeoff.balls import log_quotient, to_ball, to_balls, to_bounds, upper_float
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, domain, needed
 from tradeoff.intervals.bounds import Bounds, make_bounds
-from tradeoff.intervals.functions import clip, exp, expm1, log_quotient, rational
+from tradeoff.intervals.functions import clip, exp, expm1, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, round_points, whole
 from tradeoff.intervals.rounding import Array
@@ -38,6 +38,11 @@ class Orders(NamedTuple):
         T(P, Q) with the record absent under P, at or below the truth.
     add
         The same with the record present under P.
+
+    Examples
+    --------
+    >>> Orders(PiecewiseLinear([0, 1], [0.5, 0]), PiecewiseLinear([0, 1], [1, 0])).guarantee().delta(0.0)
+    0.0
     """
 
     remove: PiecewiseLinear
@@ -80,14 +85,21 @@ def from_pld(pld: Any) -> Orders:
     ----------
     pld
         A pessimistic distribution; an optimistic one is refused, as it is not a bound.
+
+    Examples
+    --------
+    >>> from dp_accounting.pld import privacy_loss_distribution as pld
+    >>> round(from_pld(pld.from_laplace_mechanism(1.0)).guarantee().epsilon(0.1), 2)
+    0.79
     """
     try:
-        state = vars(pld)
+        state = getattr(pld, "__dict__", {})
         remove, add = state["_pmf_remove"], state["_pmf_add"]
         return Orders(_curve(remove), _curve(add))
-    except (TypeError, KeyError) as error:
+    except KeyError as error:
         known = "a PrivacyLossDistribution of dp_accounting 0.4 to 0.6"
-        raise domain("pld", pld, known, f"missing: {error}") from error
+        remedy = f"it has no {error}; read events, builders and accountants with from_event"
+        raise domain("pld", pld, known, remedy) from error
 
 
 def _curve(pmf: Any) -> PiecewiseLinear:
@@ -144,6 +156,12 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
     between them becomes the chord, above the convex truth; this is connect-the-dots of Doroshenko, Ghazi,
     Kamath, Kumar, Manurangsi 2022, Algorithm 1, without differences of the profile. Masses are rounded up,
     and may add to 1 + 1e-12. Compose here before exporting: dp_accounting adds its own rounding errors.
+
+    Examples
+    --------
+    >>> from tradeoff import PureDP
+    >>> bool(to_pld(PureDP(1.0)).get_delta_for_epsilon(0.5) >= PureDP(1.0).delta(0.5))
+    True
     """
     f, step = operand(curve), number("discretization", discretization, 0, 100, open_low=True)
     remedy = "dp_accounting must be installed for its distributions: pip install dp-accounting"
@@ -177,7 +195,7 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
 def _split(g: PiecewiseLinear) -> tuple[Bounds, Bounds, Bounds]:
     """Bound the P- and Q-masses of the segments with Q-mass, and their losses."""
     pairs = [(c - a, b - d) for (a, b), (c, d) in pairwise(g.vertices) if b > d]
-    each = [(rational(p), rational(q), log_quotient(q, p)) for p, q in pairs]
+    each = [(rational(p), rational(q), to_bounds(log_quotient(q, p))) for p, q in pairs]
     sides = np.array([[tuple(bounds) for bounds in row] for row in each]).reshape(-1, 3, 2)
     p, q, loss = (Bounds(sides[:, i, 0], sides[:, i, 1]) for i in range(3))
     return p, q, loss

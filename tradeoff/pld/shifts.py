@@ -1,4 +1,4 @@
-"""The laws of L between Laplace laws epsilon apart, and between logistic ones: the same without the atoms."""
+"""Laws of L between a density and its shift in closed form: Laplace, logistic, Gumbel, hyperbolic secant."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array, Complex
+from tradeoff.intervals.quadrature import integrate
+from tradeoff.intervals.rounding import UNIT, Array, Complex, position_slack
 from tradeoff.pld.components import AffineBase, Component, QuadratureNodes, panel_rule
 from tradeoff.pld.law import (
     Atoms,
@@ -195,3 +196,153 @@ def _turn(y: Array, shift: float, *, even: bool) -> Complex:
         return np.asarray(np.exp(1j * (shift * y)))
     heads, steps = (np.exp(1j * (shift * at)) for at in (y[::_GROUP], y[:_GROUP] - y[0]))
     return np.outer(heads, steps).ravel()[: len(y)]
+
+
+_LEAST = 750.0  # densities below e^-750 are zero: no float holds them
+_TERMS = 24  # of a series in y <= 1: those left out are below 2/25! of the first
+
+
+@dataclass(frozen=True, eq=False)
+class GumbelLaw(PrivacyLossDistribution):
+    """L = theta - m E, m = e^theta - 1, E ~ Exp(1) under P and Exp(e^theta) under Q: skewed to the right.
+
+    The other order is that of the Gumbel law that is skewed to the left. A unit of theta is in all errors.
+    """
+
+    theta: float
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.theta - math.expm1(self.theta) * _LEAST, self.theta
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -math.inf, self.theta
+
+    def sketch(self) -> PlanningPoints:
+        t = np.append(0.0, np.geomspace(1e-5 * math.exp(-self.theta), _LEAST, 4000))
+        log_p = np.log(-np.expm1(-np.diff(t))) - t[:-1]
+        loss = self.theta - math.expm1(self.theta) * (t[1:] + t[:-1]) / 2
+        return PlanningPoints(loss[::-1], log_p[::-1])
+
+    def edge_error(self, edges: Array) -> Array:
+        return super().edge_error(edges) + self._cut_error(edges)
+
+    def _cut_error(self, edges: Array) -> Array:
+        """Bound the error of an edge: m is known to 8 units and theta, and theta - L is m times a place."""
+        return (12 + 2 * self.theta) * UNIT * (self.theta + np.abs(edges))
+
+    def _cells(self, edges: Array) -> Cells:
+        """Return e^(-e^theta s) B and e^-s A of cells of E from s on, of width w = y e^-theta.
+
+        A = int_0^w e^-t (1 - e^(-m t)) dt and B = int_0^w e^theta e^(-e^theta t) (1 - e^(-m (w - t))) dt are
+
+            A = e^-theta sum_(k>1) (-y)^k/k! (1 - e^((1-k) theta))
+              = (1 - e^-theta) (1 - e^-w) - e^(-w-theta) (1 - e^(-m w)),
+            B = e^-y sum_(k>1) y^k/k! (1 - e^((1-k) theta)) = 1 - e^(-m w) - m e^(-m w) (1 - e^-w):
+
+        series for y < 1, where terms add up to less than 4 times the sum; else the terms add up to less than
+        5 times the difference.
+        """
+        theta, m = self.theta, math.expm1(self.theta)
+        start, w = (theta - edges[1:]) / m, np.diff(edges) / m
+        lift = math.exp(theta)
+        y = np.minimum(w * lift, 1.0)
+        k = np.arange(2.0, _TERMS + 2)
+        share = -np.expm1((1 - k) * theta) / np.cumprod(k)
+        falling, rising = (np.sum(share * (side * y)[:, None] ** k, axis=1) for side in (-1, 1))
+        whole = np.exp(-m * w)
+        far_p = -math.expm1(-theta) * -np.expm1(-w) + np.exp(-w - theta) * np.expm1(-m * w)
+        far_q = -np.expm1(-m * w) + m * whole * np.expm1(-w)
+        small = w * lift < 1
+        deficit = np.exp(-start) * np.where(small, falling / lift, far_p)
+        excess = np.exp(-lift * start) * np.where(small, np.exp(-y) * rising, far_q)
+        # The place is known to theta - L's units and m's, w to m's; they move A and B by twice as much at
+        # most, and terms of 32 units by 5 times that.
+        place = lift / m * (theta + np.abs(edges[1:])) + np.minimum(lift * start, _LEAST) * (12 + theta)
+        slack = UNIT * (512 + 8 * theta + 2 * place)
+        return Cells(excess, deficit, slack + position_slack(edges, self._cut_error(edges)))
+
+
+@dataclass(frozen=True, eq=False)
+class HyperbolicSecantLaw(PrivacyLossDistribution):
+    """L = log(cosh x/cosh(x - theta)), x with density sech(x)/pi under P. A unit of theta is in all errors.
+
+    For y > x, 1 - e^(L(x) - L(y)) = sinh(theta) sinh(y - x)/(cosh(y) cosh(x - theta)), where nothing cancels.
+    """
+
+    theta: float
+
+    symmetric = True
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return -self.theta, self.theta
+
+    def sketch(self) -> PlanningPoints:
+        x = np.linspace(-_LEAST, _LEAST + self.theta, 4001)
+        return PlanningPoints(self.loss(x), math.log((x[1] - x[0]) / math.pi) - _log_cosh(x))
+
+    def loss(self, x: Array) -> Array:
+        """Return L(x), antisymmetric about theta/2 = t, which does not cancel for a small theta.
+
+        Where x >= t it is theta + log((1 + e^-2x)/(1 + e^(2 theta - 2x))); for a small theta the quotient is
+        1 less a small share.
+        """
+        theta = self.theta
+        away = np.abs(x - theta / 2) + theta / 2
+        if theta > 1:
+            result = theta + np.logaddexp(0.0, -2 * away) - np.logaddexp(0.0, 2 * (theta - away))
+        else:
+            share = np.expm1(-2 * theta) / (1 + np.exp(np.minimum(2 * (away - theta), 700.0)))
+            result = theta + np.log1p(share)
+        return np.where(x < theta / 2, -1.0, 1.0) * np.maximum(result, 0.0)
+
+    def place(self, loss: Array) -> tuple[Array, Array]:
+        """Return x with L(x) = loss and its error: e^(2x - theta) = sinh((theta + L)/2)/sinh((theta - L)/2).
+
+        Arguments of both logarithms are known to 9 units and those of theta and the loss; each logarithm, at
+        most |x| + 2 theta + |log theta|, to 8 units of itself.
+        """
+        theta = self.theta
+        rest, passed = theta - loss, theta + loss
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = (passed + np.log(-np.expm1(-passed)) - np.log(-np.expm1(-rest))) / 2
+        x = np.where(passed <= 0, -_LEAST, np.where(rest <= 0, _LEAST + theta, x))
+        error = UNIT * (32 + 20 * theta + 16 * abs(math.log(theta)) + 16 * np.abs(x))
+        return np.clip(x, -_LEAST, _LEAST + theta), error
+
+    def edge_error(self, edges: Array) -> Array:
+        x, error = self.place(edges)
+        # L' = sinh(theta)/(cosh x cosh(x - theta)); it changes by 1/128 in between.
+        slope = np.exp(_log_sinh(self.theta) - _log_cosh(x) - _log_cosh(x - self.theta))
+        return super().edge_error(edges) + 2 * slope * error + 2 * UNIT * self.theta
+
+    def _cells(self, edges: Array) -> Cells:
+        theta, (x, error) = self.theta, self.place(edges)
+        x = np.maximum.accumulate(x)
+
+        def gaps(point: Array, rise: Array, fall: Array) -> tuple[Array, Array]:
+            common = _log_sinh(theta) - _log_cosh(point) - _log_cosh(point - theta) - math.log(math.pi)
+            above = common + _log_sinh(rise) - _log_cosh(point - rise - theta)
+            below = common + _log_sinh(fall) - _log_cosh(point + fall)
+            return np.exp(above), np.exp(below)
+
+        # Integrands have poles at distance pi/2 of the line: on panels of width 1/4 they grow by e^3 at most
+        # on the ellipse that reaches half a unit from them.
+        excess, deficit = integrate(gaps, x[:-1], x[1:], np.full(len(x) - 1, 4.0))
+        size, width = np.abs(x) + np.abs(x - theta), np.diff(x)
+        # Exponents are five logarithms known to 12 units of themselves, and three sums; a place moves a gap
+        # by its share of the width, twice, and densities and slopes are no steeper than 3.
+        density = UNIT * (256 + 32 * (theta + abs(math.log(theta)) + size[:-1] + size[1:]))
+        with np.errstate(divide="ignore"):
+            slack = density + 4 * (error[:-1] + error[1:]) * (1 / width + 3)
+        return Cells(excess, deficit, np.where(width > 0, np.minimum(slack, 1.0), 0.0))
+
+
+def _log_cosh(x: Array) -> Array:
+    return np.asarray(np.abs(x) + np.log1p(np.exp(-2 * np.abs(x))) - math.log(2))
+
+
+def _log_sinh(x: Array | float) -> Array:
+    return np.asarray(x + np.log(-np.expm1(-2 * x)) - math.log(2))

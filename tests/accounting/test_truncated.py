@@ -1,0 +1,108 @@
+"""Few rounds that rarely lose much, against quadrature in fifty digits, and against other lattices."""
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import tradeoff as to
+from tradeoff.accounting.lattice.engine import Direction
+from tradeoff.accounting.lattice.place import Effort
+from tradeoff.accounting.lattice.truncated import TruncatedPLD, choose_edge
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.law import masses
+from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
+
+
+def delta_of_two_steps(sigma: float, rate: float, x: float, *, reverse: bool) -> mp.mpf:
+    """Integrate the delta of one step over the outcomes z of the other, between kinks of the integrand."""
+    sigma, rate, x = mp.mpf(sigma), mp.mpf(rate), mp.mpf(x)
+    sign = -1 if reverse else 1
+
+    def loss(z: mp.mpf) -> mp.mpf:
+        return sign * mp.log1p(rate * mp.expm1((2 * z - 1) / (2 * sigma**2)))
+
+    def outcome(level: mp.mpf) -> mp.mpf | None:
+        """Return the z of a loss."""
+        ratio = 1 + mp.expm1(sign * level) / rate
+        return mp.mpf(1) / 2 + sigma**2 * mp.log(ratio) if ratio > 0 else None
+
+    def tail(mean: int, z: mp.mpf) -> mp.mpf:
+        return mp.ncdf((mean - z) / sigma * (1 if not reverse else -1))
+
+    def one(y: mp.mpf) -> mp.mpf:
+        z = outcome(y)
+        if z is None:  # all losses are on one side of y
+            return mp.mpf(0) if reverse else -mp.expm1(y)
+        without, sampled = tail(0, z), tail(1, z)
+        mixed = (1 - rate) * without + rate * sampled
+        return without - mp.exp(y) * mixed if reverse else mixed - mp.exp(y) * without
+
+    def density(z: mp.mpf) -> mp.mpf:
+        return (
+            mp.npdf(z, 0, sigma)
+            if reverse
+            else (1 - rate) * mp.npdf(z, 0, sigma) + rate * mp.npdf(z, 1, sigma)
+        )
+
+    ends = [sigma * end for end in mp.linspace(-14, 24, 39)]
+    kink = outcome(x - sign * mp.log1p(-rate))
+    points = sorted([*ends, *([] if kink is None else [kink])])
+    return mp.quad(lambda z: density(z) * one(x - loss(z)), points)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("sigma", "rate", "x"), [(1.0, 1e-5, 3e-4), (1.3, 2.6e-4, 9e-3), (0.6, 1e-3, 0.5)])
+def test_delta_of_two_rare_steps_is_enclosed(sigma: float, rate: float, x: float, *, reverse: bool) -> None:
+    if reverse:  # losses end at -log(1 - rate), twice
+        x = -1.5 * math.log1p(-rate)
+    with mp.workdps(50):
+        truth = delta_of_two_steps(sigma, rate, x, reverse=reverse)
+    law = SubsampledPLD(GaussianLaw(1 / sigma), rate)
+    table = Direction([law], [2], reverse=reverse).at(x, Effort(1e-6, 2**16))
+    assert table is not None
+    low, high = table.delta(np.array([x]))
+    assert low[0] <= truth <= high[0]
+    assert reverse or high[0] - low[0] < 1e-5 * truth
+
+
+@pytest.mark.parametrize("n", [3, 33, 200])
+def test_cut_losses_agree_with_the_whole_lattice(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    law, x = SubsampledPLD(GaussianLaw(1.4), 3e-4), np.array([0.09, 0.1, 0.11])
+    cut = Direction([law], [n], reverse=False).at(0.1, Effort(1e-5, 2**18))
+    assert choose_edge([law], [n], Direction([law], [n], reverse=False).cumulant, 0.1) is not None
+    monkeypatch.setattr("tradeoff.accounting.lattice.engine.choose_edge", lambda *_: None)
+    whole = Direction([law], [n], reverse=False).at(0.1, Effort(1e-5, 2**18))
+    assert cut is not None
+    assert whole is not None
+    (low, high), (least, most) = cut.delta(x), whole.delta(x)
+    assert np.all(low <= most)
+    assert np.all(least <= high)
+    assert np.all(high - low < 1e-4 * high)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "n", "delta"),
+    [
+        *((1e-5, 1.0, 10, 1e-8), (1e-5, 1.0, 100, 1e-8), (6.5e-5, 0.65, 13, 9.2e-8)),
+        *((2.9e-5, 0.55, 33, 8e-6), (2.1e-5, 0.67, 127, 4e-7), (2.6e-4, 1.3, 4, 1.2e-9)),
+    ],
+)
+def test_epsilon_of_few_rare_steps_is_narrow(rate: float, sigma: float, n: int, delta: float) -> None:
+    f = to.dp_sgd(sigma, sample_rate=rate, steps=n).guarantee()
+    result, other = f.bounds.epsilon(delta), f.bounds.epsilon(delta, tol=1e-9)
+    assert result.upper - result.lower < 3e-7
+    assert result.lower <= other.upper
+    assert other.lower <= result.upper
+
+
+@pytest.mark.parametrize("law", [SubsampledPLD(GaussianLaw(1.0), 0.1), ReversedPLD(GaussianLaw(0.5))])
+def test_cells_of_a_truncated_law_are_those_inside(law: SubsampledPLD | ReversedPLD) -> None:
+    edges = np.linspace(-0.3, 0.6, 10)
+    cut = TruncatedPLD(law, -0.2, 0.45)
+    cells = cut.cells(edges)
+    expected = masses(law.cells(np.array([-0.2, 0.45])), np.array([-0.2, 0.45]))
+    for mine, whole in zip(masses(cells, edges), expected, strict=True):
+        assert mine.sum() == pytest.approx(whole[0], rel=1e-10)
+    np.testing.assert_array_equal(cells.excess[1:7], law.cells(edges[1:8]).excess)

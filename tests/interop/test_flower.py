@@ -1,0 +1,186 @@
+"""Flower: the protocol of its accountants, with its own classes where it is installed, else with copies."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from inspect import getattr_static, signature
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import pytest
+
+import tradeoff as to
+from tradeoff.errors import DomainError, MissingExtraError
+from tradeoff.interop.flower import Accountant
+
+POISSON = "poisson", "add-or-remove-one"
+REPLACED = "without-replacement", "replace-one"
+PLAIN = "no-amplification", "add-or-remove-one"
+
+
+@dataclass(frozen=True)
+class Config:
+    """The fields of flwr 1.42."""
+
+    target_delta: float
+    population_size: int
+    neighboring_relation: str
+    sampling_method: str
+    max_epsilon: float | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    noise_multiplier: float
+    sample_size: int
+    population_size: int
+
+
+class Copied(Protocol):
+    """The signatures of ``flwr.serverapp.PrivacyAccountant`` in flwr 1.42."""
+
+    @property
+    def config(self) -> Any: ...
+
+    @property
+    def num_releases(self) -> int: ...
+
+    def compose(self, event: Any, count: int = 1) -> None: ...
+
+    def get_epsilon(self, delta: float) -> float: ...
+
+    def get_delta(self, epsilon: float) -> float: ...
+
+    def get_privacy_spent(self, delta: float | None = None) -> Any: ...
+
+    def would_exceed(self, event: Any, max_epsilon: float | None = None, count: int = 1) -> bool: ...
+
+    def state_dict(self) -> dict[str, object]: ...
+
+    def load_state_dict(self, state: dict[str, object]) -> None: ...
+
+
+@pytest.fixture(params=["copied", "flwr"])
+def flower(request):
+    if request.param == "copied":
+        return SimpleNamespace(PrivacyConfig=Config, GaussianPrivacyEvent=Event, PrivacyAccountant=Copied)
+    return pytest.importorskip("flwr.serverapp", reason="Flower is not installed: pip install 'flwr>=1.42'")
+
+
+def accountant(flower, model=POISSON, most=None, records=1000):
+    relation, method = model[1], model[0]
+    if flower.PrivacyConfig is not Config:
+        relation, method = flower.NeighboringRelation(relation), flower.SamplingMethod(method)
+    return Accountant(flower.PrivacyConfig(1e-5, records, relation, method, most))
+
+
+def test_accountant_has_the_protocol(flower):
+    for name in (each for each in vars(flower.PrivacyAccountant) if not each.startswith("_")):
+        expected, own = (getattr_static(each, name) for each in (flower.PrivacyAccountant, Accountant))
+        assert isinstance(own, property) == isinstance(expected, property)
+        if not isinstance(own, property):
+            assert [*signature(own).parameters] == [*signature(expected).parameters]
+
+
+@pytest.mark.parametrize(
+    ("model", "mechanism"),
+    [
+        (POISSON, to.mechanisms.SubsampledGaussian(noise_multiplier=1.5, sample_rate=0.01)),
+        (PLAIN, to.mechanisms.Gaussian(noise_multiplier=1.5)),
+        (
+            REPLACED,
+            to.mechanisms.SubsampledGaussian(
+                noise_multiplier=1.5, sample_rate=0.01, scheme="without-replacement"
+            ),
+        ),
+    ],
+)
+def test_accountant_composes_as_a_plan_does(flower, model, mechanism):
+    result = accountant(flower, model)
+    result.compose(flower.GaussianPrivacyEvent(1.5, 10, 1000), 20)
+    result.compose(flower.GaussianPrivacyEvent(1.5, 10, 1000))
+    plan = to.Plan({mechanism: 21}, "replace-one" if model is REPLACED else "add-remove")
+    assert result.num_releases == 21
+    assert result.plan == plan
+    assert result.get_epsilon(1e-5) == plan.guarantee().epsilon(1e-5)
+    assert result.get_delta(0.5) == plan.guarantee().delta(0.5)
+
+
+@pytest.mark.parametrize("model", [POISSON, PLAIN])
+def test_accountant_is_between_zero_and_renyi_bounds(flower, model):
+    rdp = pytest.importorskip("dp_accounting.rdp").RdpAccountant()
+    events = pytest.importorskip("dp_accounting")
+    gaussian = events.GaussianDpEvent(1.0)
+    rdp.compose(events.PoissonSampledDpEvent(0.05, gaussian) if model is POISSON else gaussian, 50)
+    result = accountant(flower, model)
+    result.compose(flower.GaussianPrivacyEvent(1.0, 50, 1000), 50)
+    assert 0 < result.get_epsilon(1e-5) < rdp.get_epsilon(1e-5)
+
+
+def test_would_exceed_records_nothing(flower):
+    result, event = accountant(flower, most=1.0), flower.GaussianPrivacyEvent(1.0, 10, 1000)
+    counts = [n for n in (1, 100, 500, 2000) if not result.would_exceed(event, count=n)]
+    assert result.num_releases == 0
+    result.compose(event, counts[-1])
+    assert result.get_epsilon(1e-5) <= 1.0
+    assert result.would_exceed(event, count=2000)
+    assert not result.would_exceed(event, max_epsilon=20.0, count=2000)
+    with pytest.raises(DomainError, match="max_epsilon must be a number"):
+        accountant(flower).would_exceed(event)
+
+
+def test_state_loads_from_json(flower):
+    result, other = accountant(flower), accountant(flower)
+    result.compose(flower.GaussianPrivacyEvent(1.1, 10, 1000), 7)
+    result.compose(flower.GaussianPrivacyEvent(0.9, 20, 1000))
+    other.load_state_dict(json.loads(json.dumps(result.state_dict())))
+    assert other.num_releases == 8
+    assert other.guarantee == result.guarantee
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"backend": "rdp"}, "'backend'"),
+        ({"config": {}}, "'config'"),
+        ({"releases": [[1.0, 2000, 1]]}, "sample_size"),
+        ({"releases": [[1.0, 20]]}, "state must be"),
+        ({"releases": [[0.0, 20, 1]]}, "noise_multiplier"),
+    ],
+)
+def test_load_state_dict_refuses_another_state(flower, change, message):
+    result = accountant(flower)
+    with pytest.raises(DomainError, match=message):
+        result.load_state_dict(result.state_dict() | change)
+
+
+def test_bad_arguments_raise(flower):
+    with pytest.raises(DomainError, match="event must be a GaussianPrivacyEvent"):
+        accountant(flower).compose(3)
+    with pytest.raises(DomainError, match="population_size must be 1000"):
+        accountant(flower).compose(flower.GaussianPrivacyEvent(1.0, 10, 999))
+    with pytest.raises(DomainError, match="count must be"):
+        accountant(flower).compose(flower.GaussianPrivacyEvent(1.0, 10, 1000), 0)
+    with pytest.raises(DomainError, match="it has no target_delta"):
+        Accountant(3)
+    with pytest.raises(DomainError, match="poisson with replace-one"):
+        Accountant(Config(1e-5, 10, "replace-one", "poisson"))
+
+
+def test_privacy_spent_is_that_of_flower(flower):
+    result = accountant(flower, PLAIN, most=3.0)
+    result.compose(flower.GaussianPrivacyEvent(4.0, 10, 1000), 3)
+    if flower.PrivacyConfig is Config:
+        try:
+            import flwr.serverapp  # noqa: F401 - where it is installed, the other parameter tests it
+        except ImportError:
+            with pytest.raises(MissingExtraError, match="Flower"):
+                result.get_privacy_spent()
+        return
+    spent = result.get_privacy_spent()
+    assert (spent.epsilon, spent.delta, spent.num_releases) == (result.get_epsilon(1e-5), 1e-5, 3)
+    strategy = flower.strategy.DifferentialPrivacyServerSideFixedClipping(
+        flower.strategy.FedAvg(), 4.0, 1.0, 10, accountant=result
+    )
+    assert strategy.privacy_spent() == spent

@@ -1,0 +1,512 @@
+"""The commands on plan files and certificates, from init to verify; ledgers have commands of their own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from functools import reduce
+from inspect import Parameter as Argument
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from tradeoff.atomic_write import atomic_write
+from tradeoff.cli.questions import (
+    NO_QUESTIONS,
+    Csv,
+    Flag,
+    Json,
+    Latex,
+    Output,
+    Questions,
+    Source,
+    check_forms,
+    compose_plan,
+    read_plan,
+    read_questions,
+    read_source,
+    read_stdin,
+)
+from tradeoff.cli.terminal import print_json, progress, screen, show
+from tradeoff.display import TextTable, exactly, plain
+from tradeoff.errors import DomainError, VerificationError
+from tradeoff.report.saving import check_target, save
+
+if TYPE_CHECKING:
+    from tradeoff.curves.contract import TradeOff
+    from tradeoff.spec import PlanFile
+
+
+_TARGETS = {
+    ("epsilon", "delta"): "--epsilon with --delta",
+    ("mu",): "--mu",
+    ("mu", "failure"): "--mu with --failure",
+    ("alpha", "beta"): "--beta with --alpha",
+    ("advantage",): "--advantage",
+}
+
+_TEMPLATE = """\
+title = "My plan"
+adjacency = "add-remove"   # neighbours: one record more or less; or "replace-one"
+delta = [1e-5]             # compute epsilon at these; also: epsilon = [1.0], alpha = [0.01]
+
+[[mechanism]]              # one table for each mechanism; `tradeoff kinds` lists them
+kind = "subsampled-gaussian"
+noise_multiplier = 1.1     # standard deviation of the noise over the clipping norm
+sample_rate = 0.01         # probability that a record is in a batch
+count = 1000               # number of steps
+
+[[mechanism]]
+kind = "laplace"
+scale = 10.0               # with sensitivity 1, each run is 1/10-DP
+count = 5
+"""
+
+
+def dp_sgd(
+    *,
+    noise_multiplier: float,
+    batch_size: int | None = None,
+    dataset_size: int | None = None,
+    epochs: float | None = None,
+    sample_rate: float | None = None,
+    steps: int | None = None,
+    questions: Questions = NO_QUESTIONS,
+    mu: Flag = False,
+    tol: float | None = None,
+    plot: Path | None = None,
+    as_json: Json = False,
+) -> None:
+    """Print bounds for a DP-SGD training run with Poisson batches, for add/remove neighbours.
+
+    Give --batch-size and --dataset-size, or --sample-rate; and --epochs or --steps. The default question is
+    epsilon at delta = 1e-5.
+
+    Parameters
+    ----------
+    noise_multiplier
+        Standard deviation of the noise over the clipping norm.
+    batch_size
+        Expected number of records in a batch.
+    dataset_size
+        Number of records.
+    epochs
+        Number of passes over the records.
+    sample_rate
+        Probability with which each record is in a batch.
+    steps
+        Number of steps.
+    questions
+        The questions.
+    mu
+        Also print the least mu of a Gaussian bound on the whole curve, except with probability 1e-10.
+    tol
+        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+    plot
+        Draw the trade-off curve into this file: .png, .svg or .pdf.
+    as_json
+        Print the answers as JSON.
+    """
+    from tradeoff.mechanisms.plan import dp_sgd as training
+    from tradeoff.spec import PlanFile
+
+    plan = training(
+        noise_multiplier,
+        batch_size=batch_size,
+        dataset_size=dataset_size,
+        epochs=epochs,
+        sample_rate=sample_rate,
+        steps=steps,
+    )
+    content = PlanFile("DP-SGD", plan)
+    print_answers(Path("dp-sgd"), content, questions=questions, mu=mu, tol=tol, plot=plot, as_json=as_json)
+
+
+def init(plan: Path = Path("plan.toml")) -> None:
+    """Write a plan file with comments, to be edited.
+
+    Parameters
+    ----------
+    plan
+        File to write; it must not exist.
+    """
+    if plan.exists():
+        raise DomainError(f"PLAN must be a new file, got {str(plan)!r}")
+    atomic_write(plan, _TEMPLATE)
+    print(f"Plan written to {plan}; answer its questions with: tradeoff compose {plan}")
+
+
+def kinds() -> None:
+    """List the kinds of mechanisms of plan files, with their keys and default values."""
+    from tradeoff.mechanisms import KINDS
+
+    rows = []
+    for kind in sorted(KINDS):
+        defaults = {name: each.default for name, each in signature(KINDS[kind]).parameters.items()}
+        texts = {None: "{}?", Argument.empty: "{}"}  # optional, and without a default
+        keys = (texts.get(each, f"{{}} = {each!r}").format(name) for name, each in defaults.items())
+        rows.append((kind, ", ".join(keys)))
+    notes = ["A key followed by ? is optional. Every mechanism also takes count, its number of runs."]
+    show(TextTable(rows, ("kind", "keys"), "Mechanisms of plan files", notes, sides="<<"))
+
+
+def compose(
+    plan: Source,
+    *,
+    questions: Questions = NO_QUESTIONS,
+    mu: Flag = False,
+    failure: float | None = None,
+    tol: float | None = None,
+    plot: Path | None = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    as_latex: Latex = False,
+) -> None:
+    """Compose the mechanisms of a plan file, and print lower and upper bounds.
+
+    The answers hold for every ordered pair of neighbours. An epsilon below 0 is reported as 0. Questions on
+    the command line replace those of the file; the default is epsilon at delta = 1e-5.
+
+    Parameters
+    ----------
+    questions
+        The questions.
+    mu
+        Also print the least mu of a Gaussian bound on the whole curve. It is exact, and always printed, where
+        all mechanisms are Gaussian; elsewhere it takes longer than other questions.
+    failure
+        Probability that mu may leave out, with --mu; default: 1e-10.
+    tol
+        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+    plot
+        Draw the trade-off curve into this file: .png, .svg or .pdf.
+    as_json
+        Print the answers as JSON.
+    as_csv
+        Print the answers as CSV.
+    as_latex
+        Print the answers as a LaTeX table for the package booktabs, rounded outward to 6 digits.
+    """
+    check_forms(as_json, as_csv, as_latex)
+    if failure is not None and not mu:
+        raise DomainError(f"--failure must be given with --mu, got --failure {failure} alone")
+    if plot is not None:
+        check_target(plot, name="--plot")
+    print_answers(
+        plan,
+        read_plan(plan),
+        questions=questions,
+        mu=mu,
+        failure=failure,
+        tol=tol,
+        plot=plot,
+        as_json=as_json,
+        as_csv=as_csv,
+        as_latex=as_latex,
+    )
+
+
+def print_answers(
+    plan: Path,
+    content: PlanFile,
+    *,
+    questions: Questions,
+    mu: bool,
+    failure: float | None = None,
+    tol: float | None,
+    plot: Path | None,
+    as_json: bool,
+    as_csv: bool = False,
+    as_latex: bool = False,
+) -> None:
+    """Compose the contents of a plan file, and print the answers in the form asked for."""
+    target = check_target(plot, name="--plot") if plot is not None else None
+    queries = read_questions(content, questions)
+
+    from tradeoff.curves.hooks import NOT_EXACT
+    from tradeoff.families.gaussian import Gaussian
+    from tradeoff.report.answers import COLUMNS, Answer, answer_query, csv, finite, latex, mechanism_rows, row
+
+    with progress() as step:
+        step("composing")
+        curve = compose_plan(content.plan)
+        answers = answer_query(curve, **queries, tol=tol, step=step)
+        lines, reduced = list(answers), None
+        if mu or isinstance(curve, Gaussian):
+            step("reducing to one mu")
+            # with failure 0, unbounded losses have no mu: a default that has one
+            result = curve.gdp(1e-10 if mu and failure is None else failure or 0.0)
+            reduced = {"failure": result.failure, "lower": result.bounds.lower, "upper": result.bounds.upper}
+            lines.append(("mu", "failure", Answer(*reduced.values())))
+        if target is not None:
+            from tradeoff.report.plot import figure
+
+            step("drawing")
+            save(figure(curve, title=content.title), target)
+    if as_json:
+        one = {name: finite(value) for name, value in reduced.items()} if reduced else None
+        print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": one})
+    elif as_csv or as_latex:
+        sys.stdout.write((csv if as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
+    else:
+        mechanisms = [*mechanism_rows(content.plan)]
+        show(TextTable(mechanisms, ("runs", "mechanism", "parameters"), content.title, sides="><<"))
+        notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
+        notes += [*answers.reasons, *(f"Assumes: {each}" for each in answers.assumptions)] + [NOT_EXACT] * (
+            not answers.exact
+        )
+        notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
+        notes += [f"Plot written to {target}"] if target is not None else []
+        show(TextTable([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))
+
+
+def calibrate(
+    plan: Source,
+    *,
+    vary: str,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    mu: float | None = None,
+    failure: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    advantage: float | None = None,
+    tol: float = 1e-9,
+    write: Flag = False,
+) -> None:
+    """Find the parameter of a plan that just meets a target, and print the plan with it.
+
+    The target is --epsilon with --delta, --mu (with --failure), --beta with --alpha, or --advantage; it is
+    met for every ordered pair of neighbours. The guarantee reached follows the plan as comments.
+
+    Parameters
+    ----------
+    vary
+        Parameter to find, such as mechanism[2].noise_multiplier: mechanisms are counted from 1. Several
+        separated by commas are one value.
+    epsilon
+        Largest privacy loss, in nats; with --delta.
+    delta
+        Probability at which that loss holds.
+    mu
+        Largest mu of a Gaussian bound on the whole curve.
+    failure
+        Probability that mu may leave out; default: 0.
+    alpha
+        Type I error; with --beta.
+    beta
+        Smallest type II error there.
+    advantage
+        Largest advantage of an attack, its true-positive rate less its false-positive rate.
+    tol
+        Relative width within which the parameter is found.
+    write
+        Write the parameter into the file instead of printing the plan; the rest is unchanged.
+    """
+    from tradeoff.design.calibration import calibrate as find_parameter
+    from tradeoff.spec.plan_file import find_number, replace_number
+
+    given = {"epsilon": epsilon, "delta": delta, "mu": mu, "failure": failure}
+    given |= {"alpha": alpha, "beta": beta, "advantage": advantage}
+    target = {name: value for name, value in given.items() if value is not None}
+    if write and str(plan) == "-":
+        raise DomainError("--write needs a plan file, got stdin")
+    if write:
+        check_target(plan, (plan.suffix.lower(),))
+    content = read_source(plan)
+    read_plan(plan, content)  # raises if the file is malformed
+    if tuple(target) not in _TARGETS:
+        flags = ", ".join(f"--{name}" for name in target) or "no flag"
+        raise DomainError(f"the target must be one of {', '.join(_TARGETS.values())}, got {flags}")
+    places = [each.strip() for each in vary.split(",")]
+
+    def edited(value: float) -> str:
+        return reduce(lambda text, place: replace_number(text, place, value), places, content)
+
+    edited(1)  # raises if there is no such parameter
+
+    def guarantee(value: float) -> TradeOff:
+        return compose_plan(read_plan(plan, edited(value)).plan)
+
+    is_integer = any(find_number(content, place)[2] for place in places)
+    with progress() as step:
+        step(f"calibrating {plain(vary)}")
+        result = find_parameter(guarantee, target, integer=is_integer, tol=tol)
+    text = edited(result.value)
+    if write:
+        atomic_write(plan, text)
+    else:
+        print(text.rstrip("\r\n"))
+    low, high = result.achieved
+    print(f"# {vary} = {result.value!r}: {result.target}, reached in [{low!r}, {high!r}]")
+    print(f"# the target is crossed between {result.bounds.lower!r} and {result.bounds.upper!r}")
+
+
+def compare(
+    plan: Source,
+    *,
+    method: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    questions: Questions = NO_QUESTIONS,
+    plot: Path | None = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    as_latex: Latex = False,
+) -> None:
+    """Compare the exact answers for a plan with those of other methods, each error with its sign.
+
+    Parameters
+    ----------
+    method
+        Methods to compare, one after each flag; default: all that apply.
+    questions
+        The questions.
+    plot
+        Draw all methods into this file: .png, .svg or .pdf.
+    as_json
+        Print the answers and their errors as JSON.
+    as_csv
+        Print them as CSV, with every digit.
+    as_latex
+        Print the answers as a LaTeX table for the package booktabs.
+    """
+    check_forms(as_json, as_csv, as_latex)
+    target = check_target(plot, name="--plot") if plot is not None else None
+    content = read_plan(plan)
+    queries = read_questions(content, questions)
+
+    from tradeoff.report.compare import compare as compare_methods
+
+    with progress() as step:
+        step("composing")
+        result = compare_methods(compose_plan(content.plan), method or None, **queries, step=step)
+        if target is not None:
+            step("drawing")
+            save(result.figure(), target)
+    if as_json:
+        print_json(plan, content, result.as_json())
+    elif as_csv or as_latex:
+        sys.stdout.write(result.to_csv() if as_csv else result.to_latex() + "\n")
+    else:
+        grid = result.grid(screen().width)
+        notes = [*grid.notes, *([f"Plot written to {target}"] if target is not None else [])]
+        show(grid._replace(head=content.title, notes=notes))
+
+
+def report(
+    plan: Source,
+    *,
+    output: Output,
+    failure: float = 1e-10,
+    registry: Flag = False,
+    questions: Questions = NO_QUESTIONS,
+) -> None:
+    """Write a report of a plan: answers with certificates, one mu with its regret, curves, assumptions.
+
+    Parameters
+    ----------
+    output
+        HTML file to write; it opens without a network.
+    failure
+        Probability that the reported mu may leave out.
+    registry
+        Write instead an entry for the registry of deployments of differential privacy, as JSON; null marks
+        facts that no plan has.
+    questions
+        The questions.
+    """
+    target = check_target(output, (".json",) if registry else (".html", ".htm"), "--output")
+    text = read_source(plan)
+    content = read_plan(plan, text)
+    queries = read_questions(content, questions)
+    if registry and not queries["delta"]:
+        raise DomainError("--registry needs an epsilon: give --delta")
+
+    from tradeoff.report.answers import answer_query
+    from tradeoff.report.compare import compare as compare_methods
+    from tradeoff.report.html import report as write_report
+    from tradeoff.report.registry import registry_entry
+
+    with progress() as step:
+        step("composing")
+        curve = compose_plan(content.plan)
+        if registry:
+            entry = registry_entry(
+                content.title, content.plan, answer_query(curve, **queries, tol=None, step=step)
+            )
+            atomic_write(target, json.dumps(entry, indent=1, ensure_ascii=False) + "\n")
+            print(f"Entry written to {plain(target)}")
+            return
+        step("reducing to one mu")
+        reduction = curve.gdp(failure)
+        comparison = compare_methods(curve, None, **queries, step=step)
+        step("certifying and drawing")
+        date, source = datetime.now(tz=UTC).date().isoformat(), (plan.name, text)
+        page = write_report(content.title, content.plan, reduction, comparison, date=date, source=source)
+        atomic_write(target, page)
+    print(f"Report written to {plain(target)}")
+
+
+def certify(
+    plan: Source, *, output: Output, questions: Questions = NO_QUESTIONS, tol: float | None = None
+) -> None:
+    """Write certificates of the answers for a plan; `tradeoff verify` checks them independently.
+
+    The answers hold for every ordered pair of neighbours.
+
+    Parameters
+    ----------
+    output
+        JSON file to write.
+    questions
+        The questions.
+    tol
+        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+    """
+    target = check_target(output, (".json",), "--output")
+    content = read_plan(plan)
+    queries = read_questions(content, questions)
+
+    from tradeoff.curves.hooks import NOT_EXACT
+    from tradeoff.report.answers import COLUMNS, certify_plan, join_certificates, row
+
+    with progress() as step:
+        step("certifying")
+        curve = compose_plan(content.plan)  # raises if the plan is too large
+        lines, certificates = zip(*certify_plan(content.plan, tol, **queries), strict=True)
+    atomic_write(target, join_certificates(certificates))
+    notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
+    notes += [NOT_EXACT] * (not curve.exact) + [f"Certificates written to {target}"]
+    show(TextTable([row(*each) for each in lines], COLUMNS, content.title, notes, "<>>"))
+
+
+def verify(certificate: Path) -> None:
+    """Verify certificates from the laws they list: exit code 1 if a bound is not proved.
+
+    Parameters
+    ----------
+    certificate
+        File written by `tradeoff certify` or Certificate.to_json; - reads stdin.
+    """
+    from tradeoff.proofs.certificate import parse_certificates, read_certificates
+    from tradeoff.proofs.verify import verify as prove
+    from tradeoff.report.answers import PARAMETERS
+
+    stdin = str(certificate) == "-"
+    certificates = parse_certificates(read_stdin()) if stdin else read_certificates(certificate)
+    name, reports, questions = plain(certificate), [], []
+    with progress() as step:
+        for each in certificates:
+            question = f"{each.question} at {PARAMETERS[each.question]} = {exactly(each.at)}"
+            step(f"proving {question}")
+            try:
+                reports.append(prove(each))
+            except VerificationError:
+                print(f"NOT VERIFIED: {name}: {question}")
+                raise
+            questions.append(question)
+    print(f"VERIFIED: {name}: {', '.join(questions)}")
+    for report in reports:
+        show(report.grid())

@@ -1,0 +1,163 @@
+"""Balls in floats: midpoints and radii in NumPy arrays, for formulas at thousands of points."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.rounding import UNIT
+
+_SLACK = 8 * UNIT  # error of NumPy's exp, expm1, log and log1p, relative
+_LOST = 1e-322  # above the underflow in the products of one operation
+_INFLATION = 1 + 2.0**-40  # covers some thousand roundings of the radius itself
+
+
+class FloatBalls:
+    """Numbers within ``radius`` of ``middle``: arithmetic charges each rounding to the radius.
+
+    What overflows is NaN or has an infinite radius.
+
+    >>> third = FloatBalls.of(1.0) / 3
+    >>> low, high = (third * 3 - 1).ends()
+    >>> bool(low <= 0 <= high)
+    True
+    """
+
+    __slots__ = ("middle", "radius")
+    __array_ufunc__ = None  # so that NumPy leaves arithmetic to this class
+
+    def __init__(self, middle: Any, radius: Any = 0.0) -> None:
+        self.middle, self.radius = middle, radius
+
+    @classmethod
+    def of(cls, x: Any) -> FloatBalls:
+        """Return balls of floats, integers below 2^53, bounds or a fraction."""
+        if isinstance(x, FloatBalls):
+            return x
+        if isinstance(x, Bounds):
+            middle = (x.lower + x.upper) / 2
+            return cls(middle, np.maximum(x.upper - middle, middle - x.lower))
+        if isinstance(x, Fraction):
+            near = float(x)
+            return cls(near, float(abs(x - Fraction(near))))
+        return cls(np.asarray(x, dtype=float))
+
+    def ends(self) -> Pair:
+        """Return floats below and above all numbers of each ball."""
+        radius = self.radius * _INFLATION
+        low, high = self.middle - radius, self.middle + radius
+        rounded = radius != 0
+        return np.where(rounded, np.nextafter(low, -np.inf), low), np.where(
+            rounded, np.nextafter(high, np.inf), high
+        )
+
+    def take(self, k: Any) -> FloatBalls:
+        """Return the balls with these indices."""
+        return FloatBalls(self.middle[k], self.radius[k] if np.ndim(self.radius) else self.radius)
+
+    def __neg__(self) -> FloatBalls:
+        return FloatBalls(-self.middle, self.radius)
+
+    def __add__(self, other: Any) -> FloatBalls:
+        """Return the sum; its rounding is known exactly (Knuth's TwoSum)."""
+        y = FloatBalls.of(other)
+        a, b = self.middle, y.middle
+        middle = a + b
+        part = middle - a
+        return FloatBalls(middle, self.radius + y.radius + abs((a - (middle - part)) + (b - part)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> FloatBalls:
+        return self + -FloatBalls.of(other)
+
+    def __rsub__(self, other: Any) -> FloatBalls:
+        return FloatBalls.of(other) + -self
+
+    def __mul__(self, other: Any) -> FloatBalls:
+        y = FloatBalls.of(other)
+        middle = self.middle * y.middle
+        radius = abs(self.middle) * y.radius + (abs(y.middle) + y.radius) * self.radius
+        return FloatBalls(middle, radius + abs(middle) * UNIT + _LOST)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> FloatBalls:
+        """Return the quotient: |a'/b' - a/b| <= (r_a + |a/b| r_b)/(|b| - r_b)."""
+        y = FloatBalls.of(other)
+        middle, least = self.middle / y.middle, abs(y.middle) - y.radius
+        radius = (self.radius + abs(middle) * y.radius) / np.where(least > 0, least, np.nan)
+        return FloatBalls(middle, radius + abs(middle) * (2 * UNIT) + _LOST)
+
+    def __rtruediv__(self, other: Any) -> FloatBalls:
+        return FloatBalls.of(other).__truediv__(self)
+
+    def __pow__(self, n: int) -> FloatBalls:
+        """Return the square."""
+        assert n == 2  # noqa: S101 - no formula has another power
+        return self * self
+
+
+def exp(x: FloatBalls) -> FloatBalls:
+    """Return e^x: |e^x' - e^x| <= e^x (e^r - 1)."""
+    middle = np.exp(x.middle)
+    return FloatBalls(middle, middle * (np.expm1(x.radius) + _SLACK * (x.middle != 0)) + _LOST)
+
+
+def expm1(x: FloatBalls) -> FloatBalls:
+    """Return e^x - 1, with the error of e^x."""
+    middle = np.expm1(x.middle)
+    return FloatBalls(middle, np.exp(x.middle) * np.expm1(x.radius) + abs(middle) * _SLACK + _LOST)
+
+
+def log(x: FloatBalls) -> FloatBalls:
+    """Return log x: |log x' - log x| <= -log(1 - r/x)."""
+    middle = np.log(x.middle)
+    return FloatBalls(middle, -np.log1p(-x.radius / x.middle) + abs(middle) * _SLACK + _LOST)
+
+
+def log1p(x: FloatBalls) -> FloatBalls:
+    """Return log(1 + x), with the error of a logarithm; 1 + x is exact to 2^-53 of itself."""
+    middle = np.log1p(x.middle)
+    return FloatBalls(middle, -np.log1p(-x.radius / (1 + x.middle)) + abs(middle) * _SLACK + _LOST)
+
+
+def sqrt(x: FloatBalls) -> FloatBalls:
+    """Return the root: |sqrt x' - sqrt x| <= r/sqrt x."""
+    middle = np.sqrt(x.middle)
+    return FloatBalls(middle, x.radius / middle + middle * UNIT)
+
+
+def where(condition: Any, x: Any, y: Any) -> FloatBalls:
+    """Choose entry by entry."""
+    x, y = FloatBalls.of(x), FloatBalls.of(y)
+    return FloatBalls(np.where(condition, x.middle, y.middle), np.where(condition, x.radius, y.radius))
+
+
+def maximum(x: Any, y: Any) -> FloatBalls:
+    """Return the larger number, which changes by no more than the arguments."""
+    x, y = FloatBalls.of(x), FloatBalls.of(y)
+    larger = where(x.middle >= y.middle, x, y)
+    is_sure = abs(x.middle - y.middle) >= (x.radius + y.radius) * _INFLATION
+    return FloatBalls(larger.middle, np.where(is_sure, larger.radius, np.maximum(x.radius, y.radius)))
+
+
+def minimum(x: Any, y: Any) -> FloatBalls:
+    """Return the smaller number."""
+    return -maximum(-FloatBalls.of(x), -FloatBalls.of(y))
+
+
+def choose(gap: FloatBalls, first: Any, second: Any) -> FloatBalls:
+    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, and both where that is open."""
+    one, two = FloatBalls.of(first), FloatBalls.of(second)
+    below = gap.middle < 0
+    middle, radius = np.where(below, one.middle, two.middle), np.where(below, one.radius, two.radius)
+    reach = gap.radius * _INFLATION
+    is_open = ~((gap.middle >= reach) | (gap.middle < -reach))  # of NaN, too
+    if np.any(is_open):
+        both = abs(one.middle - two.middle) + np.maximum(one.radius, two.radius)
+        radius = np.where(is_open, both * (1 + 2 * UNIT), radius)
+    return FloatBalls(middle, radius)
