@@ -97,7 +97,7 @@ class Ledger:
     return: paid and not used. Every entry includes the hash of the one before. Anybody who can write the file
     can also write a new chain, so keep the ``head`` where others cannot write and give it to ``verify``, or
     to ``spend``. Keep a ledger on a local disk. A copy of the file is a second budget. ``LedgerError`` is
-    raised if there is no such file, it cannot be opened, has a second hard link, or is not a ledger.
+    raised if the file is missing, cannot be opened, has a second hard link, or is not a ledger.
 
     Parameters
     ----------
@@ -173,10 +173,7 @@ class Ledger:
     remaining = property(lambda self: self.filter.remaining, doc=Filter.remaining.__doc__)
     budget = property(lambda self: self.filter.budget, doc=Filter.budget.__doc__)
 
-    @property
-    def steps(self) -> int:
-        """Number of granted steps."""
-        return self.last.step
+    steps = property(lambda self: self.last.step, doc="Number of granted steps.")
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound."""
