@@ -306,11 +306,6 @@ class Component:
         """Return the component as a part of a mixture."""
         return replace(self, k=weight * self.k, units=self.units + 1)
 
-    def relative_slope(self, loss: Array, log_p: Array, log_q: Array) -> Array:
-        """Return |dL/dl| = |g| e^l over the product of both densities, up to a few units."""
-        with np.errstate(divide="ignore"):  # log 0 is -inf
-            return np.asarray(np.exp(loss - log_p - log_q + np.log(np.abs(self.g))))
-
     def positive_part(self) -> list[Component] | None:
         """Return the part where L > 0: l > 0, or where g < 0 the losses l < 0; None where the base has none.
 
@@ -346,7 +341,9 @@ class Component:
         known = 10 + 2 * self.units + np.where(log_p == 0, 0.0, 9 + 24 * np.abs(log_p))
         close = UNIT * (8 + known * (1 + np.abs(odds))) * np.abs(loss) + 4 * TINY * (1 + lift)
         apart = p_error + q_error + UNIT * np.abs(loss)
-        moved = self.relative_slope(base_loss, log_p, log_q) * error * (1 + SURE)
+        with np.errstate(divide="ignore"):  # log 0 is -inf
+            slope = np.exp(base_loss - log_p - log_q + np.log(np.abs(self.g)))
+        moved = slope * error * (1 + SURE)
         return Logs(log_p, log_q, loss, p_error + under_p * error, np.where(near, close, apart) + moved)
 
 

@@ -30,9 +30,6 @@ from tradeoff.pld.gaussian import LOG_SQRT_2PI
 
 _CHUNK = 2**19  # numbers computed at once: 4 MiB, about the size of a cache
 
-# Spread up to which, and weights from which on, w_i w_j e^(u_i + u_j) is a float: 2 6 (39 + 3) = 504.
-_NEAR, _LIGHT = 6.0, 1e-30
-
 # Slopes above, and losses below, which no term that is below all floats moves: e^300 1e-300 is 1e-170.
 _CLEAR, _APART = 1e-100, 600.0
 
@@ -93,12 +90,6 @@ class MixturePair:
         """Logarithms of the weights, known to 8 units of themselves."""
         p, q = (np.array([_log(w) for w in side]) for side in (self.p_weights, self.q_weights))
         return p, q
-
-    @cached_property
-    def plain(self) -> bool:
-        """Whether all terms, and products of two, are floats: else sums are taken of logarithms."""
-        weighed = np.concatenate([self.p, self.q, *self.steps])
-        return self.spread <= _NEAR and float(np.min(weighed[weighed > 0])) > _LIGHT
 
     @property
     def monotone(self) -> bool:
@@ -190,11 +181,6 @@ class MixturePair:
 
     def _log_sums(self, u: Array) -> tuple[Array, Array]:
         """Return log sum_i w_i e^(u_i) for the weights of P and of Q."""
-        if self.plain:
-            e = np.exp(u)
-            weighed = zip((self.p, self.q), self.log_weights, strict=True)
-            p, q = (_log_of_sum(_sum(weights, e), logs, u) for weights, logs in weighed)
-            return p, q
         p, q = (_log_sum(log, u) for log in self.log_weights)
         return p, q
 
@@ -336,15 +322,6 @@ def _log(weight: Fraction) -> float:
 def _sum(weights: Array, each: Array) -> Array:
     """Return the weighted sum of rows; no entry depends on its neighbours."""
     return np.asarray(np.sum(weights[:, None] * each, axis=0))
-
-
-def _log_of_sum(total: Array, log_weights: Array, u: Array) -> Array:
-    """Return the logarithm of sums; far out, where terms may be no floats, from their logarithms."""
-    clear = total > _CLEAR
-    log = np.log(np.where(clear, total, 1.0))
-    if not clear.all():
-        log[~clear] = _log_sum(log_weights, u[:, ~clear])
-    return np.asarray(log)
 
 
 def _log_sum(log_weights: Array, u: Array) -> Array:

@@ -440,18 +440,16 @@ def find_pieces(p: Density, q: Density, breaks: Sequence[float] | None, *, bound
             "give smooth densities, or their breaks"
         )
     if bounded:
-        pieces = _bounded(pieces)
+        least, most = (
+            min(min(each.low[1:-1]) for each in pieces),
+            max(max(each.high[1:-1]) for each in pieces),
+        )
+        pieces = [Piece(each.x, np.maximum(each.low, least), np.minimum(each.high, most)) for each in pieces]
     return Pieces(
         RealLineLaw(p, q, tuple(pieces), (lost[0], lost[1]), (unknown[0], unknown[1])),
         tuple(sorted(turns)),
         len(x),
     )
-
-
-def _bounded(pieces: Sequence[Piece]) -> list[Piece]:
-    """Bound L at unknown ends by its values elsewhere."""
-    low, high = min(min(each.low[1:-1]) for each in pieces), max(max(each.high[1:-1]) for each in pieces)
-    return [Piece(each.x, np.maximum(each.low, low), np.minimum(each.high, high)) for each in pieces]
 
 
 def _scan(p: Density, q: Density, breaks: Sequence[float]) -> tuple[list[tuple[float, float]], Array]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.intervals.quadrature import integrate
-from tradeoff.intervals.rounding import UNIT, Array, Complex, position_slack
+from tradeoff.intervals.rounding import UNIT, Array, position_slack
 from tradeoff.pld.components import AffineBase, Component, QuadratureNodes, panel_rule
 from tradeoff.pld.law import (
     Atoms,
@@ -23,7 +23,6 @@ from tradeoff.pld.law import (
 from tradeoff.pld.quadrature import QuadratureTransform
 
 _FAST = 24.0  # frequencies, times epsilon, from which the terms of the closed form cancel a digit at most
-_GROUP = 64  # equal steps that share an exponential
 _CELLS = 800  # cells between points of a sketch
 _UNITS = 12  # of the factor 2/(1 - e^-epsilon): 8 of expm1, and a quotient
 
@@ -168,34 +167,26 @@ class LaplaceTransform(QuadratureTransform):
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
         slow = int(np.searchsorted(y * self.epsilon, _FAST, side="right"))
         parts = [super().ratio(y[:slow], even=even)] if slow else []
-        parts += [self._fast(y[slow:], even=even)] if slow < len(y) else []
+        parts += [self._fast(y[slow:])] if slow < len(y) else []
         return LogRatio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def cost(self, y: float) -> int:
         return 4 if y * self.epsilon > _FAST else super().cost(y)
 
-    def _fast(self, y: Array, *, even: bool) -> LogRatio:
+    def _fast(self, y: Array) -> LogRatio:
         pole, value = 1 / (self.k + 1j * y), np.full(len(y), -1 + 0j)
         atoms = np.exp(self.atoms.log_p + self.c * self.atoms.loss - self.log_m)
         ends = np.array([-1.0, 1.0])
         edges = np.exp(ends * self.k * self.epsilon - self.epsilon / 2 - math.log(4) - self.log_m)
         shifts = ends * self.epsilon - self.mean
         for end, atom, edge, shift in zip(ends, atoms, edges, shifts, strict=True):
-            value += _turn(y, shift, even=even) * (atom + end * edge * pole)
+            value += np.exp(1j * (shift * y)) * (atom + end * edge * pole)
         size = float(np.sum(atoms)) + np.sum(edges) * np.abs(pole)
         # Exponents are sums of log_m, log 4 and epsilon times 1, c or k; phases y times a difference, two
         # roundings each, and as many more where y is a sum; then exponentials, a quotient, products and sums.
         slip = 48 + 8 * abs(self.log_m) + 8 * self.epsilon * (1 + abs(self.c))
         slip = slip + 8 * y * np.sum(np.abs(shifts))
         return logarithm(value, size * (UNIT * slip + self.log_m_error))
-
-
-def _turn(y: Array, shift: float, *, even: bool) -> Complex:
-    """Return e^(i y shift); at equal steps those of the first in every _GROUP times those of a group."""
-    if not even:
-        return np.asarray(np.exp(1j * (shift * y)))
-    heads, steps = (np.exp(1j * (shift * at)) for at in (y[::_GROUP], y[:_GROUP] - y[0]))
-    return np.outer(heads, steps).ravel()[: len(y)]
 
 
 _LEAST = 750.0  # densities below e^-750 are zero: no float holds them
