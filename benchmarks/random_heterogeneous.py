@@ -27,8 +27,8 @@ CUT = 60.0  # CPU seconds after which a plan is given up
 # Mechanisms whose privacy loss has a deviation of about s, of a sampling rate q and a small integer k.
 Draw = Callable[[float, float, int], m.Mechanism]
 DRAWS: dict[str, Draw] = {
-    "Gaussian": lambda s, _q, _k: m.Gaussian(1 / s),
-    "Laplace": lambda s, _q, _k: m.Laplace(1 / s),
+    "Gaussian": lambda s, _q, _k: m.Gaussian(noise_multiplier=1 / s),
+    "Laplace": lambda s, _q, _k: m.Laplace(scale=1 / s),
     "DiscreteGaussian": lambda s, _q, _k: m.DiscreteGaussian(1 / s),
     "DiscreteGaussianVector": lambda s, _q, k: m.DiscreteGaussianVector(math.sqrt(k) / s, k, k),
     "DiscreteLaplace": lambda s, _q, k: m.DiscreteLaplace(k / s, k),

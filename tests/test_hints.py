@@ -19,6 +19,11 @@ from tradeoff import mechanisms as m
         (lambda: m.SubsampledGaussian(sigma=1, sample_rate=0.1), "did you mean noise_multiplier"),
         (lambda: m.SubsampledGaussian(1, q=0.1), "no parameter 'q'; did you mean sample_rate?"),
         (lambda: m.Gaussian(noise_multiplier=1, steps=3), r"steps'; the number of runs is that of a Plan"),
+        (
+            lambda: m.Gaussian(2),
+            r"by name, as in Gaussian\(noise_multiplier=2\); the curve tradeoff.Gaussian\(mu\)",
+        ),
+        (lambda: m.Laplace(10), r"by name, as in Laplace\(scale=10\); the curve tradeoff.Laplace\(epsilon\)"),
         (lambda: m.Laplace(epsilon=1), "no parameter 'epsilon'; scale is the sensitivity over epsilon"),
         (lambda: m.Laplace(scales=1), "did you mean scale?"),
         (lambda: m.PureDP(alpha=1), "its parameters are epsilon"),

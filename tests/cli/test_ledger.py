@@ -56,9 +56,9 @@ def test_spend_takes_the_keys_of_plan_files(run, file):
     assert out.splitlines()[1].startswith("step 3: spent ")
     expected = GDPFilter(1)
     for step in (
-        Gaussian(10),
-        Gaussian(8),
-        Plan({Gaussian(10): 3}),
+        Gaussian(noise_multiplier=10),
+        Gaussian(noise_multiplier=8),
+        Plan({Gaussian(noise_multiplier=10): 3}),
     ):  # half a sample of a Gaussian is charged as all of it
         expected.spend(step)
     assert Ledger(file).spent == expected.spent

@@ -74,16 +74,18 @@ def test_allocate_meets_target_and_is_cheapest():
     assert plan.guarantee() == result.curve
     assert 1 - 1e-5 < plan.guarantee().epsilon(1e-6) == result.achieved.upper <= 1
     assert result.table["scales"] == ["optimum", "equal scales"]
-    assert min(result.table["over the least"]) == 1.0
+    assert min(result.table["times the least"]) == 1.0
     assert max(result.table["epsilon"]) <= 1.0
 
 
 def test_allocate_equal_parts_share_a_scale():
-    result = to.allocate([Gaussian(2.0)] * 3 + [(Gaussian(2.0), 1, 16.0)], TARGET)
+    result = to.allocate(
+        [Gaussian(noise_multiplier=2.0)] * 3 + [(Gaussian(noise_multiplier=2.0), 1, 16.0)], TARGET
+    )
     assert len(set(result.scales)) == 2
     assert result.scales[0] / result.scales[3] == pytest.approx(2.0, rel=1e-6)
     assert result.table["scales"] == ["optimum", "equal scales", "zCDP optimum"]
-    assert result.table["over the least"][2] == pytest.approx(1.0, abs=1e-6)
+    assert result.table["times the least"][2] == pytest.approx(1.0, abs=1e-6)
 
 
 def test_allocate_counts_rounds_exactly():
@@ -214,7 +216,7 @@ def test_allocate_ends_of_range():
 
 def test_allocate_fraction_scale():
     part = to.mechanisms.BoundedLaplace(Fraction(1, 3), width=2.0)
-    result = to.allocate([part, to.mechanisms.Laplace(1.0)], {"epsilon": 1, "delta": 0.0})
+    result = to.allocate([part, to.mechanisms.Laplace(scale=1.0)], {"epsilon": 1, "delta": 0.0})
     assert result.achieved.upper <= 1
 
 

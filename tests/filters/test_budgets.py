@@ -183,10 +183,10 @@ def test_rounds_are_composed_exactly():
     [
         SubsampledGaussian(0.999, 0.01),
         SubsampledGaussian(1.0, 0.0101),
-        to.mechanisms.Gaussian(10),
+        to.mechanisms.Gaussian(noise_multiplier=10),
         SubsampledLaplace(10, 0.01),
         ~STEP.curve(),
-        Plan({STEP: 2, to.mechanisms.Gaussian(100): 1}),
+        Plan({STEP: 2, to.mechanisms.Gaussian(noise_multiplier=100): 1}),
     ],
 )
 def test_sampled_filter_refuses_less_noise_or_higher_rate(step):
@@ -198,7 +198,7 @@ def test_sampled_filter_refuses_less_noise_or_higher_rate(step):
 
 def test_sampled_filter_counts_full_batches():
     budget = SampledFilter(2.0, 1.0, 4)
-    budget.spend(to.mechanisms.Gaussian(2))
+    budget.spend(to.mechanisms.Gaussian(noise_multiplier=2))
     budget.spend(STEP if STEP.noise_multiplier >= 2 else SubsampledGaussian(3.0, 0.5))
     assert budget.spent == 2
     assert budget.guarantee() == to.Gaussian(1.0)

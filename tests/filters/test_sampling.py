@@ -68,7 +68,7 @@ def test_discrete_noise_bad_scale_raises(bad):
 
 def test_exact_release_bad_arguments_raise():
     with pytest.raises(KindError, match="DiscreteGaussian or a DiscreteLaplace"):
-        exact_release(1, Gaussian(1))
+        exact_release(1, Gaussian(noise_multiplier=1))
     for value in (1.5, True, np.array([1, 2])):
         with pytest.raises(DomainError, match="value"):
             exact_release(value, DiscreteGaussian(sigma=1))

@@ -55,13 +55,13 @@ def event(name: str, *fields: object) -> object:
     [
         (e.NoOpDpEvent(), ADD, {}),
         (e.NonPrivateDpEvent(), ADD, {ApproximateDP(0, 1): 1}),
-        (e.GaussianDpEvent(2.0), ADD, {Gaussian(2.0): 1}),
-        (e.GaussianDpEvent(2.0), ZERO, {Gaussian(2.0): 1}),
-        (e.GaussianDpEvent(2.0), REPLACE, {Gaussian(1.0): 1}),
+        (e.GaussianDpEvent(2.0), ADD, {Gaussian(noise_multiplier=2.0): 1}),
+        (e.GaussianDpEvent(2.0), ZERO, {Gaussian(noise_multiplier=2.0): 1}),
+        (e.GaussianDpEvent(2.0), REPLACE, {Gaussian(noise_multiplier=1.0): 1}),
         (e.GaussianDpEvent(0.0), ADD, {ApproximateDP(0, 1): 1}),
-        (e.GaussianDpEvent(math.inf), ADD, {Gaussian(math.inf): 1}),
-        (e.LaplaceDpEvent(2.0), ADD, {Laplace(2.0): 1}),
-        (e.LaplaceDpEvent(2.0), REPLACE, {Laplace(2.0, 2.0): 1}),
+        (e.GaussianDpEvent(math.inf), ADD, {Gaussian(noise_multiplier=math.inf): 1}),
+        (e.LaplaceDpEvent(2.0), ADD, {Laplace(scale=2.0): 1}),
+        (e.LaplaceDpEvent(2.0), REPLACE, {Laplace(scale=2.0, sensitivity=2.0): 1}),
         (e.DiscreteLaplaceDpEvent(0.5, 3), ADD, {DiscreteLaplace(2.0, 3): 1}),
         (e.DiscreteLaplaceDpEvent(0.0, 3), ADD, {ApproximateDP(0.0, 1.0): 1}),
         (e.DiscreteLaplaceDpEvent(0.0, 0), ADD, {}),
@@ -71,7 +71,7 @@ def event(name: str, *fields: object) -> object:
         (e.PoissonSampledDpEvent(0.1, e.GaussianDpEvent(2.0)), ADD, {SubsampledGaussian(2.0, 0.1): 1}),
         (e.PoissonSampledDpEvent(0.1, e.LaplaceDpEvent(2.0)), ZERO, {SubsampledLaplace(2.0, 0.1): 1}),
         (e.SelfComposedDpEvent(e.GaussianDpEvent(2.0), 0), ADD, {}),
-        (e.SingleEpochTreeAggregationDpEvent(2.0, 1), ZERO, {Gaussian(2.0): 1}),
+        (e.SingleEpochTreeAggregationDpEvent(2.0, 1), ZERO, {Gaussian(noise_multiplier=2.0): 1}),
     ],
 )
 def test_from_event_returns_the_mechanism(given: object, relation: object, mechanisms: dict) -> None:
@@ -82,7 +82,10 @@ def test_from_event_returns_the_mechanism(given: object, relation: object, mecha
 def test_from_event_of_nested_compositions_multiplies_counts() -> None:
     inner = e.ComposedDpEvent([e.GaussianDpEvent(5.0), e.LaplaceDpEvent(4.0), e.NoOpDpEvent()])
     whole = e.ComposedDpEvent([e.SelfComposedDpEvent(inner, 7), e.SelfComposedDpEvent(inner, 2), inner])
-    assert dict(interop.from_event(whole).mechanisms) == {Gaussian(5.0): 10, Laplace(4.0): 10}
+    assert dict(interop.from_event(whole).mechanisms) == {
+        Gaussian(noise_multiplier=5.0): 10,
+        Laplace(scale=4.0): 10,
+    }
 
 
 @pytest.mark.parametrize(("steps", "depth"), [(2, 2), (3, 2), (7, 3), (8, 4), ([1, 8, 15], 4)])
@@ -246,7 +249,7 @@ def test_to_event_at_extremes() -> None:
     with pytest.raises(DomainError):
         interop.to_event(to.Gaussian(1), failure=2)
     with pytest.raises(TradeOffError, match="not a curve"):
-        interop.to_event(Gaussian(1.0), failure=0)
+        interop.to_event(Gaussian(noise_multiplier=1.0), failure=0)
 
 
 # Distributions.

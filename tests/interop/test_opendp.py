@@ -96,7 +96,7 @@ def test_privacy_map_depends_on_the_distance() -> None:
     with pytest.raises(DomainError, match="delta"):
         interop.privacy_map(to.Laplace(0.5), delta=2.0)
     with pytest.raises(TradeOffError, match="not a curve"):
-        interop.privacy_map(lambda _: Gaussian(1.0), delta=0.1)(1)
+        interop.privacy_map(lambda _: Gaussian(noise_multiplier=1.0), delta=0.1)(1)
 
 
 def test_from_measurement_of_opendp(dp, numbers) -> None:

@@ -30,7 +30,7 @@ EACH = (
     m.PermuteAndFlip(epsilon=1),
     m.AboveThreshold(epsilon=1),
     m.RepeatAndSelect(epsilon=1, shape=0.5),
-    m.BestOfRuns(m.Gaussian(10), mean=5),
+    m.BestOfRuns(m.Gaussian(noise_multiplier=10), mean=5),
     m.TreeAggregation(noise_multiplier=2, steps=5),
     m.MatrixMechanism(noise_multiplier=2, sensitivity=3),
     m.LastIterate(noise_multiplier=2, steps=5, contraction=0.9, diameter=3),
@@ -134,8 +134,8 @@ def test_loss_and_root_are_rounded_up():
 
 def test_parameters_leave_out_none():
     assert m.Custom(to.Gaussian(1)).parameters() == {"curve": to.Gaussian(1)}
-    assert m.Gaussian(2).parameters() == {"noise_multiplier": 2.0}
-    assert repr(m.Gaussian(2)) == "Gaussian(noise_multiplier=2.0)"
+    assert m.Gaussian(noise_multiplier=2).parameters() == {"noise_multiplier": 2.0}
+    assert repr(m.Gaussian(noise_multiplier=2)) == "Gaussian(noise_multiplier=2.0)"
 
 
 # Expressions and the start of their errors; MOST is 2^53.

@@ -11,12 +11,14 @@ from tradeoff import mechanisms as m
 
 
 def test_gaussian_of_vectors_has_the_norm_of_its_quotients():
-    assert m.Gaussian(10, sensitivity=5).curve() == to.Gaussian(0.5)
-    assert m.Gaussian(2, sensitivity=[6, 8]).curve() == to.Gaussian(5)
-    assert m.Gaussian([2, 1], sensitivity=[6, 4]).curve() == to.Gaussian(5)
-    assert m.Gaussian([0.5, math.inf]).curve() == to.Gaussian(2)
-    assert m.Gaussian(3, sensitivity=0).curve() == to.Gaussian(0)
-    assert m.Gaussian(np.array([2.0, 1.0]), sensitivity=(6, 4)) == m.Gaussian([2, 1], sensitivity=[6, 4])
+    assert m.Gaussian(noise_multiplier=10, sensitivity=5).curve() == to.Gaussian(0.5)
+    assert m.Gaussian(noise_multiplier=2, sensitivity=[6, 8]).curve() == to.Gaussian(5)
+    assert m.Gaussian(noise_multiplier=[2, 1], sensitivity=[6, 4]).curve() == to.Gaussian(5)
+    assert m.Gaussian(noise_multiplier=[0.5, math.inf]).curve() == to.Gaussian(2)
+    assert m.Gaussian(noise_multiplier=3, sensitivity=0).curve() == to.Gaussian(0)
+    assert m.Gaussian(noise_multiplier=np.array([2.0, 1.0]), sensitivity=(6, 4)) == m.Gaussian(
+        noise_multiplier=[2, 1], sensitivity=[6, 4]
+    )
 
 
 def distribution(normal, scale):

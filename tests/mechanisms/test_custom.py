@@ -63,7 +63,7 @@ def test_plan_refuses_a_custom_of_other_neighbours():
 @pytest.mark.parametrize(
     ("build", "error", "said"),
     [
-        (lambda: m.Custom(m.Laplace(1)), KindError, r"write Laplace\(...\).guarantee\(\)"),
+        (lambda: m.Custom(m.Laplace(scale=1)), KindError, r"write Laplace\(...\).guarantee\(\)"),
         (lambda: m.Custom(3), KindError, "3 is not a trade-off function"),
         (lambda: m.Custom(to.Gaussian(1), other_order="f"), KindError, "is not a trade-off function"),
         (lambda: m.Custom(to.Gaussian(1), adjacency="zero-out"), DomainError, "adjacency must be"),

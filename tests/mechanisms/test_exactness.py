@@ -242,8 +242,8 @@ STEP, FIXED = {0: 0.75, 1: 0.25}, normal({-1: 1}, {-1: 0.75, 1: 0.25})
 CUT = normal({0: 0.5, -1: 0.5}, {0: 0.25, -1: 0.375, 1: 0.375})  # one of two records, each by a coin, is kept
 
 EXACT = [
-    (m.Gaussian(2, sensitivity=3), normal({0: 1}, {1.5: 1})),
-    (m.Laplace(2), laplace(0.5)),
+    (m.Gaussian(noise_multiplier=2, sensitivity=3), normal({0: 1}, {1.5: 1})),
+    (m.Laplace(scale=2), laplace(0.5)),
     (m.SubsampledGaussian(1, 0.25), normal({0: 1}, STEP)),
     (m.SubsampledGaussian(1, 0.25, adjacency="replace-one"), normal({0: 0.75, -1: 0.25}, STEP)),
     (m.SubsampledGaussian(1, 0.25, group_size=2), normal({0: 1}, {0: 9 / 16, 1: 6 / 16, 2: 1 / 16})),
@@ -273,7 +273,7 @@ EXACT = [
     (m.MixtureOfGaussians(1, [0, 1, 2], [0.5, 0.25, 0.25]), normal({0: 1}, {0: 0.5, 1: 0.25, 2: 0.25})),
 ]
 DOMINATING = [
-    (m.Subsampled(m.Gaussian(1), 0.25), normal({0: 1}, STEP)),
+    (m.Subsampled(m.Gaussian(noise_multiplier=1), 0.25), normal({0: 1}, STEP)),
     (m.SubsampledGaussian(1, 0.25, "without-replacement"), FIXED),
     (
         m.SubsampledGaussian(1, 0.5, "with-replacement", batch_size=2),
@@ -387,7 +387,7 @@ def test_tight_cases_of_these_operators_are_exact():
 
 
 def test_a_guarantee_of_tied_steps_is_exact_and_of_free_ones_is_not():
-    tied = to.Plan({COIN: 100, m.Gaussian(4): 3})
+    tied = to.Plan({COIN: 100, m.Gaussian(noise_multiplier=4): 3})
     assert tied.exact
     assert tied.guarantee().exact
     assert not to.Plan({COIN: 100, m.RandomAllocation(1, 4, 2): 1}).exact
@@ -411,7 +411,7 @@ def test_answers_of_a_bound_are_labelled():
 
 
 def test_a_comparison_with_a_bound_accuses_no_method():
-    bound = m.Subsampled(m.Gaussian(1), 0.5).curve()
+    bound = m.Subsampled(m.Gaussian(noise_multiplier=1), 0.5).curve()
     result = compare(bound, {"half": to.Gaussian(0.1)})
     assert NOT_EXACT in repr(result)
     assert not result["half"].under_reports

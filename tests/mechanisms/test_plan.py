@@ -96,7 +96,7 @@ def test_guarantee_of_free_mechanisms_takes_their_envelopes():
 @pytest.mark.parametrize("n", [-1, 2.5, 14062.5, 1e13, 10**13, "3", True, None])
 def test_plan_refuses_counts_that_are_not_integers(n):
     with pytest.raises(DomainError, match="the count of Gaussian") as error:
-        to.Plan({m.Gaussian(1.0): n})
+        to.Plan({m.Gaussian(noise_multiplier=1.0): n})
     assert str(error.value).endswith(f" must be an integer from 0 to {10**12}, got {n!r}")
 
 
@@ -162,7 +162,7 @@ def test_attribute_of_a_curve_names_the_guarantee(described, name):
 
 def test_load_refuses_a_file_that_repeats_a_mechanism(tmp_path):
     path = tmp_path / "plan.json"
-    to.save(to.Plan({m.Gaussian(1): 5, m.Laplace(1): 1}), path)
+    to.save(to.Plan({m.Gaussian(noise_multiplier=1): 5, m.Laplace(scale=1): 1}), path)
     joined = json.loads(path.read_text())
     result = joined["tradeoff"]
     result["runs"][1][0] = result["runs"][0][0]

@@ -188,9 +188,11 @@ def test_best_of_runs_dominates_noisy_runs(shape, gamma, turned):
             return [result[0], *(b - a for a, b in itertools.pairwise(result))]  # no run at all stands first
 
         p, q = law(0), law(-0.5 if turned else 0.5)
-    curve = m.BestOfRuns(m.Gaussian(2), mean=float(mean), shape=shape).curve()
+    curve = m.BestOfRuns(m.Gaussian(noise_multiplier=2), mean=float(mean), shape=shape).curve()
     assert dominated(curve, p, q)
-    assert not dominated(m.Gaussian(2).curve(), p, q) or mean < 2  # and something had to be shown
+    assert (
+        not dominated(m.Gaussian(noise_multiplier=2).curve(), p, q) or mean < 2
+    )  # and something had to be shown
 
 
 def best_of_binomial(law, trials, chance):
@@ -228,7 +230,7 @@ def test_best_of_a_binomial_number_of_runs_dominates_all_sequences_of_runs(one, 
 @pytest.mark.parametrize("best", [1, -1])
 def test_best_of_normal_runs_is_below_the_published_bound_and_above_a_pair(sigma, published, best):
     # A geometric number of mean 10 has m phi'(1 - u) = m/(1 + 9 u)^2; the largest, or the least, is best.
-    curve = m.BestOfRuns(m.Gaussian(sigma), mean=10, shape=1).curve()
+    curve = m.BestOfRuns(m.Gaussian(noise_multiplier=sigma), mean=10, shape=1).curve()
     epsilon = curve.bounds.epsilon(1e-6).upper
     assert epsilon <= published  # Koskela, Redberg, Wang 2024, with the best of their parameters
     y, mu = np.linspace(-9, 10, 40_001), 1 / sigma
@@ -240,7 +242,7 @@ def test_best_of_normal_runs_is_below_the_published_bound_and_above_a_pair(sigma
 
 
 def test_best_of_one_run_is_one_run_and_of_pure_runs_pure() -> None:
-    one, run = m.BestOfRuns(m.Gaussian(2), mean=1).curve(), to.Gaussian(0.5)
+    one, run = m.BestOfRuns(m.Gaussian(noise_multiplier=2), mean=1).curve(), to.Gaussian(0.5)
     assert run.epsilon(1e-6) <= one.epsilon(1e-6) <= 1.001 * run.epsilon(1e-6)
     assert one(0.1) <= run(0.1)
     assert 0.29 < m.BestOfRuns(m.PureDP(0.1), mean=1000, shape=1).curve().epsilon(0.0) <= 0.3 * (1 + 1e-9)

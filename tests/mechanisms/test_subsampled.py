@@ -41,14 +41,18 @@ def test_groups_of_added_records_contain_the_worst_data_set(turned):
     curve = m.SubsampledGaussian(SIGMA, 0.25, group_size=2).curve()
     result = worst(lambda n: poisson(n, Q), pairs)
     at_most(result, ~curve if turned else curve, exact=True)
-    loose = m.Subsampled(m.Gaussian(SIGMA), 0.25, group_size=2).curve()
+    loose = m.Subsampled(m.Gaussian(noise_multiplier=SIGMA), 0.25, group_size=2).curve()
     at_most(result, ~loose if turned else loose, exact=False)
 
 
 def test_poisson_samples_of_replaced_records_contain_the_worst_data_set():
     result = worst(lambda n: poisson(n, Q), replaced(3))
     at_most(result, m.SubsampledGaussian(SIGMA, 0.25, adjacency="replace-one").curve(), exact=True)
-    at_most(result, m.Subsampled(m.Gaussian(SIGMA / 2), 0.25, adjacency="replace-one").curve(), exact=False)
+    at_most(
+        result,
+        m.Subsampled(m.Gaussian(noise_multiplier=SIGMA / 2), 0.25, adjacency="replace-one").curve(),
+        exact=False,
+    )
 
 
 @pytest.mark.slow
@@ -114,8 +118,8 @@ def test_hits_of_certain_and_of_impossible_draws():
 
 def test_subsampled_of_any_mechanism_is_the_sample_of_its_curve():
     assert m.Subsampled(m.PureDP(1), 0.5).curve() == to.subsample(to.PureDP(1), 0.5)
-    assert m.Subsampled(m.Laplace(2), 0.5).curve() == m.SubsampledLaplace(2, 0.5).curve()
-    fixed_size = m.Subsampled(m.Laplace(1), 0.5, "without-replacement").curve()
+    assert m.Subsampled(m.Laplace(scale=2), 0.5).curve() == m.SubsampledLaplace(2, 0.5).curve()
+    fixed_size = m.Subsampled(m.Laplace(scale=1), 0.5, "without-replacement").curve()
     assert fixed_size == m.SubsampledLaplace(2, 0.5, scheme="without-replacement").curve()
     lopsided = m.Custom(to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0]))
     envelope = lopsided.curve().symmetrise(assume="either-order")
@@ -165,7 +169,7 @@ def test_plan_file_keeps_words_and_mechanisms():
     assert result.plan == to.Plan(
         {
             m.SubsampledGaussian(2, 0.01, adjacency="replace-one", group_size=2): 1,
-            m.Subsampled(m.Laplace(3), 0.01, "without-replacement"): 10,
+            m.Subsampled(m.Laplace(scale=3), 0.01, "without-replacement"): 10,
             m.ShuffledRandomizers(1, 1000): 1,
         },
         adjacency="replace-one",
@@ -252,7 +256,7 @@ def test_groups_with_equal_curves_add_their_weights(delta: float, rate: float, k
 @pytest.mark.parametrize(
     "mechanism",
     [
-        m.Subsampled(m.Gaussian(math.inf), 0.5, group_size=3),
+        m.Subsampled(m.Gaussian(noise_multiplier=math.inf), 0.5, group_size=3),
         m.Subsampled(m.ApproximateDP(0.0, 1.0), 0.5, group_size=3),
         m.Subsampled(m.Custom(to.Identity()), 0.5, group_size=3),
         m.SubsampledLaplace(math.inf, 0.5, group_size=3),

@@ -39,7 +39,7 @@ OBJECTS: dict[str, tuple[to.TradeOff | m.Mechanism, float | None]] = {
     # diffprivlib.
     "Binary": (m.RandomizedResponse(1.0), pure(1)),
     "Geometric, GeometricTruncated, GeometricFolded": (m.DiscreteLaplace(1.0), pure(1)),
-    "LaplaceTruncated, LaplaceFolded": (m.Laplace(1.0), -math.expm1(-0.5)),
+    "LaplaceTruncated, LaplaceFolded": (m.Laplace(scale=1.0), -math.expm1(-0.5)),
     "LaplaceBoundedDomain": (m.BoundedLaplace(1.0, 10.0), None),
     "LaplaceBoundedNoise": (m.TruncatedLaplace(1.0, 10.0), math.expm1(-0.5) / math.expm1(-10)),
     "Staircase": (m.Staircase(1.0), None),

@@ -80,7 +80,7 @@ def test_answer_query_calls_step():
 
 
 def test_summary_of_fractions_is_json():
-    third, free = Fraction(1, 3), Gaussian(math.inf)
+    third, free = Fraction(1, 3), Gaussian(noise_multiplier=math.inf)
     plan = to.Plan(
         {MixtureOfGaussians(1.0, [0, 1], [third, 1 - third]): 2, TruncatedLaplace(third, 2): 1, free: 1}
     )

@@ -196,7 +196,9 @@ def test_verdict_is_certain_or_undecided():
     assert epsilon.error == pytest.approx(to.Gaussian(0.99).epsilon(1e-5) - exact.lower)
     assert epsilon.error < 0
     assert delta.error < 0
-    plans = compare(curve, {"plan": to.Plan({}), "mechanism": to.mechanisms.Gaussian(1)}, delta=[1e-5])
+    plans = compare(
+        curve, {"plan": to.Plan({}), "mechanism": to.mechanisms.Gaussian(noise_multiplier=1)}, delta=[1e-5]
+    )
     assert [row.entries["epsilon"][0].value for row in plans] == [0.0, exact.upper]
     with pytest.raises(KindError, match="not a trade-off function"):
         compare(curve, {"wrong": 3})

@@ -25,7 +25,7 @@ TABLES = {
     "to.compare(f ** 2, ['basic'], delta=[1e-3], epsilon=[], alpha=[])": "exact, at least",
     "f.gdp(failure=0.01)": "gap to f (regret), at most",
     "to.Plan({m.Gaussian(noise_multiplier=2): 3})": "Gaussian(noise_multiplier=2.0)",
-    "to.calibrate(lambda s: to.Gaussian(1 / s), {'epsilon': 1, 'delta': 1e-2}, tol=0.1)": "crossed in",
+    "to.calibrate(lambda s: to.Gaussian(1 / s), {'epsilon': 1, 'delta': 1e-2}, tol=0.1)": "crossing lies in",
     "to.allocate([m.Gaussian(noise_multiplier=1)], {'mu': 1, 'failure': 0})": "scales: 1",
     "f.explain(delta=1e-5)": "no engine was used",
     "f.sensitivities(delta=1e-5)": "per 1%",

@@ -37,4 +37,4 @@ def test_statement_bad_arguments() -> None:
     with pytest.raises(KindError, match="plan must be a Plan or a mechanism, got G_"):
         to.statement(to.Gaussian(1), delta=1e-6)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(DomainError, match=r"delta must be in \(0, 1\], got 0"):
-        to.statement(to.mechanisms.Gaussian(1), delta=0)
+        to.statement(to.mechanisms.Gaussian(noise_multiplier=1), delta=0)

@@ -60,7 +60,7 @@ def test_loads_reads_every_entry():
     assert content.plan.adjacency == "add-remove"
     assert content.plan.mechanisms == {
         m.Gaussian(noise_multiplier=8, sensitivity=(1, 2.5)): 10,
-        m.Subsampled(m.Laplace(math.inf, sensitivity=2), 0.25): 1,
+        m.Subsampled(m.Laplace(scale=math.inf, sensitivity=2), 0.25): 1,
         m.TreeAggregation(2, steps=8, completion=True): 1,
         m.Custom(to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0])): 1,
         m.Laplace(scale=1): 0,
@@ -68,7 +68,9 @@ def test_loads_reads_every_entry():
 
 
 def test_loads_fills_defaults_and_adds_counts_of_equal_mechanisms():
-    assert to.spec.loads(LAPLACE + LAPLACE) == to.spec.PlanFile("", to.Plan({m.Laplace(1, sensitivity=1): 2}))
+    assert to.spec.loads(LAPLACE + LAPLACE) == to.spec.PlanFile(
+        "", to.Plan({m.Laplace(scale=1, sensitivity=1): 2})
+    )
 
 
 @pytest.mark.parametrize("title", ["", 'quo"ted \\ back', "two\nlines", "ε ≤ δ", "del \x7f", "tab\t", "1/3"])
@@ -215,7 +217,7 @@ def test_dumps_of_wrong_contents_is_refused():
         with pytest.raises(PlanError, match="must"):
             to.spec.dumps(to.spec.PlanFile("", to.Plan(plan)))
     with pytest.raises(PlanError, match="content must be PlanFile"):
-        to.spec.dumps(to.Plan({m.Gaussian(1): 1}))
+        to.spec.dumps(to.Plan({m.Gaussian(noise_multiplier=1): 1}))
     with pytest.raises(DomainError, match="cannot be saved"):
         to.spec.dumps(to.spec.PlanFile("", to.Plan({m.Custom(to.Gaussian(1).symbolic()): 1})))
 
@@ -243,5 +245,10 @@ def test_load_of_the_examples_returns_their_plans():
     dp_sgd, mixed = (to.spec.load(EXAMPLES / name).plan for name in ("dpsgd-mnist.toml", "mixed.toml"))
     assert dp_sgd == to.Plan({m.SubsampledGaussian(1.1, sample_rate=256 / 60000): 14062})
     assert mixed == to.Plan(
-        {m.Laplace(10): 50, m.SubsampledGaussian(2, 0.02): 200, m.Gaussian(8): 10, m.PureDP(0.3): 5}
+        {
+            m.Laplace(scale=10): 50,
+            m.SubsampledGaussian(2, 0.02): 200,
+            m.Gaussian(noise_multiplier=8): 10,
+            m.PureDP(0.3): 5,
+        }
     )

@@ -22,7 +22,7 @@ from tradeoff.report.answers import answer_query
 from tradeoff.spec.saved_file import FILES
 
 STEP = to.subsample(to.Gaussian(1 / 1.1), 0.01)
-PLAN = to.Plan({m.SubsampledGaussian(1.1, 0.01): 100, m.Laplace(3): 2})
+PLAN = to.Plan({m.SubsampledGaussian(1.1, 0.01): 100, m.Laplace(scale=3): 2})
 THIRD = Fraction(1, 3)
 THINGS = [
     *(to.Identity(), to.PureDP(0.7), to.Laplace(0.1), to.TotalVariation(0.1), to.approximate_dp(1, 1e-5)),
@@ -46,7 +46,7 @@ THINGS = [
     (STEP**3).symmetrise(assume="either-order").group(3),
     ~(to.LocationShift(scipy.stats.gumbel_r(), 1) ** 2),
     *(PLAN, to.Plan({}, "replace-one"), m.TreeAggregation(2.0, steps=8, restarts=(4,))),
-    to.Plan({m.Custom(STEP, adjacency="add-remove"): 3, m.Subsampled(m.Laplace(1), 0.5): 1}),
+    to.Plan({m.Custom(STEP, adjacency="add-remove"): 3, m.Subsampled(m.Laplace(scale=1), 0.5): 1}),
     to.spec.PlanFile("x", PLAN, delta=(1e-5,), epsilon=(math.inf,)),
     *(to.Bounds(-math.inf, math.inf), (to.Gaussian(1), PLAN), Fraction(-1, 3), None),
     answer_query(to.Gaussian(1), delta=[0, 1e-5], epsilon=[1.0], alpha=[0.1]),
@@ -55,7 +55,7 @@ RESULTS = {
     "reduction": lambda: to.PureDP(1).gdp(),
     "reduction without a tight alpha": lambda: to.Laplace(1).gdp(failure=1),
     "calibration": lambda: to.calibrate(lambda s: to.Gaussian(1 / s), {"epsilon": 1, "delta": 1e-2}, tol=0.1),
-    "allocation": lambda: to.allocate([m.Laplace(1), m.Laplace(2)], {"epsilon": 1, "delta": 0}),
+    "allocation": lambda: to.allocate([m.Laplace(scale=1), m.Laplace(scale=2)], {"epsilon": 1, "delta": 0}),
     "sweep": lambda: to.sweep(lambda x: to.Bounds(x, x + 1), {"x": [1, 2]}),
     "sensitivities": lambda: to.Laplace(0.5).sensitivities(delta=1e-5),
     "baseline": lambda: to.baselines.basic_composition(0.1, n=3),

@@ -224,7 +224,7 @@ class CurveHooks(ABC):
         bound alone.
 
         >>> import tradeoff as to
-        >>> to.mechanisms.Gaussian(1).curve().exact, to.mechanisms.PureDP(1).curve().exact
+        >>> to.mechanisms.Gaussian(noise_multiplier=1).curve().exact, to.mechanisms.PureDP(1).curve().exact
         (True, False)
         """
         return self.tightness > BOUND

@@ -31,7 +31,7 @@ from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.rounding import TINY, Array
-from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.base import Mechanism, by_number
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.sweeps import Table
 
@@ -88,7 +88,7 @@ class Part:
         if isinstance(self.build, Mechanism):
             made: Any = _rescaled(self.build, scale)
         else:
-            made = called("build", self.build, scale)
+            made = called("build", by_number(self.build), scale)
         if isinstance(made, TradeOff):
             made.require_numbers()
             return made
@@ -401,6 +401,6 @@ def allocate(
     residual = float(np.max(np.abs(problem.unequal(x)[0]))) if n > 1 else 0.0
     costs = {name: problem.cost(at) for name, (at, _) in met.items()}
     rows = tuple((name, c, c / least, met[name][1].upper) for name, c in costs.items())
-    table = Table(("scales", "cost", "over the least", problem.name), rows, estimated=True)
+    table = Table(("scales", "cost", "times the least", problem.name), rows, estimated=True)
     scales, curve = problem.scales(x), problem.guarantee(x)
     return Allocation(scales, least, achieved, curve, residual, problem.evaluations, table)

@@ -22,6 +22,7 @@ from tradeoff.errors import DomainError, KindError, PrecisionError, Undecided, c
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.mechanisms.base import by_number
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,10 @@ class Calibration(Displayed):
         return f"{self.value!r}: {self.target}, crossed in [{low!r}, {high!r}]"
 
     def grid(self) -> TextTable:
-        both = {"crossed in": self.bounds, "answer there": self.achieved}
+        both = {"crossing lies in": self.bounds, "answer at value": self.achieved}
         bounds = [(name, f"[{low!r}, {high!r}]") for name, (low, high) in both.items()]
         return TextTable(
-            [("value", repr(self.value)), *bounds, ("tried", str(self.evaluations))], head=self.target
+            [("value", repr(self.value)), *bounds, ("numbers tried", str(self.evaluations))], head=self.target
         )
 
 
@@ -184,7 +185,7 @@ def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
 
 def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
     """Return the guarantee that ``build`` makes of a number, valid for both orders of a pair."""
-    built = called("build", build, x)
+    built = called("build", by_number(build), x)
     if isinstance(built, type):
         raise KindError(f"build({x!r}) is the class {built.__name__}; return an instance made of the number")
     for name in ("guarantee", "curve"):  # of plans and reports, of mechanisms, reductions and marginals

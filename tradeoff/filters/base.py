@@ -261,8 +261,8 @@ def curve_of(step: object) -> TradeOff:
         )
     if not isinstance(step, TradeOff):
         raise KindError(
-            f"a step must be a curve, such as Gaussian(0.1), or a mechanism, such as mechanisms.Gaussian(1), "
-            f"got {shown(step)}"
+            "a step must be a curve, such as Gaussian(0.1), or a mechanism, such as "
+            f"mechanisms.Gaussian(noise_multiplier=1), got {shown(step)}"
         )
     if step.free_symbols:
         names = ", ".join(sorted(map(str, step.free_symbols)))

@@ -252,14 +252,31 @@ _SYNONYMS = {  # names of parameters in other libraries
 }
 
 
+_INVERSES = {"Gaussian": "mu", "Laplace": "epsilon"}
+"""Mechanisms with a curve of the same name, and its parameter, the inverse of theirs."""
+
+
+def by_number(build: Any) -> Any:
+    """Return a function of one number; a class of mechanisms takes it as its first parameter."""
+    if isinstance(build, type) and issubclass(build, Mechanism):
+        name = next(iter(inspect.signature(build).parameters))
+        return lambda x: build(**{name: x})
+    return build
+
+
 def suggest_names(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function, or a constructor, whose error for unknown keywords names the parameters meant."""
     names = [name for name in inspect.signature(function).parameters if name != "self"]
 
     @wraps(function)
     def checked(*args: P.args, **given: P.kwargs) -> R:
+        kind = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
+        if kind in _INVERSES and len(args) > 1:
+            raise TypeError(
+                f"mechanisms.{kind} takes its parameters by name, as in {kind}({names[0]}={args[1]!r}); "
+                f"the curve tradeoff.{kind}({_INVERSES[kind]}) takes the inverse"
+            )
         if unknown := [name for name in given if name not in names]:
-            kind = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
             problems = (f"{kind} has no parameter {name!r}; {_advice(kind, name, names)}" for name in unknown)
             raise TypeError(". ".join(problems).replace("?.", "?"))
         return function(*args, **given)

@@ -104,12 +104,16 @@ def _per_record(reader: Reader) -> int:
 
 def _gaussian(reader: Reader, noise_multiplier: Any) -> Part:
     sigma = number("noise_multiplier", noise_multiplier, 0)
-    return mechanisms.Gaussian(float((Bounds.of(sigma) / _per_record(reader)).lower)) if sigma else _OPEN
+    return (
+        mechanisms.Gaussian(noise_multiplier=float((Bounds.of(sigma) / _per_record(reader)).lower))
+        if sigma
+        else _OPEN
+    )
 
 
 def _laplace(reader: Reader, noise_multiplier: Any) -> Part:
     scale = number("noise_multiplier", noise_multiplier, 0)
-    return mechanisms.Laplace(scale, float(_per_record(reader))) if scale else _OPEN
+    return mechanisms.Laplace(scale=scale, sensitivity=float(_per_record(reader))) if scale else _OPEN
 
 
 def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) -> Part:
@@ -227,7 +231,7 @@ def _tree(reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
     depth = max((count("step_counts", n) for n in every), default=0).bit_length()
     if depth == 0:
         return None
-    return mechanisms.Gaussian(float((sigma / sqrt(depth)).lower)) if sigma else _OPEN
+    return mechanisms.Gaussian(noise_multiplier=float((sigma / sqrt(depth)).lower)) if sigma else _OPEN
 
 
 def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
