@@ -19,7 +19,8 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array, around
-from tradeoff.pld.allocation import STEEPEST, allocated_laws, bound_epsilon, hockey_stick
+from tradeoff.pld.allocated_laws import allocated_laws
+from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.integer_noise import discrete_gaussian_law
 from tradeoff.pld.law import PrivacyLossDistribution

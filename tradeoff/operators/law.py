@@ -209,10 +209,11 @@ class Law:
             return np.inf
         # Small masses keep their digits: the mass above is that of the other order below.
         if level > 0.5:
-            return -self._inverse._crossing(1 - level, _OTHER[under])  # noqa: SLF001 - the same class
-        return self._crossing(level, under)
+            return -self._inverse.crossing(1 - level, _OTHER[under])
+        return self.crossing(level, under)
 
-    def _crossing(self, mass: float, under: Under) -> float:
+    def crossing(self, mass: float, under: Under) -> float:
+        """Return about the loss, in nats, where the cdf crosses a mass of at most 1/2."""
         end = _FARTHEST if self._single is None else 1e300
 
         def is_below(t: float) -> bool:

@@ -128,9 +128,10 @@ def _without_rare_means(
     the one at s by (s - s') P*(S) at most, S where dQ* >= s' dP*: by (1 - b)^-n - 1. Together it is less than
     1 - (1 - a - 2 b)^n more, as n (a + b) is below 1/4.
     """
-    inner, p, q = base.without_rare_means(most)
-    if inner.pair.spread > base.pair.spread / 2:
+    pair, p, q = base.pair.without_rare_means(most)
+    if pair.spread > base.pair.spread / 2:
         return law
+    inner = MixtureLaw(pair)
     result, a, b = (inner, q, p) if law is base else (ReversedPLD(inner), p, q)
     result.mass_at_plus_infinity = (a + 2 * b) * (1 + 8 * UNIT)
     return result

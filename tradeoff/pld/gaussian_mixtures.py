@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -469,30 +467,6 @@ class MixtureLaw(PrivacyLossDistribution):
         cuts = [self.pair.means[0] - REACH, *self.pair.turns(REACH), self.pair.means[-1] + REACH]
         return [self._piece(float(a), float(b)) for a, b in pairwise(cuts)]
 
-    def without_rare_means(self, most: float) -> tuple[MixtureLaw, float, float]:
-        """Return the law of (P*, Q*), and how much of P and of Q it lacks, each at most ``most``.
-
-        L increases. Q* is Q given that the mean is none of the greatest, which only Q has; P* is P given that
-        it is none of the least, which only P has. Tests {L > t} reject Q* less often, and P* more often.
-        """
-        pair = self.pair
-        p, low = _without_last(pair.p_weights[::-1], pair.q_weights[::-1], most)
-        q, high = _without_last(pair.q_weights, pair.p_weights, most)
-        if not (low or high) or not pair.monotone:
-            return self, 0.0, 0.0
-        p = p[::-1]
-        first, last = next(k for k, w in enumerate(p) if w), next(k for k, w in enumerate(q[::-1]) if w)
-        inside = slice(first, len(q) - last)
-        at = pair.at[inside]
-        law = MixtureLaw(
-            MixturePair(
-                tuple(a - (at[0] + at[-1]) / 2 for a in at),
-                tuple(w / (1 - low) for w in p[inside]),
-                tuple(w / (1 - high) for w in q[inside]),
-            )
-        )
-        return law, float(low), float(high)
-
     def _piece(self, start: float, stop: float) -> Piece:
         low, high = self.pair.logs(np.array([start, stop])).loss
         if low <= high:
@@ -609,16 +583,6 @@ class MixtureLaw(PrivacyLossDistribution):
             )
         numbers = {"means": pair.at, "p": pair.p_weights, "q": pair.q_weights}
         return {"kind": "gaussian mixtures"} | {name: list(map(str, each)) for name, each in numbers.items()}
-
-
-def _without_last(
-    weights: Sequence[Fraction], others: Sequence[Fraction], most: float
-) -> tuple[tuple[Fraction, ...], Fraction]:
-    """Return weights that are 0 from some place on, and the sum of those left out, which others lack."""
-    lost, kept = Fraction(0), len(weights)
-    while not others[kept - 1] and lost + weights[kept - 1] <= most:
-        kept, lost = kept - 1, lost + weights[kept - 1]
-    return (*weights[:kept], *[Fraction(0)] * (len(weights) - kept)), lost
 
 
 def _cut_error(edges: Array) -> Array:

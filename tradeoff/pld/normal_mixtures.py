@@ -11,7 +11,7 @@ whose error scales with the d_i, however small a sampling rate makes them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -128,6 +128,27 @@ class MixturePair:
             (len(self.means) + 1) * UNIT * np.sum(np.maximum(np.abs(each.lower), np.abs(each.upper)), axis=0)
         )
         return Bounds(low - off, high + off)
+
+    def without_rare_means(self, most: float) -> tuple[MixturePair, float, float]:
+        """Return (P*, Q*), and how much of P and of Q they lack, each at most ``most``.
+
+        L increases. Q* is Q given that the mean is none of the greatest, which only Q has; P* is P given that
+        it is none of the least, which only P has. Tests {L > t} reject Q* less often, and P* more often.
+        """
+        p, low = _without_last(self.p_weights[::-1], self.q_weights[::-1], most)
+        q, high = _without_last(self.q_weights, self.p_weights, most)
+        if not (low or high) or not self.monotone:
+            return self, 0.0, 0.0
+        p = p[::-1]
+        first, last = next(k for k, w in enumerate(p) if w), next(k for k, w in enumerate(q[::-1]) if w)
+        inside = slice(first, len(q) - last)
+        at = self.at[inside]
+        result = MixturePair(
+            tuple(a - (at[0] + at[-1]) / 2 for a in at),
+            tuple(w / (1 - low) for w in p[inside]),
+            tuple(w / (1 - high) for w in q[inside]),
+        )
+        return result, float(low), float(high)
 
     def farthest(self, x: Array) -> Array:
         """Return the distance to the farthest mean."""
@@ -330,3 +351,13 @@ def _log_sum(log_weights: Array, u: Array) -> Array:
     exponent = log_weights[bounds, None] + u[bounds]
     top = np.max(exponent, axis=0)
     return np.asarray(top + np.log(np.sum(np.exp(exponent - top), axis=0)))
+
+
+def _without_last(
+    weights: Sequence[Fraction], others: Sequence[Fraction], most: float
+) -> tuple[tuple[Fraction, ...], Fraction]:
+    """Return weights that are 0 from some place on, and the sum of those left out, which others lack."""
+    lost, kept = Fraction(0), len(weights)
+    while not others[kept - 1] and lost + weights[kept - 1] <= most:
+        kept, lost = kept - 1, lost + weights[kept - 1]
+    return (*weights[:kept], *[Fraction(0)] * (len(weights) - kept)), lost

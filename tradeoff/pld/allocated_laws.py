@@ -1,0 +1,128 @@
+"""Laws of one step of many chosen at random, above and below: lattices of ratios, which products compose."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.pld.discrete import AtomicLaw
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.law import masses
+
+_LEAST = 1e-12  # least mu of a law: a smaller one is a greater one with noise added, and no less private
+_RATIOS = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
+_HUGE = 1e150  # ratios whose squares are floats: beyond, they do not change a spread
+_FAR = 17.0  # standard deviations of a step that are resolved: e^-144 lies beyond
+_LEFT = 1e-60  # mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity
+
+
+class Block(NamedTuple):
+    """Ratios, increasing, their mass under P, Q at infinity, and relative errors of masses and ratios."""
+
+    ratio: Array
+    mass: Array
+    infinite: float
+    slack: float
+    off: float
+
+
+@lru_cache(maxsize=16)
+def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
+    """Return laws of finitely many losses with hockey-sticks above, and below, those of one of ``steps``.
+
+    A block of steps is given by the law of its mean ratio under P, and two blocks make a third. Mass between
+    two nodes goes to both, its mean kept: the true pair is made of that one by post-processing, and so is
+    then every pair made of such blocks. Or it goes to its mean: that pair is made of the true one.
+    """
+    above, below = (_law(_block(max(mu, _LEAST), steps, merged=merged)) for merged in (False, True))
+    return above, below
+
+
+def _law(block: Block) -> AtomicLaw:
+    kept = (block.mass > 0) & (block.ratio > 0)
+    loss, log_p = np.log(block.ratio[kept]), np.log(block.mass[kept])
+    slack = block.slack + UNIT * (8 + 2 * np.abs(log_p))
+    position = block.off + UNIT * (32 + 8 * float(np.max(np.abs(loss))))
+    zero = float(np.sum(block.mass[block.ratio == 0]))
+    return AtomicLaw(loss, log_p, zero, block.infinite, slack, position=position)
+
+
+def _block(mu: float, steps: int, *, merged: bool) -> Block:
+    if steps == 1:
+        return _single(mu, merged=merged)
+    half = _block(mu, steps // 2, merged=merged)
+    even = _joined(half, 0.5, half, 0.5, merged=merged)
+    if steps % 2 == 0:
+        return even
+    return _joined(even, (steps - 1) / steps, _single(mu, merged=merged), 1 / steps, merged=merged)
+
+
+@lru_cache(maxsize=16)
+def _single(mu: float, *, merged: bool) -> Block:
+    """Place a step on nodes: excess/(e^b - e^a) at the right of a cell, deficit/(1 - e^(a-b)) at its left."""
+    reach = mu * _FAR + mu * mu / 2
+    inner = _spaced(-reach, reach, mu)
+    edges = np.concatenate([[-np.inf], inner, [np.inf]])
+    cells = GaussianLaw(mu).cells(edges)
+    # An edge is exact; its ratio, and the ratio of a width, are good to a few units.
+    slack = float(np.max(cells.slack)) + 64 * UNIT
+    if merged:
+        p, q = masses(cells, edges)
+        some = (p > 0) & (q > 0)
+        return Block(q[some] / p[some], p[some], 0.0, slack, 2 * slack)
+    fall = -np.expm1(-np.diff(edges))
+    mass = cells.deficit / fall
+    mass[1:] += cells.excess[:-1] / np.exp(inner) / fall[:-1]
+    return Block(np.append(0.0, np.exp(inner)), mass, float(cells.excess[-1]), slack, 4 * UNIT)
+
+
+def _spaced(low: float, high: float, scale: float) -> Array:
+    """Return nodes between two logarithms of ratios, even up to the scale, in their logarithm beyond."""
+    start, end = (math.asinh(side / (2 * scale)) for side in (low, high))
+    return np.asarray(2 * scale * np.sinh(np.linspace(start, end, _RATIOS)))
+
+
+def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
+    """Return logarithms of ratios beyond which there is hardly any mass, under P below and under Q above."""
+    coarse = np.geomspace(np.min(ratio[ratio > 0]), np.max(ratio), 400)
+    at = np.searchsorted(coarse, ratio)
+    under_p, under_q = (np.bincount(at, m, len(coarse) + 1) for m in (mass, mass * ratio))
+    low = int(np.searchsorted(np.cumsum(under_p), _LEFT)) - 1
+    high = len(coarse) - int(np.searchsorted(np.cumsum(under_q[::-1]), _LEFT))
+    return float(np.log(coarse[max(low, 0)])), float(np.log(coarse[min(high, len(coarse) - 1)]))
+
+
+def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool) -> Block:
+    """Return the block of both, with their shares of the steps."""
+    ratio = np.add.outer(first * one.ratio, second * two.ratio).ravel()
+    mass = np.multiply.outer(one.mass, two.mass).ravel()
+    # The spread of a lognormal ratio of this variance; rows are sorted, which makes them quick to place.
+    scale = float(np.sqrt(np.log1p(np.sum(mass * (np.minimum(ratio, _HUGE) - 1) ** 2))))
+    nodes = np.append(0.0, np.exp(_spaced(*_ends(ratio, mass), scale)))
+    cell = np.searchsorted(nodes, ratio, side="right") - 1
+    off = max(one.off, two.off) + 8 * UNIT
+    if merged:
+        nearest = nodes[np.maximum(cell, 1)]
+        sums = np.asarray(np.bincount(cell, mass, _RATIOS + 1), dtype=float)
+        moved = np.bincount(cell, mass * (ratio - nearest), _RATIOS + 1)
+        some = sums > 0
+        moved, sums, nodes = moved[some] / sums[some], sums[some], np.append(nodes[1], nodes[1:])[some]
+        slack = one.slack + two.slack + UNIT * (int(np.max(np.bincount(cell))) + 16)
+        # A mean of distances to a node, weighted by masses with this error.
+        off += 4 * slack * float(np.max(np.abs(moved) / (nodes + moved)))
+        return Block(nodes + moved, sums, 0.0, slack, off)
+    cell = np.minimum(cell, _RATIOS - 1)
+    left, right = nodes[cell], nodes[cell + 1]
+    inside = np.minimum(ratio, nodes[-1])
+    below, above = mass * ((right - inside) / (right - left)), mass * ((inside - left) / (right - left))
+    added = np.bincount(cell, below, _RATIOS + 1) + np.bincount(cell + 1, above, _RATIOS + 1)
+    # Each share is a quotient of differences of floats, 3 units; sums have as many terms as a node has pairs.
+    slack = one.slack + two.slack + UNIT * (2 * int(np.max(np.bincount(cell))) + 16)
+    # More than the rounding of any sum here: more at infinity is never more private.
+    overflow = float(np.sum(mass * (ratio - inside)))
+    infinite = (first * one.infinite + second * two.infinite + overflow) * (1 + 1e-9)
+    return Block(nodes, np.asarray(added, dtype=float), infinite, slack, off)
