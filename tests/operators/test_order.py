@@ -23,14 +23,13 @@ from tests.strategies import (
     symmetric_families,
 )
 from tradeoff.errors import KindError, SymbolError, Undecided
-from tradeoff.families.approximate_dp import epsilon_delta_curve
 
 G, P, Lap, TV, dp, thin = (
     to.Gaussian,
     to.PureDP,
     to.Laplace,
     to.TotalVariation,
-    epsilon_delta_curve,
+    to.approximate_dp,
     to.subsample,
 )
 

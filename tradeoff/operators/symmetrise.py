@@ -75,7 +75,7 @@ class Envelope(HullOfMinimum):
 
     @property
     def has_law(self) -> bool:
-        return super().has_law and self._folded() is not None
+        return self._folded() is not None and all(f.has_law for f in self.operands)
 
     def _folded(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
         f = self.operands[0]

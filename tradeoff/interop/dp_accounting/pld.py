@@ -41,8 +41,10 @@ class Orders(NamedTuple):
 
     Examples
     --------
-    >>> Orders(PiecewiseLinear([0, 1], [0.5, 0]), PiecewiseLinear([0, 1], [1, 0])).guarantee().delta(0.0)
-    0.0
+    >>> Orders(PiecewiseLinear([0, 1], [0.5, 0]), PiecewiseLinear([0, 1], [1, 0])).guarantee().delta(
+    ...     0.0
+    ... ) < 1e-15
+    True
     """
 
     remove: PiecewiseLinear
