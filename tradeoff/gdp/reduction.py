@@ -32,7 +32,7 @@ from tradeoff.gdp.cells import (
     start_nodes,
 )
 from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.functions import clip, rational, sqrt, total, whole
+from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total, whole
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.order import infinite_mass
@@ -42,6 +42,7 @@ from tradeoff.operators.tabulate import Nodes, end, orders
 from tradeoff.operators.unary import Assumed, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
+_FARTHEST = 100.0  # nats up to which lines are drawn without failure: farther out nodes take seconds
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
 
 
@@ -187,6 +188,11 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
         return Least(Bounds(min(low, most), most))
     enough, tight, nodes = search_by_lines(sides, d.lower, most)
     ends, needed = max(side.reach for side in sides) < np.inf, needed_by_nodes(nodes, d.upper)
+    if d.upper == 0 and not ends:
+        ended = [each._replace(reach=min(each.reach, end_of_lines(each.curve, needed))) for each in sides]
+        if max(side.reach for side in ended) < _FARTHEST:
+            enough, tight, nodes = search_by_lines(ended, 0.0, most)
+            ends, enough, needed = True, max(enough, needed), max(needed, needed_by_nodes(nodes, 0.0))
     low = min(max(low, needed), most)
     most = min(most, enough * (1 + _MARGIN)) if ends else most
     # Elsewhere 1 - delta has lost the digits that lines need.
@@ -304,6 +310,28 @@ def _tail(f: TradeOff) -> float:
     if isinstance(f, Subsampled) and f.flipped:
         return 0.0  # losses end at -log(1 - p)
     return max(map(_tail, f.operands)) if isinstance(f, _WITHIN) else 0.0
+
+
+def end_of_lines(f: TradeOff, mu: float) -> float:
+    """Return an eps from which on delta_f is below that of G_mu and all larger mu, or inf if none is known.
+
+    Let f = G_nu (x) h, nu < mu, where losses X of h are at most b. With phi the density of a normal loss,
+    that of f under Q is E phi_nu(l - X), at most phi_nu(l - b) where l >= b + nu^2/2. The log-ratio of that
+    to phi_mu(l) is -a l^2/2 + (b/nu^2) l + c, a = 1/nu^2 - 1/mu^2, c = (mu^2 - nu^2)/8 + log(mu/nu)
+    - b/2 - b^2/(2 nu^2): from its greater root on the densities decide, and delta_f is the smaller.
+    """
+    normal = {g: n for g, n in f.factors.items() if isinstance(g, Gaussian) and g.mu < math.inf}
+    others = [(h, n) for h, n in f.factors.items() if h not in normal]
+    if not normal or any(h.mass_at_infinity.upper > 0 or h.sup_loss == math.inf for h, _ in others):
+        return math.inf
+    square, m = rational(sum((n * g.weight for g, n in normal.items()), Fraction(0))), Bounds.of(mu)
+    b = total([Bounds(0.0, 0.0), *(whole(n) * h.sup_loss for h, n in others)])
+    a, slope = 1 / square - 1 / m**2, b / square
+    if not a.lower > 0:
+        return math.inf
+    c = (m**2 - square) / 8 + log(m) - log(square) / 2 - b / 2 - b * slope / 2
+    root = (slope + sqrt(maximum(slope**2 + 2 * a * c, 0.0))) / a
+    return float(maximum(root, b + square / 2).upper)
 
 
 def best_case(f: TradeOff) -> float:

@@ -137,6 +137,21 @@ class Density:
         error = np.where(high > low, error * (1 + 8 * UNIT) + TINY, 0.0)
         return Bounds(np.maximum(mass - error, 0.0), np.where(high > low, mass + error, 0.0))
 
+    def bound_scaled_mass(self, low: float, high: float, log_scale: float) -> Bounds[float]:
+        """Bound e^log_scale P(low < X < high) by a quadrature of its own, where P may be below all floats."""
+        if high <= low:
+            return Bounds(0.0, 0.0)
+        if self._least_log > -np.inf or (low < CLOSEST and high > -CLOSEST):
+            return Bounds(0.0, np.inf)
+        inner = self.edges[(self.edges > low) & (self.edges < high)]
+        try:
+            _, _, mass, error = self._adapt(np.concatenate([[low], inner, [high]]), log_scale)
+        except DomainError:  # more panels than are allowed
+            return Bounds(0.0, np.inf)
+        total = float(np.sum(mass))
+        off = float(np.sum(error)) * (1 + 1e-9) + (TRUST + (64 + len(mass)) * UNIT) * total
+        return Bounds(max(total - off, 0.0), total + off)
+
     @property
     def points(self) -> Array:
         """Return the nodes of all panels between which the law has mass."""
@@ -152,17 +167,17 @@ class Density:
         places = np.concatenate([-PROBES, PROBES, self.cuts, [low, high], even, *around])
         return np.unique(places[(places >= low) & (places <= high)])
 
-    def _adapt(self, edges: Array) -> tuple[Array, Array, Array, Array]:
-        """Return panels with their masses and errors, cut until they agree with parts."""
+    def _adapt(self, edges: Array, log_scale: float = 0.0) -> tuple[Array, Array, Array, Array]:
+        """Return panels with their masses and errors, times e^log_scale, cut until they agree with parts."""
         start, stop = edges[:-1], edges[1:]
         keep = ~((start < CLOSEST) & (stop > -CLOSEST))
         start, stop = start[keep], stop[keep]
-        mass, rounding = self._integrate(start, stop)
+        mass, rounding = self._integrate(start, stop, log_scale)
         accepted = []
         for depth in range(2000):
             middle = start + _CUT * (stop - start)
-            left, left_off = self._integrate(start, middle)
-            right, right_off = self._integrate(middle, stop)
+            left, left_off = self._integrate(start, middle, log_scale)
+            right, right_off = self._integrate(middle, stop, log_scale)
             difference = np.abs(left + right - mass)
             tolerance = _AGREED * 2.0 ** max(depth - _DEPTH, 0)
             done = difference <= np.maximum(tolerance * (left + right), rounding)
@@ -181,10 +196,11 @@ class Density:
         begins, ends, masses, errors = np.concatenate(accepted, axis=1)
         return begins, ends, masses, errors
 
-    def _integrate(self, start: Array, stop: Array) -> tuple[Array, Array]:
+    def _integrate(self, start: Array, stop: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
         """Return integrals over panels, and the rounding of nodes and of exponentials."""
         x, half = _nodes(start, stop), (stop - start) / 2
-        log = np.asarray(self._log_density(x.ravel())).reshape(x.shape) - self._log_total
+        known = np.asarray(self._log_density(x.ravel())).reshape(x.shape) - self._log_total
+        log = known + log_scale
         if not (log < _OVERFLOW).all():
             at = x[~(log < _OVERFLOW)][0]
             raise DomainError(
@@ -192,7 +208,7 @@ class Density:
             )
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             value = np.exp(log)
-            rounding = _ROUNDED * np.nan_to_num(np.abs(log) * value)
+            rounding = _ROUNDED * np.nan_to_num((np.abs(known) + abs(log_scale)) * value)
         moved = _MOVED * np.maximum(np.abs(start), np.abs(stop)) * np.ptp(value, axis=1)
         # A density that may have lost digits is bounded by its greatest value alone.
         greatest = np.max(log, axis=1)
@@ -252,7 +268,7 @@ MARGIN = 6  # errors of a loss that bounds of L allow for: its own, and a turn o
 _MOVED = 8 * UNIT  # relative rounding of the arguments of a density
 _NOTHING = -1000.0  # log-density of which no float holds the exponential
 _CERTAIN = 40.0  # losses above eps at which q is more than 2^53 times e^eps p
-_STEEPEST = 690.0  # epsilon up to which e^eps is a float
+_STEEPEST = 690.0  # epsilon above which e^eps P takes an integral of its own, as P is below all floats
 
 
 class Piece(NamedTuple):
@@ -317,9 +333,7 @@ class RealLineLaw:
             near = np.where(inner == end, piece.x[-2], inner)  # the last point at which L is known
             places = np.array([[inner, end], [outer, near], [np.where(inner == end, near, end), end]])
             each = self.second.bound_mass(*_ordered(places))
-            # Where L >= eps for certain e^eps P is at most Q, which bounds it where e^eps is no float.
-            mass = exp(np.minimum(epsilon, _STEEPEST)) * self.first.bound_mass(*_ordered(places[0, :, :n]))
-            p = p + Bounds(mass.lower, np.where(epsilon > _STEEPEST, each.upper[0, :n], mass.upper))
+            p = p + self._lifted_mass(epsilon, inner[:n], inner[n:], end[:n])
             q = q + Bounds(each.lower[0], each.upper[0])
             for k, most in ((1, top), (2, np.full(2 * n, piece.high[-1]))):
                 share = -expm1(losses - Bounds.of(np.maximum(most, losses)))
@@ -328,6 +342,25 @@ class RealLineLaw:
         certain = (Bounds(q.lower[n:], q.lower[n:]) * (1 - np.exp(-_CERTAIN))).lower
         least = Bounds(np.maximum.reduce([value.lower, certain, np.zeros(n)]), np.maximum(value.upper, 0.0))
         return tuple(least + Bounds(np.zeros(n), missed.upper[:n] + TINY) + self.mass_at_infinity)
+
+    def _lifted_mass(self, epsilon: Array, inner: Array, certain: Array, end: Array) -> Bounds:
+        """Bound e^eps times the mass of P from ``inner`` to the end of a piece, where L >= eps.
+
+        Above eps = 690 it is integrated where L < eps + 40, up to ``certain``, and Q has mass that a
+        float holds; the rest is at most Q, and beyond ``certain`` at most e^-40 Q.
+        """
+        mass = self.first.bound_mass(*_ordered(np.array([inner, end])))
+        low, high = exp(np.minimum(epsilon, _STEEPEST)) * mass
+        steep = np.flatnonzero((epsilon > _STEEPEST) & (inner != end))
+        bulk = self.second.points[[0, -1]] if len(steep) else np.zeros(2)
+        for k in steep:
+            start, stop = np.clip([inner[k], certain[k]], *bulk).tolist()
+            stop = stop if (stop > start) == (end[k] > inner[k]) else start
+            part = self.first.bound_scaled_mass(min(start, stop), max(start, stop), float(epsilon[k]))
+            rest = self.second.bound_mass(*_ordered(np.array([[inner[k], stop], [start, end[k]]]))).upper
+            share = np.exp(-_CERTAIN) * (1 + 16 * UNIT) if stop == certain[k] else 1.0
+            low[k], high[k] = part.lower, part.upper + (rest[0] + rest[1] * share) * (1 + 4 * UNIT)
+        return Bounds(low, high)
 
     def _threshold(self, piece: Piece, loss: Array) -> tuple[Array, Array, Array]:
         """Return points with L < loss up to the first and L >= loss from the second, and the most L is there.
@@ -377,7 +410,7 @@ def log_ratio(p: Density, q: Density, x: Array) -> tuple[Array, Array]:
     return loss, MARGIN * np.where(np.isfinite(error), error, 0.0)
 
 
-_FAN = 64  # parts into which an interval is cut at once, to find where L turns
+_FAN = 64  # parts into which the floats between two points are cut at once, to find where L turns
 _NEAR = 8 * UNIT  # relative distance from an end at which its neighbours lie
 _STEADY = 1.5  # most that L changes up to an end at which it is known, over the change just before
 _FADED = -600.0  # log-density from which on a density may go on below the least float
@@ -496,7 +529,7 @@ def _kinds(p: Density, q: Density, x: Array) -> Array:
 
 def _change(p: Density, q: Density, low: float, high: float, kind: int) -> tuple[float, float]:
     """Return neighbouring floats between which the kind changes."""
-    while low < (middle := low + (high - low) / 2) < high:
+    while low < (middle := _float(_order(low) + (_order(high) - _order(low)) // 2)) < high:
         low, high = (middle, high) if _kinds(p, q, np.array([middle]))[0] == kind else (low, middle)
     return low, high
 
@@ -533,12 +566,14 @@ def _turns(p: Density, q: Density, x: Array) -> list[float]:
 
 def _turn(p: Density, q: Density, low: float, high: float, way: int) -> float:
     """Return the float at which L is greatest (``way`` 1) or least between two points."""
+    a, b = _order(low), _order(high)
     while True:
-        x = np.unique(np.linspace(low, high, _FAN + 1))
+        places = sorted({a + (b - a) * k // _FAN for k in range(_FAN + 1)})
+        x = np.array([_float(place) for place in places])
         best = int(np.argmax(np.nan_to_num(way * log_ratio(p, q, x)[0], nan=-np.inf)))
-        if len(x) <= _FAN:
+        if b - a <= _FAN:
             return float(x[best])
-        low, high = float(x[max(best - 1, 0)]), float(x[min(best + 1, _FAN)])
+        a, b = places[max(best - 1, 0)], places[min(best + 1, len(places) - 1)]
 
 
 def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
@@ -572,3 +607,16 @@ def _at_end(p: Density, q: Density, end: float, way: float) -> tuple[float, floa
         first, second = np.abs(np.diff(loss))
     known = first <= _STEADY * second + margin[1]
     return (float(loss[0]), float(margin[0] + first)) if known else (0.0, np.inf)
+
+
+def _order(x: float) -> int:
+    """Map floats to integers in their order, neighbours to neighbours."""
+    bits = int(np.float64(abs(x)).view(np.int64))
+    return bits if x >= 0 else -bits
+
+
+def _float(order: int) -> float:
+    """Invert ``_order``."""
+    return (
+        float(np.int64(order).view(np.float64)) if order >= 0 else -float(np.int64(-order).view(np.float64))
+    )
