@@ -251,9 +251,10 @@ class PiecewiseLinear(TradeOff):
             y = height.take(k)
             rest = where(y.middle <= 0.5, (1 - level) - y, power.take(k) - level)
             sides.append(log(Bounds(*(rest / alpha.take(k)).ends())))
-        high = np.where(i > 0, sides[0].upper, -np.inf)
+        # Where floats do not hold a slope, its logarithm is NaN and bounds nothing.
+        high = np.where(i > 0, np.where(np.isnan(sides[0].upper), np.inf, sides[0].upper), -np.inf)
         high = np.where(j > i, np.maximum(high, log(slope).upper[i]), high)
-        return np.maximum(sides[0].lower, sides[1].lower), high
+        return np.fmax(np.fmax(sides[0].lower, sides[1].lower), -np.inf), high
 
     @cached_property
     @np.errstate(all="ignore")

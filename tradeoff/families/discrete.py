@@ -240,6 +240,9 @@ class AllocatedCurve(TradeOff):
         low, high = np.zeros(len(epsilon)), np.ones(len(epsilon))
         for k, x in enumerate(epsilon.tolist()):
             low[k], high[k] = hockey_stick(self.mu, self.steps, x, reverse=self.reverse)
+        if (wide := high - low > 1e-3 * high).any():  # far out a line may bound little
+            least, most = Tensor({self: 1}).delta_bounds(epsilon[wide], None)
+            low[wide], high[wide] = np.maximum(low[wide], least), np.minimum(high[wide], most)
         return low, high
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:

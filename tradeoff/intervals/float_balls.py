@@ -42,7 +42,8 @@ class FloatBalls:
             return cls(middle, np.maximum(x.upper - middle, middle - x.lower))
         if isinstance(x, Fraction):
             near = float(x)
-            return cls(near, float(abs(x - Fraction(near))))
+            off = abs(x - Fraction(near))
+            return cls(near, np.nextafter(float(off), np.inf) if off else 0.0)
         return cls(np.asarray(x, dtype=float))
 
     def ends(self) -> Pair:
@@ -88,7 +89,7 @@ class FloatBalls:
     def __truediv__(self, other: Any) -> FloatBalls:
         """Return the quotient: |a'/b' - a/b| <= (r_a + |a/b| r_b)/(|b| - r_b)."""
         y = FloatBalls.of(other)
-        middle, least = self.middle / y.middle, abs(y.middle) - y.radius
+        middle, least = self.middle / y.middle, abs(y.middle) - y.radius * _INFLATION
         radius = (self.radius + abs(middle) * y.radius) / np.where(least > 0, least, np.nan)
         return FloatBalls(middle, radius + abs(middle) * (2 * UNIT) + _LOST)
 
@@ -116,13 +117,14 @@ def expm1(x: FloatBalls) -> FloatBalls:
 def log(x: FloatBalls) -> FloatBalls:
     """Return log x: |log x' - log x| <= -log(1 - r/x)."""
     middle = np.log(x.middle)
-    return FloatBalls(middle, -np.log1p(-x.radius / x.middle) + abs(middle) * _SLACK + _LOST)
+    return FloatBalls(middle, -np.log1p(-x.radius * _INFLATION / x.middle) + abs(middle) * _SLACK + _LOST)
 
 
 def log1p(x: FloatBalls) -> FloatBalls:
     """Return log(1 + x), with the error of a logarithm; 1 + x is exact to 2^-53 of itself."""
     middle = np.log1p(x.middle)
-    return FloatBalls(middle, -np.log1p(-x.radius / (1 + x.middle)) + abs(middle) * _SLACK + _LOST)
+    moved = -np.log1p(-x.radius * _INFLATION / (1 + x.middle))
+    return FloatBalls(middle, moved + abs(middle) * _SLACK + _LOST)
 
 
 def sqrt(x: FloatBalls) -> FloatBalls:

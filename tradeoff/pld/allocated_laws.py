@@ -38,8 +38,10 @@ def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
     two nodes goes to both, its mean kept: the true pair is made of that one by post-processing, and so is
     then every pair made of such blocks. Or it goes to its mean: that pair is made of the true one.
     """
-    above, below = (_law(_block(max(mu, _LEAST), steps, merged=merged)) for merged in (False, True))
-    return above, below
+    above = _law(_block(max(mu, _LEAST), steps, merged=False))
+    if mu < _LEAST:
+        return above, AtomicLaw(np.zeros(1), np.zeros(1))
+    return above, _law(_block(mu, steps, merged=True))
 
 
 def _law(block: Block) -> AtomicLaw:
@@ -47,8 +49,12 @@ def _law(block: Block) -> AtomicLaw:
     loss, log_p = np.log(block.ratio[kept]), np.log(block.mass[kept])
     slack = block.slack + UNIT * (8 + 2 * np.abs(log_p))
     position = block.off + UNIT * (32 + 8 * float(np.max(np.abs(loss))))
-    zero = float(np.sum(block.mass[block.ratio == 0]))
-    return AtomicLaw(loss, log_p, zero, block.infinite, slack, position=position)
+    # More mass at infinity is never more private; _LEFT is more than all products below floats.
+    zero = float(np.sum(block.mass[block.ratio == 0])) * (1 + 4 * block.slack)
+    infinite = block.infinite * (1 + 4 * block.slack)
+    if zero or infinite:
+        zero, infinite = zero + _LEFT, infinite + _LEFT
+    return AtomicLaw(loss, log_p, zero, infinite, slack, position=position)
 
 
 def _block(mu: float, steps: int, *, merged: bool) -> Block:

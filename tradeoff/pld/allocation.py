@@ -135,9 +135,11 @@ class Line:
         log_rest = self.log_rest + c * moved
         if self.parts:
             q, phase = np.exp(1j * strike * h), np.exp(-1j * strike * self.z.imag[n:])
-            log_rest -= self.parts * math.log(abs(1 - q))
+            gap = max(abs(1 - q), TINY)
+            log_rest -= self.parts * math.log(gap)
             change, share, rest = terms[n:] * phase, 1 / (1 - q), 0.0
-            off = float(np.max(size[n:] + 64 * UNIT * (1 + strike * self.z.imag[n:]) * np.abs(terms[n:])))
+            units = 64 * (1 + 1 / gap) * (1 + strike * self.z.imag[n:])
+            off = float(np.max(size[n:] + UNIT * units * np.abs(terms[n:])))
             for _ in range(self.parts):
                 rest += share * change[0]
                 slip += abs(share) * off * (1 + 1e-9)
@@ -151,8 +153,9 @@ class Line:
         alias = self.mass * (max(strike, 1.0) + period) * math.exp(fall) / math.expm1(fall) ** 2
         if c < 0 or strike >= period:
             tilt, log_other = self.other
-            growth = math.expm1(min(abs(tilt - c) * period, 700.0))
-            alias += math.exp(min(log_other + tilt * moved, 700.0)) / max(growth, TINY)
+            apart = abs(tilt - c) * period
+            log_alias = log_other + tilt * moved - apart - math.log(max(-math.expm1(-apart), TINY))
+            alias += math.exp(log_alias) if log_alias < 700 else math.inf
         rest_size = math.exp(min(log_rest, 700.0))
         return total - (slip + rest_size + alias) * (1 + 1e-6), total + (slip + rest_size) * (1 + 1e-6)
 
@@ -199,13 +202,15 @@ class Allocation:
             at = min(max(reach + shift / mu, 3.0), far)
             inner, outer = (Cut(round(at, 2), max(round(at, 2), 2 * mu), jump) for jump in (False, True))
             p, q, off = self._masses(outer)
-            most = (q + (t - 1) * p) * (
-                1 + off
-            )  # (Y - K)_+ is at most Y, and 1 - prod chi the sum of 1 - chi
+            # (Y - K)_+ is at most Y, and 1 - prod chi the sum of 1 - chi.
+            most = (q + (t - 1) * p) * (1 + off)
             jump = (0.0, most)
             if most > 1e-12 * high and most > 1e-300:
                 log = math.log1p(-p)
-                gained, paid = -math.expm1((t - 1) * log + math.log1p(-q)), -strike * math.expm1(t * log)
+                gained, paid = (
+                    -math.expm1((t - 1) * log + math.log1p(-min(q, 1 - UNIT))),
+                    -strike * math.expm1(t * log),
+                )
                 units = (off + 32 * UNIT) * (gained + paid)
                 put = self._line(outer, place, -math.inf).at(above, strike)
                 jump = _clipped((put[0] + gained - paid - units, put[1] + gained - paid + units), 0.0, most)
@@ -345,8 +350,8 @@ class Allocation:
         k = int(np.argmin(size))
         p = self._masses(cut)[0] if cut else 1.0
         mass = 1.0 if cut is None or bulk else -math.expm1(t * math.log1p(-p))
-        most = math.log(mass) + max(epsilon, 0.0)
-        answer = max(min(size[k] + math.log(abs(tilts[k])) - 1, most), floor)  # log of the answer, about
+        most = math.log(mass) + (0.0 if bulk else max(epsilon, 0.0))
+        answer = max(min(size[k] + math.log(abs(tilts[k])) - 1, most), floor, -700.0)  # its log, about
         if not bulk:
             k = int(np.flatnonzero(size <= size[k] + 3)[-1])
         c, goal = float(tilts[k]), answer + math.log(_GOAL)
@@ -477,7 +482,8 @@ class Allocation:
                 log_rest = t * logarithm(-part / (mean + centred), slip * 0).log
                 value, units_z = value * -np.expm1(log_rest), units_z + 40 * np.abs(log_rest)
                 most = np.log(np.maximum(modulus, np.abs(mean + centred - part)) + slip + slip_out)
-                wrong = t * slip_out * np.exp((t - 1) * most + c * shift)
+                # |a^t - b^t| <= t |a - b| max(|a|, |b|)^(t-1): of its own error, and where it is left out.
+                wrong = t * (slip_out + ~known * np.abs(part)) * np.exp((t - 1) * most + c * shift)
                 wrong += t * (t - 1) * (np.abs(part) + slip_out) * slip * np.exp((t - 2) * most + c * shift)
             terms[k : k + block] = value / here**2
             error[k : k + block] = (wrong + UNIT * units_z * np.abs(value)) / np.abs(here) ** 2
@@ -509,7 +515,10 @@ def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tup
     resolved = max(mu, _SMALLEST * math.sqrt(steps))
     allocation = _allocation(resolved, steps)
     with np.errstate(all="ignore"):  # what overflows is NaN or infinite, and claims nothing
-        low, high = allocation.put(-x) if reverse else allocation.call(x)
+        try:
+            low, high = allocation.put(-x) if reverse else allocation.call(x)
+        except (ArithmeticError, ValueError):  # far out there are lines that no float places
+            low, high = 0.0, math.inf
     lift = math.exp(x) if reverse else 1.0
     low, high = low * lift * (1 - 16 * UNIT), high * lift * (1 + 16 * UNIT) + TINY
     low = low if x >= epsilon and resolved == mu else least

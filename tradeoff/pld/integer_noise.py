@@ -241,7 +241,9 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     size = sum(n * float(np.ptp(law.atoms.loss)) for law, n in zip(laws, counts, strict=True)) / gap
     if not (size < _MOST_POINTS and sum(counts) <= _MOST_FACTORS):
         return None
-    deepest = np.longdouble(780 + size * gap / 4)
+    ends = [sum(n * float(law.atoms.loss[k]) for law, n in zip(laws, counts, strict=True)) for k in (0, -1)]
+    if (deepest := 780 + max(map(abs, ends)) / 2) > 11000:  # where masses are below long doubles
+        return None
     start, position, mass, upper = 0.0, 0.0, np.ones(1, np.longdouble), np.ones(1, np.longdouble)
     for law, n in zip(laws, counts, strict=True):
         loss, log_p, slack = law.atoms
@@ -252,7 +254,7 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
         largest = float(np.max(np.abs(loss)))
         start, position = (
             start + n * loss[0],
-            position + n * (off + np.max(law.loss_error) + 8 * UNIT * largest),
+            position + n * (off + np.max(law.loss_error) + 8 * (n + 1) * UNIT * largest),
         )
         each = np.zeros((2, at[-1] + 1), np.longdouble)
         each[0, at] = np.exp(log_p.astype(np.longdouble) + loss.astype(np.longdouble) / 2)
@@ -260,7 +262,9 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
         each[1, at] *= 1 + slack
         for _ in range(n):
             mass, upper = np.convolve(mass, each[0]), np.convolve(upper, each[1])
-            seen = np.flatnonzero(mass > np.exp(-deepest))  # the rest is below e^-750 under P and Q
+            seen = np.flatnonzero(
+                mass > np.exp(-np.longdouble(deepest))
+            )  # the rest is below e^-750 under P and Q
             inside = slice(seen[0], seen[-1] + 1)
             start, mass, upper = start + gap * seen[0], mass[inside], upper[inside]
     seen = np.flatnonzero(mass)
@@ -354,13 +358,16 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     best = profiles.greatest(4 * slack)
     k, ahead, behind, above, size = profiles.changes(best)
     r = 6 * slack + float(np.max(above, initial=0.0))
-    if r > _CLOSE:
+    # Left of s = 1 the chord is compared with D - (1 - s): a change in the cell about it is not bounded.
+    if r > _CLOSE or np.any((loss[k] < 0) & (loss[k + 1] >= 0)):
         return None
     p, off = mass[best, np.arange(len(loss))], np.zeros(len(loss), np.longdouble)
     for at, more in ((k, behind), (k + 1, ahead)):
         np.add.at(p, at, more)
         np.add.at(off, at, 2 * slack * size)
     seen = p > 0  # lattices of other laws
+    if np.any(off > p):
+        return None
     log_p = np.log(p[seen]).astype(float)
     errors = (
         np.minimum(off[seen] / p[seen], 1.0).astype(float) + slack + 3 * r + UNIT * (8 + 2 * np.abs(log_p))

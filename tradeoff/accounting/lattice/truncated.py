@@ -118,6 +118,10 @@ def add_far_losses(
     by Jensen's inequality. Spread masses have the greater moments, as r^-t is convex, and losses above the
     edge have less than 1 each. A moment is a sum of terms known to 16 units of their exponents, of three
     terms each, and 32 more.
+
+    Of losses below the first node a, the deficit D = E (1 - e^(L - a))_+ is not on the lattice, the rest of
+    their mass is at a. As (e^(tu) - 1)/(1 - e^-u) grows with u, those down to a - w add at most D e^(-ta)
+    (1 + (e^(tw) - 1)/(1 - e^-w)) to the moment; the probability of those below a - h is at most D/(1 - e^-h).
     """
     first, last = np.searchsorted(table.above, [x / 4, (x + edge) / 2]).tolist()
     kept = slice(max(first - 2, 0), max(last, first + 2))
@@ -133,25 +137,29 @@ def add_far_losses(
     )
     rest = in_q - exp(Bounds(below, above)) * in_p
     nodes = [factor.offset + grid.h * factor.index for factor in factors]
-    lowest, best, logs = (
-        sum(n * float(at[0]) for n, at in zip(counts, nodes, strict=True)),
-        math.inf,
-        (0.0, 0.0),
-    )
+    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
+    bottoms, missing, best, logs = [], 0.0, math.inf, (0.0, 0.0)
+    for law, n, at in zip(laws, counts, nodes, strict=True):
+        a, width = float(at[0]), float(at[0]) - law.enclosure[0]
+        cells = law.cells(np.array([-np.inf, a]))
+        deficit = float(cells.deficit[0] * (1 + cells.slack[0])) if width > 0 else 0.0
+        bottoms.append((deficit, a, min(max(width, 1e-300), grid.h)))
+        missing += n * deficit / -math.expm1(-grid.h) * (1 + 1e-9) if width > grid.h else 0.0
     for t in (2.0 ** np.arange(-2, 14) / edge).tolist():
         log = 0.0
-        for factor, at, rare in zip(factors, nodes, p, strict=True):
+        for factor, at, rare, (deficit, a, w) in zip(factors, nodes, p, bottoms, strict=True):
             size = abs(factor.log_scale) + (grid.theta + t) * float(np.max(np.abs(at)))
             with np.errstate(over="ignore", invalid="ignore"):  # such a t bounds nothing
                 moment = factor.over * np.exp(factor.log_scale - (grid.theta + t) * at)
-                log += factor.count * math.log(float(np.sum(moment)) + float(rare.upper))
+                below_a = deficit * np.exp(-t * a) * (1 + np.expm1(t * w) / -np.expm1(-w)) if deficit else 0.0
+                log += factor.count * math.log(float(np.sum(moment) + below_a) + float(rare.upper))
             log += factor.count * UNIT * (64 + len(at) + 32 * size)
         if log - t * (edge - x) < best:
             best, logs = log - t * (edge - x), (log, t)
     share = np.where(
         above - edge < lowest - 1e-9 * abs(lowest),
         0.0,
-        np.exp(np.minimum(logs[0] + logs[1] * (above - edge), 0.0)) * (1 + 1e-9),
+        np.minimum(np.exp(np.minimum(logs[0] + logs[1] * (above - edge), 0.0)) * (1 + 1e-9) + missing, 1.0),
     )
     likely = sum((n * each for n, each in zip(counts, p, strict=True)), zero)
     return replace(
