@@ -22,7 +22,7 @@ f, m = to.Laplace(0.5), to.mechanisms
 scores = np.linspace(-3, 3, 50)
 """
 TABLES = {
-    "to.compare(f ** 2, ['basic'], delta=[1e-3], epsilon=[], alpha=[])": "exact, at least",
+    "to.compare(f ** 2, ['basic'], delta=[1e-3], epsilon=[], alpha=[])": "lower bound",
     "f.gdp(failure=0.01)": "gap to f (regret), at most",
     "to.Plan({m.Gaussian(noise_multiplier=2): 3})": "Gaussian(noise_multiplier=2.0)",
     "to.calibrate(lambda s: to.Gaussian(1 / s), {'epsilon': 1, 'delta': 1e-2}, tol=0.1)": "crossing lies in",

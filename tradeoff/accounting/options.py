@@ -141,7 +141,7 @@ class Width(NamedTuple):
 # closes. Sums are as fine as they get.
 WIDTHS: dict[str, dict[Question, Width]] = {
     "contour": {"delta": Width(1e-4, 1e-3), "epsilon": Width(1e-7, 1e-7), "beta": Width(1e-4, 1e-3)},
-    "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(5e-8, 1e-6), "beta": Width(1e-2, 1e-4)},
+    "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(1e-8, 1e-7), "beta": Width(1e-2, 1e-4)},
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
 

@@ -121,12 +121,13 @@ def below_chords(x: Array, y: Array) -> Index:
     point's, the products below are within 1e-15 of the true ones.
     """
     places = np.arange(len(x))
-    while True:
+    while len(x) > 2:
         (left, right), (down, up) = ((side[1:-1] - side[:-2], side[2:] - side[1:-1]) for side in (x, y))
-        kept = np.concatenate([[True], down * right - up * left <= 1e-14, [True]])[: len(x)]
+        kept = np.concatenate([[True], down * right - up * left <= 1e-14, [True]])
         if np.mean(kept) > _FEW_DROPPED:
-            return places
+            break
         x, y, places = x[kept], y[kept], places[kept]
+    return places
 
 
 def lower_hull(x: Any, y: Any) -> tuple[Any, Any]:

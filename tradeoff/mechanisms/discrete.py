@@ -33,6 +33,7 @@ from tradeoff.mechanisms.base import (
     one_of,
     real_range,
 )
+from tradeoff.mechanisms.subsampled import leaking
 from tradeoff.operators.pointwise import minimum
 
 MOST_SQUARE = 32
@@ -227,7 +228,7 @@ class ThresholdedKeys(Mechanism):
         return {name: value for name, value in values if (name, value) != ("adjacency", "add-remove")}
 
     def curve(self) -> TradeOff:
-        single_key = self._noise_curve() @ TotalVariation(float(self._shown().upper))
+        single_key = leaking(self._noise_curve(), float(self._shown().upper))
         return single_key ** (self.keys * (2 if self.adjacency == "replace-one" else 1))
 
     def _shown(self) -> Bounds:

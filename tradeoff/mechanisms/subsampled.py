@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from tradeoff.balls import binomial_tail, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import MIN_PROBABILITY
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
@@ -128,8 +129,8 @@ def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
 
 
 def leaking(curve: TradeOff, probability: float) -> TradeOff:
-    """Return the curve of a mechanism that publishes everything with the probability."""
-    return curve @ TotalVariation(probability) if probability else curve
+    """Return the curve of a mechanism that publishes everything with a probability, 0 or 1e-300 at least."""
+    return curve @ TotalVariation(max(probability, MIN_PROBABILITY)) if probability else curve
 
 
 MOST_HITS = 512

@@ -410,7 +410,7 @@ def log_ratio(p: Density, q: Density, x: Array) -> tuple[Array, Array]:
     return loss, MARGIN * np.where(np.isfinite(error), error, 0.0)
 
 
-_FAN = 64  # parts into which the floats between two points are cut at once, to find where L turns
+_FAN = 64  # parts into which an interval is cut at once, to find where L turns
 _NEAR = 8 * UNIT  # relative distance from an end at which its neighbours lie
 _STEADY = 1.5  # most that L changes up to an end at which it is known, over the change just before
 _FADED = -600.0  # log-density from which on a density may go on below the least float
@@ -529,7 +529,7 @@ def _kinds(p: Density, q: Density, x: Array) -> Array:
 
 def _change(p: Density, q: Density, low: float, high: float, kind: int) -> tuple[float, float]:
     """Return neighbouring floats between which the kind changes."""
-    while low < (middle := _float(_order(low) + (_order(high) - _order(low)) // 2)) < high:
+    while low < (middle := low + (high - low) / 2) < high:
         low, high = (middle, high) if _kinds(p, q, np.array([middle]))[0] == kind else (low, middle)
     return low, high
 
@@ -566,14 +566,12 @@ def _turns(p: Density, q: Density, x: Array) -> list[float]:
 
 def _turn(p: Density, q: Density, low: float, high: float, way: int) -> float:
     """Return the float at which L is greatest (``way`` 1) or least between two points."""
-    a, b = _order(low), _order(high)
     while True:
-        places = sorted({a + (b - a) * k // _FAN for k in range(_FAN + 1)})
-        x = np.array([_float(place) for place in places])
+        x = np.unique(np.linspace(low, high, _FAN + 1))
         best = int(np.argmax(np.nan_to_num(way * log_ratio(p, q, x)[0], nan=-np.inf)))
-        if b - a <= _FAN:
+        if len(x) <= _FAN:
             return float(x[best])
-        a, b = places[max(best - 1, 0)], places[min(best + 1, len(places) - 1)]
+        low, high = float(x[max(best - 1, 0)]), float(x[min(best + 1, _FAN)])
 
 
 def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
@@ -607,16 +605,3 @@ def _at_end(p: Density, q: Density, end: float, way: float) -> tuple[float, floa
         first, second = np.abs(np.diff(loss))
     known = first <= _STEADY * second + margin[1]
     return (float(loss[0]), float(margin[0] + first)) if known else (0.0, np.inf)
-
-
-def _order(x: float) -> int:
-    """Map floats to integers in their order, neighbours to neighbours."""
-    bits = int(np.float64(abs(x)).view(np.int64))
-    return bits if x >= 0 else -bits
-
-
-def _float(order: int) -> float:
-    """Invert ``_order``."""
-    return (
-        float(np.int64(order).view(np.float64)) if order >= 0 else -float(np.int64(-order).view(np.float64))
-    )
