@@ -65,8 +65,8 @@ def test_epsilon(spec: Spec, delta: float) -> None:
 def test_masses_at_infinity(spec: Spec) -> None:
     """Q(L = inf) lies in its bounds, which are the eight units apart that the ends of the curve are charged.
 
-    Of densities nothing is known where both are below 1e-300, and of formulas little: the bounds may be 1e-150
-    apart.
+    Of densities nothing is known where both are below 1e-300, and of formulas little: the bounds may be
+    1e-150 apart.
     """
 
     def wrong() -> str | None:

@@ -46,20 +46,13 @@ class Density:
 
     Parameters
     ----------
-    log_density
-        Vectorised; ``-inf`` where the density is zero.
-    name
-        Name in messages.
-    support
-        Interval outside which the density is zero.
-    centres
-        Points (location, scale) around which panels begin at powers of 4 of the scale.
-    cuts
-        Points at which the density may jump, besides the ends of the support.
-    rounded
-        Those of the points and ends that are not exactly where the density jumps.
-    least_log
-        Log-density below which its digits are not known.
+    log_density : vectorised; ``-inf`` where the density is zero
+    name : name in messages
+    support : interval outside which the density is zero
+    centres : points (location, scale) around which panels begin at powers of 4 of the scale
+    cuts : points at which the density may jump, besides the ends of the support
+    rounded : those of the points and ends that are not exactly where the density jumps
+    least_log : log-density below which its digits are not known
 
     Notes
     -----
