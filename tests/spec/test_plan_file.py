@@ -102,6 +102,8 @@ kind = "custom"; curve = 3 => mechanism[1].curve must be a curve as JSON, or the
 kind = "custom"; curve = "missing.json" => missing.json: cannot be read: No such file
 kind = "custom"; curve = '{"schema": 1, "tradeoff": 3}' => mechanism[1].curve: 3 is not a trade-off
 kind = "custom"; curve = '{"schema": 1, "tradeoff": {"kind": "gaussian", "mu": 1e-400}}' => 1e-400 is outside
+kind = "gaussian"; sigma = 1 => noise_multiplier, sensitivity; did you mean noise_multiplier?
+kind = "laplace"; scale = 1; steps = 3 => allowed: scale, sensitivity; did you mean count?
 kind = "laplace"; scale = 1; scael = 1 => line 5: mechanism[1].scael is not known; allowed: scale, sensitivity
 """.replace("HUGE", "1" + "0" * 400)
 # Entries before a mechanism, and the error.
@@ -132,7 +134,10 @@ FILES = [
     ("", "mechanism must be at least one table [[mechanism]], with double brackets"),
     ("mechanism = 3", "line 1: mechanism must be at least one table"),
     ('[mechanism]\nkind = "laplace"', "mechanism must be at least one table"),
-    (SAMPLED, "mechanism[1].kind must be stated for replace-one neighbours, got 'subsampled-gaussian'"),
+    (
+        SAMPLED,
+        "mechanism[1].kind must be stated for replace-one neighbours, got 'subsampled-gaussian'; write adj",
+    ),
     (
         LAPLACE + LAPLACE.replace("scale = 1", "scale = -1"),
         "line 8: mechanism[2].scale must be in (0, inf], got",

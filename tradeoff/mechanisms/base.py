@@ -238,7 +238,7 @@ def mechanism(cls: type[M]) -> type[M]:
     return cls
 
 
-_SYNONYMS = {  # names of parameters in other libraries
+SYNONYMS = {  # names of parameters in other libraries
     "sigma": "noise_multiplier",
     "std": "noise_multiplier",
     "q": "sample_rate",
@@ -286,8 +286,8 @@ def suggest_names(function: Callable[P, R]) -> Callable[P, R]:
 
 def _advice(kind: str, name: str, names: list[str]) -> str:
     close = get_close_matches(name, names, 1)
-    if _SYNONYMS.get(name) in names:
-        return f"did you mean {_SYNONYMS[name]}?"
+    if SYNONYMS.get(name) in names:
+        return f"did you mean {SYNONYMS[name]}?"
     if name in {"steps", "count", "n", "rounds", "num_steps"}:
         return f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
     if name in {"epsilon", "eps"} and "scale" in names:

@@ -33,7 +33,7 @@ from tradeoff.families.truncated import Truncated
 from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.polygon import ONE, hull, whole
 from tradeoff.mechanisms import Mechanism
-from tradeoff.mechanisms.base import kind_name
+from tradeoff.mechanisms.base import SYNONYMS, kind_name
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture, mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, maximum, minimum
@@ -79,10 +79,17 @@ class Form:
             raise DomainError(f"{place}{joint}{message}") from error
 
 
+# Keys of other libraries; "count" is a key of every mechanism of a plan.
+_COMMON_WORDS = SYNONYMS | dict.fromkeys(("steps", "num_steps", "n", "rounds", "iterations"), "count")
+
+
 def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
     """Refuse an unknown key or kind, and suggest the closest one."""
     if not (isinstance(word, str) and word in allowed):
-        hint = "".join(f"; did you mean {each}?" for each in difflib.get_close_matches(str(word), allowed, 1))
+        common = _COMMON_WORDS.get(str(word), "")
+        guesses = [common] if common in (*allowed, "count") else []
+        guesses += difflib.get_close_matches(str(word), allowed, 1)
+        hint = f"; did you mean {guesses[0]}?" if guesses else ""
         known = ", ".join(allowed) or "nothing"
         raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known; allowed: {known}{hint}")
 

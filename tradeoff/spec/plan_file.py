@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
@@ -151,7 +152,9 @@ def _read(content: Mapping[str, Any], folder: Path) -> PlanFile:
         n = count(f"{place}.count", table.pop("count", 1), 0, MAX_COUNT)
         mechanism = read_mechanism(place, table, folder)
         if mechanism.adjacency not in (None, adjacency):
-            remedy = f'set adjacency = "{mechanism.adjacency}"'
+            remedy = f'set the plan\'s adjacency = "{mechanism.adjacency}"'
+            if "adjacency" in signature(type(mechanism)).parameters:
+                remedy = f'write adjacency = "{adjacency}" in its table, too, or {remedy}'
             raise domain(f"{place}.kind", mechanism.kind, f"stated for {adjacency} neighbours", remedy)
         counts[mechanism] = counts.get(mechanism, 0) + n
     questions = {name: check_questions(name, content[name]) for name in QUESTIONS if name in content}
