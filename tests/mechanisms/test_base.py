@@ -167,14 +167,14 @@ DiscreteGaussian(sigma=0) => sigma must be in (0, inf), got 0
 DiscreteGaussian(sigma=1, sensitivity=0) => sensitivity must be an integer from 1 to MOST, got 0
 DiscreteLaplace(scale=-1) => scale must be in [1e-300, inf), got -1
 DiscreteLaplace(scale=1, sensitivity=1.5) => sensitivity must be an integer from 1 to MOST, got 1.5
-Gaussian([1, 2], sensitivity=3) => sensitivity must be a list of 2 numbers, one for each coordinate, got 3.0
-Gaussian([]) => noise_multiplier must be a list of at least one real number, got []
-Gaussian(1, sensitivity=[1, -1]) => sensitivity[1] must be in [0, inf), got -1
-Gaussian(1, sensitivity='1') => sensitivity must be one real number, got '1'
+Gaussian(noise_multiplier=[1, 2], sensitivity=3) => sensitivity must be a list of 2 numbers
+Gaussian(noise_multiplier=[]) => noise_multiplier must be a list of at least one real number, got []
+Gaussian(noise_multiplier=1, sensitivity=[1, -1]) => sensitivity[1] must be in [0, inf), got -1
+Gaussian(noise_multiplier=1, sensitivity='1') => sensitivity must be one real number, got '1'
 TreeAggregation(1, 0) => steps must be an integer from 1, got 0
-Gaussian(1e-5) => noise_multiplier must be at least 0.0001, got 1e-05; the loss must be at most 10000
-Gaussian(1, sensitivity=1e5) => noise_multiplier must be at least 10, got 1.0
-Gaussian([1e-5, 1]) => noise_multiplier must be larger, got (1e-05, 1.0); the loss must be at most 10000
+Gaussian(noise_multiplier=1e-5) => noise_multiplier must be at least 0.0001, got 1e-05
+Gaussian(noise_multiplier=1, sensitivity=1e5) => noise_multiplier must be at least 10, got 1.0
+Gaussian(noise_multiplier=[1e-5, 1]) => noise_multiplier must be larger, got (1e-05, 1.0)
 SubsampledGaussian(1e-5, 0.1).curve() => noise_multiplier must be at least 0.0001, got 1e-05
 SubsampledGaussian(1e-5, 0.1, 'without-replacement').curve() => noise_multiplier must be at least 0.0002, got
 SubsampledLaplace(1e-5, 0.1, adjacency='replace-one') => scale must be at least 0.0002, got 1e-05
@@ -227,9 +227,9 @@ CanonicalNoise(to.PureDP(1e-05)).sample(1, np.random.default_rng(1)) => Canonica
 CanonicalNoise(to.PureDP(1)).quantile([0.5, 1]) => probability must be in (0, 1), got [0.5, 1]
 CanonicalNoise(to.PureDP(1)).sample(-3, np.random.default_rng(1)) =>
     size must be the shape of an array, got -3; negative dimensions are not allowed
-BestOfRuns(Gaussian(10), mean=1e12, shape=-0.99).curve() =>
+BestOfRuns(Gaussian(noise_multiplier=10), mean=1e12, shape=-0.99).curve() =>
     mean = 1000000000000.0 with shape = -0.99 is out of range; give a smaller mean, or a larger sha
-to.Plan({Laplace(2): 10**5000}) => the count of Laplace(scale=2.0
+to.Plan({Laplace(scale=2): 10**5000}) => the count of Laplace(scale=2.0
 SubsampledGaussian(1, 0.1, 'without-replacement', 'add-remove') =>
     adjacency must be 'replace-one' for scheme = 'without-replacement'
 SubsampledGaussian(1, 0.1, 'with-replacement') =>
@@ -263,8 +263,8 @@ ReportNoisyMax(1, noise='normal') => noise must be one of 'gumbel', 'laplace', '
 ReportNoisyMax(1, noise=3) => noise must be one of 'gumbel', 'laplace', 'exponential', got 3
 RepeatAndSelect(1, shape=-1) => shape must be in (-1, inf), got -1
 RepeatAndSelect(10000.0, shape=3) => (2 + shape) epsilon must be in [0, 10000], got 50000
-BestOfRuns(Gaussian(1), mean=0.5) => mean must be in [1, 1e+12], got 0.5
-BestOfRuns(Gaussian(1), mean=2, shape=-1) => shape must be in (-1, inf], got -1
+BestOfRuns(Gaussian(noise_multiplier=1), mean=0.5) => mean must be in [1, 1e+12], got 0.5
+BestOfRuns(Gaussian(noise_multiplier=1), mean=2, shape=-1) => shape must be in (-1, inf], got -1
 """
 
 

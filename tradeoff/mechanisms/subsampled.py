@@ -300,7 +300,7 @@ class Subsampled(Sampled):
     >>> from tradeoff.mechanisms import Gaussian, PureDP
     >>> round(Subsampled(PureDP(epsilon=1.0), 0.5).guarantee().epsilon(0), 6)
     0.620115
-    >>> Subsampled(Gaussian(1), 0.01, "without-replacement").curve() == SubsampledGaussian(
+    >>> Subsampled(Gaussian(noise_multiplier=1), 0.01, "without-replacement").curve() == SubsampledGaussian(
     ...     2, 0.01, "without-replacement"
     ... ).curve()
     True

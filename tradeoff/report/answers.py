@@ -204,7 +204,7 @@ def summary(title: str, plan: Plan) -> dict[str, Any]:
     Examples
     --------
     >>> from tradeoff.mechanisms import Gaussian
-    >>> summary("one", Plan({Gaussian(2): 3}))["mechanism"]
+    >>> summary("one", Plan({Gaussian(noise_multiplier=2): 3}))["mechanism"]
     [{'kind': 'gaussian', 'noise_multiplier': 2.0, 'count': 3}]
     """
     return {"title": title, **plain_data(plan)}
