@@ -26,7 +26,13 @@ from tradeoff.mechanisms.discrete import (
     Skellam,
     ThresholdedKeys,
 )
-from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
+from tradeoff.mechanisms.linear import (
+    LastIterate,
+    MatrixMechanism,
+    TreeAggregation,
+    blt_strategy,
+    strategy_sensitivity,
+)
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.response import (
     ApproximateDP,
@@ -98,6 +104,8 @@ __all__ = [
     "TruncatedGaussian",
     "TruncatedLaplace",
     "TruncatedSubsampledGaussian",
+    "blt_strategy",
+    "strategy_sensitivity",
 ]
 
 KINDS: dict[str, type[Mechanism]] = {
