@@ -16,7 +16,7 @@ OTHER_SAMPLES = {
     "shuffled-randomizers": "shuffled",
     "matrix-mechanism": "none, or one bin for all epochs",
 }
-"""Samples that no parameter named ``sample_rate`` tells of."""
+"""Samples that no parameter named ``sample_rate`` describes."""
 
 SOURCE = re.compile(
     r"[A-Z][\w-]+(?:, [A-Z][\w-]+| [A-Z][a-z][\w-]+)*(?: et al\.)? \d{4}[ab]?"

@@ -9,29 +9,27 @@ from tradeoff.mechanisms.batch_sampling import (
     ShuffledRandomizers,
     TruncatedSubsampledGaussian,
 )
-from tradeoff.mechanisms.continuous import (
-    BoundedGaussian,
-    BoundedLaplace,
-    Gaussian,
-    Laplace,
-    TruncatedGaussian,
-    TruncatedLaplace,
-)
 from tradeoff.mechanisms.custom import CanonicalNoise, Custom
-from tradeoff.mechanisms.discrete import (
-    BinomialNoise,
-    DiscreteGaussian,
-    DiscreteGaussianVector,
-    DiscreteLaplace,
-    Skellam,
-    ThresholdedKeys,
-)
 from tradeoff.mechanisms.linear import (
     LastIterate,
     MatrixMechanism,
     TreeAggregation,
     blt_strategy,
     strategy_sensitivity,
+)
+from tradeoff.mechanisms.noise import (
+    BinomialNoise,
+    BoundedGaussian,
+    BoundedLaplace,
+    DiscreteGaussian,
+    DiscreteGaussianVector,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Skellam,
+    ThresholdedKeys,
+    TruncatedGaussian,
+    TruncatedLaplace,
 )
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.response import (
