@@ -10,6 +10,8 @@ import pytest
 import tradeoff as to
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError
+from tradeoff.families.discrete import CorrelatedCurve
+from tradeoff.pld.allocation import hockey_stick
 
 BANDED = np.array([1, 1 / 2, 1 / 4, 1 / 8]) / np.linalg.norm([1, 1 / 2, 1 / 4, 1 / 8])
 
@@ -144,6 +146,23 @@ def test_contributions_chosen_by_outputs_stay_within_bounds():
             assert each.mean() <= curve.bounds.delta(epsilon).upper + 5 * each.std() / math.sqrt(size)
 
 
+@pytest.mark.parametrize(("bins", "common", "single"), [(3, 0.4, 0.5), (30, 0.1, 1.3)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_bounds_of_exchangeable_bins_hold_average_of_allocations(bins, common, single, reverse):
+    """Given the shared normal variable z, steps are one allocation: 30 nodes of Gauss-Hermite average it."""
+    z, weight = np.polynomial.hermite_e.hermegauss(30)
+    groups, epsilon = (bins, 1, common, 0.0, single), 0.5
+    curve = CorrelatedCurve(groups, groups, reverse)
+    # An excess over K is shared w times one over K/w, and w e^-z^2/2 is e^-(z - c)^2/2, c^2 = common.
+    shared = math.sqrt(common) * (z if reverse else z + math.sqrt(common)) - common / 2
+    losses = epsilon + shared if reverse else epsilon - shared
+    each = [hockey_stick(math.sqrt(single), bins, x, reverse=reverse) for x in losses.tolist()]
+    truth = float(np.dot(weight, np.mean(each, axis=1)) / np.sum(weight))
+    bounds = curve.bounds.delta(epsilon)
+    assert bounds.lower <= truth <= bounds.upper
+    assert bounds.width <= 2e-3 * truth
+
+
 def test_many_noisy_and_public_bins():
     assert binned(math.inf, [1, 0.5], 3, 2).curve() == to.Gaussian(0.0)
     known = binned(1.0, [1, 0.5], 1, 3)  # (1, 1.5, 1.5) of every record
@@ -164,7 +183,7 @@ def test_many_noisy_and_public_bins():
         ({"strategy": [1]}, "scheme must be given with a strategy, got None"),
         ({"strategy": [1, 2, 3], "bins": 2, "epochs": 1}, "must have bins * epochs = 2 steps, got 3"),
         ({"strategy": [[1, 1], [0, 1]], "bins": 2, "epochs": 1}, "must be square and lower triangular"),
-        ({"strategy": [0.0], "bins": 2, "epochs": 1}, "strategy must be different from 0"),
+        ({"strategy": [0.0], "bins": 2, "epochs": 1}, "the largest entry of strategy must be"),
         ({"strategy": "abc", "bins": 2, "epochs": 1}, "strategy must be a list of finite numbers"),
         ({"strategy": [1], "bins": 10**6, "epochs": 1}, "bins must be so few"),
     ],

@@ -200,10 +200,7 @@ def _check_strategy(name: str, value: Any) -> Strategy:
         raise domain(name, value, "a list of finite numbers, or of rows of them")
     if rows.ndim == 2 and (rows.shape[0] != rows.shape[1] or np.triu(rows, 1).any()):
         raise domain(name, value, "square and lower triangular", "a Toeplitz matrix is its first column")
-    most = float(np.max(np.abs(rows)))
-    if most == 0:
-        raise domain(name, value, "different from 0")
-    in_interval("[1e-9, 1e9]")(f"the largest entry of {name}", most)
+    in_interval("[1e-9, 1e9]")(f"the largest entry of {name}", float(np.max(np.abs(rows))))
     return tuple(rows.tolist()) if rows.ndim == 1 else tuple(map(tuple, rows.tolist()))
 
 
@@ -233,13 +230,10 @@ def strategy_sensitivity(
     participations
         Most steps in which one record takes part; by default as many as the separation allows.
 
-    Returns
-    -------
-    float
-        Largest norm of C u, for changes u of norm 1, also vectors, in the steps of the record.
-
     Notes
     -----
+    It is the largest norm of C u, for changes u of norm 1, also vectors, in the steps of the record.
+
     Exact where columns at least the separation apart are orthogonal, as of a matrix with as many bands: the
     largest sum of squared norms of columns (Choquette-Choo, Ganesh, McKenna et al. 2023, Algorithm 3). Exact
     for Toeplitz matrices whose entries fall from the diagonal on and are not negative: products of two
@@ -262,8 +256,7 @@ def strategy_sensitivity(
         raise domain("steps", steps, f"the number of rows, {len(checked)}")
     apart = count("separation", separation, 1, MOST)
     most = -(-n // apart)
-    if participations is not None:
-        most = min(most, count("participations", participations, 1, MOST))
+    most = min(most, count("participations", most if participations is None else participations, 1, MOST))
     matrix = np.abs(_matrix(checked, n))
     if toeplitz and np.all(np.diff(matrix[:, 0]) <= 0) and np.min(np.array(checked)) >= 0:
         square = float(np.sum(np.sum(matrix[:, : most * apart : apart], axis=1) ** 2))
@@ -372,7 +365,7 @@ class MatrixMechanism(Mechanism):
             if (getattr(self, name) is None) != (self.strategy is None):
                 needed = "given with a strategy" if self.strategy else "left out without a strategy"
                 raise DomainError(f"{name} must be {needed}, got {getattr(self, name)!r}")
-        if self.strategy is not None and self.bins and self.epochs:
+        if self.strategy and self.bins and self.epochs:
             steps, size = self.bins * self.epochs, len(self.strategy)
             if steps * self.bins > _MOST_COLUMNS:
                 raise domain("bins", self.bins, f"so few that bins^2 epochs is at most {_MOST_COLUMNS}")
@@ -389,37 +382,30 @@ class MatrixMechanism(Mechanism):
 
     @property
     def exact(self) -> bool:
-        return self.strategy is None or self._bins_are_exchangeable
+        if self.strategy is None:
+            return True
+        above, below = _gram(self.strategy, self.bins or 1, self.epochs or 1)
+        most, slack, off = float(np.max(above)), float(np.max(above - below)), ~np.eye(len(above), dtype=bool)
+        if slack > 1e-9 * most:  # some entries are negative
+            return False
+        if len(above) == 1 or math.sqrt(most) > STEEPEST * self.noise_multiplier:
+            return len(above) == 1
+        return bool(max(np.ptp(np.diag(above)), np.ptp(above[off])) <= slack)
 
     def curve(self) -> TradeOff:
-        if self.sensitivity is not None:
+        if self.strategy is None:
             return Gaussian(loss(self.sensitivity, self.noise_multiplier))
-        above, below = self._gram_bounds()
+        above, below = _gram(self.strategy, self.bins or 1, self.epochs or 1)
         mu = loss(root(Fraction(float(np.max(np.diag(above))))), self.noise_multiplier)
         if len(above) == 1 or not 0 < mu <= STEEPEST:
             return Gaussian(mu)
-        if self._bins_are_exchangeable and above[0, 1] == 0:
+        if self.exact and above[0, 1] == 0:
             return AllocatedCurve(mu, len(above))
         square = self.noise_multiplier**2
         return CorrelatedCurve(
             _groups(above / square * (1 + 4 * UNIT), above=True),
             _groups(below / square * (1 - 4 * UNIT), above=False),
         )
-
-    @property
-    def _bins_are_exchangeable(self) -> bool:
-        """Whether bounds are those of one pair: a known step, or equal bins of no negative entries."""
-        above, below = self._gram_bounds()
-        off = ~np.eye(len(above), dtype=bool)
-        if len(above) == 1 or math.sqrt(np.max(above)) > STEEPEST * self.noise_multiplier:
-            return len(above) == 1 and bool(np.min(np.array(self.strategy)) >= 0)
-        slack = float(np.max(above - below))
-        parts = np.append(np.ptp(np.diag(above)), np.ptp(above[off]))
-        return bool(np.all(parts <= slack)) and slack <= 1e-9 * float(np.max(above))
-
-    def _gram_bounds(self) -> tuple[Array, Array]:
-        """Bound the products of the m_i, and of the sums of columns of C, for noise of deviation 1."""
-        return _gram(self.strategy, self.bins or 1, self.epochs or 1) if self.strategy else (np.eye(1),) * 2
 
 
 @lru_cache(maxsize=16)
@@ -439,9 +425,9 @@ def _gram(strategy: Strategy, bins: int, epochs: int) -> tuple[Array, Array]:
                 columns[t : t + len(values), t % bins] += values[: steps - t]
         return np.asarray(columns.T @ columns)
 
-    is_whole = np.all(entries == np.rint(entries)) and steps * np.sum(np.abs(entries)) ** 2 < 2**53
+    is_integer = np.all(entries == np.rint(entries)) and steps * np.sum(np.abs(entries)) ** 2 < 2**53
     size = gram(np.abs(entries))
-    off = 0.0 if is_whole else (steps + 4 * epochs + 16) * UNIT * size
+    off = 0.0 if is_integer else (steps + 4 * epochs + 16) * UNIT * size
     return size + off, (gram(entries) if np.min(entries) < 0 else size) - off
 
 
