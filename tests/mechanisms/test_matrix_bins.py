@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -65,6 +66,26 @@ def test_bounds_of_banded_strategy_hold_simulated_deltas(sigma, widest):
     assert not mechanism.exact
     bounds = mechanism.guarantee().bounds.epsilon(1e-5)
     assert 0 < bounds.width < widest * bounds.upper
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_groups_of_bins_are_above_and_below_the_gram_matrix(seed):
+    rng = np.random.default_rng(seed)
+    bins, epochs, sigma = int(rng.integers(2, 9)), int(rng.integers(1, 4)), float(rng.uniform(0.5, 3))
+    steps = bins * epochs
+    rows = np.tril(rng.uniform(size=(steps, steps)) ** 3)
+    curve = binned(sigma, rows, bins, epochs).curve()
+    exact = [[Fraction(x) for x in row] for row in rows.tolist()]
+    means = [[sum(row[i::bins], Fraction(0)) / Fraction(sigma) for row in exact] for i in range(bins)]
+    for i, j in itertools.product(range(bins), repeat=2):
+        truth = sum((a * b for a, b in zip(means[i], means[j], strict=True)), Fraction(0))
+        above, below = (
+            Fraction(groups.common)
+            + Fraction(groups.group) * (i // groups.size == j // groups.size)
+            + Fraction(groups.single) * (i == j)
+            for groups in (curve.above, curve.below)
+        )
+        assert below <= truth <= above
 
 
 def delta_of_two(gram, epsilon, *, reverse):
@@ -165,6 +186,8 @@ def test_bounds_of_exchangeable_bins_hold_average_of_allocations(bins, common, s
 
 def test_many_noisy_and_public_bins():
     assert binned(math.inf, [1, 0.5], 3, 2).curve() == to.Gaussian(0.0)
+    sampled = binned(1.0, [[0, 0], [0, 1]], 2, 1).guarantee().bounds.epsilon(1e-5)  # a step at rate 1/2
+    assert sampled.lower <= to.subsample(to.Gaussian(1), 0.5).epsilon(1e-5) <= sampled.upper
     known = binned(1.0, [1, 0.5], 1, 3)  # (1, 1.5, 1.5) of every record
     assert known.exact
     assert known.curve().mu == pytest.approx(math.sqrt(5.5))

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+from scipy.linalg import toeplitz
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count
@@ -186,9 +187,6 @@ def _undominated(sums: Sums) -> Sums:
 
 Strategy = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
-# Most steps times bins, whose columns are held at once: 256 MiB.
-_MOST_COLUMNS = 2**25
-
 
 def _check_strategy(name: str, value: Any) -> Strategy:
     """Return the first column of a Toeplitz matrix, or the rows of a lower triangular one, as tuples."""
@@ -209,8 +207,7 @@ def _matrix(strategy: Strategy, steps: int) -> Array:
     entries = np.array(strategy)
     if entries.ndim == 2:
         return entries
-    full = np.append(entries, np.zeros(max(steps - len(entries), 0)))[:steps]
-    return np.tril(full[np.abs(np.subtract.outer(np.arange(steps), np.arange(steps)))])
+    return np.asarray(toeplitz(np.pad(entries, (0, steps))[:steps], np.zeros(steps)))
 
 
 def strategy_sensitivity(
@@ -250,19 +247,18 @@ def strategy_sensitivity(
     1.7897
     """
     checked = _check_strategy("strategy", strategy)
-    toeplitz = not isinstance(checked[0], tuple)
+    is_toeplitz = not isinstance(checked[0], tuple)
     n = count("steps", len(checked) if steps is None else steps, 1, 4096)
-    if not toeplitz and n != len(checked):
+    if not is_toeplitz and n != len(checked):
         raise domain("steps", steps, f"the number of rows, {len(checked)}")
     apart = count("separation", separation, 1, MOST)
     most = -(-n // apart)
     most = min(most, count("participations", most if participations is None else participations, 1, MOST))
-    matrix = np.abs(_matrix(checked, n))
-    if toeplitz and np.all(np.diff(matrix[:, 0]) <= 0) and np.min(np.array(checked)) >= 0:
+    matrix = _matrix(checked, n)
+    if is_toeplitz and np.all(np.diff(matrix[:, 0]) <= 0) and np.min(matrix) >= 0:
         square = float(np.sum(np.sum(matrix[:, : most * apart : apart], axis=1) ** 2))
     else:
-        signed = _matrix(checked, n)
-        products = np.abs(signed.T @ signed) + (n + 4) * UNIT * (matrix.T @ matrix)
+        products = np.abs(matrix.T @ matrix) + (n + 4) * UNIT * (np.abs(matrix.T) @ np.abs(matrix))
         far = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) >= apart
         each = np.diag(products) if not products[far].any() else _most_of(products, apart, most)
         square = float(_most_of(each[None, :], apart, most)[0])
@@ -311,17 +307,16 @@ class MatrixMechanism(Mechanism):
     sensitivity/noise_multiplier (Li et al. 2015; for C lower triangular also where x is chosen in view of
     earlier sums: Denisov et al. 2022, Theorem 2.1).
 
-    With balls in bins each record draws one of the bins, once for all epochs, and takes part in step t if t
-    is its bin modulo the number of bins. A bin i adds m_i, the sum of the columns of |C| for its steps, and
-    ``curve()`` is that of T(N(0, I), mean of the N(m_i, I)), m_i over the noise multiplier, between those of
-    Gram matrices above and below that of the m_i, whose steps are in groups: hockey-sticks of both orders
-    grow in each entry (Kahane 1986; ``tradeoff.pld.allocated_laws`` has the proof). Contributions x_t of norm
-    1 have <C x, C y> <= <m_i, m_j> in each row of C, whatever earlier outputs they were chosen by: row after
-    row, the same derivative moves them to the m_i. Where no entry is negative equal contributions attain the
-    m_i, and both ends of ``bounds`` hold for the mechanism; where one is, the lower ends are those of
-    contributions that are equal in a group of bins and orthogonal between groups. It is exact if all bins are
-    exchangeable, as for C = I, where it is ``BallsInBins``. What other sampling adds is in
-    ``docs/sampled-mechanisms.md``.
+    With balls in bins each record draws one of the bins, once for all epochs, and takes part in the steps
+    that are its bin modulo the number of bins. Bin i adds m_i, the sum of the columns of |C| for its steps
+    over the noise multiplier, and ``curve()`` is T(N(0, I), mean of the N(m_i, I)), between those of Gram
+    matrices of groups of bins: hockey-sticks of both orders grow in each entry (Kahane 1986; proof in
+    ``tradeoff.pld.allocated_laws``). Contributions of norm 1 have no larger products than the m_i in each row
+    of C, whatever earlier outputs they are chosen by: row after row, the same derivative moves them to the
+    m_i. Equal ones attain the m_i if no entry is negative; else the lower ends of ``bounds`` are those of
+    contributions equal in a group of bins, and orthogonal between groups. So both ends hold for the
+    mechanism, which is exact if bins are exchangeable: for C = I it is ``BallsInBins``. What other sampling
+    adds is in ``docs/sampled-mechanisms.md``.
 
     >>> MatrixMechanism(noise_multiplier=4, sensitivity=2).curve()
     G_{0.5}
@@ -367,8 +362,8 @@ class MatrixMechanism(Mechanism):
                 raise DomainError(f"{name} must be {needed}, got {getattr(self, name)!r}")
         if self.strategy and self.bins and self.epochs:
             steps, size = self.bins * self.epochs, len(self.strategy)
-            if steps * self.bins > _MOST_COLUMNS:
-                raise domain("bins", self.bins, f"so few that bins^2 epochs is at most {_MOST_COLUMNS}")
+            if steps * self.bins > 2**25:  # 256 MiB of columns
+                raise domain("bins", self.bins, f"so few that bins^2 epochs is at most {2**25}")
             if size > steps or (isinstance(self.strategy[0], tuple) and size != steps):
                 raise DomainError(f"strategy must have bins * epochs = {steps} steps, got {size}")
 
@@ -436,29 +431,20 @@ def _groups(gram: Array, *, above: bool) -> Groups:
 
     Of all sizes of groups it is the one whose ratio has a variance next to that of the Gram matrix.
     """
-    bins, best = len(gram), (math.inf, Groups(1, 1, 0.0, 0.0, 0.0))
-    pick, off = (np.max if above else np.min), ~np.eye(len(gram), dtype=bool)
+    bins, off, sign = len(gram), ~np.eye(len(gram), dtype=bool), 1 if above else -1
+    best = math.inf, Groups(1, 1, 0.0, 0.0, 0.0)
     for size in np.unique(np.geomspace(1, max(bins // 2, 1), 24).astype(int)).tolist():
         group = np.arange(bins) // size
         same = np.equal.outer(group, group)
-        single, common = float(pick(np.diag(gram))), max(float(pick(gram[~same])), 0.0)
-        shared = max(float(pick(gram[same & off])), 0.0) if size > 1 else common
-        if above:
-            shared = max(shared, common)
-            single = max(single, shared * (1 + 1e-6))
-        else:
-            shared = min(shared, single * (1 - 1e-6))
-            common = min(common, shared)
-        parts = [common, shared - common, single - shared]
-        parts = [
-            max(x * (1 + 4 * UNIT), 1e-20 * (x > 0)) if above else x * (1 - 4 * UNIT) * (x > 1e-20)
-            for x in parts
-        ]
-        variance = sum(
-            float(np.count_nonzero(where)) * math.expm1(min(sum(parts[:k]), 700.0))
-            for k, where in ((1, ~same), (2, same & off), (3, ~off))
-        )
-        best = min(best, (variance if above else -variance, Groups(bins, size, *parts)))
+        kinds = [~same, same & off, ~off] if size > 1 else [~same, ~same, ~off]
+        levels = np.array([max(sign * float(np.max(sign * gram[kind])), 0.0) for kind in kinds])
+        levels = np.maximum.accumulate(levels) if above else np.minimum.accumulate(levels[::-1])[::-1]
+        levels *= [1, 1, 1 + 1e-6] if above else [1 - 1e-6, 1 - 1e-6, 1]  # each step has its own variance
+        parts = np.diff(levels, prepend=0.0) * (1 + sign * 8 * UNIT)
+        parts = np.where(parts < 1e-20, 1e-20 * (above & (parts > 0)), parts)
+        pairs = [np.sum(~same), np.sum(same & off), bins]
+        variance = float(np.dot(pairs, np.expm1(np.minimum(levels, 700))))
+        best = min(best, (sign * variance, Groups(bins, size, *parts.tolist())))
     return best[1]
 
 

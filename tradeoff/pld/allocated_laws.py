@@ -69,6 +69,8 @@ def grouped_law(groups: Groups, *, merged: bool) -> AtomicLaw:
     Given what is shared, ratios of steps are independent; what is shared multiplies their mean.
     """
     steps, size, common, group, single = groups
+    if single == 0:  # nothing is less than no loss
+        return AtomicLaw(np.zeros(1), np.zeros(1))
     count, rest = divmod(steps, size)
 
     def group_of(n: int) -> Block:
