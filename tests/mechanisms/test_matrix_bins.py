@@ -188,6 +188,8 @@ def test_many_noisy_and_public_bins():
     assert binned(math.inf, [1, 0.5], 3, 2).curve() == to.Gaussian(0.0)
     sampled = binned(1.0, [[0, 0], [0, 1]], 2, 1).guarantee().bounds.epsilon(1e-5)  # a step at rate 1/2
     assert sampled.lower <= to.subsample(to.Gaussian(1), 0.5).epsilon(1e-5) <= sampled.upper
+    tiny = CorrelatedCurve((3, 1, 1e-40, 0.0, 0.0), (3, 1, 1e-40, 0.0, 0.0)).bounds.delta(0.0)
+    assert tiny.lower == 0 < tiny.upper < 1e-11
     known = binned(1.0, [1, 0.5], 1, 3)  # (1, 1.5, 1.5) of every record
     assert known.exact
     assert known.curve().mu == pytest.approx(math.sqrt(5.5))

@@ -441,7 +441,6 @@ def _groups(gram: Array, *, above: bool) -> Groups:
         levels = np.maximum.accumulate(levels) if above else np.minimum.accumulate(levels[::-1])[::-1]
         levels *= [1, 1, 1 + 1e-6] if above else [1 - 1e-6, 1 - 1e-6, 1]  # each step has its own variance
         parts = np.diff(levels, prepend=0.0) * (1 + sign * 8 * UNIT)
-        parts = np.where(parts < 1e-20, 1e-20 * (above & (parts > 0)), parts)
         pairs = [np.sum(~same), np.sum(same & off), bins]
         variance = float(np.dot(pairs, np.expm1(np.minimum(levels, 700))))
         best = min(best, (sign * variance, Groups(bins, size, *parts.tolist())))
