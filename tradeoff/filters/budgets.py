@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,9 +23,6 @@ from tradeoff.filters.base import (
     Filter,
     Step,
     StepRecord,
-    Sum,
-    add_up,
-    curve_of,
     is_sampled,
     loss_budget,
     pure_loss,
@@ -454,7 +451,7 @@ def _parameters(curve: TradeOff) -> tuple[float, float]:
 
 
 @stateful
-class Odometer(StepRecord, ABC):
+class Odometer(StepRecord):
     """Running bound on the loss of adaptive steps: P(exists n: L_n > bound(V_n)) <= delta.
 
     L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the
@@ -474,9 +471,12 @@ class Odometer(StepRecord, ABC):
 
     delta: float = real_range("Probability that the bound ever fails.", "(0, 1)")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._clock: Sum = (0.0, 0.0)
+    cost_name = "rho"
+    remedy = "spend it in a filter with a delta"
+
+    def _cost(self, step: TradeOff) -> tuple[float]:
+        rho, delta = zcdp(step)
+        return (math.inf if delta else 2 * rho,)
 
     def spend(self, step: Step) -> None:
         """Add a curve, mechanism or plan; no step is refused for its size.
@@ -484,21 +484,13 @@ class Odometer(StepRecord, ABC):
         ``KindError`` is raised if no finite rho is proved for the step, or it is only approximately zCDP:
         with a failure probability of its own, the loss of a step has no bound.
         """
-        curve = curve_of(step)
-        rho, delta = zcdp(curve)
-        if delta > 0 or not rho < 1e300:
-            raise KindError(
-                f"an odometer takes rho-zCDP steps, and no finite rho is proved for {shown(step)}; "
-                "spend it in a filter with a delta"
-            )
         with self._lock:
-            self._record(step, curve)
-            self._clock = add_up(self._clock, 2 * rho)
+            self._record(step, *self._charge(step))
 
     @property
     def clock(self) -> float:
         """Return V = 2 sum rho_k, rounded up."""
-        return float(total(self._clock).upper)
+        return float(total(self.totals[0]).upper)
 
     @property
     def epsilon(self) -> float:

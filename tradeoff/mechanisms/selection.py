@@ -422,7 +422,7 @@ class BestOfRuns(Mechanism):
         knots, weights, rest = self._chords(f, end)
 
         def bound_delta(losses: Array) -> Array:
-            # delta falls, so that of a smaller loss is no smaller.
+            # delta falls, so at a smaller loss it is at least as large.
             sticks = Bounds.of(f.delta((Bounds.of(losses[:, None]) - log(knots)).lower))
             return np.asarray(minimum(sum_rows(sticks * weights) + rest, 1.0).upper)
 
