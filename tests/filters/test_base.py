@@ -20,7 +20,7 @@ import tradeoff as to
 from tests.operators.test_divergence import binomial
 from tests.strategies import log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError
-from tradeoff.filters.base import Filter, add_up, gdp_mu, is_sampled, renyi, zcdp
+from tradeoff.filters.base import SLACK, Filter, add_up, gdp_mu, is_sampled, renyi, widen, zcdp
 from tradeoff.operators.unary import assumed
 
 FILTERS = [
@@ -282,6 +282,21 @@ def test_shared_objects_are_neither_copied_nor_pickled(copied):
     ):
         with pytest.raises(KindError, match="neither copied nor pickled"):
             copied(each)
+
+
+def test_add_up_does_not_drift():
+    running, naive = (0.0, 0.0), 0.0
+    for _ in range(10_000):
+        running, naive = add_up(running, 0.1), naive + 0.1
+    exact = 10_000 * Fraction(0.1)
+    assert exact <= sum(map(Fraction, running)) <= exact * (1 + Fraction(1, 10**25))
+    assert Fraction(naive) != exact
+
+
+@given(log_uniform(1e-12, 1e6))
+def test_widen_bounds_the_slack(limit):
+    exact, bounds = Fraction(limit) * Fraction(1 + SLACK), widen(limit)
+    assert Fraction(bounds.lower) <= exact <= Fraction(bounds.upper) <= exact * (1 + Fraction(1, 2**50))
 
 
 @pytest.mark.parametrize(

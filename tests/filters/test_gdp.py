@@ -376,3 +376,13 @@ def test_spend_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(MissingExtraError, match=r"tradeoff\[arrow\]"):
         to.filters.IndividualGDPFilter(1, 1).spend_parquet(tmp_path / "round.parquet")
+
+
+def test_individual_filter_extreme_mu_is_finite():
+    table = to.filters.IndividualGDPFilter(1e-9, 4)
+    assert table.spend([math.inf, 1e-9, 1e-300, 0.0]).tolist() == [False, True, True, True]
+    assert np.all(np.isfinite(table.spent) & np.isfinite(table.remaining))
+    assert to.filters.IndividualGDPFilter(1, 0).spend([]).tolist() == []
+    for bad in ({"mu": 0, "records": 1}, {"mu": math.nan, "records": 1}, {"mu": 1, "records": -1}):
+        with pytest.raises(DomainError):
+            to.filters.IndividualGDPFilter(**bad)

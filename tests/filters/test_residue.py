@@ -265,7 +265,7 @@ def test_remaining_pair_can_be_spent(part):
 
 # Profiles of responses after Gaussian noise, in logarithms.
 
-MU = [0.01, 0.1, 0.3, 1.0, 3.0, 20.0, 50.0, 73.0]
+MU = [0.01, 0.05, 0.099, 0.1, 0.17, 0.3, 0.7, 1.0, 3.0, 20.0, 50.0, 73.0]
 
 
 RATIO = np.array([0.0, 1e-6, 0.3, 5.0, 20.0, 36.4, 39.9, 40.1, 300.0])
@@ -313,7 +313,7 @@ def test_mixtures_of_responses_lie_below_their_curve(curve):
     assert abs(np.sum(mixture.weight) - 1) < 1e-12
 
 
-@given(log_uniform(0.01, 50.0), log_uniform(1e-3, 16.0))
+@given(log_uniform(1e-6, 50.0), log_uniform(1e-3, 16.0))
 def test_pure_residual_satisfies_its_inequality(r, ratio):
     epsilon = min(ratio * r, 20.0)
     left = pure_residual(epsilon, r)
@@ -325,7 +325,7 @@ def test_pure_residual_satisfies_its_inequality(r, ratio):
             assert mpmath.tanh(e / 2) + 2 * tail / (1 + mpmath.exp(e)) <= goal
 
 
-@given(log_uniform(0.01, 50.0), log_uniform(1e-9, 0.9), log_uniform(1e-3, 20.0))
+@given(log_uniform(1e-6, 50.0), log_uniform(1e-9, 0.9), log_uniform(1e-3, 20.0))
 def test_reach_is_the_greater_root_rounded_up(r, gap, loss):
     mu = r * (1 - gap)
     result = reach(loss, mu, r)
@@ -335,6 +335,21 @@ def test_reach_is_the_greater_root_rounded_up(r, gap, loss):
         b, c = loss / m**2, (top**2 - m**2) / 8 + mpmath.log(top / m)
         root = (b + mpmath.sqrt(b * b + 2 * a * c)) / a
         assert root <= result <= root * (1 + mpmath.mpf(1e-12))
+
+
+def test_mixtures_of_many_responses_are_rounded_down():
+    rng = np.random.default_rng(5)
+    loss = np.append(0.0, np.sort(rng.uniform(1e-3, 8.0, 199)))
+    weight = rng.exponential(size=200)
+    mixture = Responses(loss, weight / weight.sum())
+    at = np.array([0.0, 1e-9, 0.5, 3.0, 7.9])
+    with mpmath.workdps(40):
+        for epsilon, result in zip(at.tolist(), mixture.delta(at).tolist(), strict=True):
+            e = mpmath.exp(mpmath.mpf(epsilon))
+            each = ((mpmath.exp(mpmath.mpf(one)), w) for one, w in zip(loss, mixture.weight, strict=True))
+            truth = mpmath.fsum(mpmath.mpf(w) * max(one - e, 0) / (1 + one) for one, w in each)
+            assert truth * (1 - mpmath.mpf(1e-12)) <= result <= truth
+    assert responses(Bounded(to.Laplace(8.0), 8.0), 1.0) is not None
 
 
 def test_charge_is_at_most_the_budget_or_the_square_of_mu():

@@ -10,7 +10,13 @@ from tradeoff.mechanisms.batch_sampling import (
     TruncatedSubsampledGaussian,
 )
 from tradeoff.mechanisms.custom import CanonicalNoise, Custom
-from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
+from tradeoff.mechanisms.linear import (
+    LastIterate,
+    MatrixMechanism,
+    TreeAggregation,
+    blt_strategy,
+    strategy_sensitivity,
+)
 from tradeoff.mechanisms.noise import (
     BinomialNoise,
     BoundedGaussian,
@@ -94,6 +100,8 @@ __all__ = [
     "TruncatedGaussian",
     "TruncatedLaplace",
     "TruncatedSubsampledGaussian",
+    "blt_strategy",
+    "strategy_sensitivity",
 ]
 
 KINDS: dict[str, type[Mechanism]] = {
