@@ -331,7 +331,7 @@ class MixtureLaw(PrivacyLossDistribution):
     @cached_property
     def pieces(self) -> list[Piece]:
         """The laws of the pieces, whose cells add up."""
-        cuts = [self.pair.means[0] - REACH, *self.pair.turns(REACH), self.pair.means[-1] + REACH]
+        cuts = [self.pair.means[0] - REACH, *self.pair.extrema(REACH), self.pair.means[-1] + REACH]
         return [self._piece(float(a), float(b)) for a, b in pairwise(cuts)]
 
     def _piece(self, start: float, stop: float) -> Piece:
