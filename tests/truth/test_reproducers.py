@@ -203,7 +203,7 @@ def test_the_answer_holds_the_truth(name: str) -> None:
 
 
 @pytest.mark.parametrize("polygon", [SHARP, BLUNT, SHORT], ids=["1e-8", "1e-5", "short"])
-@pytest.mark.parametrize("method", ["contour", "lattice", "exact"])
+@pytest.mark.parametrize("method", [pytest.param("contour", marks=pytest.mark.slow), "lattice", "exact"])
 @pytest.mark.parametrize("n", [1, 30])
 def test_engines_know_the_losses_of_polygons(polygon: Polygon, method: str, n: int) -> None:
     spec = power(polygon, n)
