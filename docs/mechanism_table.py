@@ -15,7 +15,7 @@ OTHER_SAMPLES = {
     "balls-in-bins": "one bin for all epochs",
     "shuffled-randomizers": "shuffled",
 }
-"""Samples that no parameter named ``sample_rate`` tells of."""
+"""Samples that no parameter named ``sample_rate`` describes."""
 
 SOURCE = re.compile(
     r"[A-Z][\w-]+(?:, [A-Z][\w-]+| [A-Z][a-z][\w-]+)*(?: et al\.)? \d{4}[ab]?"

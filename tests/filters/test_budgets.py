@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import log_uniform
 from tradeoff import Gaussian, Laplace, PureDP, approximate_dp
-from tradeoff.errors import BudgetExceeded, DomainError, KindError
+from tradeoff.errors import BudgetExceeded, KindError
 from tradeoff.filters import (
     ApproximateDPFilter,
     ConcurrentFilter,
@@ -81,12 +81,6 @@ def test_largest_sum_that_fits_is_within_the_promise(build, epsilon, delta, shar
             assert rho + 2 * mpmath.sqrt(rho * log) >= epsilon * (1 - 3e-12)
 
 
-@pytest.mark.parametrize("build", [ZCDPFilter, ApproximateDPFilter])
-def test_step_delta_without_remainder_raises(build):
-    with pytest.raises(DomainError, match="step_delta"):
-        build(1, 1e-6, step_delta=math.nextafter(1e-6, 0))
-
-
 def test_remaining_is_computed_from_the_exact_sum():
     """The sum is 1 - 2^-54 + 2^-107, which rounds to 1 - 2^-53 or 1: the rest is that of the sum itself."""
     budget = to.filters.PureDPFilter(1.0)
@@ -153,7 +147,7 @@ def test_renyi_filter_charges_a_sampled_step_its_own_divergence():
     "budget", [lambda: RhoFilter(1), lambda: ZCDPFilter(5, 1e-6), lambda: UnifiedZCDPFilter(1)]
 )
 def test_zcdp_filters_refuse_sampled_steps(budget, step):
-    with pytest.raises(KindError, match=r"is sampled.*RenyiFilter"):
+    with pytest.raises(KindError, match=r"no finite rho.*RenyiFilter"):
         budget().spend(step)
 
 
@@ -204,14 +198,6 @@ def test_sampled_filter_counts_full_batches():
     assert budget.guarantee() == to.Gaussian(1.0)
 
 
-@pytest.mark.parametrize(
-    "arguments", [(0, 0.1, 1), (math.inf, 0.1, 1), (1, 2, 1), (1, 0.1, -1), (1, 0.1, 1.5), (1, 0.1, 2e9)]
-)
-def test_sampled_filter_bad_parameters_raise(arguments):
-    with pytest.raises(DomainError):
-        SampledFilter(*arguments)
-
-
 parts = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 1.0])
 
 
@@ -257,18 +243,6 @@ def test_ex_post_filter_takes_bounded_losses_only():
 def test_gdp_filter_refuses_ex_post_loss():
     with pytest.raises(KindError, match="a step must be"):
         GDPFilter(1.0).spend(ExPost(0.1))
-
-
-@pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, "x"])
-def test_ex_post_bad_parameters_raise(bad):
-    for make in (
-        ExPost,
-        ExPostFilter,
-        lambda delta: ExPost(1.0, delta),
-        lambda delta: ExPostFilter(1.0, delta),
-    ):
-        with pytest.raises(DomainError):
-            make(bad)
 
 
 def test_concurrent_filter_charges_two_budgets():

@@ -174,13 +174,6 @@ def test_from_event_of_repeated_pure_runs() -> None:
     assert noisy.epsilon(1e-6) == pytest.approx(0.5350637, abs=1e-7)
 
 
-@pytest.mark.parametrize("name", ["ExponentialMechanismDpEvent", "PermuteAndFlipDpEvent"])
-def test_from_event_of_private_selection_is_pure(name: str) -> None:
-    guarantee = read(event(name, 0.5)).guarantee()
-    assert 0.5 <= guarantee.epsilon(0.0) <= 0.5 + 1e-12
-    assert guarantee.delta(0.0) <= to.PureDP(0.5).delta(0.0) + 1e-12
-
-
 def test_from_event_of_pairs_and_integer_noise() -> None:
     assert read(event("EpsilonDeltaDpEvent", 1.0, 1e-6)).mechanisms == {ApproximateDP(1.0, 1e-6): 1}
     assert read(event("EpsilonDeltaDpEvent", math.inf, 0.0)).mechanisms == {ApproximateDP(0, 1): 1}

@@ -1,6 +1,5 @@
 """Randomised answers against counts of all answers."""
 
-import itertools
 import math
 
 import mpmath as mp
@@ -8,10 +7,7 @@ import pytest
 
 import tradeoff as to
 from tests.mechanisms.reference import (
-    LOSSES,
-    dominated,
     has_profile,
-    hockey_stick,
 )
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError
@@ -52,63 +48,6 @@ def test_randomized_response_of_many_categories_is_above_pure_dp(categories):
     assert curve.delta(0) == pytest.approx(math.expm1(1) / total, rel=1e-13)
     assert curve.delta(1 + 1e-12) <= 1e-12
     assert curve.bounds.delta(0).upper >= math.expm1(1) / total * (1 - 1e-15)
-
-
-@pytest.mark.parametrize(("k", "d"), [(2, 1), (5, 1), (5, 2), (6, 4), (7, 3)])
-def test_subset_selection_has_the_profile_of_all_subsets(k, d):
-    with mp.workdps(40):
-        e = mp.exp(1)
-        subsets = list(itertools.combinations(range(k), d))
-        p, q = ([e if answer in s else mp.mpf(1) for s in subsets] for answer in (0, 1))
-        p, q = [x / sum(p) for x in p], [x / sum(q) for x in q]
-    assert has_profile(m.SubsetSelection(1, k, d).curve(), p, q)
-
-
-@pytest.mark.parametrize("hashes", [1, 2])
-def test_rappor_has_the_profile_of_all_bit_vectors(hashes):
-    with mp.workdps(40):
-        kept = mp.exp(mp.mpf(1) / (2 * hashes))
-        one, two = [1] * hashes + [0] * hashes, [0] * hashes + [1] * hashes
-
-        def law(record):
-            answers = itertools.product((0, 1), repeat=2 * hashes)
-            return [
-                mp.fprod(kept if a == b else 1 for a, b in zip(record, s, strict=True))
-                / (1 + kept) ** (2 * hashes)
-                for s in answers
-            ]
-
-        p, q = law(one), law(two)
-    assert has_profile(m.Rappor(1, hashes=hashes).curve(), p, q)
-
-
-def staircase(epsilon, gamma, shift):
-    """Masses of a staircase of unit steps and of its shift, on quarters of steps."""
-    with mp.workdps(40):
-        r, g = mp.exp(-mp.mpf(epsilon)), mp.mpf(gamma)
-
-        def density(x):
-            k = int(mp.floor(abs(x)))
-            return r ** (k + (abs(x) - k >= g))
-
-        steps, reach = 4, 60
-        middles = [(mp.mpf(i) + 0.5) / steps for i in range(-reach * steps, reach * steps)]
-        p, q = [density(x) for x in middles], [density(x - shift) for x in middles]
-        total = 2 * sum(density((mp.mpf(i) + 0.5) / steps) for i in range(100 * steps))
-        return [x / total for x in p], [x / total for x in q]
-
-
-@pytest.mark.parametrize("gamma", [0.0, 0.25, 0.5, 0.75, pytest.param(1.0, marks=pytest.mark.slow)])
-def test_staircase_has_the_profile_of_its_steps(gamma):
-    p, q = staircase(1.0, gamma, 1)
-    curve = m.Staircase(1, gamma=gamma).curve()
-    for e in LOSSES:
-        assert abs(hockey_stick(p, q, e) - curve.bounds.delta(e).upper) < 1e-13
-    assert dominated(curve, *staircase(1.0, gamma, 0.5))
-    best = m.Staircase(1).curve()
-    assert best == m.Staircase(1, gamma=1 / (1 + math.exp(0.5))).curve() or best.delta(0) < to.PureDP(
-        1
-    ).delta(0)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-300, 1e-12, 1e-6, 50.0, 700.0])

@@ -13,7 +13,6 @@ from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
-from scipy import stats
 
 import tradeoff as to
 from tests.strategies import edge_rates, exact_curves, log_uniform
@@ -322,8 +321,8 @@ def test_single_round_matches_closed_form(f: to.TradeOff, p: float) -> None:
     assert overlap(result, curve.bounds.delta(x))
 
 
-def test_location_shift_has_folded_law() -> None:
-    F = fixed_size(to.LocationShift(stats.hypsecant(), 1.0), 0.1) ** 3
+def test_gaussian_mixtures_have_folded_law() -> None:
+    F = fixed_size(to.GaussianMixtures({0: 0.5, -1: 0.5}, {0: 0.5, 1: 0.5}), 0.1) ** 3
     low, high = next(iter(F.factors)).laws()
     assert low is high
     assert low.components() is None

@@ -7,18 +7,17 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import number, reals
+from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, KindError, shown
-from tradeoff.filters.base import Step, Sum, ThreadSafe, add_up, all_assumptions, common_adjacency, curve_of
-from tradeoff.filters.step_cost import zcdp
+from tradeoff.filters.base import Step, StepRecord, Sum, add_up, curve_of, zcdp
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import log, log1p, maximum, sqrt, total
 from tradeoff.intervals.rounding import Array
+from tradeoff.mechanisms.base import real_range, stateful
 
-_TIMES = 1e-9, 1e9  # range of the clock times an odometer may be tuned to
 
-
-class Odometer(ThreadSafe, ABC):
+@stateful
+class Odometer(StepRecord, ABC):
     """Running bound on the loss of adaptive steps: P(exists n: L_n > bound(V_n)) <= delta.
 
     L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the
@@ -29,8 +28,6 @@ class Odometer(ThreadSafe, ABC):
     Rogers, Wu 2023). The bound is on the loss itself, which is more than (epsilon, delta)-DP: keep the
     answers with it, as it may fail to survive post-processing. Threads may share an odometer.
 
-    Examples
-    --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
     >>> odometer.spend(Gaussian(0.3))
@@ -38,12 +35,10 @@ class Odometer(ThreadSafe, ABC):
     (True, True)
     """
 
-    def __init__(self, delta: float) -> None:
-        super().__init__()
-        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
-        self.steps = 0
-        self.adjacency: str | None = None
-        self.assumptions: tuple[str, ...] = ()
+    delta: float = real_range("Probability that the bound ever fails.", "(0, 1)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._clock: Sum = (0.0, 0.0)
 
     def spend(self, step: Step) -> None:
@@ -60,10 +55,8 @@ class Odometer(ThreadSafe, ABC):
                 "spend it in a filter with a delta"
             )
         with self._lock:
-            self.adjacency = common_adjacency(step, self.adjacency)
+            self._record(step, curve)
             self._clock = add_up(self._clock, 2 * rho)
-            self.steps += 1
-            self.assumptions = all_assumptions(curve, self.assumptions)
 
     @property
     def clock(self) -> float:
@@ -91,19 +84,13 @@ class Odometer(ThreadSafe, ABC):
         return f"{type(self).__name__}(delta={self.delta:g}): loss at most {loss} after {self.steps} steps"
 
 
+@stateful
 class FilterOdometer(Odometer):
     """Line through the filter's bound at one time: V/2 + V sqrt(log(1/delta)/(2y)) + sqrt(y log(1/delta)/2).
 
     One x: L - V/2 >= a + bV for some n has probability at most e^{-2ab} = delta (Whitehouse, Ramdas, Rogers,
     Wu 2023).
 
-    Parameters
-    ----------
-    delta : probability in (0, 1) that the bound ever fails
-    at : clock time y in [1e-9, 1e9] where it is tightest: there it is the epsilon of a filter with V = y
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.FilterOdometer(1e-6, at=1)
     >>> odometer.spend(Gaussian(0.2) ** 25)
@@ -111,28 +98,24 @@ class FilterOdometer(Odometer):
     5.7565
     """
 
-    def __init__(self, delta: float, *, at: float) -> None:
-        super().__init__(delta)
-        self.at = number("at", at, *_TIMES)
+    at: float = real_range(
+        "Clock time y where it is tightest: there it is the epsilon of a filter with V = y.",
+        "[1e-9, 1e9]",
+        kw_only=True,
+    )
 
     def _margin(self, v: Bounds) -> Bounds:
         cost, y = -log(self.delta), self.at
         return v * sqrt(cost / (2 * y)) + sqrt(y * cost / 2)
 
 
+@stateful
 class MixtureOdometer(Odometer):
     """Normal mixture, good over orders of magnitude: V/2 + sqrt(2 (V + r) log(sqrt((V + r)/r)/delta)).
 
     x half-normal of variance 1/r: the mixture is 2 sqrt(r/(V + r)) e^{S^2/(2(V + r))} Phi(S/sqrt(V + r)) with
     S = L - V/2, and Phi >= 1/2 where S >= 0 (Robbins 1970).
 
-    Parameters
-    ----------
-    delta : probability in (0, 1) that the bound ever fails
-    r : clock time in [1e-9, 1e9] around which it is tightest, up to a factor
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
     >>> odometer.spend(Gaussian(0.2) ** 25)
@@ -140,14 +123,15 @@ class MixtureOdometer(Odometer):
     6.2473
     """
 
-    def __init__(self, delta: float, *, r: float) -> None:
-        super().__init__(delta)
-        self.r = number("r", r, *_TIMES)
+    r: float = real_range(
+        "Clock time around which it is tightest, up to a factor.", "[1e-9, 1e9]", kw_only=True
+    )
 
     def _margin(self, v: Bounds) -> Bounds:
         return sqrt(2 * (v + self.r) * (log1p(v / self.r) / 2 - log(self.delta)))
 
 
+@stateful
 class StitchedOdometer(Odometer):
     """Stitched lines, of iterated-logarithm growth: V/2 + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/delta))).
 
@@ -155,13 +139,6 @@ class StitchedOdometer(Odometer):
     over epochs of lines, each below the boundary on its epoch. That of the first one rises, so before v0 it
     is below its value there.
 
-    Parameters
-    ----------
-    delta : probability in (0, 1) that the bound ever fails
-    start : clock time v0 in [1e-9, 1e9] from which it is stated; before, its margin at v0 is used
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.StitchedOdometer(1e-6, start=0.1)
     >>> odometer.spend(Gaussian(0.2) ** 25)
@@ -169,9 +146,11 @@ class StitchedOdometer(Odometer):
     6.4455
     """
 
-    def __init__(self, delta: float, *, start: float) -> None:
-        super().__init__(delta)
-        self.start = number("start", start, *_TIMES)
+    start: float = real_range(
+        "Clock time v0 from which it is stated; before, its margin at v0 is used.",
+        "[1e-9, 1e9]",
+        kw_only=True,
+    )
 
     def _margin(self, v: Bounds) -> Bounds:
         v = maximum(v, self.start)

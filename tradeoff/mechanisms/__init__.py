@@ -9,24 +9,28 @@ from tradeoff.mechanisms.batch_sampling import (
     ShuffledRandomizers,
     TruncatedSubsampledGaussian,
 )
-from tradeoff.mechanisms.continuous import (
+from tradeoff.mechanisms.custom import CanonicalNoise, Custom
+from tradeoff.mechanisms.linear import (
+    LastIterate,
+    MatrixMechanism,
+    TreeAggregation,
+    blt_strategy,
+    strategy_sensitivity,
+)
+from tradeoff.mechanisms.noise import (
+    BinomialNoise,
     BoundedGaussian,
     BoundedLaplace,
-    Gaussian,
-    Laplace,
-    TruncatedGaussian,
-    TruncatedLaplace,
-)
-from tradeoff.mechanisms.custom import CanonicalNoise, Custom
-from tradeoff.mechanisms.discrete import (
-    BinomialNoise,
     DiscreteGaussian,
     DiscreteGaussianVector,
     DiscreteLaplace,
+    Gaussian,
+    Laplace,
     Skellam,
     ThresholdedKeys,
+    TruncatedGaussian,
+    TruncatedLaplace,
 )
-from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.response import (
     ApproximateDP,
@@ -98,6 +102,8 @@ __all__ = [
     "TruncatedGaussian",
     "TruncatedLaplace",
     "TruncatedSubsampledGaussian",
+    "blt_strategy",
+    "strategy_sensitivity",
 ]
 
 KINDS: dict[str, type[Mechanism]] = {
