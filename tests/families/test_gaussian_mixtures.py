@@ -191,7 +191,7 @@ def test_closed_forms() -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("n", [1, 2, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 300))])
 def test_mixture_overlaps_subsampled_gaussian(turned, n):
     f, g = GaussianMixtures({0: 1}, {0: 0.9, 3: 0.1}, 2), to.subsample(to.Gaussian(1.5), 0.1)
     f, g = (~f, ~g) if turned else (f, g)
