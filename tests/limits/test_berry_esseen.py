@@ -211,7 +211,7 @@ def test_delta_of_gaussian_at_large_epsilon():
     "curve", [to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50, to.TotalVariation(1.0)], ids=repr
 )
 def test_delta_at_any_epsilon(curve):
-    """Delta falls from 1 to Q(L = inf), which both ends say to the last digit."""
+    """Delta falls from 1 to Q(L = inf), which both ends are to the last digit."""
     epsilon = np.array([-math.inf, -1e5, -701.0, -700.0, 0.0, 700.0, 701.0, 1e5, math.inf])
     result, exact = to.limits.berry_esseen(curve).delta(epsilon), curve.bounds.delta(epsilon)
     assert np.all(result.lower <= exact.upper)
@@ -263,7 +263,7 @@ def test_band_fraction_slightly_outside_is_the_end():
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "question",
     [
         lambda s: to.limits.epsilon_delta_clt(s, 2, n=10),
         lambda s: to.limits.epsilon_delta_clt(s, 0, n=-3),
@@ -276,9 +276,9 @@ def test_band_fraction_slightly_outside_is_the_end():
         lambda s: to.limits.dp_sgd_clt(s, 1.0, "a"),
     ],
 )
-def test_clt_numbers_with_symbols_are_checked(ask):
+def test_clt_numbers_with_symbols_are_checked(question):
     with pytest.raises(DomainError):
-        ask(sympy.Symbol("s", positive=True))
+        question(sympy.Symbol("s", positive=True))
 
 
 @pytest.mark.slow
