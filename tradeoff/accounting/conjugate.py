@@ -26,7 +26,7 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 Mask = NDArray[np.bool_]
 Kind = Literal["delta", "rest", "other"]
 
-# Stands for a number that rounding or ignorance left at 0, where a logarithm is taken to aim by.
+# In place of a number that rounding left at 0, where a logarithm is taken to aim by.
 _LEAST = 1e-320
 
 

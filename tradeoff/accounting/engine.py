@@ -56,14 +56,14 @@ class Engine(ABC, Generic[Effort]):
     name: str
 
     single_pass: bool = False
-    """Whether nothing finer is asked unless a tolerance is given."""
+    """Whether the first enclosure is not refined without a tolerance."""
 
     @abstractmethod
     def initial_effort(self, question: Question, tol: float | None) -> Effort:
         """Return the effort of a first enclosure."""
 
     def refine(self, effort: Effort, by: float) -> Effort:
-        """Return the effort for bounds ``by`` times narrower; asked only where there is room."""
+        """Return the effort for bounds ``by`` times narrower; called only where there is room."""
         raise NotImplementedError
 
     def coarse(self, effort: Effort) -> Effort | None:
@@ -71,7 +71,7 @@ class Engine(ABC, Generic[Effort]):
         return None
 
     def tail_fallback(self, question: Question, at: Array, low: Array, high: Array) -> Array:
-        """Return the upper bounds, or better ones where enclosures said next to nothing."""
+        """Return the upper bounds, or better ones where enclosures were nearly trivial."""
         return high
 
     @abstractmethod
@@ -100,8 +100,8 @@ class Engine(ABC, Generic[Effort]):
         """Bound delta at losses, epsilon at deltas above Q(L = inf), or f at alphas in (0, 1).
 
         Every entry again more finely while it is wider than wanted, each by its own need. ``tol`` is a width
-        as ``measure`` gives it; infinite bounds say nothing. ``known`` are widths that another engine has
-        reached: nothing finer is asked that would stay wider.
+        as ``measure`` gives it; infinite bounds are trivial. ``known`` are widths that another engine has
+        reached: enclosures that would stay wider are not refined.
         """
         goal = WIDTHS[self.name][question].goal if tol is None else tol
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
@@ -125,7 +125,7 @@ class Engine(ABC, Generic[Effort]):
                 worth = (result.refinement_factor > 1) & ~(
                     least > (np.inf if known is None else known[which])
                 )
-                # What comes out wider is wide of rounding, or of what a law knows of itself.
+                # Bounds that become wider are wide of rounding, or of the errors of a law.
                 wide = worth & ~(reached <= goal) & ~(own > last[which])
                 last[which] = own
                 _, steps = np.frexp(np.clip(missing, 2.0, 512.0))  # to the next power of two
@@ -239,7 +239,7 @@ class Engine(ABC, Generic[Effort]):
                 enough = (now <= (0.0 if coarse is None else goal / 2)) | (now > 0.7 * last)
                 finer = pace[rows] * np.clip(np.sqrt(goal / np.maximum(now, 1e-300)) / 2, 1e-2, 0.5)
                 pace[rows] = np.where(fenced, finer, 2 * pace[rows])
-                # The place is known: what follows is asked of the full effort.
+                # The place is known: the full effort follows.
                 is_new[rows] = (fenced & ~is_sharp[rows]) | (np.abs(x[rows] - center[rows]) > reach[rows])
                 is_sharp[rows] |= fenced
                 aimed[rows] = np.where(is_new[rows], x[rows], aimed[rows])
@@ -251,7 +251,7 @@ class Engine(ABC, Generic[Effort]):
 def _samples(x: Array, pace: Array, peak: Array) -> Array:
     """Return where suprema are sampled, a row each.
 
-    About their places, and where prolonged chords met, if that is no other sample.
+    About their places, and where prolonged chords met, unless that is another sample.
     """
     at = x[:, None] + pace[:, None] * _OFFSETS
     apart = np.min(np.abs(at - peak[:, None]), axis=1) > 1e-3 * pace

@@ -142,7 +142,7 @@ class TradeOff(CurveHooks, CurveMethods):
         Parameters
         ----------
         delta
-            Probabilities in [0, 1]; any shape. Negative epsilon answers delta > delta(0); 0 asks for sup L.
+            Probabilities in [0, 1]; any shape. Where delta > delta(0) epsilon is negative; at 0 it is sup L.
         tol, **how
             Absolute width the bounds must reach; see ``bounds``.
 
@@ -192,7 +192,7 @@ class TradeOff(CurveHooks, CurveMethods):
         Parameters
         ----------
         delta
-            Probabilities in [0, 1]; any shape. 0 asks for sup L.
+            Probabilities in [0, 1]; any shape. at 0 it is sup L.
 
         Examples
         --------

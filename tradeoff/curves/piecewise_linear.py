@@ -39,7 +39,7 @@ class PiecewiseLinear(TradeOff):
     Parameters
     ----------
     alpha, beta
-        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (beside
+        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (next to
         others) for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
 
     Raises

@@ -234,7 +234,7 @@ def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refus
         if len(unknown):
             listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
             raise PrecisionError(
-                f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf
+                f"no finite epsilon can be certified at delta = {listed}; use a larger delta", np.inf
             )
     if tol is not None and refuse:
         _require_width("epsilon", delta, lower, upper, tol)
