@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.accounting.contour.place import TUNING, Placement, log_kappa
+from tradeoff.accounting.contour.place import NODE_BYTES, Placement, log_kappa
 from tradeoff.accounting.options import NODE_TERMS, query_options
 from tradeoff.errors import MissingExtraError, SizeError
 from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex, few_bits
@@ -371,7 +371,7 @@ def _decayed(
         elif (
             last >= stop
             or (lasting < 20.0 and not tau)
-            or size >= query_options().most(TUNING.node_bytes)
+            or size >= query_options().most(NODE_BYTES)
             or spent + 2 * len(block) * _cost(transforms, 2 * (last + place.step)) > place.most
         ):
             bound = far(transforms, counts, last)
