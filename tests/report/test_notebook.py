@@ -64,7 +64,7 @@ def test_kernel_shows_every_kind_of_object():
     where = {"metadata": {"path": ROOT}}
     nbclient.NotebookClient(notebook, kernel_name="python3", startup_timeout=300, resources=where).execute()
     for cell, (code, given) in zip(cells[1:], argument.items(), strict=True):
-        (output,) = cell.outputs  # no warning beside it
+        (output,) = cell.outputs  # and no warning
         data = output["data"]
         if code in PLAIN:
             assert given in data["text/plain"]

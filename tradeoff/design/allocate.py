@@ -41,7 +41,7 @@ Release = TradeOff | Mechanism | Plan  # made from a scale
 # Prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there.
 _POWER = 4.0
 _APART = 1e-3  # step in log-scales of differences of certified answers, and of a cost
-_MARGIN = 1e-6  # relative width within which the common factor is found: more questions gain less
+_MARGIN = 1e-6  # relative width within which the common factor is bounded: more questions gain less
 _SHOWN = 8  # scales that are printed
 _SCALES = ("noise_multiplier", "sigma", "scale")  # names of the one number that is a mechanism's noise
 _ROUNDS, _FARTHEST = 40, 60.0  # most questions in a row; most that a logarithm of a scale moves
@@ -119,7 +119,7 @@ def listed(parts: Iterable[Any]) -> list[Part]:
 
 @dataclass(frozen=True, repr=False)
 class Allocation(Displayed):
-    """Scales, one a part, that meet a target at the least ``cost`` found; prints as its table.
+    """Scales, one a part, that meet a target at the least ``cost`` tried; prints as its table.
 
     ``achieved`` are certified bounds on the guarantee ``curve``: the upper one meets the target.
     ``residual`` estimates how far, relatively, prices over savings are from equal. ``evaluations`` counts the

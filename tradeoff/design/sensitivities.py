@@ -45,10 +45,10 @@ STEP = 2.0**-16
 
 _COARSE, _COARSEST = 1e-4, 1e-2  # of certified answers: the square is an error, and so is their width over it
 _CLOSE = 1e-7  # relative width of answers that are narrow enough to be differenced
-_KNOWN = 1e-2  # share of a difference that its bounds may leave open: beyond, it is no estimate
+_KNOWN = 1e-2  # share of a difference that its bounds may leave open: more is not an estimate
 _DECAYED = 25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
 _ROOM, _BLOCK = 2**22, 64  # most nodes times factors, 64 MiB; nodes of the first block, which then double
-_FAR = 1e100  # frequency beyond which only atoms are left
+_FAR = 1e100  # frequency from which on only atoms are left
 _SHORTEST = 2.0**-28  # that fits: transforms are known to 1e-14, a difference to 1e-14 * 2^32 = 4e-5
 
 

@@ -142,7 +142,7 @@ def _plain(quantity: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bounds) -> Row:
-    """Compare a claim, or the reason why there is none, with the exact answers.
+    """Compare a claim with the exact answers; a text is the reason why a method has no claim.
 
     Bounds on a dominating curve are not exact: a method may be closer to the mechanism from either side, so
     an answer on their unsafe side is undecided.

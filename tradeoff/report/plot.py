@@ -94,7 +94,7 @@ def plot(
     scale
         ``"linear"``, or ``"loglog"``: small type I errors, at which beta is next to 1 and 1 - beta is drawn.
     labels
-        A name for each item, used as it is; default: mechanisms with the parameters that tell them apart,
+        A name for each item, used as it is; default: mechanisms with the parameters that differ,
         normal forms of other curves, of estimates the method and the word "estimate", and none for one item
         that is not an estimate. Many or long names go below, in lines that fit.
     legend

@@ -192,8 +192,8 @@ def dumps(content: PlanFile) -> str:
     Parameters
     ----------
     content
-        Plan, title and questions. ``PlanError`` if there is no mechanism, or one of a class of your own;
-        ``DomainError`` if its curve has no form in a file.
+        Plan, title and questions. ``PlanError`` for a plan without mechanisms, or with a class of
+        your own; ``DomainError`` if its curve has no form in a file.
 
     Examples
     --------
@@ -297,7 +297,7 @@ def find_line(content: str, place: str) -> int | None:
 def replace_number(content: str, place: str, value: float) -> str:
     r"""Return the text of a plan with another number in one place, ``mechanism[k].key``, k from 1.
 
-    A missing key is added. Raises ``DomainError`` if there is no such number, or it is not on its own line.
+    A missing key is added. Raises ``DomainError`` unless it is a number on a line of its own.
 
     Examples
     --------
