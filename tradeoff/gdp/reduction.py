@@ -25,7 +25,6 @@ from tradeoff.gdp.cells import (
     Side,
     bound_best_mu,
     bound_regret,
-    extend_nodes,
     needed_by_nodes,
     search_by_lines,
     search_by_tests,
@@ -227,26 +226,21 @@ def _complete(f: TradeOff, failure: float, result: Least) -> Reduction:
     """Add the regret and the best case, from the nodes so far, or at the places of those of parts of f."""
     mu, tight, reason, searched = result
     level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
-    both = [(order, _far(order, level)) for (order,) in orders(f)]
     own = {nodes.curve: nodes for nodes in searched}
     places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
-    sides = [
-        extend_nodes(own[order], far) if order in own else start_nodes(order, far).more(places)
-        for order, far in both
-    ]
+    sides = []
+    for (order,) in orders(f):
+        far, known = min(end(order, level), FAR) or 1.0, own.get(order)
+        last = float(known.epsilon[-1]) if known else 0.0
+        more = np.linspace(last, far, 9)[1:] if known and far > last else np.empty(0)
+        sides.append(known.more(more) if known else start_nodes(order, far).more(places))
     lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(bound_best_mu(side, failure, float(mu.upper)) for side in finer)
     most = min(max(upper), 1.0)
     if isinstance(f, Gaussian) and mu.upper < np.inf:
         # delta_g - delta_f <= failure + mu - mu_f times the largest normal density, over 1 + e^eps >= 2.
         most = min(most, (Bounds.of(failure / 2) + (Bounds.of(mu.upper) - f.least) * 0.2).upper)
-    lost_at_most = Bounds(max(lower), most)
-    return Reduction(f, failure, mu, lost_at_most, max(best, best_case(f)), tight, reason)
-
-
-def _far(order: TradeOff, level: float) -> float:
-    """Return a positive eps up to which the profile counts."""
-    return min(end(order, level), FAR) or 1.0
+    return Reduction(f, failure, mu, Bounds(max(lower), most), max(best, best_case(f)), tight, reason)
 
 
 # Operators whose curves are within G_mu where those of their operands are, and have tails where those do.

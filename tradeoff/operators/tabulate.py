@@ -113,11 +113,7 @@ class Nodes:
         return np.asarray((self.epsilon[:-1][cells] + self.epsilon[1:][cells]) / 2)
 
 
-# Points of each cell, and values there whose polygon lies below the profile.
-Floor = tuple[Bounds[Array], Array]
-
-
-def under(nodes: Nodes) -> Floor:
+def under(nodes: Nodes) -> tuple[Bounds[Array], Array]:
     """Return points t = s/s_a - 1 in each cell, and values there whose polygon lies below the profile.
 
     Three points a cell: its ends, and about where the chords of its neighbours, prolonged, meet. Both chords
