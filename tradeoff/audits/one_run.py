@@ -15,7 +15,7 @@ from scipy.special import betainc, betaincinv, expit, ndtr, ndtri
 
 from tradeoff import balls
 from tradeoff.audits.rates import SLACK, bound_tail, check_confidence, error_probability
-from tradeoff.audits.refutation import Refutation, both_orders, claimed, tabulate_limits
+from tradeoff.audits.refutation import Refutation, claimed, tabulate_limits
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -193,7 +193,7 @@ class OneRun(Displayed):
         ("Auditing f-differential privacy in one run", Mahloujifar, Melis, Chaudhuri 2024, their recursion).
         If the masses needed add to more than 1, P(C >= c) < tau.
         """
-        f = both_orders(claimed(claim))
+        f = claimed(claim).symmetrise(assume="either-order")
         table = f.lower
         if self.assumptions:
             p = self._product_p_value(table)  # of a claim below f, and so at least that of f

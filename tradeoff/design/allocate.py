@@ -33,6 +33,7 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.mechanisms.base import Mechanism, by_number
 from tradeoff.mechanisms.plan import Plan
+from tradeoff.operators.order import both_orders
 from tradeoff.sweeps import Table
 
 Cost = Callable[[Sequence[float]], float]
@@ -258,8 +259,7 @@ class _Problem:
     def _integral(self, x: Array, where: Mapping[str, float]) -> tuple[Integral, bool] | None:
         """Return the integral of the order that loses more, and whether it is the other one."""
         self.evaluations += 1
-        order = self.order(x)
-        orders = [order] if order.symmetric else [order, ~order]
+        orders = both_orders(self.order(x))
         # change of delta by a Gaussian added to a product of atoms, for prices only
         results = [integral(each, accuracy=1e-3, **where) for each in orders]
         sides = [(line.loss, line.delta, i) for i, line in enumerate(results) if line is not None]
