@@ -11,18 +11,7 @@ from typing import Literal
 from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 import tradeoff
-from tradeoff.cli import ledger, shell
-from tradeoff.cli.commands import (
-    calibrate,
-    certify,
-    compare,
-    compose,
-    dp_sgd,
-    init,
-    kinds,
-    report,
-    verify,
-)
+from tradeoff.cli import commands, ledger, shell
 from tradeoff.cli.terminal import Screen
 from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
@@ -38,8 +27,8 @@ app = App(
     console=Screen(),
 )
 app.command(ledger.app)
-for command in (calibrate, certify, compare, compose, dp_sgd, init, kinds, report, verify):
-    app.command(command, help_format="markdown")  # reflows, and takes longer to load
+for name in ("calibrate", "certify", "compare", "compose", "dp_sgd", "init", "kinds", "report", "verify"):
+    app.command(getattr(commands, name), help_format="markdown")  # reflows, and takes longer to load
 
 
 @app.command(name="--install-completion")

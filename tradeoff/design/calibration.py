@@ -266,7 +266,9 @@ class Search:
         doubts = [p.x for p in self.points if low < p.x < high]
         if not doubts:
             ends = self._place(low), self._place(high)
-            root = brentq(gap, *ends, xtol=max(1.2 / high if self.integer else self.tol / 4, 4e-16))
+            root = brentq(
+                gap, *ends, xtol=max(1.2 / high if self.integer else self.tol / 4, 4e-16), disp=False
+            )
             doubts = [min(max(self._number(root), low), high)]
         near, blur = self._decided[:2], max(tried(x).blur for x in doubts)
         slope = abs(
