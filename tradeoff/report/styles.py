@@ -29,13 +29,6 @@ def paper_settings() -> dict[Any, Any]:
     return dict(rc_params_from_file(path, use_default_template=False))
 
 
-def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the settings that still have matplotlib's default value."""
-    from matplotlib import rcParams, rcParamsDefault
-
-    return {name: value for name, value in settings.items() if rcParams[name] == rcParamsDefault[name]}
-
-
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}
 # The exact line is wide, and dashes over it are thin, with white edges: both are seen where they coincide.
 WIDE, THIN, EDGE = 2.2, 1.1, 1.0
