@@ -27,8 +27,6 @@ from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.order import both_orders
 from tradeoff.operators.pointwise import maximum
 
-_MAX_RHO = 1e6  # largest rho that is converted: a larger one implies no useful bound
-
 
 @dataclass(frozen=True, repr=False)
 class Plan(Displayed):
@@ -147,7 +145,7 @@ class Plan(Displayed):
         if sum(n for each, n in self.mechanisms.items() if _has_bounded_range(each)) < 2:
             return product
         rho = total(whole(n) * _rho(each) for each, n in self.mechanisms.items() if n).upper
-        return maximum(product, from_zcdp(rho)) if rho <= _MAX_RHO else product
+        return maximum(product, from_zcdp(rho)) if rho <= 1e6 else product  # a larger rho has no useful bound
 
 
 def _has_bounded_range(mechanism: Mechanism) -> bool:
