@@ -81,8 +81,8 @@ def test_dumps_escapes_titles(title):
 
 # Entries of one mechanism, ";" between lines, and the error.
 ENTRIES = r"""
-scale = 1 => mechanism[1].kind = None is not known; allowed: gaussian, laplace
-kind = "gausian" => mechanism[1].kind = 'gausian' is not known; allowed: gaussian, laplace
+scale = 1 => mechanism[1].kind = None is not known; allowed: above-threshold
+kind = "gausian" => mechanism[1].kind = 'gausian' is not known; allowed: above-threshold
 kind = "gausian" => ; did you mean gaussian?
 kind = "laplace" => mechanism[1].scale is missing
 kind = "gaussian"; noise_multiplyer = 1 => ; did you mean noise_multiplier?

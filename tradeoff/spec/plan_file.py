@@ -32,7 +32,7 @@ _PLACE = re.compile(r"(?:mechanism\[([1-9][0-9]{0,5})\]\.?)?([A-Za-z0-9_-]*)")
 _CURVES = ("curve", "other_order")  # parameters that are JSON, or the name of a file
 
 
-MECHANISMS = {kind: Form(each) for kind, each in KINDS.items()}
+MECHANISMS = {kind: Form(each) for kind, each in sorted(KINDS.items())}
 """Forms of mechanisms by kind."""
 
 
