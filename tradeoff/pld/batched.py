@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array, few_bits
-from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate, Tail
+from tradeoff.intervals.rounding import UNIT, few_bits
+from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate
 from tradeoff.pld.gaussian import (
     MOST,
     DampedNormalBase,
@@ -24,7 +24,7 @@ from tradeoff.pld.gaussian import (
     path_rule,
 )
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
-from tradeoff.pld.law import LogRatio, PlanningPoints, PrivacyLossDistribution, Transformed
+from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed
 from tradeoff.pld.quadrature import FINER, QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 
@@ -166,58 +166,20 @@ def _columns(rows: Sequence[Sequence[float]]) -> list[Any]:
 class BatchedTransform(QuadratureTransform):
     """The transform of a product of rows; ``log`` is the sum of n_i times theirs."""
 
-    def __init__(self, rows: Batch, c: float, digits: float) -> None:
-        self.c, self.rows, self.smooth, self.mass_at_minus_infinity = c, rows, rows.parts, 0.0
-        self.each = [digits + math.log(n) for n in rows.counts]
-        self.powers = np.array(rows.counts, dtype=float)
-        # The quadratures of every row serve frequencies by its own scale, and those of the widest row the
-        # least: all go by that.
-        self._begin()
-        first = self._level(0)
-        # A product and an exact sum: two roundings of all sizes.
-        self.log_m, size = self._total(first.log_m)
-        self.log_m_error = self._whole(first.log_m_error[:, 0]) * (1 + 1e-9) + 2 * UNIT * size
-        self.mean, size = self._total(first.mean)
-        self.mean_error = 2 * UNIT * size
-
-    def _total(self, each: Array) -> tuple[float, float]:
-        """Return the sum of n_i times ``each``, and that of its sizes."""
-        return self._whole(each[:, 0]), self._whole(np.abs(each[:, 0])) * (1 + 1e-9)
+    def __init__(self, batch: Batch, c: float, digits: float) -> None:
+        self.batch, self.each = batch, [digits + math.log(n) for n in batch.counts]
+        self._begin([[part] for part in batch.parts], batch.counts, c, digits)
 
     def _on_line(self, j: int) -> QuadratureNodes:
-        each = zip(self.smooth, self._paces, self.each, strict=True)
+        each = zip(self.batch.parts, self._paces, self.each, strict=True)
         rules = [line_rule(part, self.c, FINER**j / pace, digits) for part, pace, digits in each]
-        return _padded(line_points, self.rows.column, self.c, rules)
+        return _padded(line_points, self.batch.column, self.c, rules)
 
     @cached_property
     def _path(self) -> QuadratureNodes | None:
-        result = [path_rule(part, self.c, n) for part, n in zip(self.smooth, self.each, strict=True)]
+        result = [path_rule(part, self.c, n) for part, n in zip(self.batch.parts, self.each, strict=True)]
         rules = [rule for rule in result if rule is not None]
-        return _padded(path_points, self.rows.column, self.c, rules) if len(rules) == len(result) else None
-
-    @cached_property
-    def _tails(self) -> list[list[Tail]]:
-        first = self._level(0)
-        each = zip(self.smooth, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
-        return [[part.base.tail(part, self.c, log_m, error)] for part, log_m, error in each]
-
-    def _product(self, y: Array, rows: LogRatio) -> LogRatio:
-        """Add up n_i log rho_i, less the phase of each centre.
-
-        A product and a sum of all rows are 1 + len(rows) units of each term; the centres add up to ``mean``
-        but for ``mean_error``.
-        """
-        log, error, ceiling = rows
-        size = np.abs(np.where(np.isfinite(error), log, 0.0))
-        units = (2 + len(self.powers)) * UNIT
-        slip = self.powers @ (error + units * size) + y * self.mean_error
-        return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), slip, self.powers @ ceiling)
-
-    def _added(self, rows: Array) -> Array:
-        return np.asarray(self.powers @ rows)
-
-    def _whole(self, rows: Array) -> float:
-        return math.fsum(self.powers * rows)
+        return _padded(path_points, self.batch.column, self.c, rules) if len(rules) == len(result) else None
 
 
 def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezoid]) -> QuadratureNodes:
