@@ -324,7 +324,9 @@ def test_renyi_at_ends_of_orders_and_losses_is_close_to_the_truth(order: float, 
 
 
 def test_subsampled_mass_is_at_least_zero() -> None:
-    assert to.subsample(to.TotalVariation(1e-300), 1e-300).mass_at_infinity.lower == 0.0
+    for delta in (0.5, 1e-5, 1e-300):
+        truth = Fraction(delta) * Fraction(1e-300)
+        assert to.subsample(to.TotalVariation(delta), 1e-300).mass_at_infinity.lower <= truth
     assert to.Bounds(5e-324, 1.0) * 0.3 == to.Bounds(0.0, 0.3)
     assert to.Bounds(-5e-324, 0.0) / 3 == to.Bounds(-5e-324, 0.0)
 
@@ -337,26 +339,7 @@ def test_subsampled_gaussian_at_largest_mu_answers_or_refuses() -> None:
         f.epsilon(1e-6)
 
 
-@pytest.mark.parametrize(
-    "curve",
-    [
-        to.Gaussian(1) @ to.Laplace(0.5) ** 3,
-        (to.subsample(to.Gaussian(1), 0.01) ** 10).symmetrise(assume="either-order"),
-        to.subsample(to.Gaussian(1), 0.1) ** 7,
-        to.maximum(to.Gaussian(1) @ to.Laplace(0.5), to.PureDP(2)),
-    ],
-    ids=str,
-)
-def test_delta_next_to_largest_float_is_zero(curve):
-    largest = np.finfo(float).max
-    low, high = curve.bounds.delta([1.0, math.inf, 1e306, 1e308, largest, -1e308, -largest])
-    assert np.all(low[1:5] == 0)
-    assert np.all(high[1:5] <= 5e-324)
-    assert np.all(low[5:] >= 1 - 1e-15)
-    assert curve.delta(1e308) == high[3]
-
-
-@pytest.mark.parametrize("tol", [5e-324, 1e-300, 1e300])
+@pytest.mark.parametrize("tol", [1e-300, 1e300])
 @pytest.mark.parametrize(
     "curve",
     [

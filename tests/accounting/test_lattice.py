@@ -154,7 +154,7 @@ def test_beta_with_overflowing_exponential_holds_truth(mu: float, n: int, alpha:
 
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.03, 8.0, 54.66])
 @pytest.mark.parametrize("n", [1, 20, 10**6])
-@pytest.mark.parametrize("delta", [1e-300, 1e-30, 0.5, 0.9999])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 0.5, pytest.param(0.9999, marks=pytest.mark.slow)])
 def test_epsilon_at_extremes_emits_no_warning(mu: float, n: int, delta: float) -> None:
     if mu * np.sqrt(n) > 200:
         pytest.skip("delta = 1 to all digits")
@@ -219,7 +219,7 @@ def test_beta_with_peak_between_nodes_holds_truth() -> None:
 @pytest.mark.parametrize("mu", [30.0, 35.5, 38.0])
 def test_lattice_beta_near_underflow_holds_truth(mu: float, alpha: float) -> None:
     """The supremum of the other order lies beyond the losses whose exponential a float holds."""
-    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.answer("beta", np.array([alpha]), None)
+    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).lattice.answer("beta", np.array([alpha]), None)
     assert low <= oracle.gaussian_beta(alpha, mu) <= high
 
 
@@ -229,7 +229,7 @@ def test_lattice_with_indistinct_nodes_emits_no_warning() -> None:
         SubsampledPLD(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05),
         2.4273557475985516e-05,
     )
-    low, high = Composition([law], [5]).tables.answer(
+    low, high = Composition([law], [5]).lattice.answer(
         "epsilon", np.array([1.968124886138712e-83, 6.931080488779152e-4]), None
     )
     assert np.all(low <= high)
@@ -401,6 +401,7 @@ def test_trivial_table_returns_trivial_bounds() -> None:
     assert np.all(high == 1)
 
 
+@pytest.mark.slow
 def test_epsilon_with_factor_too_steep_for_tilts_is_finite() -> None:
     """Of two hundred rounds hardly any loss is tilted within floats: what is left says little, and holds."""
     steep = to.PiecewiseLinear.hull([0.9333333333333333, 0.1], [0.013333333333333334, 0.81]) ** 118

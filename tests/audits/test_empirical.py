@@ -300,9 +300,9 @@ def test_extreme_scores_have_answers(null, alternative):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], [1.0]), r"null_scores = \[\] is not one list"),
+        (([], [1.0]), r"null_scores must be one list of numbers, got \[\]"),
         (([1.0], [[1.0]]), "alternative_scores"),
-        (([1.0, np.nan], [1.0]), r"null_scores\[1\] is NaN"),
+        (([1.0, np.nan], [1.0]), r"null_scores\[1\] must be a number, got nan"),
         ((["a"], [1.0]), "null_scores"),
         (([1.0], [1.0], 1.0), r"confidence must be in \(0, 1\), got 1.0"),
         (([1.0], [1.0], 0.0), "confidence"),
@@ -363,7 +363,7 @@ def test_class_sorts_scores():
     null, alternative = rng.normal(size=(2, 500))
     direct, made = to.audits.Empirical(null, alternative, 0.95), to.empirical(null, alternative)
     assert direct.mu() == made.mu() == 0
-    with pytest.raises(DomainError, match="NaN"):
+    with pytest.raises(DomainError, match="must be a number, got nan"):
         to.audits.Empirical(np.array([np.nan]), alternative, 0.95)
 
 
@@ -438,3 +438,16 @@ def test_hull_of_a_long_roc_equals_that_of_its_vertices():
     ).bounds(0.25)
     assert [Fraction(x) for x in whole.alpha.tolist()] == exact.alpha.tolist()
     assert [Fraction(y) for y in whole.beta.tolist()] == exact.beta.tolist()
+
+
+def test_p_value_underflow_is_positive():
+    result = to.empirical(np.zeros(20_000), np.ones(20_000)).refutes(to.Gaussian(0.5))
+    assert 0 < result.p_value < 1e-200
+
+
+def test_one_useless_score_proves_nothing():
+    audit = to.empirical([0.0], [0.0])
+    assert audit.mu() == 0
+    assert audit.epsilon(0.0) == 0
+    assert audit.epsilon(0.5) <= np.log(0.5)
+    assert audit.refutes(to.Identity()).p_value == 1

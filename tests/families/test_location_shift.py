@@ -317,8 +317,8 @@ def test_equality_of_histograms_follows_the_bins():
     assert to.from_scipy(first, first) == to.Identity()
 
 
-@pytest.mark.parametrize("shift", [0.3, 5.880542111178187, 100.0])
-@pytest.mark.parametrize("z", [1e-9, 5.2, 300.0])
+@pytest.mark.parametrize("shift", [1e-6, 0.3, 3.0, 5.880542111178187, 8.0, 14.0, 100.0, 400.0])
+@pytest.mark.parametrize("z", [1e-9, 0.1, 2.5, 5.2, 20.0, 300.0])
 def test_gumbel_delta_of_steep_losses_contains_truth(shift: float, z: float) -> None:
     """P(Z > z) = e^-z, and L = (e^shift - 1) Z - shift: delta = e^-z (1 - e^-shift)."""
     with mpmath.workdps(DIGITS):
@@ -365,7 +365,9 @@ def _middle():
 
 
 @pytest.mark.parametrize(("law", "end", "cdf"), ENDS)
-@pytest.mark.parametrize("share", [pytest.param(1e-18, marks=pytest.mark.slow), 1e-3])
+@pytest.mark.parametrize(
+    "share", [*(pytest.param(share, marks=pytest.mark.slow) for share in (1e-18, 1e-8)), 1e-3]
+)
 def test_mass_at_infinity_of_small_shifts_contains_truth(law, end, cdf, share):
     # SciPy takes some tails as differences, and next to an end floats are coarse.
     shift = float(end * share)
@@ -383,3 +385,52 @@ def test_exponential_mass_of_small_shift_is_accurate(shift, seen):
     f = LocationShift(st.expon(), shift)
     assert f.mass_at_minus_infinity == pytest.approx(seen, rel=1e-3)
     assert f.bounds.delta(650.0).upper == pytest.approx(1e-3 - seen, rel=1e-3)
+
+
+def _gumbel_cell(theta, turned, start, stop):
+    """Return both masses of losses between two: L = theta - (e^theta - 1) E, E ~ Exp(1) under P, or -L."""
+    sign, rise = (1, -1)[turned], mpmath.expm1(theta)
+    least, most = sorted((theta - sign * mpmath.mpf(float(loss))) / rise for loss in (start, stop))
+    under_p, under_q = (
+        mpmath.exp(-rate * least) * -mpmath.expm1(-rate * (most - least)) for rate in (1, rise + 1)
+    )
+    return (under_q, under_p) if turned else (under_p, under_q)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_cells_of_gumbel_contain_closed_form(turned):
+    """Where an exponential inside a density turns fast, down to all the mass a float holds."""
+    law = _curve("gumbel_l" if turned else "gumbel_r", None, 5.0).loss_distribution()
+    edges = 5 - np.expm1(5) * np.exp(-np.linspace(-6.4, 12, 30))
+    edges = -edges[::-1] if turned else edges
+    with mpmath.workdps(DIGITS):
+        for a, b, *result, slack in zip(edges, edges[1:], *law.cells(edges), strict=False):
+            p, q = _gumbel_cell(mpmath.mpf(5), turned, a, b)
+            for got, truth in zip(result, (q - mpmath.exp(a) * p, p - mpmath.exp(-b) * q), strict=True):
+                assert truth < 1e-290 or abs(got - truth) <= slack * truth
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e-9, 0.3, 0.5, 0.75, 1 - 2.0**-53])
+def test_hypsecant_beta_contains_closed_form(alpha):
+    low, high = LocationShift(st.hypsecant(), 0.7).bounds(alpha)
+    with mpmath.workdps(DIGITS):
+        truth = (
+            2
+            / mpmath.pi
+            * mpmath.atan(mpmath.exp(-mpmath.mpf(0.7)) / mpmath.tan(mpmath.pi * mpmath.mpf(alpha) / 2))
+        )
+        assert low <= truth <= high <= truth * (1 + mpmath.mpf(1e-12))
+
+
+def test_gumbel_power_orders_differ():
+    five = LocationShift(st.gumbel_r(), 1.0) ** 5
+    assert not five.symmetric
+    first, second = five.bounds.delta(1.0), (~five).bounds.delta(1.0)
+    assert first.upper < second.lower
+    assert max(first.width, second.width) < 1e-3
+
+
+def test_disjoint_supports_reveal_everything():
+    f = LocationShift(st.beta(2, 2), 50.0)
+    assert f.delta(3.0) == pytest.approx(1)
+    assert f.bounds(0.3).upper <= 1e-11

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gumbel_r
 
@@ -74,16 +74,14 @@ def test_renyi_of_sampled_gaussian_holds_integral(mu, p, order):
 
 
 @pytest.mark.parametrize("order", [2, 3, 64, 300])
-@pytest.mark.parametrize(
-    ("sigma", "p"), [(1.0, 0.01), (4.0, 1e-12), (0.5, 0.5), (30.0, 1 - 1e-6), (0.05, 1e-300)]
-)
+@pytest.mark.parametrize(("sigma", "p"), [(1.0, 0.01), (4.0, 1e-12), (0.5, 0.5), (30.0, 1 - 1e-6)])
 def test_renyi_of_sampled_gaussian_holds_closed_sum(sigma, p, order):
     curve = ~to.subsample(to.Gaussian(1 / sigma), p)
-    with mpmath.workdps(700 if p < 1e-100 else 60):
+    with mpmath.workdps(60):
         truth = binomial(1 / sigma, p, order)
         bounds = curve.bounds.renyi(order)
         assert bounds.lower <= truth <= bounds.upper
-        assert bounds.width <= 1e-9 * bounds.upper or bounds.upper < 1e-290
+        assert bounds.width <= 1e-9 * bounds.upper
 
 
 def test_renyi_matches_tensorflow_privacy():
@@ -185,7 +183,7 @@ EXTREME = {
     "often": ~to.subsample(to.Gaussian(1.0), 1 - 2**-53),
     "loud": ~to.subsample(to.Gaussian(1e3), 0.01),
     "open": to.subsample(to.Gaussian(1e4), 0.01),
-    "told": to.subsample(to.Gaussian(math.inf), 0.01),
+    "certain": to.subsample(to.Gaussian(math.inf), 0.01),
     "quiet": ~to.subsample(to.Gaussian(1e-200), 0.5),
     "leaking": to.approximate_dp(1.0, 0.1),
     "discrete": to.mechanisms.DiscreteGaussian(sigma=3).curve(),
@@ -199,20 +197,34 @@ def test_renyi_at_extremes_has_ordered_bounds(name):
     assert all(a.lower <= b.upper for a, b in pairwise(values))
 
 
-def test_kl_of_minimum_holds_integral_of_profile() -> None:
-    """As (t log t)'' = 1/t, KL is int_0^inf (1 + e^-x) delta(x) dx by symmetry."""
+@pytest.mark.parametrize("order", [0.3, 0.5, 1.0, 2.0, 3.5])
+def test_renyi_of_minimum_holds_integral_of_profile(order: float) -> None:
+    """E r^a - 1 is a (a - 1) int_0^inf (e^((a-1) x) + e^(-a x)) delta(x) dx by symmetry; so is KL, a = 1."""
 
-    def profiles(x: mpmath.mpf) -> tuple[mpmath.mpf, mpmath.mpf]:
+    def profile(x: mpmath.mpf) -> mpmath.mpf:
         gaussian = mpmath.ncdf(mpmath.mpf(1) / 2 - x) - mpmath.exp(x) * mpmath.ncdf(-mpmath.mpf(1) / 2 - x)
-        return gaussian, max(-mpmath.expm1((x - 1) / 2), mpmath.mpf(0))
+        return max(gaussian, -mpmath.expm1((x - 1) / 2), mpmath.mpf(0))
 
     with mpmath.workdps(30):
-        crossing = mpmath.findroot(lambda x: profiles(x)[0] - profiles(x)[1], 0.33)
-        places = [0, crossing, 1, 4, 9, 16]
-        truth = mpmath.quad(lambda x: (1 + mpmath.exp(-x)) * max(profiles(x)), places)
-    result = to.minimum(to.Gaussian(1.0), to.Laplace(1.0)).bounds.renyi(1)
-    assert result.lower <= truth <= result.upper
-    assert result.width < 1e-3
+        a = mpmath.mpf(order)
+        integral = mpmath.quad(
+            lambda x: (mpmath.exp((a - 1) * x) + mpmath.exp(-a * x)) * profile(x),
+            [0, 0.1, 0.33164, 0.7, 1, 2, 4, 8, 12, 20],
+        )
+        truth = integral if order == 1 else mpmath.log1p(a * (a - 1) * integral) / (a - 1)
+    result = to.minimum(to.Gaussian(1.0), to.Laplace(1.0)).bounds.renyi(order)
+    assert result.lower <= truth * (1 + 1e-6)  # the crossing of both is known to five digits
+    assert truth * (1 - 1e-6) <= result.upper
+    assert result.width < 2e-3 * result.upper
+
+
+@pytest.mark.slow
+def test_kl_of_composed_envelope_is_narrow() -> None:
+    """delta_f = delta_{f^-1} at 0, and the larger one elsewhere: KL is at least that of either order."""
+    f = to.subsample(to.Gaussian(1.0), 0.01) ** 1000
+    result = f.symmetrise(assume="either-order").bounds.renyi(1)
+    assert max(f.bounds.renyi(1).lower, (~f).bounds.renyi(1).lower) <= result.upper
+    assert result.width < 5e-3 * result.upper
 
 
 @pytest.mark.parametrize("order", [0, -1, math.nan, "2", None, True, [2.0, 3.0], 1j])
@@ -272,7 +284,7 @@ def test_divergence_of_gaussian_holds_closed_form():
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         ("kullback", "one of 'kl'"),
         (3.0, "or callable"),
@@ -284,8 +296,8 @@ def test_divergence_of_gaussian_holds_closed_form():
         (lambda t: 1 / (t - t), "function.* raised ZeroDivisionError"),
     ],
 )
-def test_divergence_refuses_invalid_functions(function, told):
-    with pytest.raises(DomainError, match=told):
+def test_divergence_refuses_invalid_functions(function, message):
+    with pytest.raises(DomainError, match=message):
         to.Gaussian(1.0).divergence(function)
 
 
@@ -349,3 +361,50 @@ def test_renyi_counts_losses_with_overflowing_exponentials(other, loss, variance
 def test_kl_counts_sampled_loss_with_overflowing_exponential():
     result = to.limits.kl(to.subsample(to.PureDP(720), 0.5))
     assert result.lower <= math.log(2) <= result.upper  # was 0.193
+
+
+@given(factors)
+def test_renyi_of_order_one_matches_limits_kl(f):
+    mine, theirs = f.bounds.renyi(1), to.limits.kl(f)
+    assert mine.lower <= theirs.upper
+    assert theirs.lower <= mine.upper
+
+
+@given(log_uniform(1e-12, 600.0))
+def test_kl_is_never_below_truth(e: float) -> None:
+    with mpmath.workdps(60):
+        x = mpmath.mpf(e)
+        truths = {
+            to.Laplace: x - 1 + mpmath.exp(-x),
+            to.PureDP: x * mpmath.tanh(x / 2),
+            to.Gaussian: x**2 / 2,
+        }
+        for family, truth in truths.items():
+            assert truth <= family(e).kl() <= truth * (1 + mpmath.mpf("1e-12"))
+        assert (to.Laplace(e) @ to.PureDP(e)).kl() >= truths[to.Laplace] + truths[to.PureDP]
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
+@given(factors)
+def test_divergence_of_function_lies_between_hellinger_bounds(f):
+    """Vincze and Le Cam's divergence, int (p - q)^2/(p + q), lies between the squared distances."""
+    result = f.bounds.divergence(lambda t: (t - 1) ** 2 / (t + 1) if t < 1e9 else t - 3)
+    hellinger = f.bounds.divergence("hellinger")
+    assert result.lower <= 4 * hellinger.upper * (1 + 1e-9) + 1e-12
+    assert result.upper >= 2 * hellinger.lower * (1 - 1e-9) - 1e-12
+
+
+@pytest.mark.parametrize("order", [1, 2, math.inf])
+def test_renyi_without_mass_in_floats_is_unbounded(order: float) -> None:
+    result = (to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(order)
+    assert result.upper == math.inf
+
+
+@pytest.mark.parametrize("order", [0.5, 1.0, 2.0])
+def test_renyi_of_mixture_with_small_losses_is_stable(order):
+    tiny, small = (
+        to.mixture({to.Gaussian(mu): 0.5, to.Gaussian(1): 0.5}).bounds.renyi(order) for mu in (1e-300, 1e-280)
+    )
+    assert tiny.upper == pytest.approx(small.upper, rel=1e-9)
+    assert tiny.lower == pytest.approx(small.lower, rel=1e-9)

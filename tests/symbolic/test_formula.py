@@ -1,5 +1,6 @@
 """Formulas of users: numbers contain the truth in balls, and other functions are refused."""
 
+import math
 import pickle
 import subprocess
 import sys
@@ -114,8 +115,8 @@ def test_small_masses_at_infinity_keep_their_digits(lost):
     p, q = sp.Rational(lost), sp.Rational(lost) / 3
     leaking = Symbolic(sp.Max(0, (1 - p - ALPHA) * (1 - q) / (1 - p)), ALPHA)
     assert leaking.mass_at_infinity.lower <= q <= leaking.mass_at_infinity.upper
-    turned = (~leaking).mass_at_infinity
-    assert turned.lower <= p <= turned.upper
+    mirrored = (~leaking).mass_at_infinity
+    assert mirrored.lower <= p <= mirrored.upper
     assert leaking.mass_at_minus_infinity == pytest.approx(float(p), rel=4e-16)
     assert leaking.bounds(0.0).lower <= 1 - q <= leaking.bounds(0.0).upper
 
@@ -184,9 +185,9 @@ def test_formulas_answer_symbols():
     assert r"\alpha" in f._repr_latex_()
     assert f.notation == f"Symbolic({f.expr}, alpha)"
     assert pickle.loads(pickle.dumps(f)) == f
-    for ask in (lambda: f.delta(LOSS), (to.Gaussian(MU) @ to.Laplace(EPS)).symbolic):
+    for question in (lambda: f.delta(LOSS), (to.Gaussian(MU) @ to.Laplace(EPS)).symbolic):
         with pytest.raises(NoClosedForm, match="formula"):
-            ask()
+            question()
 
 
 def test_importing_the_library_does_not_import_sympy():
@@ -237,3 +238,18 @@ def test_text_raises_and_is_not_run(pass_text, tmp_path):
         pass_text(code)
     assert not place.exists()
     assert "\n" not in str(caught.value)
+
+
+def test_delta_of_large_losses_contains_the_truth():
+    """The supremum of 2/(2 - log a) - e^x a is at an a < e^-x, and at least the value at e^-x/x^2."""
+    f = Symbolic(1 - 2 / (2 - sp.log(ALPHA)), ALPHA)
+    for loss in (50.0, 5e3, 1e4):
+        low, high = f.bounds.delta(loss)
+        assert low <= 2 / (2 + loss)
+        assert high >= 2 / (2 + loss + 2 * math.log(loss)) - loss**-2
+
+
+def test_group_of_a_formula_is_its_iterate():
+    group = Symbolic(LOGISTIC, ALPHA, symmetric=True).group(2)
+    assert sp.simplify(group(ALPHA) - LOGISTIC.subs(K, K**2)) == 0
+    assert group.subs({K: 3})(0.25) == pytest.approx(0.25, rel=1e-9)  # 0.75/(0.75 + 9/4)

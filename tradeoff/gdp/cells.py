@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from tradeoff.intervals.functions import clip, exp, log1p, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import Array, Index
 from tradeoff.operators.pointwise import HullOfMinimum
-from tradeoff.operators.tabulate import BetaOperator, Floor, Nodes, chords, under
+from tradeoff.operators.tabulate import BetaOperator, Nodes, chords, under
 from tradeoff.pld.discrete import AtomicLaw
 
 Mask = NDArray[np.bool_]
@@ -36,8 +36,7 @@ FAR = 40.0  # e^-40 is below every answer that a float resolves next to 1
 
 # They decide how near bounds come, never whether they hold.
 MAX_NODES = 1000  # after which the bounds so far are reported: a second for closed forms
-_MAX_MU = 64.0  # beyond, delta_{G_mu} is 1 to the last digit up to eps = 1500
-_HALVINGS = 8  # rounds of halving cells of the regret and the best case
+_MAX_MU = 64.0  # above, delta_{G_mu} is 1 to the last digit up to eps = 1500
 _BEST_CLOSE = 1e-4  # width of the best case, which is printed with four digits
 
 
@@ -109,12 +108,8 @@ def solve_cells(nodes: Nodes, failure: float) -> CellLines:
 
 def reported_profile(mu: float, failure: float, epsilon: Array) -> Bounds[Array]:
     """Bound failure + (1 - failure) delta_{G_mu}(eps), the profile of G_mu (x) f_{0,failure}."""
-    return failure + (1 - Bounds.of(failure)) * gaussian_profile(mu, epsilon)
-
-
-def gaussian_profile(mu: float, epsilon: Array) -> Bounds[Array]:
-    """Bound delta_{G_mu}(eps) by the closed form alone, as it is evaluated some hundred times."""
-    return Bounds(*Gaussian(mu).delta_bounds(epsilon, None))
+    result = Bounds(*Gaussian(mu).delta_bounds(epsilon, None))
+    return failure + (1 - Bounds.of(failure)) * result if failure else result
 
 
 def least_mu(epsilon: Array, delta: Array, failure: float, near: float = math.inf) -> float:
@@ -140,28 +135,6 @@ def least_mu(epsilon: Array, delta: Array, failure: float, near: float = math.in
     return below if below > 0 > margin(below) else largest(lambda mu: margin(mu) < 0, 0.0, high)
 
 
-def profile_gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
-    """Bound the largest (delta_g - delta_f)/(1 + e^eps), g = G_mu (x) f_{0,failure}, and that of each cell.
-
-    Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s,
-    and such a function over 1 + s is largest at a corner.
-    """
-    result = reported_profile(mu, failure, nodes.epsilon)
-    least = ((result - nodes.upper) / (1 + exp(nodes.epsilon))).lower
-    t, value = under(nodes)
-    gap = maximum(Bounds.of(chords(nodes, result.upper, t)) - value, 0.0)
-    weight = exp(-nodes.epsilon[:-1])
-    most = gap * weight / (1 + t + weight)
-    return float(np.max(least, initial=0.0)), np.max(most.upper, axis=0)
-
-
-def is_above(nodes: Nodes, floor: Floor, mu: float, failure: float) -> Mask:
-    """Whether delta_{G_mu} <= failure + (1 - failure) delta_f on all of each cell."""
-    most, (t, value) = gaussian_profile(mu, nodes.epsilon).upper, floor
-    least = (failure + (1 - Bounds.of(failure)) * value).lower
-    return np.asarray(np.all(chords(nodes, most, t) <= least, axis=0))
-
-
 class Side(NamedTuple):
     """One order of a curve, the eps up to which it counts, and whether it is the inverse."""
 
@@ -178,14 +151,25 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
     """
     ends = max(side.reach for side in sides) < np.inf
     nodes = [start_nodes(side.curve, side.reach if ends else FAR) for side in sides]
-    nodes = _refined(nodes, failure, enough) if ends else nodes
-    for tol in (1e-8, 1e-7) if ends else ():  # widths of delta where wider bounds decide, in turn
-        for _ in range(8):
-            least = needed_by_nodes(nodes, failure)
-            sharper = [_narrowed(side, failure, least, tol) for side in nodes]
-            if all(one is other for one, other in zip(nodes, sharper, strict=True)):
+    # Widths of delta: the usual one, and those to which the corners that decide are narrowed, in turn.
+    digits = nodes[0].lower[0] < 1 - 1e-6  # else 1 - delta has lost them
+    for tol in ((None, 1e-8, 1e-7) if digits else (None,)) if ends else ():
+        before, widths = np.inf, np.concatenate([1 - side.lower / side.upper.clip(1e-300) for side in nodes])
+        # Cells need not be closer than nodes are; each round leaves a quarter of a smooth cell's excess.
+        close = 0.03 * tol if tol else max(1e-9, 0.03 * float(np.median(widths)))
+        for _ in range(12):
+            if tol is not None:
+                nodes = _narrowed(nodes, failure, tol)
+            lines = [solve_cells(side, failure) for side in nodes]
+            now = max(float(one.mu.max()) for one in lines)
+            corners = [side.some(_corners(side)) for side in nodes]
+            epsilon, upper = np.concatenate([[side.epsilon, side.upper] for side in corners], axis=1)
+            level = least_mu(epsilon, upper, failure, now) * (1 + close)
+            fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
+            many = sum(len(side.epsilon) for side in nodes) > MAX_NODES
+            if many or not any(map(len, fresh)) or before - now < close * now or level >= enough:
                 break
-            nodes = _refined(sharper, failure, enough, tol)
+            nodes, before = [side.more(at) for side, at in zip(nodes, fresh, strict=True)], now
     lines = [solve_cells(side, failure) for side in nodes]
     worst = int(np.argmax([one.mu.max() for one in lines]))
     line, most = lines[worst], float(lines[worst].mu.max())
@@ -197,8 +181,12 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
 
 def start_nodes(order: TradeOff, reach: float) -> Nodes:
     """Return nodes from 0 to ``reach``, closer together towards 0, and at the kinks of the profile."""
-    spread = [reach * np.geomspace(1e-4, 1.0, 16), np.linspace(0.0, reach, 33), _loss_atoms(order)]
-    nodes = np.unique(np.concatenate(spread))
+    law = order.loss_distribution() if order.has_law else None  # whole polygons have very many kinks
+    kinks = law.loss[law.loss > 0] if isinstance(law, AtomicLaw) else np.empty(0)
+    kinks = kinks if len(kinks) <= MAX_NODES // 4 else np.empty(0)
+    nodes = np.unique(
+        np.concatenate([reach * np.geomspace(1e-4, 1.0, 16), np.linspace(0.0, reach, 33), kinks])
+    )
     top = order.sup_loss  # no node a rounding below it: there delta is not yet known to be 0
     nodes = np.where(np.abs(nodes - top) < 1e-12 * top, top, nodes) if top < np.inf else nodes
     return Nodes.of(order, np.unique(nodes[nodes <= max(reach, min(top, reach * (1 + 1e-12)))]))
@@ -211,48 +199,11 @@ def needs_polygons(curve: TradeOff) -> bool:
     return isinstance(curve, BetaOperator) and not curve.direct
 
 
-def _loss_atoms(order: TradeOff) -> Array:
-    """Return the losses of a law of few atoms, where its profile bends."""
-    law = order.loss_distribution() if order.has_law else None  # whole polygons have very many
-    if not isinstance(law, AtomicLaw) or len(law.loss) > MAX_NODES // 4:
-        return np.empty(0)
-    return np.asarray(law.loss[law.loss > 0])
-
-
-def _refined(nodes: list[Nodes], failure: float, enough: float, tol: float | None = None) -> list[Nodes]:
-    """Add nodes inside the cells that need more than any node does, while that helps."""
-    # Cells need not be closer than nodes are; each round leaves a quarter of the excess of a smooth cell.
-    before, close = np.inf, max(1e-9, 0.03 * _width(nodes)) if tol is None else 0.03 * tol
-    for _ in range(12):
-        lines = [solve_cells(side, failure) for side in nodes]
-        now = max(float(one.mu.max()) for one in lines)
-        level = _mu_of_corners(nodes, failure, now) * (1 + close)
-        fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
-        many = sum(len(side.epsilon) for side in nodes) > MAX_NODES
-        if many or not any(map(len, fresh)) or before - now < close * now or level >= enough:
-            break
-        nodes, before = [_add_inside(side, at, tol) for side, at in zip(nodes, fresh, strict=True)], now
-    return nodes
-
-
 def needed_by_nodes(nodes: Sequence[Nodes], failure: float) -> float:
     """Return the least mu that the lower bounds need."""
     near = max(float(solve_cells(side, failure).mu.max()) for side in nodes)
     epsilon, lower = np.concatenate([[side.epsilon, side.lower] for side in nodes], axis=1)
     return least_mu(epsilon, lower, failure, near)
-
-
-def _width(nodes: list[Nodes]) -> float:
-    """Return the median relative width of the bounds at nodes."""
-    low, high = (np.concatenate(sides) for sides in zip(*((n.lower, n.upper) for n in nodes), strict=True))
-    return float(np.median((high - low)[high > 0] / high[high > 0])) if np.any(high > 0) else 0.0
-
-
-def _mu_of_corners(nodes: list[Nodes], failure: float, near: float) -> float:
-    """Return the mu that the corners of the upper bounds need: nodes with wide bounds stick out."""
-    corners = [side.some(_corners(side)) for side in nodes]
-    epsilon, upper = np.concatenate([[side.epsilon, side.upper] for side in corners], axis=1)
-    return least_mu(epsilon, upper, failure, near)
 
 
 def _corners(nodes: Nodes) -> Index:
@@ -261,41 +212,16 @@ def _corners(nodes: Nodes) -> Index:
     return np.append(first, last[-1:])
 
 
-def _narrowed(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
-    """Narrow bounds to the width ``tol`` where corners may need more than ``least``, closest at the worst."""
-    if needs_polygons(nodes.curve):
-        return nodes
-    corners = _corners(nodes)
-    short = nodes.upper[corners] > reported_profile(least, failure, nodes.epsilon[corners]).lower
-    wide = nodes.epsilon[corners[short & ~_is_narrow(nodes, tol)[corners]]]
-    if not len(wide):
-        return nodes
-    lines = solve_cells(nodes, failure)
-    peak = np.fmax(wide[0], np.fmin(lines.touch[np.argmax(lines.mu)], wide[-1]))  # it may be NaN
-    # As near as a hundredth of the open part, as the excess grows as the square, and just past its ends.
-    paces = np.append(0.0, np.geomspace(1e-2, 1.1, 12))
-    places = np.concatenate([peak + (end - peak) * paces for end in (wide[0], wide[-1])])
-    at = np.unique(np.maximum(places, 0.0))
-    result = nodes.more(at, tol)
-    again = np.searchsorted(result.epsilon, at[np.isin(at, nodes.epsilon)])  # the first is hidden by no other
-    result = result.sharper(again, tol) if len(again) else result
-    gained = _is_narrow(result, tol)[np.searchsorted(result.epsilon, at)].any()
-    return result.some(_corners(result)) if gained else nodes  # nodes above the lower hull are in the way
-
-
-def _is_narrow(nodes: Nodes, tol: float) -> Mask:
-    """Whether bounds at nodes have the width ``tol``, as far as floats allow."""
-    return np.asarray(nodes.upper - nodes.lower <= 2 * tol * nodes.upper)
-
-
-def _add_inside(nodes: Nodes, at: Array, tol: float | None) -> Nodes:
-    """Add nodes inside cells, with the width ``tol`` in those of which an end has it."""
-    if tol is None or needs_polygons(nodes.curve):
-        return nodes.more(at)
-    corners = _corners(nodes)
-    sharp, k = _is_narrow(nodes, tol)[corners], np.searchsorted(nodes.epsilon[corners], at)
-    either = sharp[k - 1] | sharp[k]
-    return nodes.more(at[~either]).more(at[either], tol)
+def _narrowed(nodes: list[Nodes], failure: float, tol: float) -> list[Nodes]:
+    """Narrow bounds to the width ``tol`` where corners may need more than nodes do."""
+    least, result = needed_by_nodes(nodes, failure), []
+    for side in nodes:
+        corners = _corners(side)
+        short = side.upper[corners] > reported_profile(least, failure, side.epsilon[corners]).lower
+        is_wide = side.upper[corners] - side.lower[corners] > 2 * tol * side.upper[corners]
+        again = corners[short & is_wide]
+        result.append(side.sharper(again, tol) if len(again) and not needs_polygons(side.curve) else side)
+    return result
 
 
 def search_by_tests(orders: Sequence[TradeOff], failure: float, mu: Bounds) -> Bounds:
@@ -304,37 +230,27 @@ def search_by_tests(orders: Sequence[TradeOff], failure: float, mu: Bounds) -> B
     Both curves fall: between neighbours a < b, f >= f(b) and g <= g(a). Below the first alpha f >= 1 -
     failure >= g. From the alpha on where f <= alpha, the other order decides.
     """
-    least, most = zip(*(_one_order(f, failure, mu.lower) for f in orders), strict=True)
-    return Bounds(min(max(mu.lower, *least), mu.upper), min(mu.upper, max(most)))
-
-
-def _one_order(f: TradeOff, failure: float, least: float) -> tuple[float, float]:
-    alpha = ndtr(-np.linspace(37.0, 0.0, 297))
-    beta = f.bounds(alpha)
-    start = np.flatnonzero(beta.lower >= (1 - Bounds.of(failure)).upper)
-    stop = np.flatnonzero(beta.upper <= alpha)
-    first, last = start[-1] if len(start) else 0, stop[0] if len(stop) else len(alpha) - 1
-    kept, alpha, beta = 1 - Bounds.of(failure), *_select(alpha, beta, np.arange(first, last + 1))
-    for _ in range(10):
-        z = -_quantile(alpha / kept)
-        least = max(least, float(np.max((z - _quantile(beta.upper / kept)).lower)))
-        mu = (z.upper[:-1] - _quantile(beta.lower[1:] / kept)).upper
-        open_ = np.flatnonzero(mu > least * (1 + 1e-3))
-        if len(open_) == 0 or len(alpha) > MAX_NODES or np.isinf(mu).any():
-            break
-        alpha, beta = _add_tests(f, alpha, beta, np.sqrt(alpha[open_]) * np.sqrt(alpha[open_ + 1]))
-    return least, float(np.max(mu, initial=0.0)) if len(start) and len(stop) else np.inf
-
-
-def _add_tests(f: TradeOff, alpha: Array, beta: Bounds[Array], fresh: Array) -> tuple[Array, Bounds[Array]]:
-    """Add tests at more alphas."""
-    new = f.bounds(fresh)
-    every = Bounds(np.append(beta.lower, new.lower), np.append(beta.upper, new.upper))
-    return _select(np.append(alpha, fresh), every, np.unique(np.append(alpha, fresh), return_index=True)[1])
-
-
-def _select(alpha: Array, beta: Bounds[Array], which: Index) -> tuple[Array, Bounds[Array]]:
-    return alpha[which], Bounds(beta.lower[which], beta.upper[which])
+    least, most, kept = mu.lower, 0.0, 1 - Bounds.of(failure)
+    for f in orders:
+        alpha, beta = np.empty(0), Bounds.of(np.empty(0))
+        fresh = ndtr(-np.linspace(37.0, 0.0, 297))
+        for _ in range(10):
+            places = np.argsort(np.append(alpha, fresh))
+            alpha = np.append(alpha, fresh)[places]
+            beta = Bounds(*(np.append(*sides)[places] for sides in zip(beta, f.bounds(fresh), strict=True)))
+            start = np.flatnonzero(beta.lower >= kept.upper)
+            stop = np.flatnonzero(beta.upper <= alpha)
+            inside = slice(start[-1] if len(start) else 0, stop[0] + 1 if len(stop) else None)
+            a, b = alpha[inside], Bounds(beta.lower[inside], beta.upper[inside])
+            z = -_quantile(a / kept)
+            least = max(least, float(np.max((z - _quantile(b.upper / kept)).lower)))
+            enough = (z.upper[:-1] - _quantile(b.lower[1:] / kept)).upper
+            open_ = np.flatnonzero(enough > least * (1 + 1e-3))
+            if len(open_) == 0 or len(alpha) > MAX_NODES or np.isinf(enough).any():
+                break
+            fresh = np.sqrt(a[open_]) * np.sqrt(a[open_ + 1])
+        most = max(most, float(np.max(enough, initial=0.0)) if len(start) and len(stop) else np.inf)
+    return Bounds(min(least, mu.upper), min(mu.upper, most))
 
 
 def _quantile(p: Bounds[Array]) -> Bounds[Array]:
@@ -343,17 +259,19 @@ def _quantile(p: Bounds[Array]) -> Bounds[Array]:
     return z + Bounds(-_QUANTILE_ERROR, _QUANTILE_ERROR) * (1 + maximum(z, -z))
 
 
-def extend_nodes(nodes: Nodes, far: float) -> Nodes:
-    """Return the nodes with a few more from their end to ``far``."""
-    last = float(nodes.epsilon[-1])
-    return nodes.more(np.linspace(last, far, 9)[1:]) if far > last else nodes
-
-
 def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes]:
-    """Bound the regret in one order, to a thousandth of it or a millionth; with the nodes that took."""
+    """Bound the largest (delta_g - delta_f)/(1 + e^eps) of one order, to a thousandth of it or a millionth.
+
+    Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s,
+    and such a function over 1 + s is largest at a corner. With the nodes that took.
+    """
     limit, direct = len(nodes.epsilon) + MAX_NODES, not needs_polygons(nodes.curve)
-    for _ in range(_HALVINGS):
-        least, most = profile_gaps(nodes, mu, failure)
+    for _ in range(8):
+        profile, weight = reported_profile(mu, failure, nodes.epsilon), exp(-nodes.epsilon[:-1])
+        (t, value), at_nodes = under(nodes), (profile - nodes.upper) / (1 + exp(nodes.epsilon))
+        least = float(np.max(at_nodes.lower, initial=0.0))
+        gap = maximum(Bounds.of(chords(nodes, profile.upper, t)) - value, 0.0)
+        most = np.max((gap * weight / (1 + t + weight)).upper, axis=0)
         close = max(1e-6, 1e-3 * least)
         open_ = np.flatnonzero(most > least + close)
         if len(open_) == 0 or len(nodes.epsilon) > limit:
@@ -375,30 +293,31 @@ def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float,
 def bound_best_mu(nodes: Nodes, failure: float, most: float) -> float:
     """Return a large mu with delta_{G_mu} <= failure + (1 - failure) delta_f for every eps >= 0."""
     # Without failure the tail of f must be heavier than any Gaussian's, which no node can prove.
-    if max(failure, nodes.curve.mass_at_infinity.lower) <= 0:
+    if (enough := max(failure, nodes.curve.mass_at_infinity.lower)) <= 0:
         return 0.0
     high, limit = most if np.isfinite(most) else FAR, len(nodes.epsilon) + MAX_NODES
-    for _ in range(_HALVINGS):
-        high = find_root(partial(_log_excess, nodes, failure), 0.0, high, _BEST_CLOSE * high / 16)
-        floor, close = under(nodes), (1 - _BEST_CLOSE / 4) * high
-        open_ = ~_is_below(nodes, floor, failure, close)
+
+    def is_below(mu: float) -> Mask:
+        """Whether G_mu is above f (x) f_{0,failure} on each cell, and after the last."""
+        profile = reported_profile(mu, 0.0, nodes.epsilon).upper
+        return np.append(np.all(chords(nodes, profile, t) <= floor, axis=0), profile[-1] <= enough)
+
+    def excess(mu: float) -> float:
+        """Return the log of the profile of mu over that of f at the worst node: above 0 if it refutes mu."""
+        with np.errstate(divide="ignore"):
+            result = np.log(reported_profile(mu, 0.0, nodes.epsilon).lower)
+        return float(np.max(result - np.log(failure + (1 - failure) * nodes.upper)))
+
+    for _ in range(8):
+        high = find_root(excess, 0.0, high, _BEST_CLOSE * high / 16)
+        close, (t, value) = (1 - _BEST_CLOSE / 4) * high, under(nodes)
+        floor = (failure + (1 - Bounds.of(failure)) * value).lower
+        open_ = ~is_below(close)
         if not open_.any() or len(nodes.epsilon) > limit:
             break
         last = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
         nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), last))
-    low, floor = 0.0 if open_.any() else close, under(nodes)
-    return largest(lambda mu: bool(_is_below(nodes, floor, failure, mu).all()), low, high, 6 if low else 20)
-
-
-def _log_excess(nodes: Nodes, failure: float, mu: float) -> float:
-    """Return the log of the profile of mu over that of f at the worst node: above 0 if it refutes mu."""
-    with np.errstate(divide="ignore"):
-        result = np.log(gaussian_profile(mu, nodes.epsilon).lower)
-    return float(np.max(result - np.log(failure + (1 - failure) * nodes.upper)))
-
-
-def _is_below(nodes: Nodes, floor: Floor, failure: float, mu: float) -> Mask:
-    """Whether G_mu is above f (x) f_{0,failure} on each cell, and after the last."""
-    tail = gaussian_profile(mu, nodes.epsilon[-1:]).upper[0]
-    enough = max(failure, nodes.curve.mass_at_infinity.lower)
-    return np.append(is_above(nodes, floor, mu, failure), bool(tail <= enough))
+        t, value = under(nodes)
+        floor = (failure + (1 - Bounds.of(failure)) * value).lower
+    low = 0.0 if open_.any() else close
+    return largest(lambda mu: bool(is_below(mu).all()), low, high, 6 if low else 20)

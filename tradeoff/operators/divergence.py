@@ -32,17 +32,15 @@ from tradeoff.intervals.functions import (
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.tabulate import Nodes, under
 from tradeoff.pld.moments import NOTHING_KNOWN
 from tradeoff.pld.moments import divergence as of_law
 
 _ERROR = 2.0**-49  # error of a callable, relative to 1 + |F|: a few operations on floats
 _LARGE = 1e50  # where the last slope of a callable is taken, and at its square
-_FARTHEST = 100.0  # losses up to which t log t is itself, so that its slope beyond is seen at 1e50
-_NARROW = 1e-9  # relative width at which no second method is tried
-_STEP = 2.0**-36  # distance from order 1 of the order that bounds its divergence from above
-
-# Largest orders with a binomial sum: of a base with a closed form, and of another.
-_MAX_ORDER, _MAX_COMPOSED_ORDER = 2048, 64
+_FARTHEST = 100.0  # losses up to which t log t is itself, so that its slope after them shows at 1e50
+_NARROW, _CLOSE = 1e-9, 1e-2  # relative widths at which no second method is tried; of composed hulls
+_NOTHING = Bounds(0.0, 0.0)
 
 Function = Callable[[float], float]
 
@@ -53,7 +51,7 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
     A callable is finite above 0, its values are good to 16 units of 2^-53 of 1 + |F(t)|, and a slope that is
     constant between 1e50 and 1e100 is taken for its last. Named ones are as narrow as Renyi divergences
     and delta(0); of a callable the sums over the atoms of ``curve.lower`` and ``curve.upper``, some 1e-3
-    apart where the curve is not one of finitely many ratios, and infinite where P has mass beyond the last of
+    apart where the curve is not one of finitely many ratios, and infinite where P has mass after the last of
     them and F is not linear.
 
     By Jensen's inequality D_F falls when outcomes are merged, so that it follows the Blackwell order (Liese,
@@ -85,7 +83,7 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
     """Bound sum q F(p/q) over the atoms of a polygon, and the terms of masses at infinity.
 
     A ratio lies between two floats l <= u, where a convex function is below the larger of its values, and
-    F(r) >= F(u) - g (u - r), g its slope beyond u.
+    F(r) >= F(u) - g (u - r), g its slope after u.
     """
     law = polygon.loss_distribution()
     loss, log_p, slack = law.atoms
@@ -138,37 +136,21 @@ def renyi(curve: TradeOff, order: float) -> Bounds[float]:
 
     Infinite where P has mass that Q has not, and a >= 1; above, where no bound is known.
     """
-    most = _largest(curve)
+    other = curve.inverse()
+    mass = other.mass_at_infinity
+    if mass.lower >= 1 or (order >= 1 and mass.lower > 0):
+        return Bounds(math.inf, math.inf)
+    most = Bounds(max(other.sup_loss_lower, 0.0), math.inf if mass.upper > 0 else max(other.sup_loss, 0.0))
     if order == math.inf:
         return most
     result = _of_curve(curve, order)
-    return Bounds(max(float(result.lower), 0.0), min(float(result.upper), most.upper))
-
-
-def _largest(curve: TradeOff) -> Bounds[float]:
-    """Bound sup log dP/dQ."""
-    other = curve.inverse()
-    mass = other.mass_at_infinity
-    least = math.inf if mass.lower > 0 else max(other.sup_loss_lower, 0.0)
-    return Bounds(least, math.inf if mass.upper > 0 else max(other.sup_loss, 0.0))
+    low = float(result.lower)  # laws may round the ratio of a mass below all floats to infinity
+    low = 0.0 if low == math.inf and order >= 1 else max(low, 0.0)
+    return Bounds(low, math.inf if order >= 1 and mass.upper > 0 else min(float(result.upper), most.upper))
 
 
 def _of_curve(curve: TradeOff, order: float) -> Bounds:
-    """Bound D_a by laws or operands.
-
-    They round a mass below all floats to 0, or its ratio to infinity: the curve's own mass decides.
-    """
-    result = _known(curve, order)
-    if order < 1:
-        return result
-    mass = curve.inverse().mass_at_infinity
-    if mass.lower > 0:
-        return Bounds(math.inf, math.inf)
-    low = 0.0 if result.lower == math.inf else result.lower
-    return Bounds(low, math.inf if mass.upper > 0 else result.upper)
-
-
-def _known(curve: TradeOff, order: float) -> Bounds:
+    """Bound D_a by a closed form, the law or the operands."""
     try:
         return curve.renyi_bounds(order)
     except NoClosedForm:
@@ -176,16 +158,16 @@ def _known(curve: TradeOff, order: float) -> Bounds:
     if isinstance(curve, Tensor):  # divergences of products add (van Erven, Harremoes 2014, Theorem 28)
         return total(whole(n) * renyi(factor, order) for factor, n in curve.factors.items())
     ways = [_of_laws, _of_operator]
-    if isinstance(curve, Derived) and any(operand.composed for operand in curve.operands):
-        ways.reverse()  # whole curves of composed operands are slow
-    result = ways[0](curve, order)
-    return (
-        result if result.width <= _NARROW * result.upper < math.inf else meet(result, ways[1](curve, order))
-    )
+    is_slow = isinstance(curve, Derived) and any(operand.composed for operand in curve.operands)
+    result = ways[is_slow](curve, order)
+    is_hull = is_slow and isinstance(curve, HullOfMinimum)  # whole curves are slow, and hardly narrower
+    if result.width <= (_CLOSE if is_hull else _NARROW) * result.upper < math.inf:
+        return result
+    return meet(result, ways[not is_slow](curve, order))
 
 
 def _of_laws(curve: TradeOff, order: float) -> Bounds:
-    """Ask the law, or those of curves below and above: a divergence falls as the curve rises."""
+    """Bound it by the law, or those of curves below and above: a divergence falls as the curve rises."""
     if isinstance(curve, Subsampled) and curve.operands[0].mass_at_plus_infinity >= 1:  # whatever its law was
         curve = Subsampled(TotalVariation(1.0), curve.p, flipped=curve.flipped)
     low, high, _ = law_pair(curve, 1)
@@ -194,75 +176,75 @@ def _of_laws(curve: TradeOff, order: float) -> Bounds:
 
 
 def _of_operator(curve: TradeOff, order: float) -> Bounds:
-    """Bound it by those of the operands, a > 1, through the divergence e^((a-1) D_a) - 1, of r^a - 1."""
-    if order == 1:
-        most = _of_operator(curve, 1 + _STEP).upper
-        hull = isinstance(curve, HullOfMinimum) and not any(f.composed for f in curve.operands)
-        return Bounds(0.0, min(most, _kl_of_hull(curve)) if hull else most)  # type: ignore[arg-type]  # checked
-    k = Bounds.of(order) - 1
+    """Bound it by those of the operands, through T = (E_Q r^a - 1)/(a - 1), r = dP/dQ, which is D at a = 1.
+
+    T is linear in the profile: as (r^a)'' = a (a - 1) r^(a - 2), it is a times the integral over x > 0 of
+    e^((a - 1) x) delta_{f^-1}(x) + e^(-a x) delta_f(x) (Liese, Vajda 2006, Theorem 11).
+    """
+    if not isinstance(curve, Derived):
+        return NOTHING_KNOWN
+    each = [renyi(f, order) for f in curve.operands]
     match curve:
-        case Maximum(operands=operands):
-            return Bounds(0.0, min(renyi(f, order).upper for f in operands))
-        case Mixture(shares=shares, operands=operands) if order > 1:  # its profile is the mean of theirs
-            return (
-                _log_moment([(w, order, renyi(f, order)) for w, f in zip(shares, operands, strict=True)]) / k
-            )
-        case HullOfMinimum(operands=operands) if order > 1:  # its profile is the largest, at most the sum
-            divergences = [renyi(f, order) for f in operands]
-            most = _log_moment((1, order, d) for d in divergences) / k
-            return Bounds(max(d.lower for d in divergences), most.upper)
-        case Subsampled(flipped=flipped, operands=(base,), p=p) if order > 1:  # r^a is convex in P, and in Q
-            whole_moment = renyi(base.inverse() if flipped else base, order)
-            mixed = Bounds(0.0, (_log_moment([(p, order, whole_moment)]) / k).upper)
-            return meet(mixed, _of_sampled(curve, order)) if flipped else mixed
+        case Maximum():
+            return Bounds(0.0, min(d.upper for d in each))
+        case Mixture(shares=shares):  # its profile is the mean of theirs
+            return _from_linear(order, zip(shares, each, strict=True))
+        case HullOfMinimum():  # its profile is the largest, at most the sum
+            bounds = Bounds(max(d.lower for d in each), _from_linear(order, [(1, d) for d in each]).upper)
+            return meet(bounds, _of_hull(curve, order, each)) if bounds.upper < math.inf else bounds
+        case Subsampled(flipped=flipped, operands=(base,), p=p):  # r^a is convex in P, and in Q
+            whole_moment = renyi(base.inverse(), order) if flipped else each[0]
+            return Bounds(0.0, _from_linear(order, [(p, whole_moment)]).upper)
     return NOTHING_KNOWN
 
 
-def _kl_of_hull(curve: HullOfMinimum) -> float:
-    """Bound KL of a hull from above, by curves of finitely many ratios next to it and to its operands.
-
-    F(t) = t log t is a convex function, its own tangent beyond some T, plus the integral of (t - s)^+/s over
-    s > T. The divergence of the first falls as curves rise. That of the second integrates E_Q (P/Q - s)^+,
-    which of a hull is the largest of the operands', at most their sum: each sum is a difference of both.
-    """
-    lower = curve.lower
-    top = math.exp(min(-float(np.min(lower.loss_distribution().atoms.loss, initial=0.0)), _FARTHEST))
-
-    def near(t: float) -> float:
-        return t * math.log(t) if 0 < t <= top else max(t * (1 + math.log(top)) - top, 0.0)
-
-    excess = [Bounds.of(renyi(f, 1.0).upper) - _sum(f.upper, near).lower for f in curve.operands]
-    return float(total([_sum(lower, near).upper, *(max(x.upper, 0.0) for x in excess)]).upper)
+def _from_linear(order: float, terms: Iterable[tuple[Any, Bounds]], more: Bounds = _NOTHING) -> Bounds:
+    """Bound the divergence with T = sum w T_i + ``more``, of weights w and divergences D_i."""
+    k = to_ball(order) - 1
+    sides = [*map(to_ball, more)]
+    for weight, d in terms:
+        for side, value in enumerate(map(to_ball, d)):
+            sides[side] += to_ball(weight) * (balls.expm1(k * value) / k if k != 0 else value)
+    low, high = (balls.log1p(k * side) / k if k != 0 else side for side in sides)
+    lower, upper = lower_float(low), upper_float(high)
+    return Bounds(lower if lower > 0 else 0.0, min(math.inf, upper))  # NaN bounds nothing
 
 
-def _log_moment(terms: Iterable[tuple[Any, float, Bounds]]) -> Bounds:
-    """Bound log(1 + sum w (e^((a - 1) D) - 1)) over weights w, orders a and their divergences D."""
-    sides = to_ball(0), to_ball(0)
-    for weight, order, divergences in terms:
-        k = to_ball(order) - 1
-        sides = tuple(
-            total + to_ball(weight) * balls.expm1(k * to_ball(d))
-            for total, d in zip(sides, divergences, strict=True)
-        )
-    low, high = (balls.log1p(side) for side in sides)
-    return Bounds(lower_float(low), upper_float(high))
+def _of_hull(curve: HullOfMinimum, order: float, each: list[Bounds]) -> Bounds:
+    """Bound T by the integral up to where little is left, and the rest by those of all operands."""
+    back = curve.inverse()
+    end, size = 2.0**-24, [-math.inf]
+    while end < _FARTHEST and (len(size) < 3 or size[-1] > max(size) - 25):  # a share of 1e-11 is left
+        end *= 2
+        size.append((order - 1) * end + math.log(back.bounds.delta(end).upper or 1e-300))
+    grid = end * np.linspace(0.0, 1.0, 321) ** 2
+    profiles = {f: Nodes.of(f, grid) for g in curve.operands for f in (g, g.inverse())}
+    for hull, parts in ((curve, curve.operands), (back, [f.inverse() for f in curve.operands])):
+        sides = zip(*((profiles[f].lower, profiles[f].upper) for f in parts), strict=True)
+        profiles[hull] = Nodes(hull, grid, *map(np.maximum.reduce, sides))
+
+    def inside(f: TradeOff) -> Bounds:
+        a = Bounds.of(order)
+        return a * (_integrate(profiles[f.inverse()], a - 1) + _integrate(profiles[f], -a))
+
+    main, within = inside(curve), [inside(f).lower for f in curve.operands]
+    most = _from_linear(order, [(1, d) for d in each], Bounds.of(main.upper) - total(within))
+    return Bounds(_from_linear(order, [], main).lower, most.upper)
 
 
-def _of_sampled(curve: Subsampled, order: float) -> Bounds:
-    """Bound D_a of T((1-p) P + p Q, P): (a - 1) D_a is convex in a, and at integers a binomial sum.
+def _integrate(nodes: Nodes, c: Bounds) -> Bounds:
+    """Bound the integral of e^(c x) delta(x) over cells: chords are above, one line in e^x each below."""
+    t, low = under(nodes)
+    start, width = Bounds.of(nodes.epsilon[:-1]), Bounds.of(nodes.epsilon[1:]) - nodes.epsilon[:-1]
+    slope = (Bounds.of(low[2]) - low[0]) / Bounds(t.lower[2], t.upper[2])
+    middle = low[1] - slope * t.lower[1]
+    ends = (nodes.upper[:-1], nodes.upper[1:]), (middle, middle + slope * Bounds(t.lower[2], t.upper[2]))
 
-    (n - 1) D_n = log E_P (1 - p + p r)^n, r = dQ/dP. As the weights add to 1, and E_P r^j = 1 for j < 2, the
-    sum minus 1 has positive terms (Mironov, Talwar, Zhang 2019, Section 3.3, for the Gaussian).
-    """
-    base, p, below = curve.operands[0].inverse(), to_ball(curve.p), math.floor(order)
-    if below >= (_MAX_COMPOSED_ORDER if base.composed else _MAX_ORDER):
-        return NOTHING_KNOWN
-    each = [(j, _of_curve(base, float(j))) for j in range(2, below + 2)]
-    low, high = (
-        _log_moment((math.comb(n, j) * p**j * (1 - p) ** (n - j), j, d) for j, d in each[: n - 1])
-        for n in (below, below + 1)
-    )
-    k, share = Bounds.of(order) - 1, Bounds.of(order) - below
-    if share.upper == 0:
-        return low / k
-    return Bounds((low / max(below - 1, 1)).lower, (((1 - share) * low + share * high) / k).upper)
+    def area(c: Bounds) -> Bounds:
+        return width if c.lower == c.upper == 0 else expm1(c * width) / c
+
+    def bound(left: Any, right: Any) -> Bounds:
+        rise = (area(c + 1) - area(c)) / expm1(width)
+        return total(exp(c * start) * (left * area(c) + (right - Bounds.of(left)) * rise))
+
+    return Bounds(bound(*ends[1]).lower, bound(*ends[0]).upper)

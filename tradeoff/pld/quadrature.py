@@ -244,9 +244,8 @@ class Level:
         for start in range(0, len(y), step):
             here = slice(start, start + step)
             rise = _phase_rise(y[here, None] * (self.d / 2)[:, None, :])
-            # Complex products of BLAS start threads for a few numbers already.
             for whole, w in zip(result, weights, strict=True):
-                whole[:, here] = sum(np.einsum("ryj,rj->ry", rise[..., b], w[:, b]) for b in self._blocks)
+                whole[:, here] = _add_up(rise, w)
         return result
 
     def _error(self, y: Array, u: Complex, heads: Array | None = None) -> Array:
@@ -282,7 +281,7 @@ class Level:
         group = min(_GROUP, 1 << len(y).bit_length() // 2)
         half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
         rise = _phase_rise(z[:, None] * half)
-        first = sum(np.einsum("ryj,rj->ry", rise[..., b], self.w[:, b]) for b in self._blocks)[:, :, None]
+        first = _add_up(rise, self.w)[:, :, None]
         whole = 1 + rise
         u = np.empty((len(self.d), len(y)), complex)
         together = max(1, _CHUNK // self.d.size)
@@ -309,6 +308,17 @@ class Level:
             left = _sum(np.abs(self.w) * np.exp(-y * np.maximum(self.d.imag - self.at, 0.0)))
         off = self.uneven + self.slack * self.mass + self.quadrature
         return np.ravel(np.minimum(np.log(left * (1 + 1e-9) + off) + 1e-9, 0.0))
+
+
+def _add_up(values: Any, w: Any) -> Any:
+    """Sum values w over the points of a row, in blocks: sums of sums round less than one of all points.
+
+    Without BLAS, whose products of thin complex arrays start threads for a few numbers already.
+    """
+    whole = values.shape[-1] - values.shape[-1] % _BLOCK
+    blocks = values[..., :whole].reshape(*values.shape[:-1], -1, _BLOCK)
+    sums = np.einsum("rybk,rbk->ryb", blocks, w[:, :whole].reshape(len(w), -1, _BLOCK))
+    return np.sum(sums, axis=-1) + np.einsum("ryk,rk->ry", values[..., whole:], w[:, whole:])
 
 
 def _sum(each: Any) -> Any:

@@ -30,7 +30,7 @@ _CHECK_BITS = 512  # bits of a check: differences of nearby values keep their di
 _NEAR, _NEARER = -33_000, -330_000  # powers of 2 at which a jump at 0 is looked for
 _JUMP = 1e-30  # difference that is a jump unless it shrinks by a tenth from one to the other
 _FIRST, _LAST, _STEPS = -(2.0**15), 90.0, 96  # log odds of type I errors searched, and halvings of that range
-_APART = 2.0**-80  # log odds by which bounds keep away from a kink at the place found
+_APART = 2.0**-80  # log odds by which bounds keep away from a kink at the place of the root
 _LEAST_MASS, _MASS_BITS = 1e-300, 1536  # least probability, and bits that hold 1 minus it
 
 
@@ -112,11 +112,12 @@ class Symbolic(TradeOff):
     @cached_property
     def _start(self) -> Balls:
         """Ball around f(0): the value of the formula, else its limit."""
-        start = self._value(to_balls(0.0))
-        if start.is_finite():
-            return start
-        with suppress(ArithmeticError, AttributeError, NotImplementedError, TypeError, ValueError):
-            return evaluate(sympy.limit(*self._positive, 0, "+"), {})
+        with balls.precision(_MASS_BITS):
+            start = self._value(to_balls(0.0))
+            if start.is_finite():
+                return start
+            with suppress(ArithmeticError, AttributeError, NotImplementedError, TypeError, ValueError):
+                return evaluate(sympy.limit(*self._positive, 0, "+"), {})
         raise CurveError(f"{self.expr} has no value at alpha = 0, and no limit there that SymPy finds")
 
     @property
@@ -195,7 +196,9 @@ class Symbolic(TradeOff):
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
         self.require_numbers()
-        return to_bounds(balls.clip_probability(1 - self._start))
+        with balls.precision(_MASS_BITS):
+            low, high = to_bounds(balls.clip_probability(1 - self._start))
+        return Bounds(max(low, 0.0), high)
 
     @cached_property
     def mass_at_minus_infinity(self) -> float:
