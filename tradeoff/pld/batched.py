@@ -32,13 +32,9 @@ from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 # where no path avoids quadratures of a hundred thousand nodes.
 _MOST, _FEW = 64, 8
 
-_EXACT = 2**53  # counts up to this one are floats
 _COUNTED = (
     10**9
 )  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
-_MILD = 4.0  # largest mu of which sketches are thinned out
-_RARER = 7.0  # nats by which rarer means may be left out: answers lack 1e-6 of themselves at most
-_NOTHING = 1e5  # minus the log-weight of padding: 0 in floats, whatever the tilt
 
 
 def batch_factors(
@@ -48,7 +44,7 @@ def batch_factors(
     alike: dict[tuple[Any, ...], list[tuple[Component, PrivacyLossDistribution, int]]] = {}
     factors: list[tuple[Transformed, int]] = []
     for law, n in zip(laws, counts, strict=True):
-        part = _sampled_normal(law) if n <= _EXACT else None
+        part = _sampled_normal(law) if n <= 2**53 else None  # counts up to this one are floats
         if part is None:
             factors.append((law, n))
             continue
@@ -75,7 +71,7 @@ def sketches(
     """
     result = [(law.sketch(), n) for law, n in zip(laws, counts, strict=True)]
     for k, part in enumerate(map(_sampled_normal, laws)):
-        if part is not None and part.base.scale <= _MILD:
+        if part is not None and part.base.scale <= 4.0:  # largest mu of which sketches are thinned out
             (loss, log_p), n = result[k]
             result[k] = PlanningPoints(loss[::3], log_p[::3] + math.log(3)), n
     return result
@@ -104,7 +100,8 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
     """
     inner = law.base if isinstance(law, ReversedPLD) else law
     if isinstance(inner, MixtureLaw):
-        return _without_rare_means(law, inner, math.exp(_RARER - level) / (3 * count))
+        # Nats by which rarer means may be left out: answers lack 1e-6 of themselves at most.
+        return _without_rare_means(law, inner, math.exp(7.0 - level) / (3 * count))
     part = _sampled_normal(law)
     if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > _COUNTED:
         return law
@@ -193,5 +190,6 @@ def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezo
     index = np.minimum(start[:, None] + np.arange(int(np.max(size))), kept.shape[1] - 1)
     kept = np.take_along_axis(kept, index, axis=1) & (np.arange(index.shape[1]) < size[:, None])
     rows: list[Any] = [np.take_along_axis(each, index, axis=1) for each in result[:4]]
-    rows[1] = rows[1] - np.where(kept, 0.0, _NOTHING)
+    # Minus the log-weight of padding: 0 in floats, whatever the tilt.
+    rows[1] = rows[1] - np.where(kept, 0.0, 1e5)
     return result._replace(**dict(zip(("loss", "log_p", "slack", "error"), rows, strict=True)))

@@ -59,9 +59,6 @@ _STRIP = 2.8
 # than nodes fall; and by at most e^(1/2) for negative powers.
 _HIGHEST, _ANGLE = 1.0, 1.4
 
-_NODES = 20_000  # most nodes: tilts that need more are rare, and their lines of few frequencies
-_LARGEST = 300.0  # squares of e^300 are floats
-
 
 class Trapezoid(NamedTuple):
     """A trapezoid rule: its step, its first and last node, and the parameters of its error.
@@ -242,7 +239,8 @@ def path_rule(part: Component, c: float, digits: float) -> Trapezoid | None:
     spare = math.sqrt(2 * digits) + 1.5
     low, high = _ends(part, powers, spare)
     first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-    if max(part.b.part, part.d.part) > MOST or last - first > _NODES or mu * h * last > _LARGEST:
+    # Tilts that need more nodes are rare, and their lines of few frequencies; squares of e^300 are floats.
+    if max(part.b.part, part.d.part) > MOST or last - first > 20_000 or mu * h * last > 300.0:
         return None
     return Trapezoid(h, first, last, spare, digits, last - first + 1.0, a, falling)
 

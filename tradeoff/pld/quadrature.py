@@ -28,7 +28,6 @@ PATH = 1  # index from which on a path next to the line, where there is one, ser
 
 _CHUNK = 2**18  # sines and cosines computed at once: 2 MiB each, the size of a cache
 _BLOCK = 64  # points added up at once
-_MARGINS = 5  # margins tried for a variance, each a fourth of the one before: rare losses spoil the widest
 _FEW, _GROUP = 16, 64  # more than 16 equal steps share their sines, in groups of their root or 64
 _LARGE = 600.0  # masses up to e^600 are floats, and so are their sums
 
@@ -219,7 +218,8 @@ class Level:
 
         The second by 2 (cosh(s d) - 1)/s^2 >= d^2, whose integrand is analytic, for the best of some margins.
         """
-        s = MARGIN / 4.0 ** np.arange(_MARGINS)[:, None, None]
+        # Margins tried for a variance, each a fourth of the one before: rare losses spoil the widest.
+        s = MARGIN / 4.0 ** np.arange(5)[:, None, None]
         half = np.sinh(np.minimum(s * np.abs(self.d) / 2, 300.0))
         rise = 2 * _sum(self.w * half * half)
         grown = 2 * (_sum(self.w) + rise)
