@@ -129,22 +129,8 @@ def line_rule(part: Component, c: float, y: float, digits: float) -> Trapezoid:
     spare = math.sqrt(2 * digits) + 1.5
     low, high = _ends(part, powers, spare)
     first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-    # Log-weights turn by at most 1 in a stride: slopes anywhere bound their derivatives.
-    stride = max(1, int(1 / (h * (mu * (high - slopes(part, powers)[0]) + spare + h))))
-    _check_size((last - first) / stride, part.base)
-    looked = np.append(np.arange(first, last, stride, dtype=float), float(last))
-    if stride > 1:
-        # Beyond them all hold less than e^-(digits + 20) of the largest: log-weights between are above the
-        # nearer neighbour's by 1/2 at most.
-        x = h * looked
-        logs = part.logs(part.base.loss(x), np.zeros(len(x)))
-        log_p = part.base.log_density(x) + logs.p
-        weights = np.array([log_p + power * logs.loss for power in (*powers, c, 0.0)])
-        weights -= np.max(weights, axis=1, keepdims=True)
-        near = np.flatnonzero(np.max(weights, axis=0) > -digits - 21)
-        first, last = int(looked[max(near[0] - 1, 0)]), int(looked[min(near[-1] + 1, len(x) - 1)])
     _check_size(last - first, part.base)
-    return Trapezoid(h, first, last, spare, digits, float(looked[-1] - looked[0]))
+    return Trapezoid(h, first, last, spare, digits, last - first + 1.0)
 
 
 def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[float, float]:
