@@ -3,7 +3,7 @@
     python benchmarks/calibrations.py --environments DIR
 
 Every question runs in a process of its own, as in ``compare.py``. The last column is epsilon at the noise
-found, by ``truth.py``, which uses none of the libraries: above the goal the noise breaks the promise it was
+computed by ``truth.py``, which uses none of the libraries: above the goal the noise breaks the promise it was
 chosen for. Timings are printed and never judged.
 """
 
@@ -13,7 +13,7 @@ import argparse
 from pathlib import Path
 
 from cases import Case, Factor, subsampled
-from compare import asked
+from compare import run_question
 from libraries import DP_ACCOUNTING, OWN, PRV, RISKCAL, NotInstalledError, Setting
 from page import number, table
 from truth import answer
@@ -37,8 +37,8 @@ GOALS = (goal(1, 1e-6, 0.01, 1000), goal(8, 1e-5, 0.04, 2000), goal(3, 1e-5, 256
 
 
 def row(setting: Setting, case: Case, python: Path, timeout: float, memory: float) -> list[str]:
-    """Ask for one number, and for what it costs."""
-    result = asked(python, setting, case, case.at[0], timeout, memory)
+    """Compute one number and its cost."""
+    result = run_question(python, setting, case, case.at[0], timeout, memory)
     first = result.get("first")
     if first is None:
         return [case.id, setting.name, result.get("failed", result.get("declined", "")), "", "", ""]
@@ -46,12 +46,12 @@ def row(setting: Setting, case: Case, python: Path, timeout: float, memory: floa
     noisy = Case("", "", (factor | {"sigma": first["value"]},), "calibration")
     truth, error = answer(noisy, factor["delta"])
     mark = " **broken**" if truth - error > case.at[0] else ""
-    asks, seconds = f"{first['evaluations']:.0f}", number(first["seconds"], ".2f")
-    return [case.id, setting.name, f"{first['value']:.9f}", asks, seconds, f"{truth:.9f}{mark}"]
+    evaluations, seconds = f"{first['evaluations']:.0f}", number(first["seconds"], ".2f")
+    return [case.id, setting.name, f"{first['value']:.9f}", evaluations, seconds, f"{truth:.9f}{mark}"]
 
 
 def main() -> None:
-    """Ask all, print the table."""
+    """Measure all settings and print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

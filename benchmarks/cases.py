@@ -1,7 +1,7 @@
 """Questions of the benchmark: compositions as plain lists of factors, and the truth where it is known.
 
 A factor is a dictionary in the manner of ``tests/golden/composition.json``: ``mechanism``, its parameters,
-``count``. Truth comes from that file and from ``truth.json`` (written by ``truth.py``); the answer asked for
+``count``. Truth comes from that file and from ``truth.json`` (written by ``truth.py``); the answer
 is always the one for unordered neighbours, the larger of the orders remove and add.
 """
 
@@ -29,7 +29,7 @@ Factor = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A composition: ``group`` is its table, ``at`` the arguments its ``kind`` of question is asked at."""
+    """A composition: ``group`` is its table, ``at`` the arguments its ``kind`` of question is computed at."""
 
     id: str
     description: str

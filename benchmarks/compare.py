@@ -56,21 +56,21 @@ class Run:
         return result
 
     def reason_to_pass(self, setting: Setting, case: Case) -> str | None:
-        """Return why a question is not asked: the answer is known, or would take time that others need."""
+        """Return why a question is skipped: the answer is known, or would take time that others need."""
         if time.monotonic() > self.deadline:
-            return "not asked: the run was out of time"
+            return "skipped: the run was out of time"
         if self._spent[setting.name, case.group] > self.budget:
-            return f"not asked: {self.budget:.0f} s spent on this table"
+            return f"skipped: {self.budget:.0f} s spent on this table"
         return self._closed.get((setting.name, case.id)) or self._closed.get((setting.name, case.group))
 
-    def ask(self, setting: Setting, case: Case, at: float, python: Path) -> Result:
-        """Ask, and remember what makes further questions pointless."""
+    def answer(self, setting: Setting, case: Case, at: float, python: Path) -> Result:
+        """Answer one question, and record when further ones would be pointless."""
         reason = self.reason_to_pass(setting, case)
         known = truth(case, at)
         if reason:
             return Result(setting.name, case.id, at, known, {"failed": reason})
         start = time.monotonic()
-        answer = asked(python, setting, case, at, self.timeout, self.memory)
+        answer = run_question(python, setting, case, at, self.timeout, self.memory)
         self._spent[setting.name, case.group] += time.monotonic() - start
         result = Result(setting.name, case.id, at, known, answer)
         if "declined" in answer:
@@ -78,11 +78,11 @@ class Run:
         elif result.exhausted:
             # Another delta, or a larger size of the same table, would only take longer.
             place = case.group if case.group in {"steps", "distinct"} else case.id
-            self._closed[setting.name, place] = f"not asked: {result.reason} before"
+            self._closed[setting.name, place] = f"skipped: {result.reason} before"
         return result
 
 
-def asked(
+def run_question(
     python: Path, setting: Setting, case: Case, at: float, timeout: float, memory: float
 ) -> dict[str, Any]:
     """Run one question in its own process and return the lines of its answer as one dictionary."""
@@ -112,7 +112,7 @@ def asked(
         answer["failed"] = f"more than {timeout:.0f} s"
     for line in lines.splitlines():
         answer |= json.loads(line)
-    if "first" in answer:  # stopped while it was asked a second time
+    if "first" in answer:  # stopped during the second answer
         answer.pop("failed", None)
     return answer
 
@@ -127,11 +127,11 @@ def questions(settings: list[Setting], chosen: list[Case]) -> Iterator[tuple[Set
             if group in page.ACROSS and not setting.scaling:
                 continue
             members = [case for case in chosen if case.group == group and case.kind in setting.kinds]
-            turns = zip_longest(*(case.at for case in members))
+            rounds = zip_longest(*(case.at for case in members))
             yield from (
                 (setting, case, at)
-                for turn in turns
-                for case, at in zip(members, turn, strict=True)
+                for places in rounds
+                for case, at in zip(members, places, strict=True)
                 if at is not None
             )
 
@@ -153,7 +153,7 @@ def arguments() -> argparse.Namespace:
         metavar="IDS",
         help="cases or tables, by commas (reference, workload, beta, steps, distinct, delta)",
     )
-    parser.add_argument("--at", metavar="VALUES", help="ask only at these delta or alpha, by commas")
+    parser.add_argument("--at", metavar="VALUES", help="only these delta or alpha, by commas")
     parser.add_argument(
         "--timeout",
         type=float,
@@ -199,7 +199,7 @@ def main() -> None:
     for setting, case, at in questions(settings, chosen):
         if setting.library not in pythons or (options.at and at not in map(float, options.at.split(","))):
             continue
-        result = run.ask(setting, case, at, pythons[setting.library])
+        result = run.answer(setting, case, at, pythons[setting.library])
         run.results.append(result)
         print(result, flush=True)
         if options.results:

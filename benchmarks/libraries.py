@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 class NotInstalledError(Exception):
-    """An environment could not be made; the message says why."""
+    """An environment could not be made; the message has the reason."""
 
 
 @dataclass(frozen=True)

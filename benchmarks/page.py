@@ -27,9 +27,9 @@ Written by `python benchmarks/compare.py --environments DIR --write docs/benchma
 {cores} cores, {memory:.0f} GiB of memory, load {load:.1f} before the run, Python {python}, one thread for
 each library.
 
-Every question is asked in a process of its own with nothing cached, one after the other, within {timeout:.0f}
-s and {limit:.0f} GiB. A library that has used {budget:.0f} s on one table is asked nothing more there; nor is
-one for a larger size than one that was too large.
+Every question runs in a process of its own with nothing cached, one after the other, within {timeout:.0f}
+s and {limit:.0f} GiB. A library that has used {budget:.0f} s on one table gets no more questions there,
+nor does one for a larger size than one that was too large.
 **Seconds** are those of composing and answering once, after the import; **later** is a second answer from the
 same composed object; **MiB** is the largest resident set of the process, interpreter and imports included.
 **Error** is the answer minus the truth, for unordered neighbours (the larger of the orders remove and add);
@@ -150,7 +150,7 @@ def claims(results: Sequence[Result]) -> str:
     for setting in dict.fromkeys(result.setting for result in results):
         answered = [r for r in results if r.setting == setting and r.first]
         wrong = [(r.broken, r) for r in answered if r.broken is not None]
-        by, worst = max(wrong, key=lambda found: found[0], default=(None, None))
+        by, worst = max(wrong, key=lambda row: row[0], default=(None, None))
         place = f"{worst.case} at {worst.at:g}" if worst else ""
         rows.append([setting, str(len(answered)), str(len(wrong)), number(by, ".1e"), place])
     return CLAIMS + table(["", "answers", "claims broken", "worst by", "where"], rows)

@@ -2,7 +2,7 @@
 
     python benchmarks/random_plans.py [--seed 1] [--number 300] [--kind dp-sgd] [--limit 1] [--list 20]
 
-A list of chosen plans is soon answered well, and its neighbourhood is not; so plans are drawn, and the seed
+A list of chosen plans is soon answered well, and similar plans are not; so plans are drawn, and the seed
 is printed. A row misses if its bounds are farther apart than 1e-8 and than 1e-6 of epsilon, or if it takes
 longer than the limit in seconds of CPU time. Every plan is a new one: nothing is cached between two rows.
 """

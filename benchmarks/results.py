@@ -11,7 +11,7 @@ from cases import Truth
 
 @dataclass(frozen=True)
 class Result:
-    """What one setting said to one question; ``answer`` is what the harness told, as it came."""
+    """The answer of one setting to one question; ``answer`` is the output of the harness, unchanged."""
 
     setting: str
     case: str
@@ -26,7 +26,7 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """Return why there is no answer."""
+        """Return the reason of a missing answer."""
         return self.answer.get("declined") or self.answer.get("failed") or ""
 
     @property

@@ -3,9 +3,9 @@
     python benchmarks/speeds.py CHECKOUT [CHECKOUT ...] [--runs 3] [--only TASK,TASK] [--write FILE]
 
 Every run of a task is a process of its own, in which a question beforehand has loaded the engines, on one
-thread; checkouts take turns. Seconds are medians of CPU time, which a busy machine disturbs less than those
+thread; checkouts alternate. Seconds are medians of CPU time, which a busy machine disturbs less than those
 of the clock. The floor is the time of NumPy's bare exponentials, sines and cosines of as many numbers as the
-last checkout asked for: what goes through them is no faster.
+last checkout computes: code that uses them cannot be faster.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ HERE = Path(__file__).parent
 LIMIT = 120.0
 """Seconds after which a process is stopped."""
 
-TURNS = ("exp", "sin", "cos")
+EXPONENTIALS = ("exp", "sin", "cos")
 """What a floor counts: exponentials, and the sines and cosines that are complex ones."""
 
 LEAST = 5e-4
-"""Seconds of a floor below which a ratio to it says nothing."""
+"""Seconds of a floor below which a ratio to it is noise."""
 
 
 class Task(NamedTuple):
     """What is done, the seconds aimed at, and code: of what is made beforehand, and of what is measured."""
 
-    says: str
+    title: str
     aim: float
     made: str
     measured: str
@@ -54,7 +54,7 @@ TASKS = {
     "distinct200": Task("ε, 200 distinct factors", 0.3, "schedule(200)", "f.bounds.epsilon(1e-5)"),
     "distinct1000": Task("ε, 1000 distinct factors", 1.5, "schedule(1000)", "f.bounds.epsilon(1e-5)"),
     "later": Task(
-        "a later ε, 1000 distinct factors", 0.02, "asked(schedule(1000))", "f.bounds.epsilon(1e-6)"
+        "a later ε, 1000 distinct factors", 0.02, "warmed(schedule(1000))", "f.bounds.epsilon(1e-6)"
     ),
     "census": Task(
         "ε, Census persons, tol 1e-8",
@@ -151,12 +151,12 @@ import numpy as np
 def steps(rate, sigma, count): return to.subsample(to.Gaussian(1 / sigma), rate) ** count
 def envelope(curve): return curve.symmetrise(assume="either-order")
 def plan(name): return to.spec.load(EXAMPLES / name).plan
-def asked(curve): curve.bounds.epsilon(1e-5); return curve
+def warmed(curve): curve.bounds.epsilon(1e-5); return curve
 def command(*words): subprocess.run([sys.executable, "-m", "tradeoff", *words], stdout=-3, check=True)
 def schedule(distinct):
-    shares, found = [k / (distinct - 1) for k in range(distinct)], to.Identity()
-    for s in shares: found = found @ steps(.02 * .25**s, 3**s, 2000 // distinct)
-    return found
+    shares, product = [k / (distinct - 1) for k in range(distinct)], to.Identity()
+    for s in shares: product = product @ steps(.02 * .25**s, 3**s, 2000 // distinct)
+    return product
 """
 """What code of tasks calls: the settings of ``schedule`` are those of the distinct cases of ``cases.py``."""
 
@@ -165,7 +165,7 @@ WARM = "(steps(.02, 1, 10).epsilon(1e-4), (to.Gaussian(.3) @ to.PureDP(.2)).epsi
 
 
 class Counting:
-    """A function of NumPy, which counts the numbers it is asked for."""
+    """A function of NumPy, which counts the numbers it computes."""
 
     def __init__(self, name: str) -> None:
         self.function, self.real, self.complex = getattr(np, name), 0, 0
@@ -201,8 +201,8 @@ def answer(checkout: str, name: str, *, floor: bool) -> None:
     if name not in COLD:
         eval(WARM, where)  # noqa: S307 - the code above
     where["f"] = eval(TASKS[name].made, where)  # noqa: S307 - the code above
-    counting = [Counting(each) for each in TURNS] if floor else []
-    for each, function in zip(TURNS, counting, strict=False):
+    counting = [Counting(each) for each in EXPONENTIALS] if floor else []
+    for each, function in zip(EXPONENTIALS, counting, strict=False):
         setattr(np, each, function)
     start = spent()
     eval(TASKS[name].measured, where)  # noqa: S307 - the code above
@@ -232,16 +232,16 @@ def lines(checkouts: list[str], names: list[str], runs: int) -> Iterator[str]:
     heads = ["task", *(f"{Path(each).name} s" for each in checkouts), "aim s", "floor s", "over the floor"]
     yield f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}"
     for name in names:
-        says, aim, *_ = TASKS[name]
+        title, aim, *_ = TASKS[name]
         taken = [[run(each, name) for each in checkouts] for _ in range(runs)]
         medians = [statistics.median(column) for column in zip(*taken, strict=True)]
         floor = 0.0 if name in COLD else run(checkouts[-1], name, "--floor")
         over = [f"{floor:.3f}", f"{medians[-1] / floor:.0f}"] if LEAST < floor < math.inf else ["", ""]
-        yield f"| {' | '.join([says, *(f'{each:.3f}' for each in medians), f'{aim:g}', *over])} |"
+        yield f"| {' | '.join([title, *(f'{each:.3f}' for each in medians), f'{aim:g}', *over])} |"
 
 
 def main() -> None:
-    """Measure, print, and write what was asked for."""
+    """Measure, print, and write the chosen tasks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkouts", nargs="*", metavar="CHECKOUT")
     parser.add_argument("--runs", type=int, default=3)

@@ -4,7 +4,7 @@ Shares nothing with the library. With K(z) = log E_P e^{zL} and any c > 1,
 
     delta(eps) = (1 / 2 pi i) int_{Re z = c} e^{K(z) - (z - 1) eps} / (z (z - 1)) dz,
 
-by the trapezoid rule on the line through the saddle; the other order has K(1 - z). Every value is found
+by the trapezoid rule on the line through the saddle; the other order has K(1 - z). Every value is computed
 twice, on another line with other steps in both variables; the stored error is ten times their distance. It
 refuses to write unless it reproduces the reference compositions to the error stated there.
 """
@@ -62,7 +62,7 @@ def subsampled_gaussian(z: Complex, factor: Factor, fine: float) -> Complex:
     growth = p * np.expm1((2 * x - 1) / (2 * sigma**2))
     log_weight = math.log(step / (sigma * math.sqrt(2 * math.pi))) - (x / sigma) ** 2 / 2
     weight, loss = np.exp(log_weight), np.log1p(growth)
-    near = loss * max(z.real.max(), 1) < 300  # beyond, e^{zL} is a float only together with its weight
+    near = loss * max(z.real.max(), 1) < 300  # above, e^{zL} is a float only together with its weight
     excess = np.expm1(np.multiply.outer(z, loss[near])) @ weight[near] - z * (growth @ weight)
     far = np.exp(np.multiply.outer(z, loss[~near]) + log_weight[~near]).sum(axis=-1) - weight[~near].sum()
     return np.log1p(excess + far)
@@ -105,7 +105,7 @@ def epsilon(k: Cumulant, delta: float, fine: float) -> float:
     c -= (
         (fine - 1) / 4 / max(deviation, 1 / (c - 1))
     )  # off the saddle by part of its width: nothing cancels yet
-    # Aliases sit a period apart: the near one is e^{-period (c-1)}, the far one beyond the tilted law.
+    # Aliases sit a period apart: the near one is e^{-period (c-1)}, the far one outside the tilted law.
     step = 2 * math.pi / (fine * max(40 / (c - 1), 14 * deviation))
     size = 64
     while True:

@@ -1,9 +1,9 @@
 """Widths and times of one checkout over all cases, and of two against each other.
 
-    python benchmarks/widths.py CHECKOUT OUT.json           # ask, in some ten minutes
+    python benchmarks/widths.py CHECKOUT OUT.json           # measure, in some ten minutes
     python benchmarks/widths.py --compare OLD.json NEW.json   # print a table of ratios new/old
 
-Each composition is asked one kind of question in a process of its own, so that the first answer is a cold
+Each composition answers one kind of question in a process of its own, so that the first answer is a cold
 one. Widths are in the unit of the question's tolerance, infinite where it was refused; times are seconds of
 CPU, which a busy machine disturbs less than those of the clock.
 """
@@ -26,7 +26,7 @@ from cases import ALPHAS, cases
 HERE = Path(__file__).parent
 
 EPSILONS = (0.1, 1.0, 5.0)
-"""Where delta is asked: from the middle of the profile to its tail."""
+"""Losses at which delta is computed: from the middle of the profile to its tail."""
 
 TOL = 1e-6
 """A tolerance every engine has to work for; absolute for epsilon, relative for delta and beta."""
@@ -46,7 +46,7 @@ NOTICED = 0.05
 
 @dataclass
 class Row:
-    """One composition asked one kind of question; ``failed`` says why an answer is missing."""
+    """Answers to one kind of question about one composition; ``failed`` is the reason of a missing one."""
 
     case: str
     kind: str
@@ -63,9 +63,9 @@ class Row:
 
 
 def rows() -> Iterator[tuple[Row, tuple[dict[str, Any], ...]]]:
-    """Return what is asked of which factors; with a tolerance not in the tables that grow without end."""
+    """Return the questions, and their factors; with a tolerance not in the tables that grow without end."""
     for case in cases():
-        if case.kind != "epsilon":  # the same compositions again: every kind is asked of each here
+        if case.kind != "epsilon":  # the same compositions: all kinds are measured for each here
             continue
         yield Row(case.id, "epsilon", None, case.at), case.factors
         if case.group == "delta":
@@ -78,9 +78,9 @@ def rows() -> Iterator[tuple[Row, tuple[dict[str, Any], ...]]]:
 
 
 def answer(checkout: str) -> None:
-    """Read a question, ask it of the checkout, print width, seconds and refusal of each answer."""
+    """Read a question, answer it with the checkout, print width, seconds and refusal of each answer."""
     sys.path.insert(0, checkout)
-    from peers.tradeoff import composed  # imports the checkout, whose path must stand first
+    from peers.tradeoff import composed  # imports the checkout, whose path must come first
 
     question = json.load(sys.stdin)
     curve = None
@@ -96,13 +96,13 @@ def answer(checkout: str) -> None:
 
 def width_of(curve: Any, kind: str, at: float, tol: float | None) -> float:
     """Return the width of one answer: relative for delta, and for beta to the nearer end."""
-    ask = curve.bounds if kind == "beta" else getattr(curve.bounds, kind)
-    lower, upper = ask(at, tol=tol)
+    answer = curve.bounds if kind == "beta" else getattr(curve.bounds, kind)
+    lower, upper = answer(at, tol=tol)
     unit = {"epsilon": 1.0, "delta": upper, "beta": min(upper, 1 - at - lower)}[kind]
     return (upper - lower) / unit if upper > lower and unit > 0 else 0.0
 
 
-def asked(checkout: str, row: Row, factors: tuple[dict[str, Any], ...]) -> Row:
+def run_question(checkout: str, row: Row, factors: tuple[dict[str, Any], ...]) -> Row:
     """Run one question in its own process."""
     command = [sys.executable, "-W", "ignore", str(HERE / "widths.py"), "--answer", checkout]
     try:
@@ -125,11 +125,11 @@ def asked(checkout: str, row: Row, factors: tuple[dict[str, Any], ...]) -> Row:
 
 
 def run(checkout: str, out: Path, only: str | None) -> None:
-    """Ask everything, and keep what is known so far."""
+    """Answer everything, and keep all answers so far."""
     result: list[dict[str, Any]] = []
     for row, factors in rows():
         if only is None or row.case in only.split(","):
-            result.append(asdict(asked(checkout, row, factors)))
+            result.append(asdict(run_question(checkout, row, factors)))
             out.write_text(json.dumps(result, indent=1), encoding="utf-8")
             print(*row.name, row.widths, row.seconds, row.failed, flush=True)
 

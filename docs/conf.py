@@ -1,4 +1,4 @@
-"""Sphinx configuration: everything that a page needs is in the built folder, and no page asks the network."""
+"""Sphinx configuration: all that a page needs is in the built folder, nothing in the network."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ autodoc_typehints = "none"
 autodoc_inherit_docstrings = False  # an override without words of its own keeps the contract it overrides
 autodoc_default_options = {"members": True}
 napoleon_google_docstring = False
-suppress_warnings = ["ref.python"]  # two classes are named Calibration, and Plan stands in two modules
+suppress_warnings = ["ref.python"]  # two classes are named Calibration, and Plan is in two modules
 
 
 def mathml(translator: Any, node: nodes.Node) -> None:

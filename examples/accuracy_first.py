@@ -51,27 +51,27 @@ def rounds(
     last may be "refused", with the rho of the round before it. Every count and its order are given; choices
     are charged and not drawn, with an epsilon and first levels from the last value released, at first 2000.
     """
-    budget, rng, found, last = UnifiedZCDPFilter(rho), np.random.default_rng(seed), [], 2000.0
+    budget, rng, results, last = UnifiedZCDPFilter(rho), np.random.default_rng(seed), [], 2000.0
     try:
         for true in counts:
             budget.spend(choice_in_zcdp(2 / (ERROR * last)))
-            found.append(("choice", budget.spent.rho))
+            results.append(("choice", budget.spent.rho))
             session = budget.brownian(true, rng=rng)
             for level in geometric(16 * (ERROR * last) ** 2, 2):
                 release = session.refine(level)
                 stop = looks_accurate(release, ZCDP, ERROR)
-                found.append(("accurate" if stop else "refinement", budget.spent.rho))
+                results.append(("accurate" if stop else "refinement", budget.spent.rho))
                 if stop:
                     last = release.value
                     break
     except BudgetExceeded:
-        found.append(("refused", found[-1][1]))
-    return found
+        results.append(("refused", results[-1][1]))
+    return results
 
 
 def sketch(rho: float = 1.6e-3) -> Figure:
     """Draw the rho that choices and sessions consume of one filter, round by round, until it refuses."""
-    found = rounds(rho=rho)
+    results = rounds(rho=rho)
     looks: dict[str, tuple[str, dict[str, Any]]] = {
         "choice": ("next count chosen", {"marker": "s", "color": COLOURS[0]}),
         "refinement": ("noise reduced", {"marker": ".", "color": "0.45"}),
@@ -79,10 +79,10 @@ def sketch(rho: float = 1.6e-3) -> Figure:
         "refused": ("refused, nothing drawn", {"marker": "x", "color": COLOURS[1]}),
     }
     with paper(height=3.0) as (figure, axes):
-        axes.step(range(len(found) + 1), [0, *(1e3 * spent for _, spent in found)], "0.7", where="post")
+        axes.step(range(len(results) + 1), [0, *(1e3 * spent for _, spent in results)], "0.7", where="post")
         for kind, (label, look) in looks.items():
-            places = [i for i, (each, _) in enumerate(found, 1) if each == kind]
-            heights = [1e3 * found[i - 1][1] for i in places]
+            places = [i for i, (each, _) in enumerate(results, 1) if each == kind]
+            heights = [1e3 * results[i - 1][1] for i in places]
             axes.plot(places, heights, linestyle="", markersize=4, label=label, **look)
         axes.axhline(1e3 * rho, label="budget of the filter", **dashed(1))
         axes.set(xlabel="round", ylabel="consumed ρ (in thousandths)", xlim=(0, None), ylim=(0, 1.1e3 * rho))
@@ -114,7 +114,7 @@ def counts_released(runs: int = 20, seed: int = 0) -> Figure:
 
 def sweep(runs: int = 5, seed: int = 0, epsilons: Sequence[float] = EPSILONS) -> Figure:
     """Draw counts released and their precision against epsilon, in the order of Gumbel noise."""
-    found: Mapping[float, Mapping[str, Outcome]] = {
+    results: Mapping[float, Mapping[str, Outcome]] = {
         epsilon: relative_error(
             zipf(), epsilon=epsilon, error=ERROR, runs=runs, seed=seed, methods=GUMBEL, order="gumbel"
         )
@@ -124,7 +124,7 @@ def sweep(runs: int = 5, seed: int = 0, epsilons: Sequence[float] = EPSILONS) ->
         for axes, (name, share) in zip(panels, (("released", False), ("top", True)), strict=True):
             for i, method in enumerate(GUMBEL):
                 means, halves = zip(
-                    *(each[method].interval(name, share=share) for each in found.values()), strict=True
+                    *(each[method].interval(name, share=share) for each in results.values()), strict=True
                 )
                 look = dashed(i) | {"marker": "osD"[i], "markersize": 3, "capsize": 2}
                 axes.errorbar(epsilons, means, yerr=halves, label=method, **look)

@@ -18,12 +18,14 @@ def main() -> None:
     plan = to.spec.load(Path(__file__).with_name("census2020.toml")).plan
     # Under zCDP the least sum of w sigma^2 has equal w sigma^4: these weights make 2020's choice the best.
     parts = [to.Part(m, n, m.sigma**-4) for m, n in plan.mechanisms.items()]
-    found = to.allocate(parts, GUARANTEE)
+    allocation = to.allocate(parts, GUARANTEE)
     spent = plan.guarantee().bounds.epsilon(GUARANTEE["delta"])
-    variances = [(s / m.sigma) ** 2 for s, m in zip(found.scales, plan.mechanisms, strict=True)]
-    print(f"published noise: epsilon <= {spent.upper:.4f}; allocated anew: <= {found.achieved.upper:.4f}")
+    variances = [(s / m.sigma) ** 2 for s, m in zip(allocation.scales, plan.mechanisms, strict=True)]
+    print(
+        f"published noise: epsilon <= {spent.upper:.4f}; allocated anew: <= {allocation.achieved.upper:.4f}"
+    )
     print(f"variances fall by {1 - max(variances):.2%} to {1 - min(variances):.2%}")
-    print(found)
+    print(allocation)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def at(table: Table, steps: int) -> Table:
 
 
 def main() -> None:
-    """Sweep, say what a plan took, and draw the first, the middle and the last number of steps."""
+    """Sweep, print the seconds of a plan, and draw the first, the middle and the last number of steps."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", nargs="*", type=int, default=[4, 4, 3], help="noises, rates, steps")
     parser.add_argument("--jobs", type=int, default=1)

@@ -113,11 +113,11 @@ class Outcome:
 
     def interval(self, name: str = "released", *, share: bool = False) -> tuple[float, float]:
         """Return mean and half-width of the 95% Student interval of a number, or of its share of releases."""
-        found = np.asarray(getattr(self, name), dtype=float) / (np.maximum(self.released, 1) if share else 1)
-        if found.size < 2:
-            return float(found.mean()), math.inf
-        return float(found.mean()), float(
-            student.ppf((1 + CONFIDENCE) / 2, found.size - 1) * found.std(ddof=1) / math.sqrt(found.size)
+        values = np.asarray(getattr(self, name), dtype=float) / (np.maximum(self.released, 1) if share else 1)
+        if values.size < 2:
+            return float(values.mean()), math.inf
+        return float(values.mean()), float(
+            student.ppf((1 + CONFIDENCE) / 2, values.size - 1) * values.std(ddof=1) / math.sqrt(values.size)
         )
 
 
@@ -153,22 +153,22 @@ def relative_error(
         real("error", error, 0, 1, open_low=True, open_high=True),
     )
     repeats, origin = count("runs", runs, 1), count("seed", seed)
-    found = {}
+    results = {}
     for place, (name, method) in enumerate((METHODS if methods is None else methods).items()):
         step(name)
         each = [
             _run(table, method, goal, np.random.default_rng([origin, run, place]), order)
             for run in range(repeats)
         ]
-        found[name] = Outcome(*zip(*each, strict=True))
-    return found
+        results[name] = Outcome(*zip(*each, strict=True))
+    return results
 
 
 def _counts(counts: ArrayLike) -> list[float]:
-    found = np.asarray(counts, dtype=float)
-    if found.ndim != 1 or not found.size or not np.all((found > 0) & (found < 1e15)):
+    values = np.asarray(counts, dtype=float)
+    if values.ndim != 1 or not values.size or not np.all((values > 0) & (values < 1e15)):
         raise DomainError("counts are a list of positive numbers below 1e15, and these are not")
-    return [float(each) for each in found]
+    return [float(each) for each in values]
 
 
 def _run(
@@ -177,7 +177,7 @@ def _run(
     """Return how many counts one budget released, how many are accurate, and how many among the largest."""
     *budget, error = goal
     filter_, start, epsilon, left = method.filter(*budget), COARSEST, budget[0] / 500, np.array(table)
-    found = []
+    released = []
     while left.size:
         levels, place = list(islice(method.levels(start), MOST_LEVELS)), 0
         try:
@@ -190,12 +190,12 @@ def _run(
             break
         if release is None:
             break
-        found.append((left[place], release.value))
+        released.append((left[place], release.value))
         left, start = np.delete(left, place), HEAD_START * method.variance(release.level)
         epsilon = 2 / (error * release.value)
-    true, noisy = np.reshape(found, (-1, 2)).T
-    largest = np.sort(table)[::-1][: len(found)].min(initial=math.inf)
-    return len(found), int(np.sum(abs(noisy - true) <= error * true)), int(np.sum(true >= largest))
+    true, noisy = np.reshape(released, (-1, 2)).T
+    largest = np.sort(table)[::-1][: len(released)].min(initial=math.inf)
+    return len(released), int(np.sum(abs(noisy - true) <= error * true)), int(np.sum(true >= largest))
 
 
 def looks_accurate(release: Release, method: Method, error: float) -> bool:
@@ -269,7 +269,7 @@ DOCTOR_VISITS = np.array([
 Column ``mdvis`` of ``statsmodels.datasets.randhie``: the RAND Health Insurance Experiment, as used by Cameron
 and Trivedi, *Microeconometrics*, 2005; in the public domain, as statsmodels states. Adding a record changes
 every count up to its number of visits by one, so each has sensitivity 1 and the counts compose; and they fall
-by definition, so their order tells nothing.
+by definition, so their order contains no information.
 """
 
 
@@ -282,9 +282,9 @@ TABLES = {"zipf": zipf(), "doctor-visits": DOCTOR_VISITS}
 """Count tables by name, each in a public order from the largest down."""
 
 
-def rows(found: Mapping[str, Outcome]) -> list[dict[str, Any]]:
+def rows(results: Mapping[str, Outcome]) -> list[dict[str, Any]]:
     """Return mean and half-width of the 95% interval of counts released, and of those accurate, by method."""
-    return [{"method": name, **_means(outcome)} for name, outcome in found.items()]
+    return [{"method": name, **_means(outcome)} for name, outcome in results.items()]
 
 
 def _means(outcome: Outcome) -> dict[str, float | str]:
@@ -298,9 +298,13 @@ def experiment_figure(tables: Mapping[str, Mapping[str, Outcome]], *, title: str
     with paper(COLUMN * len(tables), 2.6) as (figure, whole):
         whole.remove()
         panels = figure.subplots(1, len(tables), squeeze=False)[0]
-        for axes, (name, found) in zip(panels, tables.items(), strict=True):
+        for axes, (name, results) in zip(panels, tables.items(), strict=True):
             series = ("released", "accurate")
-            draw(axes, list(found), {each: [one.interval(each) for one in found.values()] for each in series})
+            draw(
+                axes,
+                list(results),
+                {each: [one.interval(each) for one in results.values()] for each in series},
+            )
             axes.set(title=name, xlabel="counts per budget", xlim=(0, None))
         shared_legend(figure, *panels)
         figure.suptitle(title, fontsize=8)
@@ -357,15 +361,15 @@ def main(
     target = check_target(plot) if plot is not None else None
     settings = {"epsilon": epsilon, "delta": delta, "error": error, "runs": runs, "seed": seed}
     with progress() as step:
-        found = {
+        results = {
             name: relative_error(counts, **settings, step=step)
             for name, counts in TABLES.items()
             if table in (name, "both")
         }
         if target is not None:
             title = f"ε = {number(epsilon)}, δ = {number(delta)}, relative error {number(error)}"
-            save(experiment_figure(found, title=title), target)
-    shown = {name: rows(outcomes) for name, outcomes in found.items()}
+            save(experiment_figure(results, title=title), target)
+    shown = {name: rows(outcomes) for name, outcomes in results.items()}
     if as_json:
         print(json.dumps({"settings": settings, "tables": shown}, allow_nan=False), flush=True)
     else:

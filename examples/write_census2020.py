@@ -71,15 +71,17 @@ count = 2
 
 def variances() -> dict[tuple[str, str], Fraction]:
     """Return sigma^2 of every query, exactly, by level and name."""
-    found = {}
+    result = {}
     for level, (share, row) in BUDGET.items():
         shares = {
             query: Fraction(entry) for query, entry in zip(QUERIES, row.split(), strict=True) if entry != "-"
         }
         if sum(shares.values()) != 1:
             raise ValueError(f"the query shares of {level} sum to {sum(shares.values())}, not to 1")
-        found.update({(level, query): 1 / (RHO * Fraction(share) * entry) for query, entry in shares.items()})
-    return found
+        result.update(
+            {(level, query): 1 / (RHO * Fraction(share) * entry) for query, entry in shares.items()}
+        )
+    return result
 
 
 def main() -> None:

@@ -23,11 +23,11 @@ def epsilon(
     """Compose both orders; its answer is the larger one."""
     composed = pld.composed(factors, interval)
 
-    def ask(delta: float) -> dict[str, float]:
+    def answer(delta: float) -> dict[str, float]:
         value = float(composed.get_epsilon_for_delta(delta))
         return {"value": value, "upper": value}
 
-    return ask
+    return answer
 
 
 def sigma(
@@ -42,10 +42,10 @@ def sigma(
         step = PoissonSampledDpEvent(factor["sample_rate"], GaussianDpEvent(noise))
         return SelfComposedDpEvent(step, factor["count"])
 
-    def ask(epsilon: float) -> dict[str, float]:
+    def answer(epsilon: float) -> dict[str, float]:
         tried.clear()
         accountant = lambda: PLDAccountant(value_discretization_interval=interval)  # noqa: E731 - a fresh one each time
         value = calibrate_dp_mechanism(accountant, training, epsilon, factor["delta"])
         return {"value": float(value), "evaluations": len(tried)}
 
-    return ask
+    return answer

@@ -20,8 +20,8 @@ def beta(
     """Compose; pessimistic distributions make it a lower bound."""
     converter = PLDConverter(pld.composed(factors, interval))
 
-    def ask(alpha: float) -> dict[str, float]:
+    def answer(alpha: float) -> dict[str, float]:
         value = float(converter.get_beta(alpha))
         return {"value": value, "lower": value}
 
-    return ask
+    return answer

@@ -2,7 +2,7 @@
 
 The question is a JSON object: ``factors``, ``kind`` ("epsilon" or "beta"), ``at``, ``setting``, ``memory``
 (bytes). The answer comes as JSON lines, each written at once, so that what is known survives a time limit:
-first the versions and the cost of the import, then the first answer, then the same composed object asked
+first the versions and the cost of the import, then the first answer, then the same composed object queried
 again nearby.
 
 An adapter is a script with ``PACKAGE`` and, for each kind it answers, a function ``epsilon(factors, delta,
@@ -31,7 +31,7 @@ UNIT = 1 if sys.platform == "darwin" else 1024
 """Bytes in the unit of ru_maxrss."""
 
 PATIENCE = 5.0
-"""Seconds of a first answer beyond which no second one is asked."""
+"""Seconds of a first answer above which no second one is measured."""
 
 
 def peak() -> float:
@@ -39,7 +39,7 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT / 2**20
 
 
-def tell(**line: Any) -> None:
+def print_line(**line: Any) -> None:
     """Write one line of the answer past whatever the library prints."""
     sys.__stdout__.write(json.dumps(line) + "\n")
     sys.__stdout__.flush()
@@ -48,7 +48,7 @@ def tell(**line: Any) -> None:
 def load(path: Path) -> ModuleType:
     """Import an adapter from its file.
 
-    Adapters bear the names of the libraries, and must not stand in their way.
+    Adapters bear the names of the libraries, and must not shadow them.
     """
     spec = importlib.util.spec_from_file_location("adapter", path)
     module = importlib.util.module_from_spec(spec)
@@ -57,19 +57,19 @@ def load(path: Path) -> ModuleType:
 
 
 def answer(adapter: ModuleType, question: dict[str, Any]) -> None:
-    """Compose, answer, answer again; tell the seconds of each."""
+    """Compose, answer, answer again; print the seconds of each."""
     compose = getattr(adapter, question["kind"], None)
     if compose is None:
         raise NotImplementedError(f"does not answer {question['kind']}")
     start = time.perf_counter()
-    ask = compose(question["factors"], question["at"], **question["setting"])
-    result = ask(question["at"])
+    query = compose(question["factors"], question["at"], **question["setting"])
+    result = query(question["at"])
     seconds = time.perf_counter() - start
-    tell(first={**result, "seconds": seconds, "mebibytes": peak()})
+    print_line(first={**result, "seconds": seconds, "mebibytes": peak()})
     if seconds < PATIENCE:
         start = time.perf_counter()
-        ask(question["at"] * 1.25)
-        tell(later={"seconds": time.perf_counter() - start})
+        query(question["at"] * 1.25)
+        print_line(later={"seconds": time.perf_counter() - start})
 
 
 def main() -> None:
@@ -83,14 +83,16 @@ def main() -> None:
         try:
             adapter = load(Path(sys.argv[1]))
             version = importlib.metadata.version(adapter.PACKAGE)
-            tell(imported={"version": version, "seconds": time.perf_counter() - start, "mebibytes": peak()})
+            print_line(
+                imported={"version": version, "seconds": time.perf_counter() - start, "mebibytes": peak()}
+            )
             answer(adapter, question)
         except NotImplementedError as reason:
-            tell(declined=str(reason) or "not implemented")
+            print_line(declined=str(reason) or "not implemented")
         except MemoryError:
-            tell(failed=f"needs more than {question['memory'] / 2**30:.0f} GiB")
+            print_line(failed=f"needs more than {question['memory'] / 2**30:.0f} GiB")
         except Exception as error:  # noqa: BLE001 - whatever a library raises is its answer
-            tell(failed=f"{type(error).__name__}: {error}".splitlines()[0][:160])
+            print_line(failed=f"{type(error).__name__}: {error}".splitlines()[0][:160])
     os._exit(0)  # no time for interpreters that tidy up gigabytes
 
 

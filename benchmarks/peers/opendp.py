@@ -44,8 +44,8 @@ def epsilon(factors: list[dict[str, Any]], _delta: float) -> Callable[[float], d
     if all(pure for _, pure, _ in parts):
         plain = dp.c.make_composition([made for made, _, n in parts for _ in range(n)]).map(distance)
 
-    def ask(delta: float) -> dict[str, float]:
+    def answer(delta: float) -> dict[str, float]:
         value = min(float(profile.epsilon(delta)), float(plain))
         return {"value": value, "upper": value}
 
-    return ask
+    return answer

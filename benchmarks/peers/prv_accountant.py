@@ -31,11 +31,11 @@ def epsilon(
         laws, eps_error=eps_error, delta_error=delta / 1000, max_self_compositions=counts
     )
 
-    def ask(delta: float) -> dict[str, float]:
+    def answer(delta: float) -> dict[str, float]:
         lower, estimate, upper = accountant.compute_epsilon(delta, counts)
         return {"value": estimate, "lower": lower, "upper": upper}
 
-    return ask
+    return answer
 
 
 def sigma(
@@ -51,8 +51,8 @@ def sigma(
             epsilon([factor | {"sigma": noise}], factor["delta"], eps_error)(factor["delta"])["upper"] - goal
         )
 
-    def ask(goal: float) -> dict[str, float]:
+    def answer(goal: float) -> dict[str, float]:
         tried.clear()
         return {"value": brentq(excess, 0.5, 20, (goal,), xtol=1e-6), "evaluations": len(tried)}
 
-    return ask
+    return answer

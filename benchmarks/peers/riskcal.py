@@ -19,11 +19,11 @@ def beta(
     """Compose; pessimistic distributions make it a lower bound."""
     composed = pld.composed(factors, interval)
 
-    def ask(alpha: float) -> dict[str, float]:
+    def answer(alpha: float) -> dict[str, float]:
         value = float(get_beta_from_pld(composed, alpha=alpha))
         return {"value": value, "lower": value}
 
-    return ask
+    return answer
 
 
 def sigma(
@@ -31,17 +31,17 @@ def sigma(
 ) -> Callable[[float], dict[str, float]]:
     """Calibrate the noise of subsampled steps, with its usual accuracy."""
     (factor,) = factors
-    asked: list[float] = []
+    levels: list[float] = []
 
     class Counted(CTDAccountant):
         def get_epsilon(self, *, delta: float, **_: float) -> float:
-            asked.append(delta)
+            levels.append(delta)
             return super().get_epsilon(delta=delta, grid_step=interval)
 
-    def ask(epsilon: float) -> dict[str, float]:
-        asked.clear()
+    def answer(epsilon: float) -> dict[str, float]:
+        levels.clear()
         rate, steps, delta = factor["sample_rate"], factor["count"], factor["delta"]
         value = find_noise_multiplier_for_epsilon_delta(Counted, rate, steps, epsilon, delta)
-        return {"value": float(value), "evaluations": len(asked)}
+        return {"value": float(value), "evaluations": len(levels)}
 
-    return ask
+    return answer

@@ -45,11 +45,11 @@ def epsilon(
     """Compose; the safe side is the upper one."""
     curve = composed(factors)
 
-    def ask(delta: float) -> dict[str, float]:
+    def answer(delta: float) -> dict[str, float]:
         bounds = curve.bounds.epsilon(delta, tol=tol)
         return {"value": float(bounds.upper), "lower": float(bounds.lower), "upper": float(bounds.upper)}
 
-    return ask
+    return answer
 
 
 def beta(
@@ -58,11 +58,11 @@ def beta(
     """Compose; the safe side is the lower one."""
     curve = composed(factors)
 
-    def ask(alpha: float) -> dict[str, float]:
+    def answer(alpha: float) -> dict[str, float]:
         bounds = curve.bounds(alpha, tol=tol)
         return {"value": float(bounds.lower), "lower": float(bounds.lower), "upper": float(bounds.upper)}
 
-    return ask
+    return answer
 
 
 def sigma(factors: list[dict[str, Any]], _epsilon: float) -> Callable[[float], dict[str, float]]:
@@ -73,8 +73,8 @@ def sigma(factors: list[dict[str, Any]], _epsilon: float) -> Callable[[float], d
         step = to.mechanisms.SubsampledGaussian(noise_multiplier=noise, sample_rate=factor["sample_rate"])
         return to.Plan({step: factor["count"]})
 
-    def ask(epsilon: float) -> dict[str, float]:
+    def answer(epsilon: float) -> dict[str, float]:
         result = to.calibrate(training, {"epsilon": epsilon, "delta": factor["delta"]})
         return {"value": result.value, "evaluations": result.evaluations}
 
-    return ask
+    return answer

@@ -1,17 +1,20 @@
 """Few rounds that rarely lose much, against quadrature in fifty digits, and against other lattices."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from mpmath import mp
 
 import tradeoff as to
+from tradeoff.accounting.lattice.convolve import TiltedFactor
 from tradeoff.accounting.lattice.engine import Direction
 from tradeoff.accounting.lattice.place import Effort
-from tradeoff.accounting.lattice.truncated import TruncatedPLD, choose_edge
+from tradeoff.accounting.lattice.table import ProfileTable
+from tradeoff.accounting.lattice.truncated import TruncatedPLD, add_far_losses, choose_edge
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.law import masses
+from tradeoff.pld.law import Cells, masses
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 
 
@@ -106,3 +109,36 @@ def test_cells_of_a_truncated_law_are_those_inside(law: SubsampledPLD | Reversed
     for mine, whole in zip(masses(cells, edges), expected, strict=True):
         assert mine.sum() == pytest.approx(whole[0], rel=1e-10)
     np.testing.assert_array_equal(cells.excess[1:7], law.cells(edges[1:8]).excess)
+
+
+class _Losses:
+    """Atoms as a law that its cells alone describe."""
+
+    def __init__(self, loss: np.ndarray, p: np.ndarray) -> None:
+        self.loss, self.p, self.q, self.enclosure = loss, p, p * np.exp(loss), (loss[0], loss[-1])
+
+    def cells(self, edges: np.ndarray) -> Cells:
+        inside = (self.loss > edges[0]) & (self.loss < edges[1])
+        p, q = self.p[inside].sum(), self.q[inside].sum()
+        return Cells(*(np.array([x]) for x in (q - np.exp(edges[0]) * p, p - np.exp(-edges[1]) * q, 1e-15)))
+
+
+@pytest.mark.parametrize("h", [0.25, 3.0])
+def test_far_losses_count_those_below_the_first_node(h: float) -> None:
+    """Half the mass is at -3.9, below the first node -1: with a loss of 4.1 it adds up to less than x."""
+    x, edge, rare = 1.0, 4.0, (1 - math.exp(-3.9)) / 2 / math.expm1(4.1)
+    law = _Losses(np.array([-3.9, 0.0, 4.1]), np.array([0.5, 0.5 - rare, rare]))
+    assert law.q.sum() == pytest.approx(1, abs=1e-15)
+    at = np.linspace(0.2, 3.0, 15)
+    p, q = np.outer(law.p, law.p).ravel(), np.outer(law.q, law.q).ravel()
+    gains = np.maximum(q - np.exp(at)[:, None] * p, 0)
+    near = np.isin(np.arange(9), [0, 1, 3, 4])
+    # What is left of the mass at -3.9, and the mass at 0 by its two nodes, as cells are spread.
+    upwards = (0.5 - rare) * math.expm1(1.0) / math.expm1(h) if h == 3.0 else 0.5 - rare
+    over = np.array([0.5 * math.exp(-2.9) + 0.5 - rare - upwards, upwards])
+    factor = TiltedFactor(np.array([0, 1 if h == 3.0 else 4]), -1.0, over, over, 2, 0.0, 0.0, 0.0)
+    table = ProfileTable(at, gains[:, near].sum(axis=1), at, gains[:, near].sum(axis=1))
+    result = add_far_losses(table, [law], [factor], SimpleNamespace(h=h, theta=0.0), edge, x)
+    truth = np.interp(result.above, at, gains.sum(axis=1))
+    assert np.all(result.lower <= truth + 1e-12)
+    assert np.all(truth <= result.upper + 1e-12)

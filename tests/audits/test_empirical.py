@@ -438,3 +438,16 @@ def test_hull_of_a_long_roc_equals_that_of_its_vertices():
     ).bounds(0.25)
     assert [Fraction(x) for x in whole.alpha.tolist()] == exact.alpha.tolist()
     assert [Fraction(y) for y in whole.beta.tolist()] == exact.beta.tolist()
+
+
+def test_p_value_underflow_is_positive():
+    result = to.empirical(np.zeros(20_000), np.ones(20_000)).refutes(to.Gaussian(0.5))
+    assert 0 < result.p_value < 1e-200
+
+
+def test_one_useless_score_proves_nothing():
+    audit = to.empirical([0.0], [0.0])
+    assert audit.mu() == 0
+    assert audit.epsilon(0.0) == 0
+    assert audit.epsilon(0.5) <= np.log(0.5)
+    assert audit.refutes(to.Identity()).p_value == 1

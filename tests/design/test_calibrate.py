@@ -135,7 +135,7 @@ def test_calibrate_to_gaussian_curve():
     assert result.bounds.lower < 2 <= result.value
     assert result.achieved == to.Bounds(1.0, 1.0)
     assert result.bounds.width <= 1e-9 * result.value
-    assert result.evaluations <= 12
+    assert result.evaluations <= 40  # bisection of a verdict
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_calibrate_steps_to_curve():
     assert (step**result.value).symmetrise(assume="either-order") >= goal
     assert not (step ** (result.value + 1)).symmetrise(assume="either-order") >= goal
     assert result.achieved == to.Bounds(1.0, 1.0)
-    assert result.evaluations <= 40
+    assert result.evaluations <= 40  # as above
 
 
 def test_calibrate_to_unreachable_curve_raises():
@@ -179,7 +179,7 @@ def test_calibrate_to_curve_touching_in_corner(build, goal, root):
     worse = next(end for end in result.bounds if end != result.value)
     holds = [build(x).symmetrise(assume="either-order") >= goal for x in (result.value, worse)]
     assert holds == [True, False]
-    assert result.evaluations <= 40
+    assert result.evaluations <= 12
     assert root is None or result.value == pytest.approx(root, rel=2e-9)
 
 

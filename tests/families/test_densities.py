@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -46,7 +47,7 @@ def test_from_densities_of_waves_contains_truth(turns: int) -> None:
 
 @pytest.mark.slow
 def test_from_densities_with_too_many_turns_raises() -> None:
-    with pytest.raises(DomainError, match=r"turns \d+ times"):
+    with pytest.raises(DomainError, match=r"got \d+;"):
         to.from_densities(np.ones_like, lambda x: 1 + np.sin(1024 * np.pi * x) / 2, support=(0.0, 1.0))
 
 
@@ -381,3 +382,53 @@ def test_delta_of_triangles_contains_truth(support):
 def test_delta_of_steep_poles_contains_truth():
     curve = to.from_scipy(st.beta(1, 1, 1.0), st.beta(0.054712659020224326, 1, 1.0))
     assert holds(curve.bounds.delta(1.0), power_pld(0.054712659020224326, 1.0, flipped=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("periods", [32, 128])
+def test_from_densities_of_many_periods_contains_truth(periods: int) -> None:
+    f = to.from_densities(np.ones_like, lambda x: 1 + np.sin(2 * np.pi * periods * x) / 2, support=(0.0, 1.0))
+    assert holds(f.bounds.delta(0.0), 1 / (2 * mpmath.pi))
+    assert f.sup_loss >= math.log(1.5)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        pytest.param(st.t(3), marks=pytest.mark.slow),
+        st.lognorm(1),
+        st.invgamma(2),
+        st.pareto(3),
+    ],
+)
+def test_delta_of_subnormal_densities_is_small(law: Any) -> None:
+    low, high = map(float, law.support())
+    f = to.from_densities(law.pdf, law.pdf, support=(low, high))
+    assert f.bounds.delta(0.0).upper <= 1e-10
+
+
+@pytest.mark.parametrize("scale", [1e9, 1e25])
+def test_delta_of_large_scales_contains_truth(scale: float) -> None:
+    def at(place: float) -> Density:
+        return lambda x: np.exp(-np.abs(x - place) / scale) / 2 / scale
+
+    f = to.from_densities(at(0.0), at(scale))
+    assert holds(f.bounds.delta(0.0), 1 - mpmath.exp(-0.5))
+    assert "none" in f.assumptions[-1]
+
+
+def test_delta_of_underflowing_densities_contains_gaussian():
+    curve = to.from_densities(normal(0), normal(18))
+    known = to.Gaussian(18)
+    for epsilon in (100.0, 600.0, 831.0, 1e4):
+        result, truth = curve.bounds.delta(epsilon), known.bounds.delta(epsilon)
+        assert result.lower <= truth.upper
+        assert truth.lower <= result.upper
+    assert curve.bounds.epsilon(1e-299).lower <= known.epsilon(1e-299)
+    box = to.from_scipy(st.beta(1, 1, 0, 0.5), st.uniform())  # ends of supports are exact
+    assert box.mass_at_infinity.lower == pytest.approx(0.5, abs=1e-11)
+
+
+def test_sup_loss_with_pole_between_floats_is_infinite():
+    curve = to.from_densities(lambda x: ((x - 0.7) - 3e-17) ** 2 * normal(0.7)(x), normal(0.7))
+    assert curve.sup_loss == math.inf

@@ -258,3 +258,14 @@ def test_arrays_of_answers_contain_exact_ones(exact, curve, deltas):
             rest = [(1 - of(b) - mpmath.mpf(level), of(a)) for a, b in corners if a > 0]
             assert low <= max(mpmath.log(d / a) if d > 0 else -mpmath.inf for d, a in rest) <= high
             assert high - low <= 1e-9 or 1 - level < 1e-6
+
+
+def test_from_masses_of_many_outcomes_is_exact():
+    n = 10_000
+    p = np.arange(1, n + 1) / (n * (n + 1) / 2)
+    f = to.from_masses(p, p[::-1])
+    x = np.arange(1, n + 1)
+    assert f.is_rational
+    assert float(f.hockey_stick(1)) == pytest.approx(
+        np.sum(np.maximum(n + 1 - 2 * x, 0)) / (n * (n + 1) / 2), rel=1e-12
+    )

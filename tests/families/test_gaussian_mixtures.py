@@ -13,9 +13,8 @@ from hypothesis import strategies as some
 
 import tradeoff as to
 from tradeoff import GaussianMixtures
-from tradeoff.errors import DomainError, KindError, NoClosedForm
+from tradeoff.errors import DomainError, KindError, NoClosedForm, SizeError
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
-from tradeoff.pld.gaussian_mixtures import Piece
 from tradeoff.pld.law import masses
 from tradeoff.pld.normal_mixtures import MixturePair
 
@@ -199,17 +198,20 @@ def test_epsilon_of_mixture_products_matches_dp_accounting() -> None:
     ("question", "sigma", "q", "n", "at", "answer"),
     [
         ("epsilon", 2, 0.01, 10_000, 1e-6, 4.907397523232251),
+        ("epsilon", 2, 0.01, 10_000, 1e-5, 4.396030629364786),
         ("epsilon", 1, 0.01, 10_000, 1e-6, 11.956857696159513),
         ("epsilon", 2, 0.005, 10_000, 1e-6, 2.26528666506213),
+        ("delta", 2, 0.01, 10_000, 1.0, 0.12820938556632053),
         ("delta", 2, 0.01, 100_000, 1.0, 0.8205538014405241),
         ("delta", 2, 0.01, 10_000, 0.8, 0.16803207353601804),
         ("delta", 1, 0.01, 10_000, 1.0, 0.556809673151891),
+        ("delta", 2, 0.02, 10_000, 1.0, 0.5113118821506575),
     ],
 )
 def test_replace_one_matches_pld_accountant(question, sigma, q, n, at, answer):
     bounds = getattr((replace_one(q, sigma) ** n).bounds, question)(at)
-    assert bounds.lower == pytest.approx(answer, abs=2e-6)
-    assert bounds.width < 1e-8
+    assert bounds.lower == pytest.approx(answer, abs=1e-6 if question == "epsilon" else 2e-6)
+    assert bounds.width < (1e-8 if question == "epsilon" else 1e-9)
 
 
 def test_delta_of_replace_one_matches_dp_accounting() -> None:
@@ -239,11 +241,11 @@ def test_closed_forms() -> None:
     assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, math.inf) == to.Identity()
 
 
-@pytest.mark.parametrize("bound_inverse", [False, True])
-@pytest.mark.parametrize("n", [1, pytest.param(300, marks=pytest.mark.slow)])
-def test_mixture_overlaps_subsampled_gaussian(bound_inverse, n):
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("n", [1, 2, pytest.param(300, marks=pytest.mark.slow)])
+def test_mixture_overlaps_subsampled_gaussian(turned, n):
     f, g = GaussianMixtures({0: 1}, {0: 0.9, 3: 0.1}, 2), to.subsample(to.Gaussian(1.5), 0.1)
-    f, g = (~f, ~g) if bound_inverse else (f, g)
+    f, g = (~f, ~g) if turned else (f, g)
     for x in (-0.05, 0.0, 0.05, 1.0, 3.0):
         one, two = (f**n).bounds.delta(x), (g**n).bounds.delta(x)
         assert max(one.lower, two.lower) <= min(one.upper, two.upper)
@@ -432,41 +434,104 @@ def test_beta_of_rare_means_is_narrow() -> None:
     assert abs(epsilon_for_alpha(Cumulant([(law.sketch(), 15)]), np.array([0.1]))[0]) < 1e-3
 
 
+@pytest.mark.parametrize("name", PAIRS)
+def test_cells_contain_fifty_digits(name: str) -> None:
+    law = GaussianMixtures(*PAIRS[name]).loss_distribution()
+    low, high = np.clip(law.support, -30.0, 30.0) * 0.99
+    edges = low + (high - low) * np.array([0.0, 0.3, 0.3001, 0.5, 0.52, 0.520001, 0.8, 1.0])
+    cells, off = law.cells(edges), law.edge_error(edges)
+    assert np.max(off) <= 1e-13 * (1 + np.max(np.abs(edges)))
+    with mpmath.workdps(DIGITS):
+        truth = Thresholds(*PAIRS[name])
+        places = [truth.at(mpmath.mpf(edge)) for edge in edges]
+        p, q = ([truth.above(side, t) for t in places] for side in (truth.p, truth.q))
+        for k, width in enumerate(np.diff(edges)):
+            mass_p, mass_q = p[k] - p[k + 1], q[k] - q[k + 1]
+            excess = mass_q - mpmath.exp(edges[k]) * mass_p
+            deficit = mass_p - mpmath.exp(-edges[k + 1]) * mass_q
+            slack = cells.slack[k] + 4 * max(off[k], off[k + 1]) / width
+            assert slack < 1e-6 or name == "rare"  # of losses next to 1e-12
+            assert abs(cells.excess[k] - excess) <= slack * excess + 1e-35
+            assert abs(cells.deficit[k] - deficit) <= slack * deficit + 1e-35
+
+
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**6)])
-def test_slope_error_bounds_error(scale: Fraction) -> None:
-    """Odd means are those of P, even ones those of Q: nearly all of L' = E_Q m - E_P m cancels."""
+def test_slopes_of_alternating_means_contain_truth(scale: Fraction) -> None:
+    """Means of P and Q alternate: nearly all of L' = E_Q m - E_P m cancels."""
     means = [scale * k / 21 for k in range(21)]
     null, alternative = ({m: Fraction(1, len(means[a::2])) for m in means[a::2]} for a in (1, 0))
     pair, x = MixturePair.of(null, alternative, Fraction(1)), np.linspace(-4.9, 4.9, 15)
-    result, off = pair.slopes(x)[0], Piece(pair, (-5.0, 5.0)).slope_error(x)
+    slopes, parts = pair.slopes(x)
     with mpmath.workdps(50):
-        at = [mpmath.mpf(m.numerator) / m.denominator for m in pair.at]
-        for where, slope, error in zip(map(mpmath.mpf, x), result, off, strict=True):
+        at = [to_mpf(m) for m in pair.at]
+        for where, slope, part in zip(map(mpmath.mpf, x), slopes, parts, strict=True):
             bells = [mpmath.exp(m * where - m * m / 2) for m in at]
             p, q = (
                 mpmath.fdot(zip(map(float, side), map(mpmath.fmul, bells, at), strict=True))
                 / mpmath.fdot(zip(map(float, side), bells, strict=True))
                 for side in (pair.p_weights, pair.q_weights)
             )
-            assert abs(q - p - mpmath.mpf(slope)) <= error
-    assert np.all(off < 1e-10 * float(scale))
+            assert abs(q - p - mpmath.mpf(slope)) <= 1e-9 * part
 
 
-@pytest.mark.parametrize("name", ["apart", "both kinds", "several shifts"])
-def test_steepness_bounds_log_derivatives(name: str) -> None:
-    pair = MixturePair.of(*(exact(side) for side in PAIRS[name][:2]), Fraction(PAIRS[name][2]))
-    x = np.linspace(-12, 24, 25)
-    most = Piece(pair, (x[0], x[-1])).steepness(x) * np.diff(x)
-    with mpmath.workdps(50):
-        at, sides = [to_mpf(m) for m in pair.at], []
-        for where in map(mpmath.mpf, x):
-            bells = [mpmath.exp(-((where - m) ** 2) / 2) for m in at]
-            terms = [
-                [to_mpf(Fraction(w)) * bell for w, bell in zip(weights, bells, strict=True)]
-                for weights in (pair.p_weights, pair.q_weights)
-            ]
-            p, q = map(mpmath.fsum, terms)
-            rise = mpmath.fdot(terms[1], at) / q - mpmath.fdot(terms[0], at) / p
-            sides.append((mpmath.log(p * rise), mpmath.log(q * rise)))
-        for before, after, bound in zip(sides, sides[1:], most, strict=False):
-            assert max(abs(b - a) for a, b in zip(before, after, strict=True)) <= bound
+def test_epsilon_of_replace_one_exceeds_wrapped_value() -> None:
+    # PLD-Accountant pins 19.0867527960459, whose window of 20 nats wraps the law around
+    assert (replace_one(0.01, 2) ** 100_000).bounds.epsilon(1e-6).lower > 19.0867527960459 + 0.42
+
+
+def test_delta_of_large_losses_is_tiny() -> None:
+    assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, 1).bounds.delta(1e4).upper < 1e-300
+
+
+@pytest.mark.slow
+def test_delta_of_cancelling_losses_raises() -> None:
+    rare = Fraction(1, 10**6)
+    f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)
+    with pytest.raises(SizeError, match="more than 1000000 cells are needed"):
+        f.delta(1.0)
+
+
+def test_cells_of_subnormal_masses_are_not_nan() -> None:
+    p, q = (Fraction(1), Fraction(3, 10**10), Fraction(1)), (Fraction(1), Fraction(1), Fraction(1, 10**10))
+    weights = [{k - 1: w / sum(side) for k, w in enumerate(side)} for side in (p, q)]
+    law = GaussianMixtures(*weights, 4).loss_distribution()
+    low, high = law.support
+    for cells in (1000, 4000):
+        assert not any(
+            np.isnan(part).any() for part in law.cells(np.linspace(low - 1e-3, high + 1e-3, cells))
+        )
+
+
+def test_delta_of_extreme_noise_contains_estimate():
+    f = GaussianMixtures({0: 0.9, -1: 0.1}, {0: 0.9, 1: 0.1}, 1e5)
+    advantage = f.bounds.delta(0.0)
+    rough = 0.2 / 1e5 / math.sqrt(2 * math.pi)
+    assert advantage.lower * (1 - 1e-9) <= rough <= advantage.upper * (1 + 1e-9)
+    assert advantage.width <= 1e-6 * rough + 1e-15
+
+
+@pytest.mark.slow
+def test_thousand_means_stay_below_gaussian() -> None:
+    f = GaussianMixtures({0: 1}, {k / 1000: Fraction(1, 1000) for k in range(1000)})
+    with mpmath.workdps(30):
+        mean = to.Gaussian(1).bounds.delta(0.1)
+        assert 0 < f.bounds.delta(0.1).lower <= f.bounds.delta(0.1).upper < mean.upper
+    assert (f**50).bounds.epsilon(1e-5).width < 1e-8
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-300, 1e-17, 0.5, 1 - 2**-53, 1.0])
+def test_beta_at_extreme_alphas_is_valid(alpha):
+    bounds = GaussianMixtures({0: 1}, SHIFTED, 2).bounds(alpha)
+    assert 0 <= bounds.lower <= bounds.upper <= 1 - alpha + 1e-16
+
+
+@pytest.mark.slow
+def test_delta_below_all_floats_is_positive() -> None:
+    """L has no supremum: delta(1) is 1e-8688."""
+    null, alternative = (
+        {0: Fraction(1, 2), Fraction(1, 100): Fraction(1, 2)},
+        {Fraction(k, 100): Fraction(1, 3) for k in (-1, 0, 2)},
+    )
+    for epsilon in (0.5, 1.0, 3.0):
+        result = to.GaussianMixtures(null, alternative, 1).bounds.delta(epsilon)
+        assert result.lower == 0 < result.upper < 1e-300

@@ -15,6 +15,7 @@ from flint import arb, ctx
 import tradeoff as to
 from tradeoff.errors import CurveError
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.limits.moments import closed_form
 
 
 def holds(bounds: Bounds, truth: arb | F) -> bool:
@@ -126,8 +127,7 @@ def test_polygon_beta_at_every_scale_contains_truth():
         for a, low, high in zip(alpha.tolist(), lower, upper, strict=True):
             truth = exact.at(F(a))
             assert F(low) <= truth <= F(high)
-            if scale > 1e-300 and high > 1e-290:  # the working range
-                assert high - low <= 1e-14 * high
+            assert high - low <= 1e-14 * max(high, 1e-300)
 
 
 def test_polygon_delta_at_every_scale_contains_truth():
@@ -156,3 +156,17 @@ def test_symmetrise_profile_of_weak_curve_is_bounded():
 def test_inverse_beyond_its_zero_is_zero(p):
     f = ~to.subsample(to.TotalVariation(0.5), p)
     assert f.bounds(1 - p / 2 + 1e-3).upper <= 5e-324
+
+
+def test_kl_of_laplace_group_contains_truth():
+    with ctx.workprec(400):
+        for k in (3, 7, 9):
+            e = k * arb(0.8293828791580945)
+            assert holds(closed_form(to.Laplace(0.8293828791580945).group(k)).kl, e - 1 + (-e).exp())
+
+
+def test_polygon_sup_loss_of_steep_segments_contains_truth():
+    f = to.PiecewiseLinear([0.0, 1e-300, 1.0], [1.0, 0.25, 0.0])
+    truth = (arb(0.75) / arb()).log()
+    assert holds(f.bounds.epsilon(0.0), truth)
+    assert f.epsilon(0.0) < math.inf

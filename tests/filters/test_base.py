@@ -1,4 +1,4 @@
-"""Every filter: sums rounded up, refusal without a trace, a state that survives JSON, threads."""
+"""Every filter: costs, sums rounded up, refusal without a trace, a state that survives JSON, threads."""
 
 import copy
 import json
@@ -8,6 +8,7 @@ import re
 import threading
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.stats
@@ -16,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff as to
+from tests.operators.test_divergence import binomial
 from tests.strategies import log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError
-from tradeoff.filters.base import Filter, add_up
+from tradeoff.filters.base import SLACK, Filter, add_up, gdp_mu, is_sampled, renyi, widen, zcdp
 from tradeoff.operators.unary import assumed
 
 FILTERS = [
@@ -280,3 +282,108 @@ def test_shared_objects_are_neither_copied_nor_pickled(copied):
     ):
         with pytest.raises(KindError, match="neither copied nor pickled"):
             copied(each)
+
+
+def test_add_up_does_not_drift():
+    running, naive = (0.0, 0.0), 0.0
+    for _ in range(10_000):
+        running, naive = add_up(running, 0.1), naive + 0.1
+    exact = 10_000 * Fraction(0.1)
+    assert exact <= sum(map(Fraction, running)) <= exact * (1 + Fraction(1, 10**25))
+    assert Fraction(naive) != exact
+
+
+@given(log_uniform(1e-12, 1e6))
+def test_widen_bounds_the_slack(limit):
+    exact, bounds = Fraction(limit) * Fraction(1 + SLACK), widen(limit)
+    assert Fraction(bounds.lower) <= exact <= Fraction(bounds.upper) <= exact * (1 + Fraction(1, 2**50))
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("GDPFilter(-1)", "mu must be in [0, 10000], got -1"),
+        ("GDPFilter(math.inf)", "mu must be in [0, 10000], got inf"),
+        ("GDPFilter('1')", "mu must be one real number, got '1'"),
+        ("IndividualGDPFilter(1e-10, 3)", "mu must be in [1e-09, 10000], got 1e-10"),
+        ("IndividualGDPFilter(1, -3)", "records must be an integer from 0"),
+        ("ResidueFilter(0)", "mu must be in [1e-09, 10000], got 0"),
+        ("ResidueFilter(1, delta=1.0)", "delta must be in [0, 1), got 1.0"),
+        ("ResidueFilter(1, delta=0.1, step_delta=0.2)", "step_delta must be in [0, 0.1], got 0.2"),
+        ("RenyiFilter(1, 1)", "order must be in (1, 1e+06], got 1"),
+        ("ZCDPFilter(1, 1)", "delta must be in (0, 1), got 1"),
+        ("ZCDPFilter(1, 1e-6, step_delta=math.nextafter(1e-6, 0))", "step_delta must leave a share of"),
+        ("ApproximateDPFilter(1, 1e-6, step_delta=1e-6)", "step_delta must leave a share of"),
+        ("ExPostFilter(math.nan)", "epsilon must be in [0, 10000], got nan"),
+        ("ExPostFilter(1.0, -1.0)", "delta must be in [0, 1), got -1.0"),
+        ("ExPost(math.inf)", "epsilon must be in [0, inf), got inf"),
+        ("ExPost(1.0, 'x')", "delta must be one real number, got 'x'"),
+        ("SampledFilter(math.inf, 0.1, 1)", "noise_multiplier must be in (0, inf), got inf"),
+        ("SampledFilter(1, 2, 1)", "sample_rate must be in [0, 1], got 2"),
+        ("SampledFilter(1, 0.1, 1.5)", "rounds must be an integer from 0 to 1000000000, got 1.5"),
+        ("SampledFilter(1, 0.1, 2e9)", "rounds must be an integer from 0 to 1000000000, got 2"),
+        ("MixtureOdometer(0, r=1)", "delta must be in (0, 1), got 0"),
+        ("FilterOdometer(0.1, at=1e10)", "at must be in [1e-09, 1e+09], got 1"),
+        ("LinearBoundary(0.1, 0)", "time must be in [1e-18, 1e+18], got 0"),
+    ],
+)
+def test_parameters_out_of_range_are_named_with_their_value(expression, message):
+    with pytest.raises(DomainError) as error:
+        eval(expression, {**vars(to.filters), "math": math})
+    assert str(error.value).startswith(message)
+
+
+def test_unknown_keyword_names_the_parameters():
+    with pytest.raises(TypeError, match="GDPFilter has no parameter 'epsilon'; its parameters are mu"):
+        to.filters.GDPFilter(epsilon=1)
+
+
+# Costs of a step.
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1, 0.999, 1.0, 5.0, 300.0])
+def test_mu_of_randomised_response(epsilon):
+    with mpmath.workdps(400):
+        truth = 2 * mpmath.sqrt(2) * mpmath.erfinv(mpmath.tanh(mpmath.mpf(epsilon) / 2))
+        assert truth <= gdp_mu(to.PureDP(epsilon)) <= truth * (1 + 1e-13) + 1e-14
+
+
+@pytest.mark.parametrize("order", [1.5, 4.0, 300.0])
+@pytest.mark.parametrize("epsilon", [1e-7, 0.1, 2.0])
+@pytest.mark.parametrize("family", [to.PureDP, to.Laplace])
+def test_costs_bound_the_renyi_divergence(family, epsilon, order):
+    with mpmath.workdps(60):
+        e, a = mpmath.mpf(epsilon), mpmath.mpf(order)
+        if family is to.PureDP:
+            moment = (mpmath.exp(a * e) + mpmath.exp((1 - a) * e)) / (1 + mpmath.exp(e))
+        else:
+            moment = a / (2 * a - 1) * mpmath.exp((a - 1) * e) + (a - 1) / (2 * a - 1) * mpmath.exp(-a * e)
+        truth = mpmath.log(moment) / (a - 1)
+        bound = renyi(family(epsilon), order)
+        assert truth <= bound <= truth * (1 + 1e-6) + 1e-15
+        assert truth <= order * zcdp(family(epsilon))[0]
+
+
+@given(st.lists(st.tuples(log_uniform(1e-9, 1e3), st.integers(1, 2**37)), min_size=1, max_size=4))
+def test_costs_of_products_are_rounded_up(parts):
+    curve, truth = to.Identity(), Fraction(0)
+    for mu, n in parts:
+        curve, truth = curve @ to.PureDP(mu) ** n, truth + n * Fraction(zcdp(to.PureDP(mu))[0])
+    assert truth <= Fraction(zcdp(curve)[0]) <= truth * (1 + Fraction(1, 2**46))
+
+
+def test_renyi_divergence_of_a_sampled_gaussian():
+    with mpmath.workdps(40):
+        truth = binomial(1.0, 0.01, 8)  # some 4,500 times less than unsampled
+        assert truth <= renyi(to.subsample(to.Gaussian(1.0), 0.01), 8.0) <= truth * (1 + 1e-9)
+    assert not is_sampled(to.mechanisms.SubsampledLaplace(1, 0.1).curve())
+
+
+def test_product_with_too_many_atoms_is_charged_by_its_parts():
+    budget = to.filters.GDPFilter(1)
+    budget.spend(to.PureDP(1e-8) ** 10**7)  # mu^2 = 10^7 (sqrt(pi/2) 1e-8)^2
+    assert math.sqrt(math.pi / 2) * 1e-8 * math.sqrt(1e7) <= budget.spent < 1e-3
+    with pytest.raises(BudgetExceeded):
+        to.filters.GDPFilter(100).spend(to.PureDP(3.0) ** 10**7)
+    with pytest.raises(KindError, match="no finite mu"):
+        to.filters.GDPFilter(1).spend(to.TotalVariation(0.1))

@@ -370,3 +370,13 @@ def test_boundary_sessions_pay_into_ex_post_filter():
         BrownianMechanism(5.0, filter=budget, boundary=psi, rng=3).refine(1e6)
     guarantee = budget.guarantee()
     assert guarantee.delta(1.0 * (1 + 1e-11)) == pytest.approx(2e-6)
+
+
+def test_both_forms_grant_the_same_gaussian_steps_and_the_gdp_form_guarantees_more():
+    gdp, zcdp = UnifiedFilter(1.0), UnifiedZCDPFilter(0.5)
+    assert [budget.would_exceed(Gaussian(mu)) for budget in (gdp, zcdp) for mu in (0.999, 1.0, 1.001)] == [
+        False,
+        False,
+        True,
+    ] * 2
+    assert gdp.guarantee().epsilon(1e-6) < zcdp.guarantee().epsilon(1e-6)

@@ -1,6 +1,7 @@
 """The least mu against suprema by mpmath, exact vertices and brute force; what is reported lies below."""
 
 import itertools
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
-from tests.strategies import alphas, curves, log_uniform, vertices
+from tests.strategies import alphas, curves, exact_curves, log_uniform, vertices
 from tradeoff.errors import DomainError, NoClosedForm
 from tradeoff.gdp.cells import least_mu
 
@@ -416,8 +417,8 @@ def test_reduction_with_symbol_prints():
     assert "2*mu" in leaking._repr_html_()
 
 
-@pytest.mark.parametrize("failure", [0.0, 1e-18, 1e-3])
-@pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-8])
+@pytest.mark.parametrize("failure", [0.0, 1e-18, 1e-14, 1e-3])
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-13, 1e-8])
 def test_gdp_tiny_pure_dp_is_at_least_corner(epsilon, failure):
     """(1 - d) G_mu(a/(1 - d)) = a = 1/(1 + e^eps); mu < 1e-5 is sqrt(2 pi) (1 - 2 a/(1 - d)) to 1e-11."""
     with mp.workdps(400):
@@ -429,7 +430,7 @@ def test_gdp_tiny_pure_dp_is_at_least_corner(epsilon, failure):
     assert b.upper <= float(true) + 1e-14
 
 
-@pytest.mark.parametrize(("epsilon", "rounds"), [(1e-17, 1000), (1e-13, 3)])
+@pytest.mark.parametrize(("epsilon", "rounds"), [(1e-16, 5), (1e-17, 1000), (1e-15, 2), (1e-13, 3)])
 def test_gdp_tiny_powers_are_at_least_total_variation(epsilon, rounds):
     """delta_{G_mu}(0) = 2 Phi(mu/2) - 1 <= mu/sqrt(2 pi) must reach that of two binomial laws."""
     with mp.workdps(400):
@@ -442,9 +443,55 @@ def test_gdp_tiny_powers_are_at_least_total_variation(epsilon, rounds):
         assert (to.PureDP(epsilon) ** rounds).gdp(failure=0.0).bounds.upper >= least
 
 
-@pytest.mark.parametrize("failure", [0.0, 1e-10])
+@pytest.mark.parametrize("failure", [0.0, 1e-300, 1e-10, 0.5])
 def test_gdp_least_rate(failure):
     result = to.subsample(to.PureDP(1.0), 1e-300).gdp(failure=failure)
     assert result.bounds.lower == 0
     assert result.bounds.upper < 1e-14
     assert (result.bounds.upper > 0) == (failure == 0)
+
+
+@pytest.mark.slow
+@settings(max_examples=8, deadline=None)
+@given(exact_curves, log_uniform(1e-9, 0.5), st.floats(1.5, 100))
+def test_gdp_more_failure_needs_no_more(f, failure, factor):
+    more = min(failure * factor, 1.0)
+    assert f.gdp(more).bounds.lower <= f.gdp(failure).mu
+
+
+@pytest.mark.slow
+def test_gdp_losses_of_thousands_of_nats():
+    result = (to.PureDP(1.0) ** 5000).gdp()
+    assert result.bounds.lower > 60
+    assert result.mu < 90
+
+
+@pytest.mark.slow
+def test_gdp_maximum_without_failure_needs_least_operand():
+    assert to.maximum(to.Gaussian(0.5), to.PureDP(1) @ to.Gaussian(1)).gdp(0).mu == 0.5
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        pytest.param(to.maximum(STEPS, LAPLACES), marks=pytest.mark.slow),
+        LAPLACES.group(2),
+        pytest.param(STEPS.symmetrise(assume="both-orders"), marks=pytest.mark.slow),
+        to.maximum(*FEW),
+    ],
+)
+def test_gdp_polygon_curves_request_no_tolerance(f, monkeypatch):
+    def refused(*_):
+        raise AssertionError("a tolerance was asked")
+
+    monkeypatch.setattr(type(f), "_closely", refused)
+    result = f.gdp().bounds
+    assert result.width <= 2e-3 * result.upper
+
+
+@pytest.mark.slow
+def test_gdp_fraction_failure_bounds_hold_for_float():
+    f = to.subsample(to.Gaussian(10.0), 1e-20) @ to.TotalVariation(0.1)
+    result = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))
+    assert result.bounds.lower <= f.gdp(failure=result.failure).mu
+    assert result.mu >= f.gdp(failure=result.failure).mu

@@ -12,14 +12,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradeoff.errors import Undecided
 from tradeoff.intervals import functions
 from tradeoff.intervals.bounds import Bounds
 
-EDGES = [0.0, 5e-324, 2.0**-1022, 1e-20, 2.0**-53, 1 - 2.0**-53, 1.0, 1 + 2.0**-52, 3.0, 709.0, 1.7e308]
+EDGES = [0.0, 5e-324, 1e-310, 2.0**-1022, 1e-170, 1e-20, 2.0**-53, 0.5, 1 - 2.0**-53, 1.0, 1 + 2.0**-52, 3.0]
+EDGES += [709.0, 1e16, 1e300, 1.7e308]
 NUMBERS = st.sampled_from([*EDGES, *(-x for x in EDGES)]) | st.floats(allow_nan=False, allow_infinity=False)
 BOUNDS = st.tuples(NUMBERS, NUMBERS).map(lambda pair: Bounds(min(pair), max(pair))) | NUMBERS.map(
     lambda x: Bounds(x, x)
@@ -193,3 +194,34 @@ def test_repr_html_shows_first_rows():
     many = Bounds(np.zeros(60), np.ones(60))._repr_html_()
     assert many.count("<td") == 100
     assert "and 10 more" in many
+
+
+ENDS = st.tuples(*[NUMBERS | st.sampled_from([-math.inf, math.inf])] * 2).map(sorted)
+
+
+OPERATIONS = [operator.add, operator.sub, operator.mul, operator.truediv, functions.minimum, functions.meet]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@settings(max_examples=200)
+@given(each=st.tuples(ENDS, ENDS))
+def test_scalars_match_arrays(operation, each):
+    operands = each[: 2 if operation in OPERATIONS[:6] else 1]
+    scalar = operation(*(Bounds(*ends) for ends in operands))
+    array = operation(*(Bounds(*map(np.atleast_1d, ends)) for ends in operands))
+    assert [type(side) for side in scalar] == [float, float]
+    assert np.array(list(scalar)).tobytes() == np.concatenate(list(array)).tobytes()
+
+
+def test_infinite_factors_and_zero_numerators_are_exact():
+    top, zero, some = Bounds(np.inf, np.inf), Bounds(0.0, 0.0), Bounds(1.0, 3.0)
+    assert top * some == some * top == top * top == top
+    assert zero / some == zero * top == zero
+    assert some / 1 == some
+
+
+def test_mid_of_infinities():
+    assert Bounds(math.inf, math.inf).mid == math.inf
+    assert Bounds(0.0, math.inf).mid == math.inf
+    assert math.isnan(Bounds(-math.inf, math.inf).mid)
+    assert Bounds(np.array([0.0, 1.0]), np.array([1.0, 1.0])).mid.tolist() == [0.5, 1.0]

@@ -49,7 +49,9 @@ def test_rational_of_overflowing_numbers() -> None:
     assert functions.whole(7) == Bounds(7.0, 7.0)
 
 
-@pytest.mark.parametrize("ratio", [1 + 1 / HUGE, 1 - Fraction(1, 10**9), Fraction(3, 2), HUGE, 1 / HUGE])
+@pytest.mark.parametrize(
+    "ratio", [1 + 1 / HUGE, 1 - Fraction(1, 10**9), *(Fraction(k, 2) for k in (1, 3, 5, 16)), HUGE, 1 / HUGE]
+)
 @pytest.mark.parametrize("p", [Fraction(1, 3), HUGE, Fraction(5)])
 def test_log_quotient_contains_truth(ratio: Fraction, p: Fraction) -> None:
     result = balls.to_bounds(balls.log_quotient(ratio * p, p))
@@ -100,3 +102,14 @@ def test_sum_rows_encloses_exact_sum_closely(columns, seed):
         exact, size = sum(map(Fraction, row.tolist())), sum(map(Fraction, np.abs(row).tolist()))
         assert Fraction(low) <= exact <= Fraction(high)
         assert Fraction(high) - Fraction(low) <= size * Fraction(1, 2**48)
+
+
+@pytest.mark.parametrize("function", [functions.exp, functions.sqrt, functions.log])
+def test_functions_at_fixed_points_are_exact(function) -> None:
+    at = 0.0 if function is functions.exp else 1.0
+    value = float(function(at).lower)
+    assert function(Bounds(at, at)) == Bounds(value, value)
+    assert value == {functions.exp: 1.0, functions.sqrt: 1.0, functions.log: 0.0}[function]
+    assert functions.sqrt(0.0) == Bounds(0.0, 0.0)
+    assert functions.sqrt(2.0).lower < functions.sqrt(2.0).upper
+    assert functions.expm1(0.0) == functions.log1p(0.0) == Bounds(0.0, 0.0)

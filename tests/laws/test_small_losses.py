@@ -53,3 +53,25 @@ def test_moments_with_negligible_finite_mass_are_refused():
     result = to.limits.kl(apart)
     assert result.lower <= math.log(2) + 1e-12
     assert result.upper == math.inf
+
+
+TINY = [
+    to.Gaussian(5e-324),
+    to.Laplace(5e-324),
+    to.subsample(to.Gaussian(1e-300), 1e-100),
+    to.subsample(to.Gaussian(1e-300), 1e-100, scheme="without-replacement"),
+    to.subsample(to.mixture({to.Gaussian(5e-324): 0.5, to.Gaussian(1e-310): 0.5}), 0.1),
+]
+
+
+@pytest.mark.parametrize("f", TINY, ids=repr)
+@pytest.mark.parametrize("n", [1, 3])
+def test_product_with_small_losses_keeps_mass(f, n):
+    epsilon = [-1.0, -0.2, 0.0, 0.3, 0.9]
+    lower, upper = (f**n @ to.PureDP(0.5) ** 2).bounds.delta(epsilon)
+    with mp.workdps(40):
+        for e, low, high in zip(epsilon, lower, upper, strict=True):
+            truth = two_responses(mp.mpf(e))
+            assert low * (1 - mp.mpf("1e-250")) <= truth * (1 + mp.mpf("1e-250"))
+            assert truth * (1 - mp.mpf("1e-250")) <= high
+    assert np.all(upper[1:] - lower[1:] < 1e-3)

@@ -170,7 +170,9 @@ def test_functionals_mass_of_q_alone_are_finite():
         assert value <= bounds.upper <= value + 1e-12
 
 
-@pytest.mark.parametrize(("share", "epsilon"), [(1e-20, 500.0), (1e-60, 590.0), (1e-70, 650.0)])
+@pytest.mark.parametrize(
+    ("share", "epsilon"), [(1e-20, 500.0), (1e-60, 590.0), (1e-70, 650.0), (1e-105, 500.0), (1e-200, 300.0)]
+)
 def test_functionals_underflowing_masses_count(share, epsilon):
     """Masses under one law were lost where the other's were no floats: both bounds were off by up to half."""
     f = to.mixture({to.Gaussian(1e-150): 1 - share, BoundedRange(epsilon): share})
@@ -178,20 +180,22 @@ def test_functionals_underflowing_masses_count(share, epsilon):
     truth = w * (e * mp.coth(e / 2) - 2), w * (e**2 + 8 - 4 * e * mp.coth(e / 2))
     for functional, value in zip((to.limits.kl, to.limits.kappa2), truth, strict=True):
         for curve in (f, ~f):
-            assert functional(curve).lower <= value <= functional(curve).upper <= 3 * value + 1e-25
+            assert (
+                functional(curve).lower <= value <= functional(curve).upper <= 3 * value + 5e-26
+            )  # moments in balls, absolute
 
 
-@pytest.mark.parametrize(("p", "epsilon"), [(1e-150, 900.0), (1e-40, 720.0)])
+@pytest.mark.parametrize(("p", "epsilon"), [(1e-182, 1000.0), (1e-150, 900.0), (1e-40, 720.0)])
 def test_functionals_rare_huge_losses_contain_truth(p, epsilon):
     mixed = to.mixture({to.Gaussian(1e-140): 1 - 1e-9, BoundedRange(epsilon): 1e-9})
     result = to.limits.kl(to.subsample(mixed, p))
     truth = mp.mpf(1e-9) * mp.mpf(p)  # -E log(1 - p + p e^L), and p e^L is nothing where P has mass
-    assert result.lower <= truth <= result.upper <= 1e-7
+    assert result.lower <= truth <= result.upper <= 2.1e-8  # by quadrature, absolute
 
 
 def test_functionals_overflowing_losses_raise():
     with pytest.raises(PrecisionError, match="cannot be bounded"):
-        to.limits.kl(to.LocationShift(scipy.stats.hypsecant(), 400.0) @ to.Laplace(700.0))
+        to.limits.kl(to.LocationShift(scipy.stats.gumbel_r(), 400.0) @ to.Laplace(700.0))
 
 
 @pytest.mark.parametrize("value", [1e-300, 1e-30, 30.0])

@@ -26,15 +26,15 @@ mpf = LONG.mpf
 
 
 def both(delta):
-    """Return the larger profile of both orders, delta(loss, bound_inverse)."""
+    """Return the larger profile of both orders, delta(loss, turned)."""
     return lambda loss: max(delta(loss, False), delta(loss, True))
 
 
 def atoms(p, q):
     """Return the profile of two lists of masses."""
 
-    def delta(loss, bound_inverse):
-        pairs, slope = zip(*((q, p) if bound_inverse else (p, q)), strict=True), exp(mpf(loss))
+    def delta(loss, turned):
+        pairs, slope = zip(*((q, p) if turned else (p, q)), strict=True), exp(mpf(loss))
         return sum((max(b - slope * a, 0) for a, b in pairs), mpf(0))
 
     return both(delta)
@@ -54,8 +54,8 @@ def normal(null, alternative, sigma=1.0, ends=(-40.0, 40.0)):
     def density(law, x, number, e):
         return sum(number(w) * e(-(((x - number(c)) / number(sigma)) ** 2) / 2) for c, w in law.items())
 
-    def delta(loss, bound_inverse):
-        p, q = (alternative, null) if bound_inverse else (null, alternative)
+    def delta(loss, turned):
+        p, q = (alternative, null) if turned else (null, alternative)
         low, high = map(mpf, ends)
         whole_p, whole_q, slope = mass(p, low, high), mass(q, low, high), exp(mpf(loss))
 
@@ -86,9 +86,9 @@ def laplace(shift, rate=1):
         tail = max(1 - exp((size - s) / 2), mpf(0))
         return tail if loss >= 0 else 1 - exp(-size) + exp(-size) * tail
 
-    def delta(loss, bound_inverse):
+    def delta(loss, turned):
         slope = exp(mpf(loss))
-        if not bound_inverse:
+        if not turned:
             return r * shifted(log((slope - 1 + r) / r)) if slope > 1 - r else 1 - slope
         kept = 1 - slope * (1 - r)
         return kept * shifted(log(slope * r / kept)) if kept > 0 else mpf(0)
@@ -155,10 +155,10 @@ def discrete_gaussians(sigma, *shifts):
     return responses([joint([0] * len(shifts)), joint(shifts)])
 
 
-def staircase(epsilon):
-    """Return the profile of the noise of Geng and Viswanath with the least mean size, and its shift by 1."""
+def staircase(epsilon, gamma=None):
+    """Return the profile of the noise of Geng and Viswanath, of the least mean size, and its shift by 1."""
     e = mpf(epsilon)
-    gamma = 1 / (1 + exp(e / 2))
+    gamma = 1 / (1 + exp(e / 2)) if gamma is None else mpf(gamma)
 
     def height(x):
         return exp(-e * LONG.floor(abs(x) + 1 - gamma))
@@ -237,7 +237,31 @@ def permute_and_flip(epsilon):
     return responses([[lesser, 1 - lesser], [1 - lesser, lesser]])
 
 
-SUBSETS = [set(each) for each in combinations(range(4), 2)]
+def subsets(categories, size):
+    """Return the profile of subsets, e times as likely if they contain the answer, 0 or 1."""
+    every = [set(each) for each in combinations(range(categories), size)]
+    return responses([[exp(mpf(x in each)) for each in every] for x in (0, 1)])
+
+
+def bits(hashes):
+    """Return the profile of two vectors of bits that differ everywhere, each kept with odds e^(1/2h) to 1."""
+    records = [1] * hashes + [0] * hashes, [0] * hashes + [1] * hashes
+    seen = list(product((0, 1), repeat=2 * hashes))
+    same = ([sum(map(int.__eq__, record, each)) for each in seen] for record in records)
+    return responses([[exp(mpf(n) / (2 * hashes)) for n in each] for each in same])
+
+
+def coins(number, shift):
+    """Return the profile of a number of heads, and its shift."""
+    return responses(
+        [
+            [0] * a + [LONG.binomial(number, k) for k in range(number + 1)] + [0] * b
+            for a, b in ((0, shift), (shift, 0))
+        ]
+    )
+
+
+SHIFTS = (1, 0), (1, 1), (2, 0), (2, 1)
 STEP, FIXED = {0: 0.75, 1: 0.25}, normal({-1: 1}, {-1: 0.75, 1: 0.25})
 CUT = normal({0: 0.5, -1: 0.5}, {0: 0.25, -1: 0.375, 1: 0.375})  # one of two records, each by a coin, is kept
 
@@ -257,15 +281,20 @@ EXACT = [
     (m.MatrixMechanism(4, 2), normal({0: 1}, {0.5: 1})),
     (m.TruncatedGaussian(1, 3), truncated_gaussian(3)),
     (m.TruncatedLaplace(1, 3), truncated_laplace(3, 1)),
-    (
-        m.Rappor(1),
-        responses([[exp(mpf(k) / 2) for k in (2, 1, 1, 0)], [exp(mpf(k) / 2) for k in (0, 1, 1, 2)]]),
-    ),
+    *((m.Rappor(1, hashes=h), bits(h)) for h in (1, 2)),
     (m.Staircase(1), staircase(1)),
-    (m.SubsetSelection(1, 4, 2), responses([[exp(mpf(x in each)) for each in SUBSETS] for x in (0, 1)])),
-    (m.DiscreteGaussianVector(1, 2, 2), worst(discrete_gaussians(1, 1, 0), discrete_gaussians(1, 1, 1))),
+    *((m.Staircase(1, gamma=gamma), staircase(1, gamma)) for gamma in (0, 0.25, 0.75, 1)),
+    *((m.SubsetSelection(1, k, d), subsets(k, d)) for k, d in ((4, 2), (5, 1), (6, 4))),
+    *(
+        (
+            m.DiscreteGaussianVector(1.5, square, 2),
+            worst(*(discrete_gaussians(1.5, a, b) for a, b in SHIFTS if a * a + b * b <= square)),
+        )
+        for square in (2, 4, 5)
+    ),
     (m.Skellam(4), noisy_counts(lambda x: LONG.besseli(abs(x), 4), 1)),
-    (m.BinomialNoise(20), noisy_counts(lambda x: LONG.binomial(20, x + 10) if abs(x) <= 10 else mpf(0), 1)),
+    (m.Skellam(30, 4), noisy_counts(lambda x: LONG.besseli(abs(x), 30), 4)),
+    *((m.BinomialNoise(n, shift), coins(n, shift)) for n, shift in ((1, 1), (20, 1), (10, 10))),
     (m.BandedFactorization(1, 0.25, steps=8, bands=8), normal({0: 1}, STEP)),
     (m.RandomAllocation(1, 4, 4), normal({0: 1}, {2: 1})),
     (m.RandomAllocation(1, 2), one_of_two(1)),
@@ -289,7 +318,7 @@ DOMINATING = [
     (m.RepeatAndSelect(1, shape=1), best_of_geometric(1, mpf(1) / 4)),
     (m.BestOfRuns(m.RandomizedResponse(1), mean=2), best_of_geometric(1, mpf(1) / 2)),
     (m.LastIterate(1, 2, contraction=0.5), normal({0: 1}, {1.5: 1}, sqrt(mpf(1.25)))),
-    (m.BoundedGaussian(1), normal({0: 1}, {1: 1}, ends=(-1.0, 2.0))),
+    *((m.BoundedGaussian(1), normal({0: 1}, {1: 1}, ends=ends)) for ends in ((-1.0, 2.0), (-30.0, 30.0))),
     (m.BoundedLaplace(1, 2), truncated_laplace(1, 0)),
     (m.ThresholdedKeys(2, 5), responses([[1, 0], [1 - exp(mpf(-2)) / 2, exp(mpf(-2)) / 2]])),
     (m.ShuffledRandomizers(1, 3), shuffled(1, 2)),

@@ -212,6 +212,7 @@ SAMPLED = (
     m.BandedFactorization(2, 0.1, steps=10, bands=3),
     m.RandomAllocation(2, steps=3),
     m.BallsInBins(2, bins=3, epochs=2),
+    m.MatrixMechanism(2, strategy=[1, 0.5], scheme="balls-in-bins", bins=3, epochs=2),
     m.ShuffledRandomizers(epsilon=1, records=10),
     FREE,
 )

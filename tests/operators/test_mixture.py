@@ -56,3 +56,10 @@ def test_shares_that_round_alike_are_ordered() -> None:
     assert g >= f
     with pytest.raises(to.errors.Undecided):  # the shares differ by less than a unit of a float
         assert f >= g
+
+
+def test_epsilon_is_root_of_profile():
+    f = to.mixture({to.subsample(to.Gaussian(1), 0.01) ** 1000: 0.3, to.Laplace(0.1) ** 100: 0.7})
+    low, high = f.bounds.epsilon(1e-5)
+    assert high - low <= 1e-5
+    assert f.bounds.delta(low).upper >= 1e-5 >= f.bounds.delta(high).lower

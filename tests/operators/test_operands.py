@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -71,3 +72,11 @@ def test_conjugate_at_ends_is_exact() -> None:
     assert dual.conjugate(np.zeros((0, 3))).shape == (0, 3)
     with pytest.raises(DomainError, match="NaN"):
         dual.conjugate([0.0, np.nan])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [312, 10**6, 10**9])
+def test_large_power_of_exact_curve_stays_symbolic(n: int) -> None:
+    f = to.PiecewiseLinear([0, Fraction(1, 4), 1], [1, Fraction(1, 4), 0]) ** n
+    assert 0 <= f(0.1) <= 1e-60
+    assert f.delta(0.5) == pytest.approx(1)

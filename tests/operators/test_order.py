@@ -108,6 +108,7 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
     (to.mixture({G(1): 0.5, Lap(1): 0.5}), to.mixture({G(2): 0.5, Lap(1.5): 0.5}), True),
     (to.mixture({Lap(1): 0.5, Lap(2): 0.5}), to.mixture({Lap(1): 0.4, Lap(2): 0.6}), True),
     (to.mixture({Lap(1): 0.4, Lap(2): 0.6}), to.mixture({Lap(1): 0.5, Lap(2): 0.5}), False),
+    (to.mixture({P(1): 0.95, G(0.1): 0.05}), to.mixture({P(2): 0.5, G(0.1): 0.5}), False),
     (to.mixture({G(1): 0.5, Lap(1): 0.5}), to.minimum(G(1), Lap(1)), True),
     (to.mixture({G(1): THIRD, Lap(1): 1 - THIRD}), to.mixture({G(1): THIRD, Lap(1): 1 - THIRD}), True),
     (to.maximum(G(1), Lap(1)), to.mixture({G(1): 0.5, Lap(1): 0.5}), True),
@@ -120,6 +121,7 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
     (Lap(0.1) ** 50 @ G(1), Lap(0.1) ** 20 @ G(1), False),
     (Lap(0.1) ** 50 @ G(1), Lap(0.1) ** 60 @ G(2), True),
     (P(0.5) ** 4 @ Lap(1), P(2) @ Lap(1), True),
+    (P(0.5) ** 8, P(1) ** 4, True),
     (P(1) ** 4, P(0.5) ** 8, False),
     (thin(G(1), 0.01) ** 1000, thin(G(1), 0.01) ** 2000, True),
     (thin(G(1), 0.01) ** 1000, dp(2, 1e-5), True),  # eps(1e-5) = 1.8282366665
@@ -459,3 +461,30 @@ def test_order_undecided_is_none() -> None:
 def test_order_of_a_mechanism_is_refused() -> None:
     with pytest.raises(KindError, match="is a mechanism"):
         to.order(to.Gaussian(1), to.mechanisms.Gaussian(noise_multiplier=1))  # type: ignore[arg-type]  # wrong on purpose
+
+
+@few
+@given(plain, plain)
+def test_product_is_strictly_below_factor(f: to.TradeOff, h: to.TradeOff) -> None:
+    product = f @ h
+    if h.delta(0.0) > 0 and h.bounds.delta(0.0).lower > 1e-9 and f.delta(0.0) < 1:
+        assert verdict(product, f) is not True
+
+
+@pytest.mark.parametrize("f", [Lap(sympy.Symbol("x")), Lap(1)])
+def test_order_of_symbolic_groups_is_refused(f: to.TradeOff) -> None:
+    with pytest.raises(SymbolError, match="free symbols"):
+        assert f >= P(sympy.Symbol("x")).group(2)
+
+
+def test_profile_of_one_pair_is_approximate_dp() -> None:
+    assert to.Profile.from_epsilon_delta({0.5: 0.1}) == dp(0.5, 0.1)
+    assert to.Profile.from_epsilon_delta({0.5: 0.1, 0.7: 0.2}) == dp(0.5, 0.1)  # the first implies the second
+    assert to.Profile.from_epsilon_delta({0: THIRD}) == TV(THIRD)
+
+
+def test_profile_is_above_the_maximum_of_its_pairs() -> None:
+    f = to.Profile.from_epsilon_delta(PAIRS)
+    assert f >= to.maximum(*(dp(*pair) for pair in PAIRS.items()))
+    assert f >= to.Profile.from_epsilon_delta({0.5: 0.1})
+    assert not to.Profile.from_epsilon_delta({0.5: 0.1}) >= f

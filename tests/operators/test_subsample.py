@@ -13,7 +13,6 @@ from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
-from scipy import stats
 
 import tradeoff as to
 from tests.strategies import edge_rates, exact_curves, log_uniform
@@ -322,8 +321,8 @@ def test_single_round_matches_closed_form(f: to.TradeOff, p: float) -> None:
     assert overlap(result, curve.bounds.delta(x))
 
 
-def test_location_shift_has_folded_law() -> None:
-    F = fixed_size(to.LocationShift(stats.hypsecant(), 1.0), 0.1) ** 3
+def test_gaussian_mixtures_have_folded_law() -> None:
+    F = fixed_size(to.GaussianMixtures({0: 0.5, -1: 0.5}, {0: 0.5, 1: 0.5}), 0.1) ** 3
     low, high = next(iter(F.factors)).laws()
     assert low is high
     assert low.components() is None
@@ -374,3 +373,40 @@ def test_large_mu_leaks_the_sampling_rate(mu: float) -> None:
 def test_certify_fixed_size_is_refused() -> None:
     with pytest.raises(to.errors.NoClosedForm, match=r"certify curve\.lower or curve\.upper instead"):
         to.certify(fixed_size(G, 0.01) ** 1000, "epsilon", 1e-5)
+
+
+def test_epsilon_of_inverse_near_rate_one_keeps_digits() -> None:
+    # 1 - p + p e^-theta was once formed as 1 + p (e^-theta - 1): 24.842067 where 24.842173 is true.
+    p, theta = 0.9999999999999983, 24.842173007081975
+    with mp.workdps(40):
+        truth = -mp.log(1 - mp.mpf(p) + mp.mpf(p) * mp.exp(-mp.mpf(theta)))
+    assert (~to.subsample(to.Laplace(theta), p)).epsilon(0.0) == pytest.approx(float(truth), rel=1e-12)
+
+
+@pytest.mark.slow
+def test_sampled_product_uses_whole_curves() -> None:
+    curve = fixed_size(G @ to.PureDP(0.5), 0.1)
+    low, high = curve.laws()
+    assert low is not high
+    assert (curve**2).bounds.delta(0.1).upper >= curve.bounds.delta(0.1).lower
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1.0, 6.0])
+@pytest.mark.parametrize("p", [1e-300, 1e-3, 0.5, 1 - 2.0**-53])
+def test_atom_at_zero_matches_60_digits(mu: float, p: float) -> None:
+    low, _ = fixed_size(to.Gaussian(mu), p).laws()
+    loss, log_p, slack = low.atoms
+    with mp.workdps(60):
+        fixed_point = mp.ncdf(-mp.mpf(mu) / 2)  # f(x) = x, and f_p(x) - x is what the chord of slope -1 spans
+        mass = mp.mpf(p) * fixed_point + (1 - mp.mpf(p)) * (1 - fixed_point) - fixed_point
+        assert abs(mp.exp(mp.mpf(float(log_p[0]))) / mass - 1) <= slack[0]
+    assert loss.tolist() == [0.0]
+    assert slack[0] < 1e-12
+    sketch = low.sketch()
+    assert np.sum(np.exp(sketch.log_p)) == pytest.approx(1.0, abs=1e-11)
+
+
+@pytest.mark.slow
+def test_tabulate_of_fixed_size_power_is_narrow() -> None:
+    lower, upper = (fixed_size(G, 0.01) ** 1000).tabulate()
+    assert lower.distance(upper).upper < 1e-3

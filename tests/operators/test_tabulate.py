@@ -174,6 +174,12 @@ class TestAnyCurve:
         assert f.lower is f
         assert f.upper is f
 
+    @pytest.mark.slow
+    @given(st.one_of(gaussians, laplaces, pure_dps))
+    def test_symmetric_curves_stay_symmetric(self, f):
+        assert f.lower.symmetric
+        assert f.upper.symmetric
+
 
 class TestQuestionsToASide:
     """A side is a curve of its own: its bounds hold its vertices, in the digits that floats lose too."""
@@ -190,6 +196,25 @@ class TestQuestionsToASide:
     def test_vertices_given_in_floats(self, f, alpha, epsilon):
         assert f.bounds(alpha).lower <= value(f, Fraction(alpha)) <= f.bounds(alpha).upper
         assert f.bounds.delta(epsilon).lower <= profile(f, epsilon) <= f.bounds.delta(epsilon).upper
+
+    @pytest.mark.slow
+    @given(
+        st.one_of(gaussians, laplaces, pure_dps, subsampled), st.floats(-30, 30), st.booleans(), st.booleans()
+    )
+    def test_delta_in_both_orders(self, f, epsilon, below, turned):
+        side = f.lower if below else f.upper
+        side = ~side if turned else side
+        bounds, truth = side.bounds.delta(epsilon), profile(side, epsilon)
+        assert bounds.lower <= truth <= bounds.upper
+
+    @pytest.mark.slow
+    @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), st.booleans())
+    def test_masses(self, f, turned):
+        side = ~f.lower if turned else f.lower
+        p, q = side.atoms()
+        x, y = vertices(side)
+        assert all(abs(Fraction(m) / (b - a) - 1) < 1e-15 for m, a, b in zip(p, x, x[1:], strict=False))
+        assert all(abs(Fraction(m) / (a - b) - 1) < 1e-15 for m, a, b in zip(q, y, y[1:], strict=False))
 
 
 class TestExtremes:
@@ -285,6 +310,22 @@ class TestInTheAlgebra:
         assert np.all(q > 0)
         assert np.all(np.diff(q / p) < 0)
 
+    def test_a_side_is_a_factor(self):
+        f, g = to.Gaussian(1), to.Laplace(0.5)
+        truth = (f @ g).bounds.epsilon(1e-6)
+        low, high = (f.upper @ g).bounds.epsilon(1e-6).lower, (f.lower @ g).epsilon(1e-6)
+        assert low <= truth.upper
+        assert truth.lower <= high
+        assert high - low < 0.01
+
+    @pytest.mark.slow
+    def test_a_power_of_a_side_keeps_small_deltas(self):
+        f = to.Gaussian(0.1)
+        truth = f**100
+        assert (
+            truth.bounds.epsilon(1e-15).lower <= (f.lower**100).epsilon(1e-15) <= truth.epsilon(1e-15) * 1.01
+        )
+
 
 # Chords lie above a profile and polygons below it, everywhere in every cell.
 def gaussian(mu):
@@ -343,3 +384,14 @@ def test_under_at_corner_stays_below_profile():
                 y[k] + (y[k + 1] - y[k]) * (a - x[k]) / (x[k + 1] - x[k]) if x[k + 1] > x[k] else min(y[:2])
             )
             assert below <= d[1] + first * (meet - at[1])
+
+
+@pytest.mark.slow
+@few
+@given(st.floats(0.02, 6.0), exponents, st.booleans())
+def test_tabulate_of_gaussian_holds_truth(mu, exponent, far):
+    f = to.Gaussian(mu)
+    alpha = Fraction(10**exponent)
+    alpha = 1 - alpha if far else alpha
+    with mp.workdps(DIGITS + 20):
+        assert exact(value(f.lower, alpha)) <= gaussian_beta(alpha, mu) <= exact(value(f.upper, alpha))

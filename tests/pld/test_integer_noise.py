@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import product
 
 import mpmath as mp
 import numpy as np
@@ -48,6 +49,22 @@ def test_product_on_lattice_holds_masses(shifts: tuple[int, ...]) -> None:
             at = int(np.argmin(np.abs(law.loss - float(loss))))
             assert abs(law.loss[at] - loss) <= law.loss_error[at]
             assert abs(mp.exp(mp.mpf(law.log_p[at])) / truth[k] - 1) <= law.atoms.slack[at]
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-12, 3e-7])
+def test_product_of_losses_next_to_a_lattice_holds_masses(off: float) -> None:
+    loss, log_p = np.array([-2.0, -1 + off, 1 - 2 * off, 2 + off]), np.array([-1.5, -1.0, -1.25, -3.0])
+    law = product_on_lattice([AtomicLaw(loss, log_p, slack=np.zeros(4))], [6])
+    assert law is not None
+    truth: dict[int, mp.mpf] = {0: mp.mpf(1)}
+    with mp.workdps(40):
+        for _ in range(6):
+            new: Counter[int] = Counter()
+            for (k, mass), (x, log) in product(truth.items(), zip((-2, -1, 1, 2), log_p, strict=True)):
+                new[k + x] += mass * mp.exp(mp.mpf(log))
+            truth = dict(new)
+        for k, log, slack in zip(np.rint(law.loss), law.log_p, law.atoms.slack, strict=True):
+            assert abs(mp.exp(mp.mpf(log)) / truth[int(k)] - 1) <= slack
 
 
 def test_product_of_incommensurate_losses_is_none() -> None:

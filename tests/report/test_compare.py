@@ -340,3 +340,9 @@ def test_numbers_print_every_digit_and_assumptions():
     truth = to.Gaussian(1).bounds.epsilon(1e-6)
     assert repr(truth.lower) in repr(result.numbers())
     assert repr(truth.upper) in repr(result.numbers())
+
+
+@pytest.mark.slow
+def test_renyi_method_matches_renyi_route(laplace):
+    direct = to.baselines.renyi_route(to.Laplace(0.1) ** 400, 1e-5).epsilon
+    assert laplace["renyi"].entries["epsilon"][0].value == pytest.approx(direct, rel=1e-9)

@@ -1,5 +1,6 @@
 """Formulas of users: numbers contain the truth in balls, and other functions are refused."""
 
+import math
 import pickle
 import subprocess
 import sys
@@ -237,3 +238,18 @@ def test_text_raises_and_is_not_run(pass_text, tmp_path):
         pass_text(code)
     assert not place.exists()
     assert "\n" not in str(caught.value)
+
+
+def test_delta_of_large_losses_contains_the_truth():
+    """The supremum of 2/(2 - log a) - e^x a is at an a < e^-x, and at least the value at e^-x/x^2."""
+    f = Symbolic(1 - 2 / (2 - sp.log(ALPHA)), ALPHA)
+    for loss in (50.0, 5e3, 1e4):
+        low, high = f.bounds.delta(loss)
+        assert low <= 2 / (2 + loss)
+        assert high >= 2 / (2 + loss + 2 * math.log(loss)) - loss**-2
+
+
+def test_group_of_a_formula_is_its_iterate():
+    group = Symbolic(LOGISTIC, ALPHA, symmetric=True).group(2)
+    assert sp.simplify(group(ALPHA) - LOGISTIC.subs(K, K**2)) == 0
+    assert group.subs({K: 3})(0.25) == pytest.approx(0.25, rel=1e-9)  # 0.75/(0.75 + 9/4)

@@ -209,7 +209,7 @@ def _describe(entry: Entry) -> str:
     filter_ = Filter.from_state(entry.state)
     budget, remaining = (_format(entry.totals[name], "lower") for name in ("budget", "remaining"))
     spent = _format(entry.totals["spent"], "upper")
-    given = ", ".join(f"{name} = {exactly(value)}" for name, value in filter_.parameters.items())
+    given = ", ".join(f"{name} = {exactly(value)}" for name, value in filter_.parameters().items())
     promise = f"{filter_.guarantee()!r}"
     if isinstance(filter_, ZCDPFilter):
         promise = f"({exactly(filter_.epsilon)}, {exactly(filter_.delta)})-DP"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from functools import wraps
+from inspect import signature
+from typing import Any, ClassVar, ParamSpec
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.rounding import Array
 
 _WIDTH, _MAX_PRECISION = 2.0**-50, 3072  # relative width of an answer, and the bits that may be spent on it
+
+P = ParamSpec("P")
 
 MANY = 256  # points from which on formulas are evaluated in floats, with their rounding, where they can be
 
@@ -108,3 +112,23 @@ def enclose(
         wide = wide[~(width <= _WIDTH * size)]
         bits *= 4
     return lower, upper
+
+
+def suggest_mechanism(call: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Return a decorator of a constructor whose error for unknown keywords names the mechanism meant."""
+
+    def decorate(construct: Callable[P, None]) -> Callable[P, None]:
+        names = signature(construct).parameters
+
+        @wraps(construct)
+        def checked(*args: P.args, **given: P.kwargs) -> None:
+            for name in given.keys() - names:
+                curve = type(args[0]).__name__
+                raise TypeError(
+                    f"the curve {curve} has no parameter {name!r}; of noise use tradeoff.mechanisms.{call}"
+                )
+            construct(*args, **given)
+
+        return checked
+
+    return decorate

@@ -23,16 +23,12 @@ from tradeoff.pld.real_line import (
     REACH,
     TRUST,
     Density,
-    Pieces,
     RealLineLaw,
     find_pieces,
 )
 
-_DEEP = -750.0  # no float has a logarithm below this
 _PLAIN = {"loc": 0.0, "scale": 1.0}
 Arguments = tuple[tuple[str, float], ...]  # parameters by name, location and scale among them
-
-_FARTHEST = 1e6  # largest loss with a lower bound of its own; mass at infinity bounds delta above it
 
 
 class RealLinePair(TradeOff):
@@ -52,28 +48,25 @@ class RealLinePair(TradeOff):
         assumptions: tuple[str, ...],
         *,
         symmetric: bool = False,
+        flipped: bool = False,
     ) -> None:
-        self._law, self.name, self.key = law, name, key
-        self.assumptions, self.symmetric = assumptions, symmetric
-        self._origin: RealLinePair | None = None
-
-    @cached_property
-    def _other(self) -> RealLineLaw:
-        return self._law.reversed()
+        self._law, self._other, self.name, self.key = law, law.reversed(), name, key
+        self.assumptions, self.symmetric, self.flipped = assumptions, symmetric, flipped
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        size, lower, upper = np.minimum(np.abs(epsilon), _FARTHEST), *np.zeros((2, len(epsilon)))
+        most = 1e6  # largest loss with a lower bound of its own; mass at infinity bounds delta above it
+        size, lower, upper = np.minimum(np.abs(epsilon), most), *np.zeros((2, len(epsilon)))
         for law, chosen in ((self._law, epsilon >= 0), (self._other, epsilon < 0)):
             if chosen.any():
                 lower[chosen], upper[chosen] = law.tail(size[chosen])
-        lower = np.where(np.abs(epsilon) > _FARTHEST, 0.0, lower)
+        result = Bounds(np.where(np.abs(epsilon) > most, 0.0, lower), upper)
         # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) of the other order.
         below = np.minimum(epsilon, 0.0)
-        low, most = where(
-            epsilon >= 0, Bounds(lower, upper), exp(below) * Bounds(lower, upper) - expm1(below)
+        low, high = where(epsilon >= 0, result, exp(below) * result - expm1(below))
+        lost = self.mass_at_infinity
+        return np.maximum(low, lost.lower), np.where(
+            epsilon >= self.sup_loss, np.minimum(high, lost.upper), high
         )
-        lost, far = self.mass_at_infinity, epsilon >= self.sup_loss
-        return np.maximum(low, lost.lower), np.where(far, np.minimum(most, lost.upper), most)
 
     @property
     def mass_at_minus_infinity(self) -> float:
@@ -90,22 +83,20 @@ class RealLinePair(TradeOff):
     def inverse(self) -> TradeOff:
         if self.symmetric:
             return self
-        other = RealLinePair(self._other, f"inverse({self.name})", ("inverse", self.key), self.assumptions)
-        other._origin = self
-        return self._origin or other
+        return RealLinePair(self._other, self.name, self.key, self.assumptions, flipped=not self.flipped)
+
+    def _identity(self) -> tuple[Hashable, ...]:
+        return self.key, self.flipped, self.assumptions
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RealLinePair) and (self.key, self.assumptions) == (
-            other.key,
-            other.assumptions,
-        )
+        return isinstance(other, RealLinePair) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return hash(self._identity())
 
     @property
     def notation(self) -> str:
-        return self.name
+        return f"inverse({self.name})" if self.flipped else self.name
 
 
 def from_densities(
@@ -144,20 +135,28 @@ def from_densities(
     (0.221199217, 2)
     """
     places = None if breaks is None else check_breaks(breaks)
-    ends = (-np.inf, np.inf) if support is None else _check_support(support)
+    ends = (-np.inf, np.inf)
+    if support is not None:
+        given = reals("support", support)
+        if given.shape != (2,) or not given[0] < given[1] or given[0] >= REACH or given[1] <= -REACH:
+            raise DomainError(
+                f"support must be two increasing numbers with a point within {REACH:.2g} between, "
+                f"got {shown(support)}"
+            )
+        ends = float(given[0]), float(given[1])
     laws = [
         Density(_check_density(density, name), name, ends, cuts=places or (), least_log=LEAST_LOG)
         for name, density in (("p", p), ("q", q))
     ]
     result = find_pieces(laws[0], laws[1], places)
     trust = (
-        f"p and q are right to a share of {TRUST:g}, smooth where the quadrature found them so, and 0 where "
+        f"p and q are right to a share of {TRUST:g}, smooth where their quadrature converges, and 0 where "
         "they return 0."
     )
     names = (str(getattr(each, "__name__", type(each).__name__)) for each in (p, q))
     key = (p, laws[0].mass.tobytes(), q, laws[1].mass.tobytes(), tuple(places or ()), ends)
     words = (trust, *describe_totals(laws), describe_pieces(result, breaks))
-    return RealLinePair(result.law, f"T({', '.join(names)})", key, words)
+    return RealLinePair(result, f"T({', '.join(names)})", key, words)
 
 
 def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Array], Array]:
@@ -201,12 +200,12 @@ def describe_totals(laws: Sequence[Density]) -> list[str]:
     ]
 
 
-def describe_pieces(pieces: Pieces, breaks: Sequence[float] | None, loc: float = 0.0) -> str:
-    """Return the assumption that the log ratio has no other turning points."""
-    places = ", ".join(f"{loc + x:.6g}" for x in pieces.turns) or "none"
-    how = "found among" if breaks is None else "given, and checked at"
+def describe_pieces(law: RealLineLaw, breaks: Sequence[float] | None, loc: float = 0.0) -> str:
+    """Return the assumption that the log ratio has no other extrema."""
+    places = ", ".join(f"{loc + x:.6g}" for x in law.extrema) or "none"
+    how = "located among" if breaks is None else "given, and checked at"
     return (
-        f"log(q/p) turns only at these points: {places}; they were {how} {pieces.looked} points, and beyond "
+        f"log(q/p) has no extrema but these: {places}; they were {how} {law.evaluated} points, and outside "
         f"{REACH:.2g} and within {CLOSEST:.2g} of 0 densities go on as in the octaves before."
     )
 
@@ -217,16 +216,6 @@ def check_breaks(places: Any) -> list[float]:
     if result.ndim != 1 or not np.isfinite(result).all():
         raise DomainError(f"breaks must be a list of finite numbers, got {shown(places)}")
     return sorted(result.tolist())
-
-
-def _check_support(support: Any) -> tuple[float, float]:
-    result = reals("support", support)
-    if result.shape != (2,) or not result[0] < result[1] or result[0] >= REACH or result[1] <= -REACH:
-        raise DomainError(
-            f"support must be two increasing numbers with a point within {REACH:.2g} between, "
-            f"got {shown(support)}"
-        )
-    return float(result[0]), float(result[1])
 
 
 class ScipyLaw:
@@ -274,7 +263,7 @@ class ScipyLaw:
         # Some logarithms are taken of a density that underflows, and are -inf too early.
         probes = loc + scale * np.append(-PROBES, PROBES)
         logs = self._log_density(probes[(probes > self.support[0]) & (probes < self.support[1])])
-        underflows = np.isneginf(logs).any() and np.min(logs, initial=0.0, where=np.isfinite(logs)) > _DEEP
+        underflows = np.isneginf(logs).any() and np.min(logs, initial=0.0, where=np.isfinite(logs)) > -750.0
         least = LEAST_LOG if underflows else -np.inf
         return Density(
             self._log_density, str(self), self.support, centres, cuts, rounded=rounded, least_log=least
@@ -302,43 +291,36 @@ class ScipyLaw:
         return format_law(self.name, self.arguments)
 
 
-class NewScipyLaw:
+class NewScipyLaw(ScipyLaw):
     """A continuous distribution of SciPy's second kind, such as ``Normal`` or ``Mixture``."""
 
     def __init__(self, distribution: Any, role: str) -> None:
-        self._distribution: Any = distribution
+        self.distribution, self.values = distribution, {}
         low, high = distribution.support()
         text = " ".join(str(distribution).split())
         self.name = text.replace("( [ ", "([").replace(", ], ", "], ").replace(", )", ")")
         if np.ndim(low) or not low < high:
             raise DomainError(f"{role} must be one law with parameters in range, got {shown(distribution)}")
-        self._support = float(low), float(high)
+        self.support = float(low), float(high)
 
     @cached_property
     def density(self) -> Density:
         """The law as a density that is integrated; its ends may be rounded."""
-        parts = getattr(self._distribution, "components", [self._distribution])
+        parts = getattr(self.distribution, "components", [self.distribution])
         ends = {float(end) for part in parts for end in part.support() if np.isfinite(end)}
         with np.errstate(all="ignore"):
             quartiles = np.array([part.icdf([0.25, 0.5, 0.75]) for part in parts])
         spread = quartiles[:, 2] - quartiles[:, 0]
         centres = [*zip(quartiles[:, 1].tolist(), spread.tolist(), strict=True)]
         centres += [(end, float(np.max(spread))) for end in ends]
-        return Density(self._log_density, self.name, self._support, centres, sorted(ends), rounded=[*ends])
-
-    def _log_density(self, x: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return np.asarray(self._distribution.logpdf(x), dtype=float)
-
-    @property
-    def trust(self) -> str:
-        """Assumption on SciPy's density."""
-        return f"SciPy's logpdf of {self.name} is right to {TRUST:g}."
+        return Density(self._log_density, self.name, self.support, centres, sorted(ends), rounded=[*ends])
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Name and integrals, as a printed array has not all its digits."""
-        return self.name, self.density.mass.tobytes()
+        return self.name, self.density.mass.tobytes()  # a printed array has not all its digits
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def format_law(name: str, arguments: Arguments) -> str:

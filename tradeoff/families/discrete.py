@@ -19,7 +19,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array, around
-from tradeoff.pld.allocated_laws import allocated_laws
+from tradeoff.pld.allocated_laws import Groups, allocated_laws, grouped_law
 from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.integer_noise import discrete_gaussian_law
@@ -274,3 +274,54 @@ class AllocatedCurve(TradeOff):
     def notation(self) -> str:
         order = ", record present first" if self.reverse else ""
         return f"one of {self.steps} steps G_{{{self.mu:.6g}}}{order}"
+
+
+@dataclass(frozen=True, repr=False, eq=True)
+class CorrelatedCurve(TradeOff):
+    """T(N(0, I), mean over i of N(m_i, I)), bounded by Gram matrices above and below that of the m_i.
+
+    Both are of steps in groups: (steps, size of a group, and the variances that all steps share, that a group
+    shares, and that a step has alone). One order, the record absent under the null hypothesis, or the other
+    if ``reverse``. Bounds are those of two laws of some thousand atoms: see ``tradeoff.pld.allocated_laws``.
+
+    >>> f = CorrelatedCurve((10, 1, 0.3, 0.0, 0.7), (10, 2, 0.0, 0.3, 0.7))
+    >>> f.bounds.epsilon(1e-5).lower < f.bounds.epsilon(1e-5).upper
+    True
+    """
+
+    above: Groups
+    below: Groups
+    reverse: bool = False
+
+    symmetric = False
+    composed = True
+
+    def __post_init__(self) -> None:
+        for name in ("above", "below"):
+            steps, size, *parts = getattr(self, name)
+            steps = count(f"{name}[0]", steps, 2, MOST_STEPS)
+            checked = [real(f"{name}[{k}]", each, 0, STEEPEST**2) for k, each in enumerate(parts, 2)]
+            groups = Groups(steps, count(f"{name}[1]", size, 1, steps), *checked)
+            object.__setattr__(self, name, groups)
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        return Tensor({self: 1}).delta_bounds(epsilon, tol)
+
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        return beta_from_delta(self, alpha, tol)
+
+    def inverse(self) -> CorrelatedCurve:
+        return CorrelatedCurve(self.above, self.below, not self.reverse)
+
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(np.inf, np.inf)
+
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        above, below = grouped_law(self.above, merged=False), grouped_law(self.below, merged=True)
+        return (ReversedPLD(above), ReversedPLD(below)) if self.reverse else (above, below)
+
+    @property
+    def notation(self) -> str:
+        order = ", record present first" if self.reverse else ""
+        return f"one of {self.above.steps} correlated steps{order}"

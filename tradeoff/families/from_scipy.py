@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from types import SimpleNamespace
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, SizeError
 from tradeoff.families.densities import (
     NewScipyLaw,
@@ -81,29 +80,34 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     if any(discrete):
         raise DomainError(
             f"p and q must both be discrete or both continuous, got only {'pq'[discrete[1]]} with a pmf; "
-            "one outcome tells such laws apart, and their curve is TotalVariation(1)"
+            "one outcome distinguishes such laws, and their curve is TotalVariation(1)"
         )
     first, second = (
         (NewScipyLaw if hasattr(law, "iccdf") else ScipyLaw)(law, role) for law, role in ((p, "p"), (q, "q"))
     )
     places = None if breaks is None else check_breaks(breaks)
-    names, loc = f"T({first.name}, {second.name})", 0.0
-    if isinstance(first, ScipyLaw) and isinstance(second, ScipyLaw):
-        names = f"T({first}, {second})"
-    if breaks is None and isinstance(first, ScipyLaw) and isinstance(second, ScipyLaw):
-        for exact in (_closed_form(first, second), _histogram_pair(first, second)):
-            if exact is not None:
-                return exact
+    names, loc = f"T({first}, {second})", 0.0
+    if breaks is None and first.values and second.values:
+        if first.key == second.key:
+            return Identity()
         start, stop = first.values["loc"], second.values["loc"]
-        if Fraction(stop - start) == Fraction(stop) - Fraction(start):  # floats are closest near 0
+        is_exact = Fraction(stop - start) == Fraction(stop) - Fraction(start)
+        is_shift = (first.name, first.values) == (second.name, {**second.values, "loc": start})
+        if is_exact and is_shift and first.name in KNOWN:
+            return LocationShift(first.distribution, stop - start)
+        (edges, inner), (others, outer) = _bins(first), _bins(second)
+        if inner and outer:  # both densities are steps
+            cuts = sorted({*edges, *others})
+            return from_masses(_split(edges, inner, cuts), _split(others, outer, cuts))
+        if is_exact:  # floats are closest near 0
             loc, first, second = start, first.at(0.0), second.at(stop - start)
     laws = first.density, second.density
-    result = find_pieces(*laws, places)
+    law = find_pieces(*laws, places)
     assumptions = dict.fromkeys(
-        (first.trust, second.trust, *describe_totals(laws), describe_pieces(result, breaks, loc))
+        (first.trust, second.trust, *describe_totals(laws), describe_pieces(law, breaks, loc))
     )
     key = first.key, second.key, tuple(places or ())
-    return RealLinePair(result.law, names, key, tuple(assumptions))
+    return RealLinePair(law, names, key, tuple(assumptions))
 
 
 def _plain(law: Any) -> Any:
@@ -119,25 +123,6 @@ def _plain(law: Any) -> Any:
     methods = {name: getattr(law, name) for name in ("median", "support", "pmf", "cdf")}
     dist = SimpleNamespace(name=type(law).__name__)
     return SimpleNamespace(**methods, sf=law.ccdf, dist=dist, args=(law,), kwds={})
-
-
-def _closed_form(p: ScipyLaw, q: ScipyLaw) -> TradeOff | None:
-    """Return the curve of equal laws, or of a shift that is known to be monotone or in closed form."""
-    if p.key == q.key:
-        return Identity()
-    shift = q.values["loc"] - p.values["loc"]
-    is_exact = Fraction(shift) == Fraction(q.values["loc"]) - Fraction(p.values["loc"])
-    is_shift = (p.name, p.values) == (q.name, {**q.values, "loc": p.values["loc"]})
-    return LocationShift(p.distribution, shift) if is_exact and is_shift and p.name in KNOWN else None
-
-
-def _histogram_pair(p: ScipyLaw, q: ScipyLaw) -> PiecewiseLinear | None:
-    """Return T(P, Q) in fractions if both densities are steps."""
-    (edges, first), (others, second) = _bins(p), _bins(q)
-    if not (first and second):
-        return None
-    cuts = sorted({*edges, *others})
-    return from_masses(_split(edges, first, cuts), _split(others, second, cuts))
 
 
 def _bins(law: ScipyLaw) -> tuple[list[Fraction], list[Fraction]]:
@@ -174,8 +159,12 @@ def _discrete(p: Any, q: Any) -> TradeOff:
                 "merge those in the tails, and give masses to from_masses"
             )
         outcomes = np.arange(low, high + 1)
-        first, second = (_masses(law, outcomes) for law in (p, q))
-    return from_masses(first, second).assuming("SciPy's pmf, divided by its sum, is that of the laws.")
+        masses = []
+        for law in (p, q):  # all others are one outcome of this law alone
+            listed: dict[Any, float] = dict(zip(outcomes.tolist(), law.pmf(outcomes).tolist(), strict=True))
+            rest = float(law.cdf(outcomes[0] - 1) + law.sf(outcomes[-1]))
+            masses.append({**listed, ("outside", id(law)): rest})
+    return from_masses(*masses).assuming("SciPy's pmf, divided by its sum, is that of the laws.")
 
 
 def _span(law: Any) -> tuple[int, int]:
@@ -187,17 +176,12 @@ def _span(law: Any) -> tuple[int, int]:
             f"{law.dist.name}({given}) must be a law on the integers, got the median "
             f"{np.asarray(median).tolist()}; give one number in its range for each parameter"
         )
-    middle, steps = int(median), [2**k for k in range(_MAX_OUTCOMES.bit_length())]
-
-    def first(is_past: Callable[[int], bool]) -> int:
-        return next((step for step in steps if is_past(step)), 2 * _MAX_OUTCOMES)
-
-    last = first(lambda k: middle + k >= high or max(law.sf(middle + k), law.pmf(middle + k)) <= _TAIL)
-    start = first(lambda k: middle - k <= low or max(law.cdf(middle - k), law.pmf(middle - k)) <= _TAIL)
-    return int(max(middle - start, low)), int(min(middle + last, high))
-
-
-def _masses(law: Any, outcomes: Any) -> dict[Any, float]:
-    """Return the masses of the outcomes, and of all others as one outcome of this law alone."""
-    masses = dict(zip(outcomes.tolist(), law.pmf(outcomes).tolist(), strict=True))
-    return {**masses, ("outside", id(law)): float(law.cdf(outcomes[0] - 1) + law.sf(outcomes[-1]))}
+    ends = []
+    for sign, end, tail in ((-1, low, law.cdf), (1, high, law.sf)):
+        place = int(median)
+        for k in range(_MAX_OUTCOMES.bit_length() + 1):
+            place = int(median) + sign * 2**k
+            if sign * (place - end) >= 0 or max(tail(place), law.pmf(place)) <= _TAIL:
+                break
+        ends.append(sign * min(sign * place, sign * end))
+    return int(ends[0]), int(ends[1])

@@ -26,7 +26,7 @@ from tradeoff.balls import (
 )
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
-from tradeoff.families._closed_form import MANY, ClosedForm
+from tradeoff.families._closed_form import MANY, ClosedForm, suggest_mechanism
 from tradeoff.families._lazy import sympy
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -87,6 +87,7 @@ class Gaussian(ClosedForm):
     square: Fraction | None = field(default=None, init=False)
     """Exact mu^2 of a product or a group unless that of a float; ``mu`` is its root, rounded up."""
 
+    @suggest_mechanism("Gaussian(noise_multiplier=...)")
     def __init__(self, mu: Parameter) -> None:
         object.__setattr__(self, "mu", real("mu", mu, 0))
         if not is_symbol(mu) and MAX_LOSS < self.mu < math.inf:

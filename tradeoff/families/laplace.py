@@ -9,7 +9,7 @@ from typing import Any
 from tradeoff.balls import Balls, choose, exp, expm1, log, maximum, to_balls, to_bounds, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
-from tradeoff.families._closed_form import ClosedForm
+from tradeoff.families._closed_form import ClosedForm, suggest_mechanism
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.pld.shifts import LaplaceLaw
@@ -55,6 +55,7 @@ class Laplace(ClosedForm):
     shift: Fraction | None = field(default=None, init=False)
     """Exact epsilon of a group where it is not a float; ``epsilon_0`` is rounded up."""
 
+    @suggest_mechanism("Laplace(scale=...)")
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
 

@@ -8,20 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tradeoff.balls import (
-    Balls,
-    choose,
-    exp,
-    expm1,
-    function,
-    log,
-    log1p,
-    pi,
-    power,
-    sqrt,
-    to_balls,
-    upper_float,
-)
+from tradeoff.balls import Balls, choose, exp, expm1, log, log1p, power, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, number
 from tradeoff.errors import DomainError, NoClosedForm
@@ -43,30 +30,10 @@ from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.real_line import find_pieces
-from tradeoff.pld.shifts import BoundedRangeLaw, GumbelLaw, HyperbolicSecantLaw
+from tradeoff.pld.shifts import BoundedRangeLaw, GumbelLaw
 from tradeoff.pld.transformed import ReversedPLD
 
-_SHIFTS = 1e-290, 500.0  # shifts in scales for which the engines have digits of losses of closed forms
-atan, tan = function("atan"), function("tan")
-_MAX_SHIFT = 1e9  # shifts in scales of all other laws
-_MAX_PRODUCT_LOSS = 1e50  # squares of larger losses, times as many rounds as are counted, overflow floats
-
 _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # each is the other order of the other's shift
-
-
-def _hypsecant_beta(alpha: Balls, theta: Balls) -> Balls:
-    """Return 2/pi atan(e^-theta cot(pi alpha/2)), as P(X > x) = 2/pi atan e^-x."""
-    low, high = (
-        2 * atan(exp(sign * theta) * tan(pi() / 2 * a)) / pi() for sign, a in ((1, alpha), (-1, 1 - alpha))
-    )
-    return choose(alpha - 0.5, 1 - low, high)
-
-
-def _hypsecant_profile(x: Balls, theta: Balls) -> Balls:
-    """Return the difference of tails where cosh(y) = e^x cosh(y - theta): at e^(-2 y) = ``ratio``."""
-    ratio = sqrt(-expm1(x - theta) / expm1(x + theta))
-    inside = 2 / pi() * (atan(exp(theta) * ratio) - exp(x) * atan(ratio))
-    return choose(x - theta, choose(-x - theta, inside, -expm1(x)), 0 * x)
 
 
 def _gumbel_profile(x: Balls, theta: Balls) -> Balls:
@@ -98,7 +65,6 @@ class _Forms(NamedTuple):
 
 _FORMS = {
     "logistic": _Forms(logistic_beta, logistic_profile, BoundedRangeLaw, loss=logistic_loss),
-    "hypsecant": _Forms(_hypsecant_beta, _hypsecant_profile, HyperbolicSecantLaw),
     "gumbel_r": _Forms(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile, GumbelLaw),
     "gumbel_l": _Forms(
         lambda alpha, t: 1 - power(alpha, exp(-t)),
@@ -117,35 +83,24 @@ _CLOSED: dict[str, Callable[[float], TradeOff]] = {
 }
 
 
-# Laws of which SciPy's densities are integrated, with conditions on the shapes: log-concave ones, and two
-# whose likelihood ratios have known turning points.
-_BY_DENSITY: dict[str, Callable[[Mapping[str, float]], bool]] = {
-    **dict.fromkeys(("expon", "halfnorm", "truncexpon", "semicircular", "truncnorm"), lambda _: True),
-    **dict.fromkeys(("triang", "cauchy", "t"), lambda _: True),
-    "gennorm": lambda law: law["beta"] >= 1,
-    "gamma": lambda law: law["a"] >= 1,
-    "beta": lambda law: min(law["a"], law["b"]) >= 1,
-}
-# Those whose shifts have one curve in both orders.
-_SYMMETRIC: dict[str, Callable[[Mapping[str, float]], bool]] = {
-    **dict.fromkeys(("semicircular", "gennorm", "cauchy", "t"), lambda _: True),
-    "truncnorm": lambda law: law["a"] == -law["b"],
-    "triang": lambda law: law["c"] == 0.5,
-    "beta": lambda law: law["a"] == law["b"],
+Shape = Callable[[Mapping[str, float]], bool]
+_ALWAYS: Shape = lambda _: True  # noqa: E731 - two constants of a table
+_NEVER: Shape = lambda _: False  # noqa: E731 - see above
+
+# Laws of which SciPy's densities are integrated: log-concave ones, and two whose likelihood ratios have known
+# extrema; for which shapes they are that, and for which shifts have one curve in both orders.
+_BY_DENSITY: dict[str, tuple[Shape, Shape]] = {
+    **dict.fromkeys(("expon", "halfnorm", "truncexpon"), (_ALWAYS, _NEVER)),
+    **dict.fromkeys(("hypsecant", "semicircular", "cauchy", "t"), (_ALWAYS, _ALWAYS)),
+    "truncnorm": (_ALWAYS, lambda law: law["a"] == -law["b"]),
+    "triang": (_ALWAYS, lambda law: law["c"] == 0.5),
+    "gennorm": (lambda law: law["beta"] >= 1, _ALWAYS),
+    "gamma": (lambda law: law["a"] >= 1, _NEVER),
+    "beta": (lambda law: min(law["a"], law["b"]) >= 1, lambda law: law["a"] == law["b"]),
 }
 
 
 KNOWN = {*_CLOSED, *_FORMS, *_BY_DENSITY}  # laws whose shifts need no assumption about their shape
-
-
-def _turning_points(law: ScipyLaw, shift: float) -> tuple[float, ...]:
-    """Return where (df + x^2)/(df + (x - shift)^2) is largest and least: x^2 - shift x = df."""
-    if law.name not in {"cauchy", "t"}:
-        return ()
-    scale = law.values["scale"]
-    theta, df = shift / scale, law.values.get("df", 1.0)
-    far = math.copysign(abs(theta) + math.hypot(theta, 2 * math.sqrt(df)), theta) / 2
-    return tuple(sorted((scale * far, -scale * df / far)))  # the product of the roots is -df
 
 
 def LocationShift(  # noqa: N802 - written as the family it is a member of
@@ -157,10 +112,10 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     ----------
     distribution
         Frozen distribution of ``scipy.stats``, of any location and scale. norm, laplace and uniform are
-        Gaussian, Laplace and TotalVariation, their parameter rounded up; logistic, hypsecant, gumbel_r and
-        gumbel_l have closed forms. Of expon, halfnorm, truncexpon, semicircular, truncnorm, triang, gennorm
-        with beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy the densities of SciPy are
-        integrated; ``assumptions`` of the curve state that.
+        Gaussian, Laplace and TotalVariation, their parameter rounded up; logistic, gumbel_r and gumbel_l have
+        closed forms. Of expon, halfnorm, hypsecant, truncexpon, semicircular, truncnorm, triang, gennorm with
+        beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy the densities of SciPy are integrated;
+        ``assumptions`` of the curve state that.
     shift
         Real number in the unit of the distribution, of 1e-290 to 500 scales for closed forms, of up to 1e9
         for others. A negative shift is the other order.
@@ -202,26 +157,28 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
         return closed(upper_float(to_balls(abs(exact) / Fraction(values["scale"]))))
     if name in _FORMS:
         return LogConcaveShift(name, arguments, exact)
-    return _by_density(ScipyLaw(distribution).at(0.0), float(exact), assume_log_concave=assume_log_concave)
-
-
-def _by_density(p: ScipyLaw, shift: float, *, assume_log_concave: bool) -> TradeOff:
-    """Return the curve of a law of which SciPy's density is integrated."""
-    is_known = p.name in _BY_DENSITY and _BY_DENSITY[p.name](p.values)
+    p, step = ScipyLaw(distribution).at(0.0), float(exact)
+    is_known, symmetric = (shape(values) for shape in _BY_DENSITY.get(name, (_NEVER, _NEVER)))
     if not (is_known or assume_log_concave):
         raise DomainError(
             f"{p} is not known to be log-concave; known are, in their log-concave shapes, "
             f"{', '.join(sorted(KNOWN))}; if its density is, pass assume_log_concave=True, else "
             "to.from_scipy(X, X + shift) returns the curve of that one pair"
         )
-    number("shift/scale", shift / p.values["scale"], -_MAX_SHIFT, _MAX_SHIFT)
-    q, turns = p.at(shift), _turning_points(p, shift) if is_known else ()
-    result = find_pieces(p.density, q.density, turns, bounded=bool(turns))
-    symmetric = is_known and p.name in _SYMMETRIC and _SYMMETRIC[p.name](p.values)
+    scale = values["scale"]
+    theta, df = number("shift/scale", step / scale, -1e9, 1e9), values.get("df", 1.0)
+    extrema: tuple[float, ...] = ()
+    if is_known and name in {"cauchy", "t"}:
+        # (df + x^2)/(df + (x - theta)^2) is largest and least where x^2 - theta x = df.
+        far = math.copysign(abs(theta) + math.hypot(theta, 2 * math.sqrt(df)), theta) / 2
+        extrema = tuple(sorted((scale * far, -scale * df / far)))  # the product of the roots is -df
+    q = p.at(step)
+    law = find_pieces(p.density, q.density, extrema, bounded=bool(extrema))
+    symmetric = is_known and symmetric
     assumed = [] if is_known else [f"The density of {p} is log-concave."]
     assumptions = (*assumed, p.trust, *describe_totals([p.density, q.density]))
-    key = ("shift", p.key, abs(shift) if symmetric else shift)
-    return RealLinePair(result.law, _format_shift(str(p), shift), key, assumptions, symmetric=symmetric)
+    key = ("shift", p.key, abs(step) if symmetric else step)
+    return RealLinePair(law, _format_shift(str(p), step), key, assumptions, symmetric=symmetric)
 
 
 class LogConcaveShift(ClosedForm):
@@ -231,7 +188,8 @@ class LogConcaveShift(ClosedForm):
         self.name, self.arguments, self.shift = name, arguments, shift
         self.scale = dict(arguments)["scale"]
         self._exact_theta = abs(shift) / Fraction(self.scale)
-        self.theta = number("shift/scale", float(min(self._exact_theta, Fraction(MOST))), *_SHIFTS)
+        # Shifts for which the engines have digits of losses.
+        self.theta = number("shift/scale", float(min(self._exact_theta, Fraction(MOST))), 1e-290, 500.0)
 
     @property
     def _forms(self) -> _Forms:
@@ -261,17 +219,14 @@ class LogConcaveShift(ClosedForm):
         return self._forms.law(self.theta)
 
     def loss_distribution(self) -> PrivacyLossDistribution:
-        if max(map(abs, self._law.support)) > _MAX_PRODUCT_LOSS:
+        # Squares of larger losses, times as many rounds as are counted, overflow floats.
+        if max(map(abs, self._law.support)) > 1e50:
             raise NoClosedForm(f"losses of {self!r} are too large for the engines; use f.lower or f.upper")
         return self._law
 
     def inverse(self) -> TradeOff:
         """Inverse T(Q, P): the shift to the other side."""
-        return self if self.symmetric else self._other_order
-
-    @cached_property
-    def _other_order(self) -> TradeOff:
-        return LogConcaveShift(self.name, self.arguments, -self.shift)
+        return self if self.symmetric else LogConcaveShift(self.name, self.arguments, -self.shift)
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of ``k``: the curve of k times the shift.

@@ -1,24 +1,41 @@
-"""The protocol of a filter: resources that add up over the steps, each within its limit."""
+"""The protocol of a filter: certified costs of steps, which add up, each sum within its limit."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from inspect import signature
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import lru_cache
 from threading import Lock
 from typing import Any, ClassVar, NoReturn, Self
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, count, number
-from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError, shown
-from tradeoff.filters.step_cost import is_sampled
+from tradeoff.curves.product import Tensor
+from tradeoff.errors import (
+    BudgetExceeded,
+    DomainError,
+    KindError,
+    PlanError,
+    PrecisionError,
+    SizeError,
+    SymbolError,
+    shown,
+)
+from tradeoff.families.discrete import DiscreteGaussianCurve
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.gdp.reduction import cap, least
 from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.functions import total
-from tradeoff.mechanisms.base import Mechanism
+from tradeoff.intervals.functions import sqrt, total, whole
+from tradeoff.mechanisms.base import Declared, Mechanism
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.unary import assumed
+from tradeoff.operators.order import both_orders
+from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.unary import assumed, bare
+from tradeoff.pld.discrete import MAX_ATOMS
 
 # One adaptive step. Its guarantee is taken over both orders of a pair of neighbours.
 Step = TradeOff | Mechanism | Plan
@@ -26,8 +43,6 @@ Step = TradeOff | Mechanism | Plan
 # Relative excess of a sum over its limit that is attributed to rounding; ``guarantee()`` includes it. Costs
 # are rounded up by some 1e-15 of themselves, so that equal parts of a limit fit whatever their number.
 SLACK = 1e-12
-
-SAMPLED_HINT = "; its sampling is not counted here, but by a SampledFilter or a RenyiFilter"
 
 KINDS: dict[str, type[Filter]] = {}  # filters by the name they have in a stored state
 
@@ -49,6 +64,11 @@ def widen(limit: float) -> Bounds:
     return Bounds.of(limit) * (1 + SLACK)
 
 
+def widen_mu(mu: float) -> float:
+    """Return mu sqrt(1 + SLACK), rounded up: mu^2 with the slack of its sum."""
+    return float((mu * sqrt(1 + SLACK)).upper)
+
+
 def loss_budget(name: str, value: float, low: float = 0.0) -> float:
     """Return a checked budget of loss; the largest is lowered, so that with its slack it is in the range."""
     return min(number(name, value, low, MAX_LOSS), float((Bounds.of(MAX_LOSS) / (1 + 2 * SLACK)).lower))
@@ -67,7 +87,60 @@ class ThreadSafe:
         )
 
 
-class Filter(ThreadSafe, ABC):
+class StepRecord(ThreadSafe, Declared, ABC):
+    """Object that records adaptive steps: their neighbours and assumptions, and the sums of their costs."""
+
+    cost_name: ClassVar[str]
+    """Cost of a step, in the error of a step without a finite one."""
+
+    remedy: ClassVar[str]
+    """Advice in that error."""
+
+    counts_sampling: ClassVar[bool] = True
+    """Whether a sampled step costs less than the same one without sampling."""
+
+    def __post_init__(self) -> None:
+        ThreadSafe.__init__(self)
+        super().__post_init__()
+        self.steps = 0
+        self.adjacency: str | None = None
+        self.assumptions: tuple[str, ...] = ()
+        self.totals: tuple[Sum, ...] = ((0.0, 0.0),)
+
+    @abstractmethod
+    def _cost(self, step: Any) -> tuple[float, ...]:
+        """Return the cost of a step's curve in each resource, rounded up; inf if none is proved."""
+
+    def _read(self, step: Any) -> Any:
+        """Return the argument of ``_cost`` for a step: its curve."""
+        return curve_of(step)
+
+    def _hint(self, curve: object) -> str:
+        unused = not self.counts_sampling and is_sampled(curve)
+        return "; its sampling is not counted here, but by a SampledFilter or a RenyiFilter" if unused else ""
+
+    def _charge(self, step: Any) -> tuple[Any, tuple[float, ...]]:
+        """Return the argument of ``_cost`` for a step, and its finite cost."""
+        adjacency = getattr(step, "adjacency", None)
+        if adjacency is not None and self.adjacency not in (None, adjacency):
+            raise PlanError(
+                f"adjacency must be {self.adjacency}, as for earlier steps, got {adjacency} for {shown(step)}"
+            )
+        curve = self._read(step)
+        cost = self._cost(curve)
+        if math.inf in cost:
+            hint = self._hint(curve)
+            raise KindError(f"no finite {self.cost_name} is proved for {shown(curve)}; {self.remedy}{hint}")
+        return curve, cost
+
+    def _record(self, step: object, curve: object, cost: tuple[float, ...]) -> None:
+        self.adjacency = getattr(step, "adjacency", None) or self.adjacency
+        self.steps += 1
+        self.assumptions = tuple(dict.fromkeys((*self.assumptions, *getattr(curve, "assumptions", ()))))
+        self.totals = tuple(map(add_up, self.totals, cost))
+
+
+class Filter(StepRecord):
     """Budget for steps chosen in view of earlier answers: it grants a step, or refuses and records nothing.
 
     Each resource, summed over the steps, stays within its limit. Whatever rule chooses the steps, the whole
@@ -90,39 +163,24 @@ class Filter(ThreadSafe, ABC):
     amounts: ClassVar[type] = float
     """Type of ``spent``, ``remaining`` and ``budget``: a float, or a named tuple."""
 
-    counts_sampling: ClassVar[bool] = True
-    """Whether a sampled step costs less than the same one without sampling."""
-
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
             KINDS[cls.kind] = cls
 
-    def __init__(self, *limits: float) -> None:
-        super().__init__()
-        self.limits = limits
-        self.totals: tuple[Sum, ...] = ((0.0, 0.0),) * len(limits)
-        self.steps = 0
-        self.adjacency: str | None = None
-        self.assumptions: tuple[str, ...] = ()
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Arguments that build the same filter, unspent; each is kept under its own name."""
-        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.limits: tuple[float, ...] = self._limits()
+        self.totals = ((0.0, 0.0),) * len(self.limits)
 
     # Defined by subclasses.
+
+    def _limits(self) -> tuple[float, ...]:
+        """Return the limits of the sums: by default the parameters."""
+        return tuple(self.parameters().values())
 
     @abstractmethod
     def _curve(self) -> TradeOff:
         """Return the curve of ``guarantee()`` without its assumptions."""
-
-    @abstractmethod
-    def _cost(self, step: Any) -> tuple[float, ...]:
-        """Return the cost of a step's curve in each resource, rounded up; raise if it may not enter."""
-
-    def _read(self, step: Any) -> Any:
-        """Return the argument of ``_cost`` for a step: its curve."""
-        return curve_of(step)
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         """Convert amounts of the resources into the units of the filter."""
@@ -166,8 +224,7 @@ class Filter(ThreadSafe, ABC):
 
         Steps, and other errors, are those of ``spend``.
         """
-        common_adjacency(step, self.adjacency)
-        return not self._fits(self._cost(self._read(step)))
+        return not self._fits(self._charge(step)[1])
 
     def spend(self, step: Step) -> None:
         """Grant a step, or refuse it.
@@ -181,20 +238,15 @@ class Filter(ThreadSafe, ABC):
             If the step may not enter a filter of this kind, has free symbols, or is stated for other
             neighbours.
         """
-        curve = self._read(step)
         with self._lock:
-            adjacency = common_adjacency(step, self.adjacency)
-            cost = self._cost(curve)
+            curve, cost = self._charge(step)
             if not self._fits(cost):
                 amounts = self.spent, self._report(cost, "upper"), self.remaining, self.budget
                 spent, requested = (_format(each, up=True) for each in amounts[:2])
                 remaining, budget = (_format(each, up=False) for each in amounts[2:])
                 rest = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
-                hint = "" if self.counts_sampling or not is_sampled(curve) else SAMPLED_HINT
-                raise BudgetExceeded(f"the step costs {requested}, but {rest}{hint}", *amounts)
-            self.totals = tuple(map(add_up, self.totals, cost))
-            self.steps, self.adjacency = self.steps + 1, adjacency
-            self.assumptions = all_assumptions(curve, self.assumptions)
+                raise BudgetExceeded(f"the step costs {requested}, but {rest}{self._hint(curve)}", *amounts)
+            self._record(step, curve, cost)
 
     def state(self) -> dict[str, Any]:
         """Return the filter as plain data that JSON holds without loss.
@@ -207,7 +259,7 @@ class Filter(ThreadSafe, ABC):
         with self._lock:
             return {
                 "kind": self.kind,
-                "parameters": self.parameters,
+                "parameters": self.parameters(),
                 "sums": [list(running) for running in self.totals],
                 "steps": self.steps,
                 "adjacency": self.adjacency,
@@ -237,9 +289,8 @@ class Filter(ThreadSafe, ABC):
         return filter_
 
     def __repr__(self) -> str:
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         spent, budget = _format(self.spent, up=True), _format(self.budget, up=False)
-        return f"{type(self).__name__}({arguments}): {spent} of {budget} spent in {self.steps} steps"
+        return f"{super().__repr__()}: {spent} of {budget} spent in {self.steps} steps"
 
 
 def _format(amount: Any, *, up: bool) -> str:
@@ -270,16 +321,79 @@ def curve_of(step: object) -> TradeOff:
     return step
 
 
-def common_adjacency(step: object, earlier: str | None) -> str | None:
-    """Return the neighbours that the earlier steps and this one are stated for; None if they fit any."""
-    adjacency = getattr(step, "adjacency", None)
-    if adjacency is not None and earlier is not None and adjacency != earlier:
-        raise PlanError(
-            f"adjacency must be {earlier}, as for earlier steps, got {adjacency} for {shown(step)}"
-        )
-    return adjacency or earlier
+# Costs cached by each function: ``would_exceed`` and ``spend`` share one, and a key keeps a curve alive.
+CACHE_SIZE = 256
 
 
-def all_assumptions(curve: object, earlier: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the assumptions of earlier steps and this one, each sentence once."""
-    return tuple(dict.fromkeys((*earlier, *getattr(curve, "assumptions", ()))))
+def square(x: float, unit: float = 1.0, times: float = 1.0) -> float:
+    """Return (x/unit)^2 times a factor, rounded up: positive if x is."""
+    return float(((Bounds.of(x) / unit) ** 2 * times).upper)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def gdp_mu(curve: TradeOff) -> float:
+    """Return a mu with f >= G_mu and f^-1 >= G_mu at every alpha, or inf where no finite one is proved."""
+    curve = bare(curve)
+    if isinstance(curve, Gaussian):
+        return float(curve.mu)
+    # Powers of pure DP too large for a lattice: searching their profile takes a minute, and fails.
+    large = any(
+        isinstance(f, PureDP) and n >= MAX_ATOMS and f.power_pld(n) is None for f, n in curve.factors.items()
+    )
+    if not (large or isinstance(curve, PureDP)):
+        with suppress(PrecisionError, SizeError):  # the profile is not bounded far enough
+            return float(least(curve, 0.0).mu.upper)
+    return max(cap(curve), cap(curve.inverse()))
+
+
+def pure_loss(curve: TradeOff) -> tuple[float, float]:
+    """Return (epsilon, delta) with f, f^-1 >= f_{eps,delta}: largest finite loss, mass at infinity."""
+    orders = both_orders(curve)
+    epsilon = max(0.0, *(order.sup_loss for order in orders))
+    return epsilon, max(float(order.mass_at_infinity.upper) for order in orders)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def zcdp(curve: TradeOff) -> tuple[float, float]:
+    """Return (rho, delta) with both orders delta-approximately rho-zCDP; rho is inf where none is proved."""
+    curve = bare(curve)
+    if isinstance(curve, DiscreteGaussianCurve):
+        # As for the normal law of the same sigma (Canonne, Kamath, Steinke 2020, Proposition 5).
+        return square(curve.shift, curve.sigma, 0.5), 0.0
+    if isinstance(curve, Tensor):
+        rhos, deltas = zip(*(zcdp(factor) for factor in curve.factors), strict=True)
+        return _sum_costs(curve.factors.values(), rhos), _sum_costs(curve.factors.values(), deltas)
+    epsilon, delta = pure_loss(curve)
+    # mu-GDP is mu^2/2-zCDP, and (eps, delta)-DP delta-approximately eps^2/2-zCDP (Bun, Steinke 2016).
+    return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve)), times=0.5), delta
+
+
+def is_sampled(curve: object) -> bool:
+    """Return whether part of a curve is sampled with unbounded losses: sup D_a/a is then that of no sampling.
+
+    D_a = a mu^2/2 + log p + o(1) for a sampled Gaussian, as the order a grows.
+    """
+    if isinstance(curve, Subsampled) and math.isinf(pure_loss(curve)[0]):
+        return True
+    parts = curve.factors if isinstance(curve, Tensor) else getattr(curve, "operands", ())
+    return any(map(is_sampled, parts))
+
+
+def _sum_costs(counts: Iterable[int], costs: Iterable[float]) -> float:
+    """Return the sum of costs with their counts, rounded up."""
+    return float(total(whole(n) * cost for n, cost in zip(counts, costs, strict=True)).upper)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def renyi(curve: TradeOff, order: float) -> float:
+    """Bound the Renyi divergence of the order, for both orders of the pair; inf where no bound is proved."""
+    match bare(curve):
+        case Gaussian(mu=mu):
+            return square(mu, times=order / 2)
+        case Tensor(factors=factors):
+            return _sum_costs(factors.values(), (renyi(factor, order) for factor in factors))
+    orders = both_orders(curve)
+    divergence = max(f.renyi(order) for f in orders)
+    epsilon, delta = pure_loss(curve)
+    # Losses within [-eps, eps] bound D by that of f_{eps,0}.
+    return divergence if delta > 0 or math.isinf(epsilon) else min(divergence, PureDP(epsilon).renyi(order))

@@ -1,42 +1,53 @@
-"""Filters whose costs add: epsilon, rho, Renyi divergence, ex-post losses, rounds. The curve at the end."""
+"""Filters whose costs add: epsilon, rho, Renyi divergence, ex-post losses, rounds; and odometers."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, number
+from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.filters.base import SLACK, Filter, loss_budget, widen
-from tradeoff.filters.step_cost import is_sampled, pure_loss, renyi, square, zcdp
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import log, sqrt, whole
-from tradeoff.mechanisms.base import Mechanism
+from tradeoff.filters.base import (
+    SLACK,
+    Filter,
+    Step,
+    StepRecord,
+    is_sampled,
+    loss_budget,
+    pure_loss,
+    renyi,
+    square,
+    widen,
+    zcdp,
+)
+from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.functions import log, log1p, maximum, sqrt, total, whole
+from tradeoff.intervals.rounding import Array
+from tradeoff.mechanisms.base import Declared, Mechanism, integer_range, parameter, real_range, stateful
+from tradeoff.mechanisms.base import mechanism as immutable
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.unary import bare
 
 
+@stateful
 class PureDPFilter(Filter):
     """Grant steps while the sum of epsilon_k stays within epsilon: the whole interaction is epsilon-DP.
 
     Rogers, Roth, Ullman, Vadhan 2016, Theorem 3.6: basic composition holds for adaptively chosen parameters.
 
-    Parameters
-    ----------
-    epsilon : budget in nats, in [0, 1e4]
-
-    Examples
-    --------
     >>> from tradeoff import Laplace, filters
     >>> budget = filters.PureDPFilter(1)
     >>> budget.spend(Laplace(0.1) ** 10)
@@ -45,37 +56,26 @@ class PureDPFilter(Filter):
     """
 
     kind = "pure-dp"
+    cost_name = "epsilon for delta = 0"
+    remedy = "spend it in a filter with a delta"
 
-    def __init__(self, epsilon: float) -> None:
-        self.epsilon = loss_budget("epsilon", epsilon)
-        super().__init__(self.epsilon)
+    epsilon: float = parameter("Budget in nats.", "float in [0, 10000]", loss_budget)
 
     def _cost(self, curve: TradeOff) -> tuple[float]:
         epsilon, delta = pure_loss(curve)
-        if delta > 0 or math.isinf(epsilon):
-            raise KindError(
-                f"{shown(curve)} is epsilon-DP for no epsilon, as its losses are unbounded, or some are "
-                "infinite; spend it in a filter with a delta"
-            )
-        return (epsilon,)
+        return (math.inf if delta else epsilon,)
 
     def _curve(self) -> TradeOff:
         return PureDP(widen(self.epsilon).upper)
 
 
+@stateful
 class RenyiFilter(Filter):
     """Grant steps while their Renyi divergences of one order add up to epsilon at most: (order, epsilon)-RDP.
 
     Feldman, Zrnic 2021, Theorem 4.3; Lecuyer 2021. A step is charged its divergence in the worse order of the
     pair. ``guarantee()`` is the curve that (order, epsilon)-RDP implies, a lower bound.
 
-    Parameters
-    ----------
-    order : order of the divergence, in (1, 1e6]
-    epsilon : budget in nats, in [0, 1e6]
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.RenyiFilter(8, 1)
     >>> budget.spend(Gaussian(0.1))
@@ -84,20 +84,17 @@ class RenyiFilter(Filter):
     """
 
     kind = "renyi"
+    cost_name = "Renyi divergence of this order"
+    remedy = "spend a curve that bounds it"
 
-    def __init__(self, order: float, epsilon: float) -> None:
-        self.order = number("order", order, 1, 1e6, open_low=True)
-        self.epsilon = number("epsilon", epsilon, 0, 1e6)
-        super().__init__(self.epsilon)
+    order: float = real_range("Order of the divergence.", "(1, 1e6]")
+    epsilon: float = real_range("Budget in nats.", "[0, 1e6]")
+
+    def _limits(self) -> tuple[float, ...]:
+        return (self.epsilon,)
 
     def _cost(self, curve: TradeOff) -> tuple[float]:
-        divergence = renyi(curve, self.order)
-        if math.isinf(divergence):
-            raise KindError(
-                f"no finite Renyi divergence of order {self.order:g} is proved for {shown(curve)}; "
-                "spend a curve that bounds it"
-            )
-        return (divergence,)
+        return (renyi(curve, self.order),)
 
     def _curve(self) -> TradeOff:
         return from_renyi({self.order: widen(self.epsilon).upper})
@@ -110,19 +107,26 @@ class ZCDP(NamedTuple):
     delta: float
 
 
-class RhoFilter(Filter):
+class ConcentratedFilter(Filter):
+    """Filter of steps that are approximately rho-zCDP."""
+
+    amounts: ClassVar[type] = ZCDP
+    cost_name = "rho"
+    remedy = "spend approximate_dp(epsilon, delta) in its place, in a filter that has a delta for its steps"
+    counts_sampling = False
+
+    def _cost(self, curve: TradeOff) -> tuple[float, ...]:
+        # A sampled step would be charged as if it were not: rho-zCDP is a bound for all orders.
+        return (math.inf, 0.0) if is_sampled(curve) else zcdp(curve)
+
+
+@stateful
+class RhoFilter(ConcentratedFilter):
     """Grant steps while sum rho_k <= rho and sum delta_k <= delta: the whole is delta-approximately rho-zCDP.
 
     Feldman, Zrnic 2021, for every order at once; with deltas, Whitehouse, Ramdas, Rogers, Wu 2023. ``spent``,
     ``remaining`` and ``budget`` are pairs (rho, delta).
 
-    Parameters
-    ----------
-    rho : budget, in [0, 1e6]
-    delta : budget for the failure probabilities of approximately zCDP steps, in [0, 1)
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.RhoFilter(0.5)
     >>> budget.spend(Gaussian(0.1) ** 100)
@@ -131,21 +135,21 @@ class RhoFilter(Filter):
     """
 
     kind = "rho-zcdp"
-    amounts = ZCDP
 
-    def __init__(self, rho: float, *, delta: float = 0.0) -> None:
-        self.rho = number("rho", rho, 0, 1e6)
-        self.delta = number("delta", delta, 0, 1, open_high=True)
-        super().__init__(self.rho, self.delta)
-
-    def _cost(self, curve: TradeOff) -> tuple[float, float]:
-        return zcdp_cost(curve)
+    rho: float = real_range("Budget.", "[0, 1e6]")
+    delta: float = real_range(
+        "Budget for the failure probabilities of approximately zCDP steps.",
+        "[0, 1)",
+        default=0.0,
+        kw_only=True,
+    )
 
     def _curve(self) -> TradeOff:
         return from_zcdp(widen(self.rho).upper) @ TotalVariation(min(widen(self.delta).upper, 1.0))
 
 
-class ZCDPFilter(Filter):
+@stateful
+class ZCDPFilter(ConcentratedFilter):
     """Grant steps while sum rho + 2 sqrt(sum rho log(1/delta'')) <= epsilon and sum delta <= step_delta.
 
     The whole interaction is (epsilon, delta)-DP: Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1, and
@@ -154,14 +158,6 @@ class ZCDPFilter(Filter):
     delta'' accounts for the slack of step_delta. ``spent``, ``remaining`` and ``budget`` are pairs (rho,
     delta).
 
-    Parameters
-    ----------
-    epsilon : loss of the whole interaction in nats, in [0, 1e4]
-    delta : failure probability of the whole interaction, in (0, 1)
-    step_delta : share of ``delta`` for approximately zCDP steps, in [0, delta); the rest is delta''
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.ZCDPFilter(1, 1e-6)
     >>> budget.spend(Gaussian(0.1))
@@ -170,26 +166,28 @@ class ZCDPFilter(Filter):
     """
 
     kind = "zcdp"
-    amounts: ClassVar[type] = ZCDP
 
     per_rho: ClassVar[float] = 1.0
     """Units of the first sum in one rho."""
 
-    def __init__(self, epsilon: float, delta: float, *, step_delta: float = 0.0) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, 1e4)
-        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
-        self.step_delta = number("step_delta", step_delta, 0, self.delta, open_high=True)
+    epsilon: float = real_range("Loss of the whole interaction in nats.", "[0, 1e4]")
+    delta: float = real_range("Failure probability of the whole interaction.", "(0, 1)")
+    step_delta: float = real_range(
+        "Share of ``delta`` for approximately zCDP steps; the rest is delta''.",
+        "[0, 1)",
+        default=0.0,
+        kw_only=True,
+    )
+
+    def _limits(self) -> tuple[float, ...]:
         # Twice the slack: more than any rounding of the sum admits.
         rest = (self.delta - Bounds.of(self.step_delta) * (1 + 2 * SLACK)).lower
         if not rest > 0:
             raise DomainError(
-                f"step_delta must leave a share of delta = {delta!r} to convert, got {step_delta!r}"
+                f"step_delta must leave a share of delta = {self.delta!r} to convert, got {self.step_delta!r}"
             )
         rho = float((Bounds.of(rho_within(self.epsilon, rest)) / (1 + SLACK)).lower)
-        super().__init__(self.per_rho * rho, self.step_delta)
-
-    def _cost(self, curve: TradeOff) -> tuple[float, float]:
-        return zcdp_cost(curve)
+        return self.per_rho * rho, self.step_delta
 
     def _curve(self) -> TradeOff:
         return approximate_dp(self.epsilon, self.delta)
@@ -202,6 +200,7 @@ class Approximate(NamedTuple):
     delta: float
 
 
+@stateful
 class ApproximateDPFilter(ZCDPFilter):
     """Grant steps while sqrt(2 log(1/delta') V) + V/2 <= epsilon, V = sum eps_k^2: (epsilon, delta)-DP.
 
@@ -210,12 +209,6 @@ class ApproximateDPFilter(ZCDPFilter):
     delta its mass at infinite loss; state another pair as ``approximate_dp(eps, delta)``. ``spent``,
     ``remaining`` and ``budget`` are pairs (sum of eps^2, sum of delta).
 
-    Parameters
-    ----------
-    epsilon, delta, step_delta : as for ``ZCDPFilter``
-
-    Examples
-    --------
     >>> from tradeoff import approximate_dp, filters
     >>> budget = filters.ApproximateDPFilter(1, 1e-5, step_delta=5e-6)
     >>> while not budget.would_exceed(approximate_dp(0.1, 1e-8)):
@@ -226,32 +219,14 @@ class ApproximateDPFilter(ZCDPFilter):
 
     kind = "approximate-dp"
     amounts = Approximate
+    cost_name = "epsilon"
+    remedy = "choose a delta for it, within step_delta, and spend approximate_dp(curve.epsilon(delta), delta)"
+    counts_sampling = True
     per_rho = 2.0  # V/2 is the rho of the same sums
 
     def _cost(self, curve: TradeOff) -> tuple[float, float]:
         epsilon, delta = pure_loss(curve)
-        if math.isinf(epsilon):
-            raise KindError(
-                f"{shown(curve)} has unbounded losses; choose a delta for it, within step_delta, "
-                "and spend approximate_dp(curve.epsilon(delta), delta)"
-            )
         return square(epsilon), delta
-
-
-def zcdp_cost(curve: TradeOff) -> tuple[float, float]:
-    """Return the (rho, delta) of a step; raise where no finite rho is proved."""
-    if is_sampled(curve):
-        raise KindError(
-            f"{shown(curve)} is sampled, and rho-zCDP, a bound for all orders, charges it as if it were not: "
-            "spend it in a SampledFilter or a RenyiFilter, or here the curve of the whole step, if meant"
-        )
-    rho, delta = zcdp(curve)
-    if math.isinf(rho):
-        raise KindError(
-            f"no finite rho is proved for {shown(curve)}; spend approximate_dp(epsilon, delta) in its place, "
-            "with a delta of its own, in a filter that has one for its steps"
-        )
-    return rho, delta
 
 
 def rho_within(epsilon: float, delta: float) -> float:
@@ -270,30 +245,21 @@ def rho_within(epsilon: float, delta: float) -> float:
     return float((root * root).lower)
 
 
-@dataclass(frozen=True)
-class ExPost:
+@immutable
+class ExPost(Declared):
     """Ex-post loss of a release: Pr[loss > epsilon(output)] <= delta, with epsilon a function of the output.
 
     Ligett, Neel, Roth, Waggoner, Wu 2017; Rogers, Samorodnitsky, Wu, Ramdas 2023, Definition 4.1. With delta
     > 0 it is not immune to post-processing: keep the release together with its number.
 
-    Parameters
-    ----------
-    epsilon : loss in nats of this output, in [0, inf)
-    delta : probability, fixed before the release, that the loss is larger, in [0, 1]
-
-    Examples
-    --------
     >>> ExPost(0.5)
     ExPost(epsilon=0.5, delta=0.0)
     """
 
-    epsilon: float
-    delta: float = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0.0, open_high=True))
-        object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 1.0))
+    epsilon: float = real_range("Loss in nats of this output.", "[0, inf)")
+    delta: float = real_range(
+        "Probability, fixed before the release, that the loss is larger.", "[0, 1]", default=0.0
+    )
 
 
 class Loss(NamedTuple):
@@ -303,6 +269,7 @@ class Loss(NamedTuple):
     delta: float
 
 
+@stateful
 class ExPostFilter(Filter):
     """Grant releases while their ex-post losses add up to epsilon at most, and their deltas to delta.
 
@@ -314,13 +281,6 @@ class ExPostFilter(Filter):
     Losses add along the path, and the deltas by a union bound over it, so that the whole is (epsilon,
     delta)-DP in both orders (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2).
 
-    Parameters
-    ----------
-    epsilon : loss of the whole interaction in nats, in [0, 1e4]
-    delta : probability that the whole loss is larger, in [0, 1)
-
-    Examples
-    --------
     >>> from tradeoff.filters import ExPostFilter, LaplaceNoiseReduction
     >>> budget = ExPostFilter(1.0)
     >>> session = LaplaceNoiseReduction(100.0, [0.25, 0.5, 2.0], filter=budget, rng=1)
@@ -332,11 +292,14 @@ class ExPostFilter(Filter):
 
     kind = "ex-post"
     amounts = Loss
+    cost_name = "bound on the loss for every output"
+    remedy = (
+        "refine it in a session with a boundary (LinearBoundary, MixtureBoundary), or state the loss of the "
+        "output as an ExPost"
+    )
 
-    def __init__(self, epsilon: float, delta: float = 0.0) -> None:
-        self.epsilon = loss_budget("epsilon", epsilon)
-        self.delta = number("delta", delta, 0, 1, open_high=True)
-        super().__init__(self.epsilon, self.delta)
+    epsilon: float = parameter("Loss of the whole interaction in nats.", "float in [0, 10000]", loss_budget)
+    delta: float = real_range("Probability that the whole loss is larger.", "[0, 1)", default=0.0)
 
     def _read(self, step: Any) -> Any:
         return step if isinstance(step, ExPost) else super()._read(step)
@@ -345,13 +308,7 @@ class ExPostFilter(Filter):
         if isinstance(step, ExPost):
             return step.epsilon, step.delta
         epsilon, delta = pure_loss(step)
-        if delta > 0 or math.isinf(epsilon):
-            raise KindError(
-                f"{shown(step)} has no bound on its loss that holds for every output: refine it in a session "
-                "with a boundary (LinearBoundary, MixtureBoundary), or state the loss of the output as an "
-                "ExPost"
-            )
-        return epsilon, 0.0
+        return math.inf if delta else epsilon, 0.0
 
     def _curve(self) -> TradeOff:
         return approximate_dp(widen(self.epsilon).upper, min(widen(self.delta).upper, 1.0))
@@ -366,7 +323,8 @@ class Sides(NamedTuple):
     ex_post_delta: float
 
 
-class ConcurrentFilter(Filter):
+@stateful
+class ConcurrentFilter(ConcentratedFilter):
     """Grant steps within a zCDP budget and releases within an ex-post one, interleaved at will.
 
     An ``ExPost`` loss, such as a session of noise reduction announces, is charged to the second side, every
@@ -376,13 +334,6 @@ class ConcurrentFilter(Filter):
     delta')-DP (Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 3). ``spent``, ``remaining`` and ``budget``
     have four parts.
 
-    Parameters
-    ----------
-    epsilon, delta, step_delta : Of the steps, as for ``ZCDPFilter``.
-    ex_post_epsilon, ex_post_delta : Of the releases, as for ``ExPostFilter``.
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian
     >>> from tradeoff.filters import ConcurrentFilter, LaplaceNoiseReduction
     >>> budget = ConcurrentFilter(1.0, 1e-6, ex_post_epsilon=0.5)
@@ -398,21 +349,23 @@ class ConcurrentFilter(Filter):
     kind = "concurrent"
     amounts = Sides
 
-    def __init__(
-        self,
-        epsilon: float,
-        delta: float,
-        *,
-        ex_post_epsilon: float,
-        ex_post_delta: float = 0.0,
-        step_delta: float = 0.0,
-    ) -> None:
-        steps = ZCDPFilter(epsilon, delta, step_delta=step_delta)
-        releases = ExPostFilter(ex_post_epsilon, ex_post_delta)
-        self.epsilon, self.delta, self.step_delta = steps.epsilon, steps.delta, steps.step_delta
-        self.ex_post_epsilon, self.ex_post_delta = releases.epsilon, releases.delta
+    epsilon: float = real_range("Loss of the steps in nats.", "[0, 1e4]")
+    delta: float = real_range("Failure probability of the steps.", "(0, 1)")
+    ex_post_epsilon: float = parameter(
+        "Loss of the releases in nats.", "float in [0, 10000]", loss_budget, kw_only=True
+    )
+    ex_post_delta: float = real_range(
+        "Probability that the loss of the releases is larger.", "[0, 1)", default=0.0, kw_only=True
+    )
+    step_delta: float = real_range(
+        "Share of ``delta`` for approximately zCDP steps.", "[0, 1)", default=0.0, kw_only=True
+    )
+
+    def _limits(self) -> tuple[float, ...]:
+        steps = ZCDPFilter(self.epsilon, self.delta, step_delta=self.step_delta)
+        releases = ExPostFilter(self.ex_post_epsilon, self.ex_post_delta)
         self._curves = steps.guarantee(), releases.guarantee()
-        super().__init__(*steps.limits, *releases.limits)
+        return *steps.limits, *releases.limits
 
     def _read(self, step: Any) -> Any:
         return step if isinstance(step, ExPost) else super()._read(step)
@@ -420,12 +373,13 @@ class ConcurrentFilter(Filter):
     def _cost(self, step: Any) -> tuple[float, ...]:
         if isinstance(step, ExPost):
             return 0.0, 0.0, step.epsilon, step.delta
-        return *zcdp_cost(step), 0.0, 0.0
+        return *super()._cost(step), 0.0, 0.0
 
     def _curve(self) -> TradeOff:
         return self._curves[0] @ self._curves[1]
 
 
+@stateful
 class SampledFilter(Filter):
     """Grant a number of steps of DP-SGD: the whole has the curve of as many steps fixed in advance, exactly.
 
@@ -436,15 +390,6 @@ class SampledFilter(Filter):
     outputs, and the product is tight for that (Dong, Roth, Su 2022, Theorem 3.2). The other order of the pair
     has the inverse curves, so the envelope is taken once, at the end.
 
-    Parameters
-    ----------
-    noise_multiplier, sample_rate
-        Of the step that takes one unit, as in ``mechanisms.SubsampledGaussian``: no later step may have less
-        noise or sample more often, and noise is finite.
-    rounds : Budget, an integer from 0 to 1e9; ``spent``, ``remaining`` and ``budget`` count rounds.
-
-    Examples
-    --------
     >>> from tradeoff.filters import SampledFilter
     >>> from tradeoff.mechanisms import SubsampledGaussian
     >>> step = SubsampledGaussian(noise_multiplier=1.0, sample_rate=0.01)
@@ -457,12 +402,13 @@ class SampledFilter(Filter):
 
     kind = "sampled"
 
-    def __init__(self, noise_multiplier: float, sample_rate: float, rounds: int) -> None:
-        finite = number("noise_multiplier", noise_multiplier, 0, open_low=True, open_high=True)
-        self.unit = SubsampledGaussian(finite, sample_rate)
-        self.noise_multiplier, self.sample_rate = self.unit.noise_multiplier, self.unit.sample_rate
-        self.rounds = count("rounds", rounds, 0, 10**9)  # the slack of a sum is far below one round
-        super().__init__(float(self.rounds))
+    noise_multiplier: float = real_range("Least noise of a step, as in ``SubsampledGaussian``.", "(0, inf)")
+    sample_rate: float = real_range("Largest sampling rate of a step.", "[0, 1]")
+    rounds: int = integer_range("Budget in rounds.", 0, 10**9)  # the slack is far below one round
+
+    def _limits(self) -> tuple[float, ...]:
+        self.unit = SubsampledGaussian(self.noise_multiplier, self.sample_rate)
+        return (float(self.rounds),)
 
     def _read(self, step: Any) -> Any:
         if isinstance(step, Mechanism) and step.order == "free":
@@ -502,3 +448,140 @@ def _parameters(curve: TradeOff) -> tuple[float, float]:
         case Subsampled(flipped=False, rate=rate, operands=(Gaussian(mu=mu),)):
             return float(mu), rate.upper
     return math.inf, math.inf
+
+
+@stateful
+class Odometer(StepRecord):
+    """Running bound on the loss of adaptive steps: P(exists n: L_n > bound(V_n)) <= delta.
+
+    L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the
+    clock: mu_k^2 for a Gaussian step, at most eps_k^2 for a pure one.
+
+    A rho-zCDP step has E e^{x L} <= e^{x (1 + x) rho} for every x > 0, so e^{x (L_n - V_n/2) - x^2 V_n/2} is
+    a supermartingale from 1, and Ville's inequality bounds a mixture of these over x (Whitehouse, Ramdas,
+    Rogers, Wu 2023). The bound is on the loss itself, which is more than (epsilon, delta)-DP: keep the
+    answers with it, as it may fail to survive post-processing. Threads may share an odometer.
+
+    >>> from tradeoff import Gaussian, filters
+    >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
+    >>> odometer.spend(Gaussian(0.3))
+    >>> odometer.clock < 0.0901, bool(odometer.bound([0.0, 0.1])[0] < odometer.epsilon)
+    (True, True)
+    """
+
+    delta: float = real_range("Probability that the bound ever fails.", "(0, 1)")
+
+    cost_name = "rho"
+    remedy = "spend it in a filter with a delta"
+
+    def _cost(self, step: TradeOff) -> tuple[float]:
+        rho, delta = zcdp(step)
+        return (math.inf if delta else 2 * rho,)
+
+    def spend(self, step: Step) -> None:
+        """Add a curve, mechanism or plan; no step is refused for its size.
+
+        ``KindError`` is raised if no finite rho is proved for the step, or it is only approximately zCDP:
+        with a failure probability of its own, the loss of a step has no bound.
+        """
+        with self._lock:
+            self._record(step, *self._charge(step))
+
+    @property
+    def clock(self) -> float:
+        """Return V = 2 sum rho_k, rounded up."""
+        return float(total(self.totals[0]).upper)
+
+    @property
+    def epsilon(self) -> float:
+        """Return the bound on the loss so far, in nats, rounded up."""
+        return float(self.bound(self.clock))
+
+    def bound(self, clock: ArrayLike) -> Array:
+        """Return V/2 and a margin, in nats, rounded up, for an array of clock times V >= 0."""
+        v = reals("clock", clock)
+        if not np.all((v >= 0) & (v < np.inf)):
+            raise DomainError(f"clock must be in [0, inf), got {shown(clock)}")
+        return np.asarray((Bounds.of(v) / 2 + self._margin(Bounds.of(v))).upper)
+
+    @abstractmethod
+    def _margin(self, v: Bounds) -> Bounds:
+        """Bound the margin that L - V/2 stays within at every V at once."""
+
+    def __repr__(self) -> str:
+        loss = decimal(self.epsilon, ".6g", up=True)
+        return f"{type(self).__name__}(delta={self.delta:g}): loss at most {loss} after {self.steps} steps"
+
+
+@stateful
+class FilterOdometer(Odometer):
+    """Line through the filter's bound at one time: V/2 + V sqrt(log(1/delta)/(2y)) + sqrt(y log(1/delta)/2).
+
+    One x: L - V/2 >= a + bV for some n has probability at most e^{-2ab} = delta (Whitehouse, Ramdas, Rogers,
+    Wu 2023).
+
+    >>> from tradeoff import Gaussian, filters
+    >>> odometer = filters.FilterOdometer(1e-6, at=1)
+    >>> odometer.spend(Gaussian(0.2) ** 25)
+    >>> round(odometer.epsilon, 4)
+    5.7565
+    """
+
+    at: float = real_range(
+        "Clock time y where it is tightest: there it is the epsilon of a filter with V = y.",
+        "[1e-9, 1e9]",
+        kw_only=True,
+    )
+
+    def _margin(self, v: Bounds) -> Bounds:
+        cost, y = -log(self.delta), self.at
+        return v * sqrt(cost / (2 * y)) + sqrt(y * cost / 2)
+
+
+@stateful
+class MixtureOdometer(Odometer):
+    """Normal mixture, good over orders of magnitude: V/2 + sqrt(2 (V + r) log(sqrt((V + r)/r)/delta)).
+
+    x half-normal of variance 1/r: the mixture is 2 sqrt(r/(V + r)) e^{S^2/(2(V + r))} Phi(S/sqrt(V + r)) with
+    S = L - V/2, and Phi >= 1/2 where S >= 0 (Robbins 1970).
+
+    >>> from tradeoff import Gaussian, filters
+    >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
+    >>> odometer.spend(Gaussian(0.2) ** 25)
+    >>> round(odometer.epsilon, 4)
+    6.2473
+    """
+
+    r: float = real_range(
+        "Clock time around which it is tightest, up to a factor.", "[1e-9, 1e9]", kw_only=True
+    )
+
+    def _margin(self, v: Bounds) -> Bounds:
+        return sqrt(2 * (v + self.r) * (log1p(v / self.r) / 2 - log(self.delta)))
+
+
+@stateful
+class StitchedOdometer(Odometer):
+    """Stitched lines, of iterated-logarithm growth: V/2 + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/delta))).
+
+    Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 1 with eta = 2, s = 1.4, constants rounded up: a union
+    over epochs of lines, each below the boundary on its epoch. That of the first one rises, so before v0 it
+    is below its value there.
+
+    >>> from tradeoff import Gaussian, filters
+    >>> odometer = filters.StitchedOdometer(1e-6, start=0.1)
+    >>> odometer.spend(Gaussian(0.2) ** 25)
+    >>> round(odometer.epsilon, 4)
+    6.4455
+    """
+
+    start: float = real_range(
+        "Clock time v0 from which it is stated; before, its margin at v0 is used.",
+        "[1e-9, 1e9]",
+        kw_only=True,
+    )
+
+    def _margin(self, v: Bounds) -> Bounds:
+        v = maximum(v, self.start)
+        growth = log(log(2 * (v / self.start))) + 0.72 * (log(5.2) - log(self.delta))
+        return 1.7 * sqrt(v * growth)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,30 +11,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import MAX_LOSS, count, number, reals, written
-from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, file_name, needed, shown
+from tradeoff.curves.parameters import MAX_LOSS, number, reals, written
+from tradeoff.errors import BudgetExceeded, DomainError, KindError, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import (
-    SAMPLED_HINT,
     SLACK,
     Filter,
+    StepRecord,
     ThreadSafe,
-    all_assumptions,
-    curve_of,
+    gdp_mu,
     loss_budget,
+    square,
     widen,
+    widen_mu,
 )
-from tradeoff.filters.step_cost import gdp_mu, is_sampled
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import sqrt
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.base import Mechanism, integer_range, parameter, stateful
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.unary import assumed
 
 Mask = NDArray[np.bool_]
 
 
+@stateful
 class GDPFilter(Filter):
     """Grant steps while the sum of mu_k^2 stays within mu^2: the whole is mu-GDP, at no loss for adaptivity.
 
@@ -42,12 +43,6 @@ class GDPFilter(Filter):
     2022, Theorem 1; Koskela, Tobaben, Honkela 2023). Where that mu is infinite the step is refused: the mu of
     a central limit theorem is not a bound, and would prove nothing.
 
-    Parameters
-    ----------
-    mu : Budget, in [0, 1e4]; ``spent``, ``remaining`` and ``budget`` are in the same unit.
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.GDPFilter(1)
     >>> budget.spend(Gaussian(0.1) ** 100)
@@ -56,16 +51,18 @@ class GDPFilter(Filter):
     """
 
     kind = "gdp"
+    cost_name = "mu with f >= G_mu"
+    remedy = "spend it in a ResidueFilter or an ApproximateDPFilter, or spend a Gaussian that bounds it"
     counts_sampling = False
 
-    def __init__(self, mu: float) -> None:
-        self.mu = loss_budget("mu", mu)
+    mu: float = parameter("Budget.", "float in [0, 10000]", loss_budget)
+
+    def _limits(self) -> tuple[float, ...]:
         self._unit = self.mu or 1.0
-        super().__init__(self.mu / self._unit)  # sums are of (mu_k/mu)^2
+        return (self.mu / self._unit,)  # sums are of (mu_k/mu)^2
 
     def _cost(self, curve: TradeOff) -> tuple[float]:
-        remedy = "spend it in a ResidueFilter or an ApproximateDPFilter, or spend a Gaussian that bounds it"
-        return (relative_square(finite_mu(curve, remedy), self._unit),)
+        return (square(gdp_mu(curve), self._unit),)
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         return (self._unit * sqrt(amounts[0]),)
@@ -74,26 +71,8 @@ class GDPFilter(Filter):
         return Gaussian(widen_mu(self.mu))
 
 
-def finite_mu(curve: TradeOff, remedy: str) -> float:
-    """Return the mu that a curve is charged; ``KindError`` with a remedy where none is finite."""
-    mu = gdp_mu(curve)
-    if math.isinf(mu):
-        hint = SAMPLED_HINT if is_sampled(curve) else ""
-        raise KindError(f"no finite mu with f >= G_mu is proved for {shown(curve)}; {remedy}{hint}")
-    return mu
-
-
-def relative_square(mu: float, unit: float) -> float:
-    """Return (mu/unit)^2, rounded up."""
-    return float(((Bounds.of(mu) / unit) ** 2).upper)
-
-
-def widen_mu(mu: float) -> float:
-    """Return mu sqrt(1 + SLACK), rounded up: mu^2 with the slack of its sum."""
-    return float((mu * sqrt(1 + SLACK)).upper)
-
-
-class IndividualGDPFilter(ThreadSafe):
+@stateful
+class IndividualGDPFilter(StepRecord):
     """Let each record take part while its own sum of mu_k^2 stays within mu^2: the whole is mu-GDP.
 
     mu_k(z) bounds the change that record z can cause in step k, given the answers so far: its own sensitivity
@@ -103,13 +82,6 @@ class IndividualGDPFilter(ThreadSafe):
     granted records depend on the data, and are not to be released. Sums are floats, each addition rounded up:
     after n steps they are too large by at most n 2^-50 of themselves. Threads may share a table.
 
-    Parameters
-    ----------
-    mu : Budget of each record, in [1e-9, 1e4].
-    records : Number of records; each takes 8 bytes.
-
-    Examples
-    --------
     >>> from tradeoff import filters
     >>> budget = filters.IndividualGDPFilter(1, records=3)
     >>> budget.spend([0.6, 0.8, 1.0]).tolist()
@@ -118,18 +90,18 @@ class IndividualGDPFilter(ThreadSafe):
     [True, False, False]
     """
 
-    def __init__(self, mu: float, records: int) -> None:
-        super().__init__()
-        self.mu = loss_budget("mu", mu, 1e-9)
-        self.steps = 0
-        self.assumptions: tuple[str, ...] = ()
-        self._limit = float((widen(self.mu) * self.mu).lower)
-        self._used: Array = np.zeros(count("records", records))  # mu_k^2, summed and rounded up
+    cost_name = GDPFilter.cost_name
+    remedy = "give the mu of each record"
+    counts_sampling = False
 
-    @property
-    def records(self) -> int:
-        """Number of records."""
-        return len(self._used)
+    mu: float = parameter("Budget of each record.", "float in [1e-9, 10000]", partial(loss_budget, low=1e-9))
+    records: int = integer_range("Number of records; each takes 8 bytes.", 0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.adjacency = "add-remove"
+        self._limit = float((widen(self.mu) * self.mu).lower)
+        self._used: Array = np.zeros(self.records)  # mu_k^2, summed and rounded up
 
     @property
     def budget(self) -> float:
@@ -146,6 +118,9 @@ class IndividualGDPFilter(ThreadSafe):
         """Mu of the largest step that each record still has room for, rounded down."""
         return np.asarray(sqrt(Bounds.of(self.mu) * self.mu - self._used).lower)
 
+    def _cost(self, step: TradeOff) -> tuple[float]:
+        return (gdp_mu(step),)
+
     def _sums_with(self, mu: Array) -> Array:
         """Return the sums of the records if all of them took part, rounded up."""
         # The float above a rounded result is at or above the exact one.
@@ -161,13 +136,12 @@ class IndividualGDPFilter(ThreadSafe):
         A step is the mu of each record: numbers in [0, inf] of shape (records,), NumPy or Arrow; inf is
         always left out. Or it is one curve or mechanism for all. If an error is raised, nothing is recorded.
         """
-        mu, curve = self._mu_of(step)
         with self._lock:
+            mu, curve = self._mu_of(step)
             sums = self._sums_with(mu)
             granted = sums <= self._limit
+            self._record(step, curve, ())
             self._used = np.where(granted, sums, self._used)
-            self.steps += 1
-            self.assumptions = all_assumptions(curve, self.assumptions)
         return granted
 
     def spend_parquet(self, path: str | Path, column: str = "mu") -> Mask:
@@ -190,11 +164,8 @@ class IndividualGDPFilter(ThreadSafe):
     def _mu_of(self, step: Any) -> tuple[Array, TradeOff | None]:
         """Return the mu of each record, and the curve of the step, if it has one."""
         if isinstance(step, TradeOff | Mechanism | Plan) or hasattr(step, "trusted"):
-            neighbours = getattr(step, "adjacency", None)
-            if neighbours not in {None, "add-remove"}:
-                raise PlanError(f"adjacency of a step must be add-remove, got {neighbours} for {shown(step)}")
-            curve = curve_of(step)
-            return np.full(self.records, finite_mu(curve, "give the mu of each record")), curve
+            curve, (mu,) = self._charge(step)
+            return np.full(self.records, mu), curve
         array = reals("mu", step)
         if array.shape != self._used.shape:
             raise DomainError(f"a step must have the shape {self._used.shape}, got {array.shape}")
@@ -204,7 +175,7 @@ class IndividualGDPFilter(ThreadSafe):
         return array, None
 
     def __repr__(self) -> str:
-        return f"IndividualGDPFilter(mu={self.mu:g}, records={self.records}): {self.steps} steps"
+        return f"{super().__repr__()}: {self.steps} steps"
 
 
 class FDPFilter:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat, takewhile
 from operator import truediv
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,11 +24,12 @@ from tradeoff.filters.gdp import GDPFilter, IndividualGDPFilter
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, log1p, sqrt
 from tradeoff.intervals.rounding import Array
+from tradeoff.mechanisms.base import Declared, real_range, stateful
+from tradeoff.mechanisms.base import mechanism as immutable
 
 Seed = np.random.Generator | int | None
 
-_TIMES = 1e-18, 1e18  # range of variances: the squares of scales from 1e-9 to 1e9
-_SCALES = 1e-9, 1e9  # range of sensitivities and of epsilons
+_SCALES = 1e-9, 1e9  # range of sensitivities and of epsilons; variances are in that of their squares
 
 
 class Charged(Protocol):
@@ -37,8 +38,8 @@ class Charged(Protocol):
     def spend(self, step: Any) -> Any: ...
 
 
-@dataclass(frozen=True)
-class Boundary(ABC):
+@immutable
+class Boundary(Declared, ABC):
     """A function psi(t) in nats with P(L(t) >= psi(t) for some t > 0) <= delta, for Brownian noise.
 
     L(t) = d^2/(2t) + (d/t) W_t for neighbours at distance d. It reaches psi(t) = Delta^2/(2t) +
@@ -47,12 +48,7 @@ class Boundary(ABC):
     the query.
     """
 
-    delta: float
-    tuned: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", number("delta", self.delta, 0, 1, open_low=True, open_high=True))
-        object.__setattr__(self, self.tuned, number(self.tuned, getattr(self, self.tuned), *_TIMES))
+    delta: float = real_range("Probability that the loss passes the boundary at any time.", "(0, 1)")
 
     def __call__(self, time: float, sensitivity: float = 1.0) -> float:
         """Return psi(t) in nats, rounded up."""
@@ -64,7 +60,7 @@ class Boundary(ABC):
         """Bound u(t)/sqrt(t)."""
 
 
-@dataclass(frozen=True)
+@immutable
 class LinearBoundary(Boundary):
     """Stay below the line u(t) = a t + b but for delta = e^(-2ab): psi(t) = (Delta/t)(Delta/2 + b) + Delta a.
 
@@ -72,47 +68,31 @@ class LinearBoundary(Boundary):
     minimises psi(t*) (Whitehouse, Ramdas, Wu, Rogers 2022, Brownian noise reduction). With s = sqrt(t/t*),
     u(t)/sqrt(t) = sqrt(ln(1/delta)/2) (s + 1/s).
 
-    Parameters
-    ----------
-    delta : probability that the loss passes the boundary at any time, in (0, 1)
-    time : variance t* at which the boundary is tightest, in [1e-18, 1e18]
-
-    Examples
-    --------
     >>> psi = LinearBoundary(delta=1e-6, time=100.0)
     >>> round(psi(100.0), 4), round(psi(400.0), 4)
     (0.5307, 0.3298)
     """
 
-    time: float
-    tuned = "time"
+    time: float = real_range("Variance t* at which the boundary is tightest.", "[1e-18, 1e18]")
 
     def _height(self, t: Bounds) -> Bounds:
         s = sqrt(t / self.time)
         return sqrt(-log(self.delta) / 2) * (s + 1 / s)
 
 
-@dataclass(frozen=True)
+@immutable
 class MixtureBoundary(Boundary):
     """A normal mixture of lines: psi(t) = Delta^2/(2t) + (Delta/t) sqrt(2 (t + r) ln(sqrt((t + r)/r)/delta)).
 
     Ville's inequality for exp(lambda W_t - lambda^2 t/2) averaged over lambda ~ N(0, 1/r) (Robbins 1970). It
     stays tight over a much wider range of t than a line.
 
-    Parameters
-    ----------
-    delta : probability that the loss passes the boundary at any time, in (0, 1)
-    r : variance about which the boundary is tight, in [1e-18, 1e18]
-
-    Examples
-    --------
     >>> psi = MixtureBoundary(delta=1e-6, r=100.0)
     >>> round(psi(100.0), 4), round(psi(400.0), 4)
     (0.7577, 0.3035)
     """
 
-    r: float
-    tuned = "r"
+    r: float = real_range("Variance about which the boundary is tight.", "[1e-18, 1e18]")
 
     def _height(self, t: Bounds) -> Bounds:
         ratio = t / self.r
@@ -121,7 +101,7 @@ class MixtureBoundary(Boundary):
 
 def _gaussian_cost(time: float, sensitivity: float) -> Bounds:
     """Bound mu^2 = Delta^2/t, the cost of a release of variance t."""
-    time, sensitivity = number("time", time, *_TIMES), number("sensitivity", sensitivity, *_SCALES)
+    time, sensitivity = number("time", time, 1e-18, 1e18), number("sensitivity", sensitivity, *_SCALES)
     return Bounds.of(sensitivity) ** 2 / time
 
 
@@ -198,7 +178,7 @@ class NoiseReduction(ThreadSafe, ABC):
         The level is the variance of the noise, below that of the last release, or epsilon, above it. If the
         filter raises ``BudgetExceeded``, nothing is paid and nothing drawn, and earlier releases stay valid.
         """
-        if os.getpid() != self._process:  # before the lock, which another thread may have held at the fork
+        if os.getpid() != self._process:  # before the lock, which another thread may own at the fork
             raise KindError(
                 f"a {type(self).__name__} can refine only in the process that opened it, not in a fork, "
                 "which would draw the same noise; open a session here, with its own budget and generator"
@@ -278,12 +258,11 @@ class BrownianMechanism(NoiseReduction):
         if self._boundary is None:
             return self._gaussian_price(cost, Bounds.of(level), last)
         psi, delta = self._boundary(level, self._sensitivity), self._boundary.delta
-        if not self._releases:
-            return ExPost(psi, delta), ExPost(psi, delta)
-        before = self._releases[-1].spent.epsilon
+        before = self.spent.epsilon if self._releases else 0.0
         psi = max(psi, before)  # at two times close together their roundings may change the order
         # The boundary holds at all times at once, so its delta is paid once.
-        return ExPost((Bounds.of(psi) - before).upper, 0.0), ExPost(psi, delta)
+        step = ExPost((Bounds.of(psi) - before).upper, 0.0 if self._releases else delta)
+        return step, ExPost(psi, delta)
 
     def _gaussian_price(self, cost: Bounds, level: Bounds, last: float) -> tuple[Gaussian, Gaussian]:
         share = 1.0 if math.isinf(last) else (last - level) / last
@@ -291,10 +270,8 @@ class BrownianMechanism(NoiseReduction):
 
     def _draw(self, level: float) -> Array:
         normal = self._rng.standard_normal(self._true.shape)
-        if not self._releases:
-            return math.sqrt(level) * normal
-        last = self._releases[-1].level
-        return level / last * self._noise + math.sqrt(level * (1 - level / last)) * normal
+        share = level / self._releases[-1].level if self._releases else 0.0
+        return share * self._noise + math.sqrt(level * (1 - share)) * normal
 
 
 class Doubling(BrownianMechanism):
@@ -338,7 +315,7 @@ class LaplaceNoiseReduction(NoiseReduction):
     Parameters
     ----------
     value, rng : as for ``BrownianMechanism``
-    epsilons : levels epsilon_1 < ... < epsilon_k in [1e-9, 1e9]; some may be skipped later
+    epsilons : levels epsilon_1 < ... < epsilon_k in [1e-9, 1e9]; some may be left out later
     sensitivity : l1-sensitivity Delta of the query, in [1e-9, 1e9]
     filter : ``ExPostFilter`` that pays, or a ledger of one; without it the session only keeps count
 
@@ -415,6 +392,7 @@ class _Sessions:
         return Doubling(value, sensitivity, filter=self, rng=rng)
 
 
+@stateful
 class UnifiedFilter(_Sessions, GDPFilter):
     """Continue while sum mu_k^2 + sum Delta_j^2/T_j <= mu^2, over steps k and sessions j: it is mu-GDP.
 
@@ -422,12 +400,6 @@ class UnifiedFilter(_Sessions, GDPFilter):
     steps, interleaved in any order, form one adaptive sequence for the GDP filter (Rogers, Samorodnitsky, Wu,
     Ramdas 2023, in their zCDP form).
 
-    Parameters
-    ----------
-    mu : budget, in [0, 1e4]
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian
     >>> budget = UnifiedFilter(1.0)
     >>> first, second = budget.brownian(120.0, rng=1), budget.brownian(80.0, rng=2)
@@ -441,18 +413,13 @@ class UnifiedFilter(_Sessions, GDPFilter):
     kind = "unified"
 
 
+@stateful
 class UnifiedZCDPFilter(_Sessions, RhoFilter):
     """Continue while sum rho_k + sum Delta_j^2/(2 T_j) <= rho, over steps k and sessions j: it is rho-zCDP.
 
     It takes steps that are zCDP without being GDP, such as the discrete Gaussian; where all steps are
     Gaussian, ``UnifiedFilter(sqrt(2 rho))`` grants the same ones and guarantees more.
 
-    Parameters
-    ----------
-    rho, delta : budgets, as for ``RhoFilter``
-
-    Examples
-    --------
     >>> from tradeoff.mechanisms import DiscreteGaussian
     >>> budget = UnifiedZCDPFilter(0.5)
     >>> budget.spend(DiscreteGaussian(sigma=2))

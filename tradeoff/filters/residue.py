@@ -26,7 +26,7 @@ every tilted variance of L, the log-ratio is concave, so m has the signs
 (R) For one randomised response the log-ratio on l >= 0 is a constant plus log cosh(b l) - a l^2/2. Its slope
     b tanh(b l) - a l changes sign at most once, from + to -, so m has the signs (+, -) or (-, +, -) on l >=
     0. In the first case J <= max(J(0), 0). In the second J(0) <= 0 and J'(0) = 0 (J is even) make J fall
-    until m turns positive. So J(0) <= 0 suffices: total variation alone decides.
+    until m is positive. So J(0) <= 0 suffices: total variation alone decides.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -45,14 +45,21 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import tensor
-from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.filters.base import SLACK, Filter, loss_budget, widen
-from tradeoff.filters.gdp import relative_square, widen_mu
-from tradeoff.filters.step_cost import CACHE_SIZE, gdp_mu, pure_loss, square
+from tradeoff.filters.base import (
+    CACHE_SIZE,
+    SLACK,
+    Filter,
+    gdp_mu,
+    loss_budget,
+    pure_loss,
+    square,
+    widen,
+    widen_mu,
+)
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import (
     exp,
@@ -70,6 +77,7 @@ from tradeoff.intervals.functions import (
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
 from tradeoff.intervals.special import mills
+from tradeoff.mechanisms.base import parameter, real_range, stateful
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,7 @@ class Residue(NamedTuple):
     delta: float
 
 
+@stateful
 class ResidueFilter(Filter):
     """Grant a step f while some r' >= 0 has f (x) G_r' >= G_r; the largest such r' is the budget left.
 
@@ -109,14 +118,6 @@ class ResidueFilter(Filter):
     side. The guarantee includes the slack of both sums. ``spent``, ``remaining`` and ``budget`` are pairs
     (mu, delta).
 
-    Parameters
-    ----------
-    mu : budget, in [1e-9, 1e4]
-    delta : failure probability of the whole interaction, in [0, 1): the guarantee is G_mu (x) f_{0,delta}
-    step_delta : mass that a step with unbounded losses may give up, in [0, delta], to be charged less
-
-    Examples
-    --------
     >>> from tradeoff import filters, mechanisms
     >>> budget, answers = filters.ResidueFilter(1), mechanisms.RandomizedResponse(epsilon=0.2)
     >>> while not budget.would_exceed(answers):
@@ -127,12 +128,26 @@ class ResidueFilter(Filter):
 
     kind = "residue"
     amounts = Residue
+    cost_name = "mu with f >= G_mu, nor a bound on the losses,"
+    remedy = "give the filter a delta and a step_delta, the mass that such a step may give up"
 
-    def __init__(self, mu: float, *, delta: float = 0.0, step_delta: float = 0.0) -> None:
-        self.mu = loss_budget("mu", mu, 1e-9)
-        self.delta = number("delta", delta, 0, 1, open_high=True)
-        self.step_delta = number("step_delta", step_delta, 0, self.delta)
-        super().__init__(1.0, float((-log1p(-self.delta)).lower))  # of mu^2, and -log(1 - delta), which add
+    mu: float = parameter("Budget.", "float in [1e-9, 10000]", partial(loss_budget, low=1e-9))
+    delta: float = real_range(
+        "Failure probability of the whole interaction: the guarantee is G_mu (x) f_{0,delta}.",
+        "[0, 1)",
+        default=0.0,
+        kw_only=True,
+    )
+    step_delta: float = real_range(
+        "Mass, at most ``delta``, that a step with unbounded losses may give up, to be charged less.",
+        "[0, 1)",
+        default=0.0,
+        kw_only=True,
+    )
+
+    def _limits(self) -> tuple[float, ...]:
+        number("step_delta", self.step_delta, 0, self.delta)
+        return 1.0, float((-log1p(-self.delta)).lower)  # of mu^2, and -log(1 - delta), which add
 
     @property
     def residual(self) -> float:
@@ -141,36 +156,26 @@ class ResidueFilter(Filter):
 
     def _cost(self, curve: TradeOff) -> tuple[float, float]:
         factors = curve.factors.items()
-        shares = [
-            whole(n) * relative_square(float(f.mu), self.mu) for f, n in factors if isinstance(f, Gaussian)
-        ]
-        leaks = [(f.mass_at_infinity, n) for f, n in factors if isinstance(f, TotalVariation)]
-        lost = [whole(n) * -log1p(-mass) for mass, n in leaks]
+        shares = [whole(n) * square(float(f.mu), self.mu) for f, n in factors if isinstance(f, Gaussian)]
+        lost = [whole(n) * -log1p(-f.mass_at_infinity) for f, n in factors if isinstance(f, TotalVariation)]
         rest = [(f, n) for f, n in factors if not isinstance(f, Gaussian | TotalVariation | Identity)]
         few = sum(n for _, n in rest) <= _TUNING.factors and all(math.isfinite(f.sup_loss) for f, _ in rest)
         r = self.residual
         for piece in [f for f, n in rest for _ in range(n)] if few else [tensor(rest)]:
             taken, given_up = self._piece_cost(piece, r)
-            if math.isinf(given_up):
-                raise KindError(
-                    f"{shown(piece)} has unbounded losses, and no finite mu with f >= G_mu is proved for it: "
-                    "give the filter a delta and a step_delta, the mass that such a step may give up"
-                )
             shares.append(Bounds.of(taken) / self.mu / self.mu)
             lost.append(Bounds.of(given_up))
-            r = sqrt(Bounds.of(r) * r - taken).lower
+            r = sqrt(max(0.0, float((Bounds.of(r) * r - taken).lower))).lower
         return float(total(shares).upper), float(total(lost).upper)
 
     def _piece_cost(self, piece: TradeOff, r: float) -> tuple[float, float]:
-        """Return r^2 - r'^2 and -log(1 - delta) of a piece without Gaussian factors; inf if unproved."""
-        taken = lost = math.inf
+        """Return r^2 - r'^2 and -log(1 - delta) of a piece without Gaussian factors."""
         f = bounded(piece, self.step_delta)
-        if f is not None and f.leak < 1:
-            taken, lost = charge(f, r) if r > 0 else math.inf, float((-log1p(-Bounds.of(f.leak))).upper)
-            if f.leak == 0 and taken < math.inf:
-                return taken, lost  # at most the naive charge
+        taken, lost = charge(f, r) if f else math.inf, -log1p(-Bounds.of(f.leak if f else 0.0)).upper
+        if f and f.leak == 0:
+            return taken, 0.0  # at most the square of mu
         naive = square(gdp_mu(piece))
-        return (naive, 0.0) if naive < taken else (taken, lost)
+        return (naive, 0.0) if naive < taken or math.isinf(lost) else (taken, float(lost))
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         return self.mu * sqrt(amounts[0]), -expm1(-amounts[1])
@@ -224,8 +229,11 @@ def responses(f: Bounded, r: float) -> Responses | None:
     Between its kinks the profile of the mixture is linear in e^eps, and that of f is convex: at the kinks it
     is checked to lie above, so that nothing before that check needs to be exact.
     """
-    size = int(min(_TUNING.losses, 2 + f.top / (_TUNING.resolution * math.sqrt(r))))
-    loss = np.linspace(0.0, f.top, size) if f.kinks is None else f.kinks
+    if isinstance(f.curve, PiecewiseLinear):  # its kinks, rounded up to reach the top
+        loss = np.append(0.0, (atoms := f.curve.loss_distribution().loss)[atoms > 0] * (1 + 1e-12))
+    else:
+        size = int(min(_TUNING.losses, 2 + f.top / (_TUNING.resolution * math.sqrt(r))))
+        loss = np.linspace(0.0, f.top, size)
     # The lower hull of upper bounds still bounds a convex function.
     s, goal = lower_hull(np.exp(loss), np.minimum.accumulate(f.at(loss)))
     goal = goal + 1e-11 * goal[0] * (s[-1] - s) / (s[-1] - 1)  # room for the roundings below
@@ -253,14 +261,6 @@ class Bounded:
         delta = (self.curve.bounds.delta(epsilon) - self.leak) / (1 - Bounds.of(self.leak))
         return np.where(epsilon < self.top, np.maximum(delta.upper, 0.0), 0.0)
 
-    @property
-    def kinks(self) -> Array | None:
-        """Return the losses >= 0 of a polygon, which need no lattice, rounded up to reach the top."""
-        if not isinstance(self.curve, PiecewiseLinear):
-            return None
-        loss = self.curve.loss_distribution().loss
-        return np.append(0.0, loss[loss > 0] * (1 + 1e-12))
-
 
 def bounded(curve: TradeOff, leak: float) -> Bounded | None:
     """Return the envelope of both orders without ``leak`` of its mass; None if still unbounded."""
@@ -274,13 +274,11 @@ def bounded(curve: TradeOff, leak: float) -> Bounded | None:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def charge(f: Bounded, r: float) -> float:
-    """Return r^2 - r'^2 in [0, r^2], rounded up, with r' within 1e-6 of the largest; inf if unproved."""
-    least = by_variance(square(f.top), r)
-    if f.top <= min(_TUNING.min_loss * r, 1.0):
+    """Return r^2 - r'^2, rounded up, with r' within 1e-6 of the largest; above r^2 if none is proved."""
+    least = by_variance(square(f.top), r) if r > 0 else math.inf
+    if f.top <= min(_TUNING.min_loss * r, 1.0) and least < math.inf:
         return least
-    naive = square(gdp_mu(PureDP(f.top) if f.leak else f.curve))  # f >= G_mu
-    if naive <= (Bounds.of(r) * r).lower:
-        least = min(least, naive)
+    least = min(least, square(gdp_mu(PureDP(f.top) if f.leak else f.curve)))  # f >= G_mu
     if f.top <= _TUNING.max_loss and _TUNING.budgets[0] <= r <= _TUNING.budgets[1]:
         if isinstance(f.curve, PureDP):
             left = pure_residual(f.top, r)
@@ -334,7 +332,7 @@ def residual(f: Responses, r: float) -> float:
 
 
 def _crossing(excess: Callable[[float], float], r: float, closeness: float) -> float:
-    """Return an approximate root below r of an increasing function; 0.0 if there is none."""
+    """Return an approximate root below r of an increasing function; 0.0 if it has none."""
     low = _TUNING.min_residual * r
     if not excess(low) < 0 < excess(r):
         return 0.0
@@ -369,7 +367,7 @@ def _violation(f: Responses, mu: float, r: float) -> float | None:
 
 
 def reach(loss: float, mu: float, r: float) -> float:
-    """Return the greater root of -a l^2/2 + b l + c, rounded up: beyond it the densities decide."""
+    """Return the greater root of -a l^2/2 + b l + c, rounded up: above it the densities decide."""
     m = Bounds.of(mu)
     apart = (r - m) * (r + m)
     a = apart / (m * r) ** 2

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.parameters import count
 from tradeoff.errors import DomainError, KindError, shown
-from tradeoff.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
+from tradeoff.mechanisms.noise import DiscreteGaussian, DiscreteLaplace
 
 _Bits = Callable[[int], bytes]
 

@@ -164,15 +164,11 @@ def _both_orders(curve: TradeOff) -> TradeOff:
     return operand(curve).symmetrise(assume="either-order")
 
 
-def _approximate_zcdp(rho: float, delta: float) -> TradeOff:
-    return from_zcdp(rho) @ TotalVariation(delta)
-
-
 _MEASURES: dict[str, Callable[[Any], TradeOff]] = {
     "MaxDivergence": PureDP,
     "Approximate(MaxDivergence)": lambda pair: approximate_dp(*pair),
     "SmoothedMaxDivergence": from_profile,
     "ZeroConcentratedDivergence": from_zcdp,
-    "Approximate(ZeroConcentratedDivergence)": lambda pair: _approximate_zcdp(*pair),
+    "Approximate(ZeroConcentratedDivergence)": lambda pair: from_zcdp(pair[0]) @ TotalVariation(pair[1]),
     "RenyiDivergence": from_renyi,
 }

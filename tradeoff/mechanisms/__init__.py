@@ -9,40 +9,42 @@ from tradeoff.mechanisms.batch_sampling import (
     ShuffledRandomizers,
     TruncatedSubsampledGaussian,
 )
-from tradeoff.mechanisms.continuous import (
+from tradeoff.mechanisms.custom import CanonicalNoise, Custom
+from tradeoff.mechanisms.linear import (
+    LastIterate,
+    MatrixMechanism,
+    TreeAggregation,
+    blt_strategy,
+    strategy_sensitivity,
+)
+from tradeoff.mechanisms.noise import (
+    BinomialNoise,
     BoundedGaussian,
     BoundedLaplace,
-    Gaussian,
-    Laplace,
-    TruncatedGaussian,
-    TruncatedLaplace,
-)
-from tradeoff.mechanisms.custom import CanonicalNoise, Custom
-from tradeoff.mechanisms.discrete import (
-    BinomialNoise,
     DiscreteGaussian,
     DiscreteGaussianVector,
     DiscreteLaplace,
+    Gaussian,
+    Laplace,
     Skellam,
     ThresholdedKeys,
+    TruncatedGaussian,
+    TruncatedLaplace,
 )
-from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.mechanisms.response import (
-    ApproximateDP,
-    PureDP,
-    RandomizedResponse,
-    Rappor,
-    Staircase,
-    SubsetSelection,
-)
 from tradeoff.mechanisms.selection import (
     AboveThreshold,
+    ApproximateDP,
     BestOfRuns,
     ExponentialMechanism,
     PermuteAndFlip,
+    PureDP,
+    RandomizedResponse,
+    Rappor,
     RepeatAndSelect,
     ReportNoisyMax,
+    Staircase,
+    SubsetSelection,
 )
 from tradeoff.mechanisms.subsampled import (
     Sampled,
@@ -98,6 +100,8 @@ __all__ = [
     "TruncatedGaussian",
     "TruncatedLaplace",
     "TruncatedSubsampledGaussian",
+    "blt_strategy",
+    "strategy_sensitivity",
 ]
 
 KINDS: dict[str, type[Mechanism]] = {

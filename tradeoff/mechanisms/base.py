@@ -31,18 +31,18 @@ from tradeoff.curves.hooks import BOUND, PAIR, limited
 from tradeoff.curves.parameters import (
     MAX_COUNT,
     MAX_LOSS,
-    MIN_PROBABILITY,
     MOST,
     choice,
     count,
     is_masked,
     number,
+    probability,
 )
 from tradeoff.errors import DomainError, KindError, domain, shown
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
-M = TypeVar("M", bound="Mechanism")
+D = TypeVar("D", bound="Declared")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -51,7 +51,39 @@ LOSS = f"[0, {MAX_LOSS:g}]"  # the interval of a loss
 MAX_NESTING = 16  # mechanisms inside one another
 
 
-class Mechanism(ABC):
+def kind_name(cls: type) -> str:
+    """Return the name of a class in files: that of PureDP is ``pure-dp``."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+
+
+def refuse_attribute(owner: object, name: str) -> NoReturn:
+    """Raise the error of a missing attribute, with a remedy where a curve has it."""
+    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
+    on_curves = not name.startswith("_") and hasattr(TradeOff, name)
+    raise AttributeError(f"{text}; use .guarantee().{name}" if on_curves else text)
+
+
+class Declared:
+    """Object of declared fields: each is documented, checked and converted where it is declared."""
+
+    def __post_init__(self) -> None:
+        """Check the fields that have a range, and convert each to the number it means."""
+        for each in fields(self):  # type: ignore[arg-type]  # a dataclass
+            value = getattr(self, each.name)
+            if "check" in each.metadata and not (value is None and each.default is None):
+                object.__setattr__(self, each.name, each.metadata["check"](each.name, value))
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters by name, without those that are None."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
+        return {name: value for name, value in values.items() if value is not None}
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({arguments})"
+
+
+class Mechanism(Declared, ABC):
     """Description of one release: noise, sensitivity, sampling, and the neighbours it is stated for.
 
     A mechanism is not a curve. Its privacy guarantee is ``guarantee()``; a ``Plan`` composes several
@@ -61,9 +93,8 @@ class Mechanism(ABC):
     kind: ClassVar[str]
     """Name of the mechanism in a plan file: by default the name of its class, as in ``pure-dp``."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls) -> None:
         """Name the kind, and mark curves of mechanisms that are not exact."""
-        super().__init_subclass__(**options)
         if "kind" not in vars(cls):
             cls.kind = kind_name(cls)
         curve: Callable[[Mechanism], TradeOff] | None = vars(cls).get("curve")
@@ -73,14 +104,7 @@ class Mechanism(ABC):
             def limited_curve(self: Mechanism) -> TradeOff:
                 return limited(curve(self), PAIR if self.exact else BOUND)
 
-            cls.curve = limited_curve  # type: ignore[method-assign]
-
-    def __post_init__(self) -> None:
-        """Check the fields that have a range, and keep each as the number it stands for."""
-        for each in fields(self):  # type: ignore[arg-type]  # a dataclass
-            value = getattr(self, each.name)
-            if "check" in each.metadata and not (value is None and each.default is None):
-                object.__setattr__(self, each.name, each.metadata["check"](each.name, value))
+            cls.curve = limited_curve  # type: ignore[method-assign]  # the same method, marked
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -135,60 +159,41 @@ class Mechanism(ABC):
 
         return Plan({self: count("n", n, 0, MAX_COUNT)}, self.adjacency or "add-remove").guarantee()
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters by name, without those that are None."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
-        return {name: value for name, value in values.items() if value is not None}
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
-        return f"{type(self).__name__}({arguments})"
+    if not TYPE_CHECKING:  # type checkers report missing attributes themselves
+        __getattr__ = refuse_attribute
 
     def _refuse_operator(self, *_: object) -> NoReturn:
         raise KindError(
             f"{self!r} is a mechanism, not a curve; use {self!r}.guarantee(), or compose mechanisms in a Plan"
         )
 
-    if not TYPE_CHECKING:  # type checkers report missing attributes themselves
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise missing_attribute(self, name)
-
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _refuse_operator
 
 
-def kind_name(cls: type) -> str:
-    """Return the name of a class in files: that of PureDP is ``pure-dp``."""
-    return re.sub("(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
-
-
-def missing_attribute(owner: object, name: str) -> AttributeError:
-    """Return the error of a missing attribute, with a remedy where a curve has it."""
-    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
-    on_curves = not name.startswith("_") and hasattr(TradeOff, name)
-    return AttributeError(f"{text}; use .guarantee().{name}" if on_curves else text)
-
-
-def parameter(doc: str, values: str, check: Callable[[str, Any], Any], default: Any = MISSING) -> Any:
+def parameter(
+    doc: str, values: str, check: Callable[[str, Any], Any], *, default: Any = MISSING, kw_only: bool = False
+) -> Any:
     """Return the field of a parameter: its meaning, its values in words, and the check that converts it."""
-    shown_default = {MISSING: "", None: ", optional"}.get(default, f", default {default!r}")
-    return field(default=default, metadata={"check": check, "doc": doc, "values": values + shown_default})
+    values += {MISSING: "", None: ", optional"}.get(default, f", default {default!r}")
+    return field(default=default, metadata={"check": check, "doc": doc, "values": values}, kw_only=kw_only)
 
 
-def real_range(doc: str, interval: str, default: Any = MISSING) -> Any:
+def real_range(doc: str, interval: str, *, default: Any = MISSING, kw_only: bool = False) -> Any:
     """Return the field of a float in an interval such as ``(0, inf]``."""
-    return parameter(doc, f"float in {interval}", in_interval(interval), default)
+    return parameter(doc, f"float in {interval}", in_interval(interval), default=default, kw_only=kw_only)
 
 
-def integer_range(doc: str, low: int = 1, high: float = MOST, default: Any = MISSING) -> Any:
+def integer_range(doc: str, low: int = 1, high: float = MOST, *, default: Any = MISSING) -> Any:
     """Return the field of an integer from ``low`` to ``high``."""
     values = f"int from {low}" + (f" to {high}" if high < MOST else "")
-    return parameter(doc, values, partial(count, low=low, high=high), default)
+    return parameter(doc, values, partial(count, low=low, high=high), default=default)
 
 
 def one_of(doc: str, *words: str, default: Any = MISSING) -> Any:
     """Return the field of one of the words."""
-    return parameter(doc, f"one of {', '.join(map(repr, words))}", partial(choice, allowed=words), default)
+    return parameter(
+        doc, f"one of {', '.join(map(repr, words))}", partial(choice, allowed=words), default=default
+    )
 
 
 def adjacency_field(default: Adjacency | None) -> Any:
@@ -213,17 +218,13 @@ def mechanism_field(doc: str) -> Any:
     return parameter(doc, "Mechanism", _check_mechanism)
 
 
-@dataclass_transform(
-    frozen_default=True,
-    field_specifiers=(parameter, real_range, integer_range, one_of, noise_field, rate_field, mechanism_field),
-)
-def mechanism(cls: type[M]) -> type[M]:
-    """Make a class a frozen dataclass, and complete its docstring to the sections of numpydoc.
+def declare(cls: type[D], *, frozen: bool) -> type[D]:
+    """Make a class a dataclass, and complete its docstring to the sections of numpydoc.
 
     The docstring has a summary, notes, and examples; the fields become the section of parameters.
     """
     summary, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
-    cls = dataclass(frozen=True, repr=False)(cls)
+    cls = dataclass(frozen=frozen, eq=frozen, repr=False)(cls)
     if rest and not rest.startswith("Parameters"):
         notes, _, examples = rest.partition("\n\n>>> ")
         fill = partial(textwrap.fill, width=100, initial_indent="    ", subsequent_indent="    ")
@@ -238,19 +239,29 @@ def mechanism(cls: type[M]) -> type[M]:
     return cls
 
 
+@dataclass_transform(
+    frozen_default=True,
+    field_specifiers=(parameter, real_range, integer_range, one_of, noise_field, rate_field, mechanism_field),
+)
+def mechanism(cls: type[D]) -> type[D]:
+    """Declare a class of values by its fields."""
+    return declare(cls, frozen=True)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(parameter, real_range, integer_range))
+def stateful(cls: type[D]) -> type[D]:
+    """Declare a class of objects that change by the fields of its constructor."""
+    return declare(cls, frozen=False)
+
+
 SYNONYMS = {  # names of parameters in other libraries
-    "sigma": "noise_multiplier",
-    "std": "noise_multiplier",
-    "q": "sample_rate",
-    "sampling_rate": "sample_rate",
-    "sampling_probability": "sample_rate",
-    "num_steps": "steps",
-    "iterations": "steps",
+    **dict.fromkeys(("sigma", "std"), "noise_multiplier"),
+    **dict.fromkeys(("q", "sampling_rate", "sampling_probability"), "sample_rate"),
+    **dict.fromkeys(("num_steps", "iterations"), "steps"),
     "num_epochs": "epochs",
     "number_of_examples": "dataset_size",
     "eps": "epsilon",
 }
-
 
 _INVERSES = {"Gaussian": "mu", "Laplace": "epsilon"}
 """Mechanisms with a curve of the same name, and its parameter, the inverse of theirs."""
@@ -268,6 +279,16 @@ def suggest_names(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function, or a constructor, whose error for unknown keywords names the parameters meant."""
     names = [name for name in inspect.signature(function).parameters if name != "self"]
 
+    def advise(kind: str, name: str) -> str:
+        if SYNONYMS.get(name) in names:
+            return f"did you mean {SYNONYMS[name]}?"
+        if name in {"steps", "count", "n", "rounds", "num_steps"}:
+            return f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
+        if name in {"epsilon", "eps"} and "scale" in names:
+            return "scale is the sensitivity over epsilon"
+        close = get_close_matches(name, names, 1)
+        return f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(names)}"
+
     @wraps(function)
     def checked(*args: P.args, **given: P.kwargs) -> R:
         kind = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
@@ -276,38 +297,22 @@ def suggest_names(function: Callable[P, R]) -> Callable[P, R]:
                 f"mechanisms.{kind} takes its parameters by name, as in {kind}({names[0]}={args[1]!r}); "
                 f"the curve tradeoff.{kind}({_INVERSES[kind]}) takes the inverse"
             )
-        if unknown := [name for name in given if name not in names]:
-            problems = (f"{kind} has no parameter {name!r}; {_advice(kind, name, names)}" for name in unknown)
-            raise TypeError(". ".join(problems).replace("?.", "?"))
+        unknown = [
+            f"{kind} has no parameter {name!r}; {advise(kind, name)}" for name in given if name not in names
+        ]
+        if unknown:
+            raise TypeError(". ".join(unknown).replace("?.", "?"))
         return function(*args, **given)
 
     return checked
 
 
-def _advice(kind: str, name: str, names: list[str]) -> str:
-    close = get_close_matches(name, names, 1)
-    if SYNONYMS.get(name) in names:
-        return f"did you mean {SYNONYMS[name]}?"
-    if name in {"steps", "count", "n", "rounds", "num_steps"}:
-        return f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
-    if name in {"epsilon", "eps"} and "scale" in names:
-        return "scale is the sensitivity over epsilon"
-    return f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(names)}"
-
-
 def in_interval(interval: str) -> Callable[[str, Any], float]:
     """Return the check of a float in an interval such as ``(0, inf]``."""
     if interval == "[0, 1]":
-        return _check_probability
+        return lambda name, value: float(probability(name, number(name, value, 0, 1)))
     low, high = map(float, interval[1:-1].split(","))
     return partial(number, low=low, high=high, open_low=interval[0] == "(", open_high=interval[-1] == ")")
-
-
-def _check_probability(name: str, value: Any) -> float:
-    checked = number(name, value, 0, 1)
-    if 0 < checked < MIN_PROBABILITY:
-        raise domain(name, value, f"0 or in [{MIN_PROBABILITY:g}, 1]")
-    return checked
 
 
 def numbers(name: str, value: Any, check: Callable[[str, Any], float]) -> float | tuple[float, ...]:

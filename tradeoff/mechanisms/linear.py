@@ -1,4 +1,4 @@
-"""Normal noise on sums over time: one sensitivity, one Gaussian."""
+"""Normal noise on sums over time: one sensitivity, one Gaussian; or records in secret bins."""
 
 from __future__ import annotations
 
@@ -7,25 +7,33 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count
 from tradeoff.errors import DomainError, domain
+from tradeoff.families.discrete import AllocatedCurve, CorrelatedCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, sqrt, whole
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.mechanisms.base import (
+    Adjacency,
     Mechanism,
+    Order,
+    in_interval,
     integer_range,
     loss,
     mechanism,
+    one_of,
     parameter,
     real_range,
     root,
 )
+from tradeoff.pld.allocated_laws import Groups
+from tradeoff.pld.allocation import STEEPEST
 
 # Most participations in a tree: finding the worst steps takes up to a few seconds.
 _MOST_PARTICIPATIONS = 128
@@ -176,29 +184,296 @@ def _undominated(sums: Sums) -> Sums:
     return result
 
 
+Strategy = tuple[float, ...] | tuple[tuple[float, ...], ...]
+
+# Most steps times bins, whose columns are held at once: 256 MiB.
+_MOST_COLUMNS = 2**25
+
+
+def _check_strategy(name: str, value: Any) -> Strategy:
+    """Return the first column of a Toeplitz matrix, or the rows of a lower triangular one, as tuples."""
+    try:
+        rows = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        rows = np.zeros(())
+    if rows.ndim not in {1, 2} or rows.size == 0 or not np.isfinite(rows).all():
+        raise domain(name, value, "a list of finite numbers, or of rows of them")
+    if rows.ndim == 2 and (rows.shape[0] != rows.shape[1] or np.triu(rows, 1).any()):
+        raise domain(name, value, "square and lower triangular", "a Toeplitz matrix is its first column")
+    most = float(np.max(np.abs(rows)))
+    if most == 0:
+        raise domain(name, value, "different from 0")
+    in_interval("[1e-9, 1e9]")(f"the largest entry of {name}", most)
+    return tuple(rows.tolist()) if rows.ndim == 1 else tuple(map(tuple, rows.tolist()))
+
+
+def _matrix(strategy: Strategy, steps: int) -> Array:
+    """Return the strategy matrix of so many steps."""
+    entries = np.array(strategy)
+    if entries.ndim == 2:
+        return entries
+    full = np.append(entries, np.zeros(max(steps - len(entries), 0)))[:steps]
+    return np.tril(full[np.abs(np.subtract.outer(np.arange(steps), np.arange(steps)))])
+
+
+def strategy_sensitivity(
+    strategy: Any, *, steps: int | None = None, separation: int = 1, participations: int | None = None
+) -> float:
+    """Return the sensitivity of a strategy matrix C to a record in steps that are some way apart, rounded up.
+
+    Parameters
+    ----------
+    strategy
+        Rows of a lower triangular matrix, or the first column of a Toeplitz matrix, without zeros at its end:
+        ``[1, 0.5]`` has two bands. That of a buffered linear Toeplitz matrix is ``blt_strategy``.
+    steps
+        Number of steps, at most 4096, for a Toeplitz matrix.
+    separation
+        Least distance of two steps in which one record takes part: 1 allows consecutive steps.
+    participations
+        Most steps in which one record takes part; by default as many as the separation allows.
+
+    Returns
+    -------
+    float
+        Largest norm of C u, for changes u of norm 1, also vectors, in the steps of the record.
+
+    Notes
+    -----
+    Exact where columns at least the separation apart are orthogonal, as of a matrix with as many bands: the
+    largest sum of squared norms of columns (Choquette-Choo, Ganesh, McKenna et al. 2023, Algorithm 3). Exact
+    for Toeplitz matrices whose entries fall from the diagonal on and are not negative: products of two
+    columns fall with their distance and with the later step, so that the steps 0, b, 2b, ... are the worst
+    (Kalinin, Lampert 2024, Theorem 2). Of other matrices it is an upper bound: steps are chosen anew for each
+    row of the absolute values of C'C, and for the rows (Choquette-Choo, Ganesh, McKenna et al. 2023,
+    Algorithm 4).
+
+    Examples
+    --------
+    >>> round(strategy_sensitivity([1, 0.5], steps=100, separation=10) ** 2, 9)  # 10 columns of 1.25 each
+    12.5
+    >>> round(strategy_sensitivity(blt_strategy([0.5], [0.5], 4), separation=2), 4)
+    1.7897
+    """
+    checked = _check_strategy("strategy", strategy)
+    toeplitz = not isinstance(checked[0], tuple)
+    n = count("steps", len(checked) if steps is None else steps, 1, 4096)
+    if not toeplitz and n != len(checked):
+        raise domain("steps", steps, f"the number of rows, {len(checked)}")
+    apart = count("separation", separation, 1, MOST)
+    most = -(-n // apart)
+    if participations is not None:
+        most = min(most, count("participations", participations, 1, MOST))
+    matrix = np.abs(_matrix(checked, n))
+    if toeplitz and np.all(np.diff(matrix[:, 0]) <= 0) and np.min(np.array(checked)) >= 0:
+        square = float(np.sum(np.sum(matrix[:, : most * apart : apart], axis=1) ** 2))
+    else:
+        signed = _matrix(checked, n)
+        products = np.abs(signed.T @ signed) + (n + 4) * UNIT * (matrix.T @ matrix)
+        far = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) >= apart
+        each = np.diag(products) if not products[far].any() else _most_of(products, apart, most)
+        square = float(_most_of(each[None, :], apart, most)[0])
+    return root(Fraction(square * (1 + 4 * (n + 4) * UNIT)))
+
+
+def _most_of(rows: Array, apart: int, most: int) -> Array:
+    """Return the largest sum of at most so many entries of each row, of indices that far apart."""
+    n = rows.shape[1]
+    if apart == 1 and most >= n:
+        return np.asarray(np.sum(rows, axis=1))
+    best = np.zeros((len(rows), n + apart))
+    for _ in range(most):
+        best[:, :n] = rows + best[:, apart : apart + n]
+        best = np.maximum.accumulate(best[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(best[:, 0])
+
+
+def blt_strategy(decay: Any, scale: Any, steps: int) -> tuple[float, ...]:
+    """Return the first column of a buffered linear Toeplitz matrix: 1, then sum_k scale_k decay_k^(t - 1).
+
+    Parameters
+    ----------
+    decay, scale
+        Decay of each buffer, in [0, 1], and its scale (McMahan, Xu, Zhang 2024, section 3).
+    steps
+        Number of steps.
+
+    Examples
+    --------
+    >>> blt_strategy([0.5, 0.25], [0.25, 0.5], 4)
+    (1.0, 0.75, 0.25, 0.09375)
+    """
+    rates, scales = np.atleast_1d(np.asarray(decay, float)), np.atleast_1d(np.asarray(scale, float))
+    if rates.shape != scales.shape or not ((rates >= 0) & (rates <= 1)).all():
+        raise domain("decay", decay, "in [0, 1], as many as scale")
+    times = np.arange(count("steps", steps, 1, MOST) - 1)
+    return (1.0, *(rates[None, :] ** times[:, None] @ scales).tolist())
+
+
 @mechanism
 class MatrixMechanism(Mechanism):
     """Linear queries A x = B C x released as B (C x + z), z normal: matrix factorisation, DP-FTRL, BandMF.
 
-    Exact: B is post-processing, and C x + z is one Gaussian mechanism, mu = sensitivity/noise_multiplier (Li
-    et al. 2015; for C lower triangular also where x is chosen in view of earlier sums: Denisov et al. 2022,
-    Theorem 2.1). What sampling adds is in ``docs/sampled-mechanisms.md``.
+    Exact with a sensitivity: B is post-processing, and C x + z is one Gaussian mechanism, mu =
+    sensitivity/noise_multiplier (Li et al. 2015; for C lower triangular also where x is chosen in view of
+    earlier sums: Denisov et al. 2022, Theorem 2.1).
+
+    With balls in bins each record draws one of the bins, once for all epochs, and takes part in step t if t
+    is its bin modulo the number of bins. A bin i adds m_i, the sum of the columns of |C| for its steps, and
+    ``curve()`` is that of T(N(0, I), mean of the N(m_i, I)), m_i over the noise multiplier, between those of
+    Gram matrices above and below that of the m_i, whose steps are in groups: hockey-sticks of both orders
+    grow in each entry (Kahane 1986; ``tradeoff.pld.allocated_laws`` has the proof). Contributions x_t of norm
+    1 have <C x, C y> <= <m_i, m_j> in each row of C, whatever earlier outputs they were chosen by: row after
+    row, the same derivative moves them to the m_i. Where no entry is negative equal contributions attain the
+    m_i, and both ends of ``bounds`` hold for the mechanism; where one is, the lower ends are those of
+    contributions that are equal in a group of bins and orthogonal between groups. It is exact if all bins are
+    exchangeable, as for C = I, where it is ``BallsInBins``. What other sampling adds is in
+    ``docs/sampled-mechanisms.md``.
 
     >>> MatrixMechanism(noise_multiplier=4, sensitivity=2).curve()
     G_{0.5}
+    >>> banded = MatrixMechanism(
+    ...     noise_multiplier=4, strategy=[1, 0.5], scheme="balls-in-bins", bins=10, epochs=10
+    ... )
+    >>> bounds = banded.guarantee().bounds.epsilon(1e-5)
+    >>> bounds.lower < bounds.upper < MatrixMechanism(4, 12.5**0.5).guarantee().epsilon(1e-5)
+    True
     """
 
     noise_multiplier: float = real_range(
         "Standard deviation of z over the l2-norm of the change of one step.", "(0, inf]"
     )
-    sensitivity: float = real_range(
+    sensitivity: float | None = real_range(
         "Largest norm of C u over all changes u of neighbours, with changes of norm 1 in single steps: with "
-        "one participation the largest column norm of C.",
+        "one participation the largest column norm of C; ``strategy_sensitivity`` has others. Leave it out "
+        "where a strategy is given.",
         "[0, inf)",
+        default=None,
     )
+    strategy: Strategy | None = parameter(
+        "C for balls in bins: the rows of a lower triangular matrix of bins times epochs steps, or the first "
+        "column of a Toeplitz matrix, without zeros at its end.",
+        "list of float, or of lists of them",
+        _check_strategy,
+        default=None,
+    )
+    scheme: Literal["balls-in-bins"] | None = one_of(
+        "How records choose their steps, where a strategy is given.", "balls-in-bins", default=None
+    )
+    bins: int | None = integer_range("Number of batches, the steps of an epoch.", default=None)
+    epochs: int | None = integer_range("Number of passes over the batches.", default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.strategy is None) == (self.sensitivity is None):
+            given = "both" if self.strategy else "neither"
+            raise DomainError(f"MatrixMechanism takes one of sensitivity and strategy, got {given}")
+        for name in ("scheme", "bins", "epochs"):
+            if (getattr(self, name) is None) != (self.strategy is None):
+                needed = "given with a strategy" if self.strategy else "left out without a strategy"
+                raise DomainError(f"{name} must be {needed}, got {getattr(self, name)!r}")
+        if self.strategy is not None and self.bins and self.epochs:
+            steps, size = self.bins * self.epochs, len(self.strategy)
+            if steps * self.bins > _MOST_COLUMNS:
+                raise domain("bins", self.bins, f"so few that bins^2 epochs is at most {_MOST_COLUMNS}")
+            if size > steps or (isinstance(self.strategy[0], tuple) and size != steps):
+                raise DomainError(f"strategy must have bins * epochs = {steps} steps, got {size}")
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        return None if self.strategy is None else "add-remove"
+
+    @property
+    def order(self) -> Order:
+        return "symmetric" if self.strategy is None else "tied"
+
+    @property
+    def exact(self) -> bool:
+        return self.strategy is None or self._bins_are_exchangeable
 
     def curve(self) -> TradeOff:
-        return Gaussian(loss(self.sensitivity, self.noise_multiplier))
+        if self.sensitivity is not None:
+            return Gaussian(loss(self.sensitivity, self.noise_multiplier))
+        above, below = self._gram_bounds()
+        mu = loss(root(Fraction(float(np.max(np.diag(above))))), self.noise_multiplier)
+        if len(above) == 1 or not 0 < mu <= STEEPEST:
+            return Gaussian(mu)
+        if self._bins_are_exchangeable and above[0, 1] == 0:
+            return AllocatedCurve(mu, len(above))
+        square = self.noise_multiplier**2
+        return CorrelatedCurve(
+            _groups(above / square * (1 + 4 * UNIT), above=True),
+            _groups(below / square * (1 - 4 * UNIT), above=False),
+        )
+
+    @property
+    def _bins_are_exchangeable(self) -> bool:
+        """Whether bounds are those of one pair: a known step, or equal bins of no negative entries."""
+        above, below = self._gram_bounds()
+        off = ~np.eye(len(above), dtype=bool)
+        if len(above) == 1 or math.sqrt(np.max(above)) > STEEPEST * self.noise_multiplier:
+            return len(above) == 1 and bool(np.min(np.array(self.strategy)) >= 0)
+        slack = float(np.max(above - below))
+        parts = np.append(np.ptp(np.diag(above)), np.ptp(above[off]))
+        return bool(np.all(parts <= slack)) and slack <= 1e-9 * float(np.max(above))
+
+    def _gram_bounds(self) -> tuple[Array, Array]:
+        """Bound the products of the m_i, and of the sums of columns of C, for noise of deviation 1."""
+        return _gram(self.strategy, self.bins or 1, self.epochs or 1) if self.strategy else (np.eye(1),) * 2
+
+
+@lru_cache(maxsize=16)
+def _gram(strategy: Strategy, bins: int, epochs: int) -> tuple[Array, Array]:
+    """Bound Gram matrices of the sums of columns of the steps of each bin: of |C| above, of C below.
+
+    Sums of a bin have a term for each epoch, and products one for each step; integers are exact.
+    """
+    steps, entries = bins * epochs, np.array(strategy)
+
+    def gram(values: Array) -> Array:
+        if values.ndim == 2:
+            columns = values.reshape(steps, epochs, bins).sum(axis=1)
+        else:
+            columns = np.zeros((steps, bins))
+            for t in range(steps):
+                columns[t : t + len(values), t % bins] += values[: steps - t]
+        return np.asarray(columns.T @ columns)
+
+    is_whole = np.all(entries == np.rint(entries)) and steps * np.sum(np.abs(entries)) ** 2 < 2**53
+    size = gram(np.abs(entries))
+    off = 0.0 if is_whole else (steps + 4 * epochs + 16) * UNIT * size
+    return size + off, (gram(entries) if np.min(entries) < 0 else size) - off
+
+
+def _groups(gram: Array, *, above: bool) -> Groups:
+    """Return groups of neighbouring bins whose Gram matrix is above, or below, in every entry.
+
+    Of all sizes of groups it is the one whose ratio has a variance next to that of the Gram matrix.
+    """
+    bins, best = len(gram), (math.inf, Groups(1, 1, 0.0, 0.0, 0.0))
+    pick, off = (np.max if above else np.min), ~np.eye(len(gram), dtype=bool)
+    for size in np.unique(np.geomspace(1, max(bins // 2, 1), 24).astype(int)).tolist():
+        group = np.arange(bins) // size
+        same = np.equal.outer(group, group)
+        single, common = float(pick(np.diag(gram))), max(float(pick(gram[~same])), 0.0)
+        shared = max(float(pick(gram[same & off])), 0.0) if size > 1 else common
+        if above:
+            shared = max(shared, common)
+            single = max(single, shared * (1 + 1e-6))
+        else:
+            shared = min(shared, single * (1 - 1e-6))
+            common = min(common, shared)
+        parts = [common, shared - common, single - shared]
+        parts = [
+            max(x * (1 + 4 * UNIT), 1e-20 * (x > 0)) if above else x * (1 - 4 * UNIT) * (x > 1e-20)
+            for x in parts
+        ]
+        variance = sum(
+            float(np.count_nonzero(where)) * math.expm1(min(sum(parts[:k]), 700.0))
+            for k, where in ((1, ~same), (2, same & off), (3, ~off))
+        )
+        best = min(best, (variance if above else -variance, Groups(bins, size, *parts)))
+    return best[1]
 
 
 @mechanism

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from tradeoff.conversions import from_zcdp
 from tradeoff.curves.contract import TradeOff
@@ -21,8 +21,8 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
-from tradeoff.mechanisms.base import Adjacency, Mechanism, missing_attribute, ratio, suggest_names
-from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Selection
+from tradeoff.mechanisms.base import Adjacency, Mechanism, ratio, refuse_attribute, suggest_names
+from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.order import both_orders
 from tradeoff.operators.pointwise import maximum
@@ -70,7 +70,7 @@ class Plan(Displayed):
             raise KindError(
                 f"mechanisms must be a mapping {{mechanism: count}}, got {shown(self.mechanisms)}"
             )
-        if not isinstance(self.adjacency, str) or self.adjacency not in get_args(Adjacency):
+        if self.adjacency not in get_args(Adjacency):
             words = ", ".join(map(repr, get_args(Adjacency)))
             raise PlanError(f"adjacency must be one of {words}, got {shown(self.adjacency)}")
         counts = {
@@ -98,9 +98,7 @@ class Plan(Displayed):
         return f"Plan({{{counts}}}{tail})"
 
     if not TYPE_CHECKING:  # type checkers report missing attributes themselves
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise missing_attribute(self, name)
+        __getattr__ = refuse_attribute
 
     def __matmul__(self, other: Plan) -> Plan:
         """Plan of both, one after the other, for the same neighbours."""
@@ -160,7 +158,7 @@ def _has_bounded_range(mechanism: Mechanism) -> bool:
 
 def _rho(mechanism: Mechanism) -> Bounds:
     """Bound a rho such that a mechanism is rho-zCDP; inf if none is known."""
-    if isinstance(mechanism, Selection) and _has_bounded_range(mechanism):
+    if isinstance(mechanism, ExponentialMechanism | ReportNoisyMax) and _has_bounded_range(mechanism):
         return Bounds.of(mechanism.epsilon) ** 2 / 8
     curve = mechanism.curve()
     if isinstance(curve, Gaussian):
@@ -174,20 +172,16 @@ def _rho(mechanism: Mechanism) -> Bounds:
 def _check_mechanism(key: Any) -> Mechanism:
     if isinstance(key, Mechanism):
         return key
-    advice = f"; {_replacement(key)}, or compose curves with @ and **" if isinstance(key, TradeOff) else ""
+    replacement = "one of tradeoff.mechanisms"
+    match key:
+        case Gaussian(mu=mu) if not key.free_symbols and mu:
+            replacement = f"tradeoff.mechanisms.Gaussian(noise_multiplier={1 / mu:g})"
+        case Laplace(epsilon_0=epsilon) if not key.free_symbols and epsilon:
+            replacement = f"tradeoff.mechanisms.Laplace(scale={1 / epsilon:g})"
+        case PureDP(epsilon_0=epsilon) if not key.free_symbols:
+            replacement = f"tradeoff.mechanisms.PureDP(epsilon={epsilon:g})"
+    advice = f"; write {replacement}, or compose curves with @ and **" if isinstance(key, TradeOff) else ""
     raise KindError(f"each key of a Plan must be one of tradeoff.mechanisms, got {shown(key)}{advice}")
-
-
-def _replacement(curve: TradeOff) -> str:
-    """Return the advice to write the mechanism that has this curve."""
-    match curve:
-        case Gaussian(mu=mu) if not curve.free_symbols and mu:
-            return f"write tradeoff.mechanisms.Gaussian(noise_multiplier={1 / mu:g})"
-        case Laplace(epsilon_0=epsilon) if not curve.free_symbols and epsilon:
-            return f"write tradeoff.mechanisms.Laplace(scale={1 / epsilon:g})"
-        case PureDP(epsilon_0=epsilon) if not curve.free_symbols:
-            return f"write tradeoff.mechanisms.PureDP(epsilon={epsilon:g})"
-    return "write one of tradeoff.mechanisms"
 
 
 def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:

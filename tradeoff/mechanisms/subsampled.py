@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from tradeoff.balls import binomial_tail, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MIN_PROBABILITY
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.families.identity import Identity
@@ -71,27 +71,16 @@ class Sampled(Mechanism):
         super().__post_init__()
         if self.adjacency is None:
             object.__setattr__(self, "adjacency", natural(self.scheme))
-        if conflict := self._conflict():
-            raise DomainError(conflict)
-
-    def _conflict(self) -> str | None:
-        """Return the error of fields that contradict each other."""
-        poisson, drawn = self.scheme == "poisson", self.scheme == "with-replacement"
-        if not poisson and self.adjacency == "add-remove":
-            return (
-                f"adjacency must be 'replace-one' for scheme = {self.scheme!r}, as one record more changes "
-                "the chances of all others, got 'add-remove'; set it, or sample with 'poisson'"
-            )
-        if drawn and self.batch_size is None:
-            return "batch_size must be the number of draws for scheme = 'with-replacement', got None"
-        if not drawn and self.batch_size is not None:
-            return f"batch_size must be left out for scheme = {self.scheme!r}, got {self.batch_size}"
-        if not poisson and self.group_size > 1:
-            return (
-                f"group_size must be 1 for scheme = {self.scheme!r}, got {self.group_size}; "
-                "use guarantee().group(group_size)"
-            )
-        return None
+        drawn, sized = self.scheme == "with-replacement", self.batch_size is not None
+        where = f"for scheme = {self.scheme!r}"
+        if drawn is not sized:
+            allowed = "the number of draws" if drawn else "left out"
+            raise domain("batch_size", self.batch_size, f"{allowed} {where}")
+        if self.scheme != "poisson" and self.adjacency == "add-remove":
+            remedy = "one record more changes the chances of all others; set it, or sample with 'poisson'"
+            raise domain("adjacency", self.adjacency, f"'replace-one' {where}", remedy)
+        if self.scheme != "poisson" and self.group_size > 1:
+            raise domain("group_size", self.group_size, f"1 {where}", "use guarantee().group(group_size)")
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, without the defaults of the scheme."""
@@ -259,7 +248,9 @@ class SubsampledLaplace(Sampled):
     scale: float = real_range("Scale of the noise, in the units of the query.", "(0, inf]")
     sample_rate: float = rate_field()
     sensitivity: float = real_range(
-        "Largest l1-norm of the contribution of one record, in the units of the query.", "(0, inf)", 1.0
+        "Largest l1-norm of the contribution of one record, in the units of the query.",
+        "(0, inf)",
+        default=1.0,
     )
     scheme: Scheme = scheme_field()
     adjacency: Adjacency | None = adjacency_field(None)

@@ -17,7 +17,7 @@ from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, expm1, rational
+from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.order import largest_loss
 from tradeoff.pld.cumulant import Cumulant
@@ -210,17 +210,30 @@ def _single_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[
 def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> float:
     """Bound the mass of the part without atoms up to an edge next to t, from below if ``sign`` is -1.
 
-    It is Q(L <= t) = excess, and P(L <= t) = deficit + e^-t excess, deficit = E_P (1 - e^(L - t))^+.
+    Q(L <= t) is the excess of the cell below the edge, and P(L <= t) = deficit + e^-t excess, where the
+    deficit is E_P (1 - e^(L - t))^+. Where floats do not hold the excess: the deficit is convex in u = e^-t
+    with the slope -excess, which lies between those of chords on both sides, times u as expm1 divides.
     """
-    step = 2.0**-40 * (1 + abs(t))  # to an edge that is certainly on one side of t
+    excess, deficit, at = _cell_below(law, t, sign)
+    if under == "Q":
+        mass = excess
+    elif t >= 0 or excess.lower >= _MIN_MASS:
+        mass = deficit + excess * exp(-at)
+    else:
+        step = max(_STEP, 4 * 2.0**-40 * (1 + abs(t)))
+        (_, before, earlier), (_, after, later) = (_cell_below(law, t + x, sign) for x in (-step, step))
+        fall, rise = (deficit - before) / expm1(at - earlier), (deficit - after) / expm1(at - later)
+        slope = Bounds(max(fall.lower, 0.0), max(rise.upper, 0.0))
+        mass = deficit + meet(slope, Bounds(0.0, (maximum(excess, _MIN_MASS) * exp(-at)).upper))
+    return float(mass.upper if sign > 0 else mass.lower)
+
+
+def _cell_below(law: PrivacyLossDistribution, t: float, sign: float) -> tuple[Bounds, Bounds, Bounds]:
+    """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ of the part without atoms; return b, next to t, too."""
+    step = 2.0**-40 * (1 + abs(t))
     while float(law.edge_error(np.array([t + sign * step]))[0]) > step:
         step *= 2
     edge = t + sign * step
     excess, deficit, slack = (float(each[0]) for each in law.cells(np.array([-np.inf, edge, np.inf])))
     spread = 1 + Bounds(-slack, slack)
-    if under == "Q":
-        mass = excess * spread
-    else:
-        least = excess if excess >= _MIN_MASS else 0.0  # below it floats have lost digits
-        mass = (deficit + Bounds(least, max(excess, _MIN_MASS)) * exp(-Bounds.of(edge))) * spread
-    return float(mass.upper if sign > 0 else mass.lower)
+    return excess * spread, deficit * spread, Bounds.of(edge)

@@ -533,19 +533,28 @@ def _products(f: TradeOff, g: TradeOff) -> Answer:
     rest = (tensor((h, n - common.get(h, 0)) for h, n in side.items()) for side in (mine, theirs))
     if common and known(*rest):
         return True
-    return _proved(isinstance(g, Tensor) and _matched(mine, theirs))
+    return _proved(isinstance(g, Tensor) and _matched(mine, theirs, powers=True))
 
 
-def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
-    """Decide whether each of ``mine`` fits above parts of ``theirs``; greedily, least choice first."""
+def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any], *, powers: bool = False) -> bool:
+    """Decide whether each of ``mine`` fits above parts of ``theirs``; greedily, least choice first.
+
+    Of powers, f_{b,0} has place for b // a factors f_{a,0}, as f_{k a,0} is below f_{a,0}^k.
+    """
     if len(mine) > _MAX_PARTS or len(theirs) > _MAX_PARTS:
         return False
     room, below = dict(theirs), {a: [b for b in theirs if known(a, b)] for a in mine}
     for a in sorted(mine, key=lambda a: len(below[a])):
         left = mine[a]
         for b in sorted(below[a], key=lambda b: sum(b in others for others in below.values())):
-            taken = min(left, room[b])
-            room[b], left = room[b] - taken, left - taken
+            if powers and isinstance(a, PureDP) and isinstance(b, PureDP) and a.epsilon_0 > 0:
+                each = Fraction(b.epsilon_0) // Fraction(a.epsilon_0)
+                taken = min(left, room[b] * each)
+                room[b] -= -(-taken // each)
+            else:
+                taken = min(left, room[b])
+                room[b] -= taken
+            left -= taken
         if left:
             return False
     return True

@@ -1,4 +1,12 @@
-"""Laws of one step of many chosen at random, above and below: lattices of ratios, which products compose."""
+"""Laws of one step of many chosen at random, above and below: lattices of ratios, which products compose.
+
+Steps may be correlated: with the record absent, and X normal with the Gram matrix G of the means of steps,
+the ratio is Y = mean over i of Y_i = e^(X_i - G_ii/2). Let G' >= G in each entry, both Gram matrices, and phi
+convex. Along G + s (G' - G) the derivative of E phi(Y) is half the sum of (G'_ij - G_ij) E phi''(Y) Y_i Y_j
+over all i and j, divided by their number squared: never negative (Kahane 1986; terms of first order cancel,
+as each Y_i has mean 1, so that i = j is like the others). Hockey-sticks of both orders are such expectations.
+So ``Groups`` at or above G in each entry, and those at or below, bound them.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +46,40 @@ def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
     two nodes goes to both, its mean kept: the true pair is made of that one by post-processing, and so is
     then every pair made of such blocks. Or it goes to its mean: that pair is made of the true one.
     """
-    above = _law(_block(max(mu, _LEAST), steps, merged=False))
+    above = _law(_mean(_single(max(mu, _LEAST), merged=False), steps, merged=False))
     if mu < _LEAST:
         return above, AtomicLaw(np.zeros(1), np.zeros(1))
-    return above, _law(_block(mu, steps, merged=True))
+    return above, _law(_mean(_single(mu, merged=True), steps, merged=True))
+
+
+class Groups(NamedTuple):
+    """Steps in groups, whose X share variance: G_ij is common, + group in one group, + single for i = j."""
+
+    steps: int
+    size: int  # of a group; the last one may be smaller
+    common: float
+    group: float
+    single: float
+
+
+@lru_cache(maxsize=16)
+def grouped_law(groups: Groups, *, merged: bool) -> AtomicLaw:
+    """Return the law above that of correlated steps, or below it (``merged``).
+
+    Given what is shared, ratios of steps are independent; what is shared multiplies their mean.
+    """
+    steps, size, common, group, single = groups
+    count, rest = divmod(steps, size)
+
+    def group_of(n: int) -> Block:
+        return _scaled(
+            _mean(_single(math.sqrt(single), merged=merged), n, merged=merged), group, merged=merged
+        )
+
+    mean = _mean(group_of(size), count, merged=merged)
+    if rest:
+        mean = _joined(mean, 1 - rest / steps, group_of(rest), rest / steps, merged=merged)
+    return _law(_scaled(mean, common, merged=merged))
 
 
 def _law(block: Block) -> AtomicLaw:
@@ -57,14 +95,13 @@ def _law(block: Block) -> AtomicLaw:
     return AtomicLaw(loss, log_p, zero, infinite, slack, position=position)
 
 
-def _block(mu: float, steps: int, *, merged: bool) -> Block:
-    if steps == 1:
-        return _single(mu, merged=merged)
-    half = _block(mu, steps // 2, merged=merged)
+def _mean(block: Block, n: int, *, merged: bool) -> Block:
+    """Return the block of n independent ones."""
+    if n == 1:
+        return block
+    half = _mean(block, n // 2, merged=merged)
     even = _joined(half, 0.5, half, 0.5, merged=merged)
-    if steps % 2 == 0:
-        return even
-    return _joined(even, (steps - 1) / steps, _single(mu, merged=merged), 1 / steps, merged=merged)
+    return even if n % 2 == 0 else _joined(even, (n - 1) / n, block, 1 / n, merged=merged)
 
 
 @lru_cache(maxsize=16)
@@ -104,13 +141,29 @@ def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
 
 def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool) -> Block:
     """Return the block of both, with their shares of the steps."""
-    ratio = np.add.outer(first * one.ratio, second * two.ratio).ravel()
-    mass = np.multiply.outer(one.mass, two.mass).ravel()
+    # More than the rounding of any sum here: more at infinity is never more private.
+    infinite = first * one.infinite + second * two.infinite
+    ratio = np.add.outer(first * one.ratio, second * two.ratio)
+    return _placed(one, two, ratio, infinite, max(one.off, two.off) + 8 * UNIT, merged=merged)
+
+
+def _scaled(block: Block, variance: float, *, merged: bool) -> Block:
+    """Return the block times an independent ratio of a normal loss: both may be infinite."""
+    if variance == 0:
+        return block
+    other = _single(math.sqrt(variance), merged=merged)
+    ratio = np.multiply.outer(block.ratio, other.ratio)
+    infinite = block.infinite + other.infinite
+    return _placed(block, other, ratio, infinite, block.off + other.off + 8 * UNIT, merged=merged)
+
+
+def _placed(one: Block, two: Block, ratio: Array, infinite: float, off: float, *, merged: bool) -> Block:
+    """Return the block of ratios of two independent ones, an outer product, on nodes of its own."""
+    ratio, mass = ratio.ravel(), np.multiply.outer(one.mass, two.mass).ravel()
     # The spread of a lognormal ratio of this variance; rows are sorted, which makes them quick to place.
     scale = float(np.sqrt(np.log1p(np.sum(mass * (np.minimum(ratio, _HUGE) - 1) ** 2))))
     nodes = np.append(0.0, np.exp(_spaced(*_ends(ratio, mass), scale)))
     cell = np.searchsorted(nodes, ratio, side="right") - 1
-    off = max(one.off, two.off) + 8 * UNIT
     if merged:
         nearest = nodes[np.maximum(cell, 1)]
         sums = np.asarray(np.bincount(cell, mass, _RATIOS + 1), dtype=float)
@@ -128,7 +181,5 @@ def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool
     added = np.bincount(cell, below, _RATIOS + 1) + np.bincount(cell + 1, above, _RATIOS + 1)
     # Each share is a quotient of differences of floats, 3 units; sums have as many terms as a node has pairs.
     slack = one.slack + two.slack + UNIT * (2 * int(np.max(np.bincount(cell))) + 16)
-    # More than the rounding of any sum here: more at infinity is never more private.
-    overflow = float(np.sum(mass * (ratio - inside)))
-    infinite = (first * one.infinite + second * two.infinite + overflow) * (1 + 1e-9)
+    infinite = (infinite + float(np.sum(mass * (ratio - inside)))) * (1 + 1e-9)
     return Block(nodes, np.asarray(added, dtype=float), infinite, slack, off)

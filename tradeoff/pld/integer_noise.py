@@ -230,7 +230,8 @@ _WIDE = _EXTENDED.minexp < -16000 and float(_EXTENDED.eps) < UNIT / 256
 def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> AtomicLaw | None:
     """Return the law of a product of laws whose atoms lie on one lattice, if they are few, or None.
 
-    Masses p e^(L/2) are multiplied: none is below all floats. Mass below e^-750 is left out.
+    Masses p e^(L/2) are multiplied: none is below all floats. Mass below e^-750 is left out. Where sums of
+    losses and their point on the lattice are up to r apart, p e^(L/2) e^(-point/2) is up to e^(r/2) p.
     """
     gaps = [np.min(np.diff(law.atoms.loss), initial=np.inf) for law in laws]
     infinite = any(law.mass_at_minus_infinity or law.mass_at_plus_infinity for law in laws)
@@ -245,37 +246,37 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     if (deepest := 780 + max(map(abs, ends)) / 2) > 11000:  # where masses are below long doubles
         return None
     start, position, mass, upper = 0.0, 0.0, np.ones(1, np.longdouble), np.ones(1, np.longdouble)
+    largest = sum(n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True))
+    # r: a product and a sum of at most all losses cost two units, three where there are twice as many.
+    apart = (4 + 2 * len(laws)) * UNIT * largest
     for law, n in zip(laws, counts, strict=True):
         loss, log_p, slack = law.atoms
         at = np.rint((loss - loss[0]) / gap).astype(np.int64)
         off = float(np.max(np.abs(loss - (loss[0] + gap * at))))
         if off > _SAME * gap:
             return None
-        largest = float(np.max(np.abs(loss)))
-        start, position = (
-            start + n * loss[0],
-            position + n * (off + np.max(law.loss_error) + 8 * (n + 1) * UNIT * largest),
-        )
+        start += n * loss[0]
+        apart += n * (off + 4 * UNIT * float(np.max(np.abs(loss))))
+        position += n * float(np.max(law.loss_error))
         each = np.zeros((2, at[-1] + 1), np.longdouble)
         each[0, at] = np.exp(log_p.astype(np.longdouble) + loss.astype(np.longdouble) / 2)
         each[1] = each[0]
         each[1, at] *= 1 + slack
         for _ in range(n):
             mass, upper = np.convolve(mass, each[0]), np.convolve(upper, each[1])
-            seen = np.flatnonzero(
-                mass > np.exp(-np.longdouble(deepest))
-            )  # the rest is below e^-750 under P and Q
+            # The rest is below e^-750 under P and Q.
+            seen = np.flatnonzero(mass > np.exp(-np.longdouble(deepest)))
             inside = slice(seen[0], seen[-1] + 1)
             start, mass, upper = start + gap * seen[0], mass[inside], upper[inside]
+            apart += 3 * UNIT * largest * (seen[0] > 0)
     seen = np.flatnonzero(mass)
     loss = start + gap * seen
     log_p = (np.log(mass[seen]) - loss / 2).astype(float)
     rounding = float(4 * len(mass) * sum(counts) * _EXTENDED.eps) + UNIT * (
         8 + 2 * np.abs(log_p) + np.abs(loss)
     )
-    slack = (upper[seen] / mass[seen] - 1).astype(float) + rounding
-    position += 8 * UNIT * float(np.max(np.abs(loss)))
-    return AtomicLaw(loss, log_p, slack=slack, position=position)
+    slack = (upper[seen] / mass[seen] - 1).astype(float) + rounding + 0.51 * apart
+    return AtomicLaw(loss, log_p, slack=slack, position=position + apart)
 
 
 class _Profiles(NamedTuple):

@@ -233,20 +233,11 @@ class Level:
             half = y[here, None] * (self.d / 2)[:, None, :]
             if self.complex:
                 rise = _phase_rise(half)
-                # Complex products of BLAS start threads for a few numbers already.
-                parts = [
-                    sum(np.einsum("ryj,rj->ry", rise[..., b], w[:, b]) for b in self._blocks) for w in weights
-                ]
+                parts = [_add_up(rise, w) for w in weights]
             else:
                 s, co = np.sin(half), np.cos(half)
                 square, sine = s * s, s * co
-                parts = [
-                    sum(
-                        (1j * (sine[..., b] @ w[:, b]) - square[..., b] @ w[:, b])[..., 0]
-                        for b in self._blocks
-                    )
-                    for w in (2 * each[..., None] for each in weights)
-                ]
+                parts = [2j * _add_up(sine, w) - 2 * _add_up(square, w) for w in weights]
             for whole, part in zip(result, parts, strict=True):
                 whole[:, here] = part
         return result
@@ -284,7 +275,7 @@ class Level:
         group = min(_GROUP, 1 << len(y).bit_length() // 2)
         half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
         rise = _phase_rise(z[:, None] * half)
-        first = sum(np.einsum("ryj,rj->ry", rise[..., b], self.w[:, b]) for b in self._blocks)[:, :, None]
+        first = _add_up(rise, self.w)[:, :, None]
         whole = 1 + rise
         u = np.empty((len(self.d), len(y)), complex)
         together = max(1, _CHUNK // self.d.size)
@@ -311,6 +302,17 @@ class Level:
             left = _sum(np.abs(self.w) * np.exp(-y * np.maximum(self.d.imag - self.at, 0.0)))
         off = self.uneven + self.slack * self.mass + self.quadrature
         return np.ravel(np.minimum(np.log(left * (1 + 1e-9) + off) + 1e-9, 0.0))
+
+
+def _add_up(values: Any, w: Any) -> Any:
+    """Sum values w over the points of a row, in blocks: sums of sums round less than one of all points.
+
+    Without BLAS, whose products of thin complex arrays start threads for a few numbers already.
+    """
+    whole = values.shape[-1] - values.shape[-1] % _BLOCK
+    blocks = values[..., :whole].reshape(*values.shape[:-1], -1, _BLOCK)
+    sums = np.einsum("rybk,rbk->ryb", blocks, w[:, :whole].reshape(len(w), -1, _BLOCK))
+    return np.sum(sums, axis=-1) + np.einsum("ryk,rk->ry", values[..., whole:], w[:, whole:])
 
 
 def _sum(each: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Laws of L between a density and its shift in closed form: Laplace, logistic, Gumbel, hyperbolic secant."""
+"""Laws of L between a density and its shift in closed form: Laplace, logistic, Gumbel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.quadrature import integrate
 from tradeoff.intervals.rounding import UNIT, Array, position_slack
 from tradeoff.pld.components import AffineBase, Component, QuadratureNodes, panel_rule
 from tradeoff.pld.law import (
@@ -23,7 +22,7 @@ from tradeoff.pld.law import (
 from tradeoff.pld.quadrature import QuadratureTransform
 
 _FAST = 24.0  # frequencies, times epsilon, from which the terms of the closed form cancel a digit at most
-_CELLS = 800  # cells between points of a sketch
+_CELLS = 400  # cells between points of a sketch
 _UNITS = 12  # of the factor 2/(1 - e^-epsilon): 8 of expm1, and a quotient
 
 
@@ -45,16 +44,24 @@ class LaplaceLaw(PrivacyLossDistribution):
         log_p = np.log(0.5) + np.array([0.0, -self.epsilon])
         return Atoms(ends, log_p, np.full(2, (4 + 2 * self.epsilon) * UNIT))  # log 2 and a sum
 
+    factor = 1.0
+    """Density between the ends over that of ``IntervalBase``."""
+
     def sketch(self) -> PlanningPoints:
-        x = (np.arange(400) + 0.5) * (self.epsilon / 400)
-        inside = np.log(self.epsilon / 800) - x
-        loss = np.concatenate([[-self.epsilon], 2 * x - self.epsilon, [self.epsilon]])
-        return PlanningPoints(loss, np.concatenate([[np.log(0.5)], inside, [np.log(0.5) - self.epsilon]]))
+        # A cell [a, a + h] has P-mass k e^-(a + h/2 + epsilon)/2 sinh(h/4); Q has e^(a + h/2) times that.
+        # It is split between its ends so that both are kept: e^(h/2) to 1.
+        loss, h = np.linspace(-self.epsilon, self.epsilon, _CELLS + 1), 2 * self.epsilon / _CELLS
+        cell = np.log(self.factor) + np.log(np.sinh(h / 4)) - (loss[:-1] + h / 2 + self.epsilon) / 2
+        right = cell - np.logaddexp(0.0, h / 2)
+        log_p = np.logaddexp(np.append(right + h / 2, -np.inf), np.append(-np.inf, right))
+        if len(self.atoms.loss):
+            log_p[[0, -1]] = np.logaddexp(log_p[[0, -1]], self.atoms.log_p)
+        return PlanningPoints(loss, log_p)
 
     def components(self) -> list[Component]:
         return [Component(IntervalBase(self.epsilon))]
 
-    def transform(self, c: float, digits: float) -> Transform:
+    def transform(self, c: float, digits: float) -> Transform | None:
         return LaplaceTransform(self, c, digits)
 
     def description(self) -> dict[str, Any]:
@@ -72,47 +79,31 @@ class LaplaceLaw(PrivacyLossDistribution):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundedRangeLaw(PrivacyLossDistribution):
+class BoundedRangeLaw(LaplaceLaw):
     """Density e^(-l/2)/(4 sinh(epsilon/2)) on [-epsilon, epsilon]: k times that of ``IntervalBase``.
 
     It is also the law between logistic ones, where epsilon may be a rounded quotient: a unit of it is in all
     errors.
     """
 
-    epsilon: float
-
-    symmetric = True
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return -self.epsilon, self.epsilon
+    atoms = PrivacyLossDistribution.atoms
+    transform = PrivacyLossDistribution.transform
+    description = PrivacyLossDistribution.description
 
     @property
-    def _factor(self) -> float:
+    def factor(self) -> float:  # type: ignore[override]  # it depends on epsilon
         return float(-2 / np.expm1(-self.epsilon))
 
-    def sketch(self) -> PlanningPoints:
-        # A cell [a, a + h] has P-mass k e^-(a + h/2 + epsilon)/2 sinh(h/4); Q has e^(a + h/2) times that.
-        # It is split between its ends so that both are kept: e^(h/2) to 1.
-        loss = np.linspace(-self.epsilon, self.epsilon, _CELLS + 1)
-        h = 2 * self.epsilon / _CELLS
-        cell = np.log(self._factor) + np.log(np.sinh(h / 4)) - (loss[:-1] + h / 2 + self.epsilon) / 2
-        right = cell - np.logaddexp(0.0, h / 2)
-        return PlanningPoints(
-            loss, np.logaddexp(np.append(right + h / 2, -np.inf), np.append(-np.inf, right))
-        )
-
     def components(self) -> list[Component]:
-        return [Component(IntervalBase(self.epsilon), k=self._factor, units=_UNITS)]
+        return [Component(IntervalBase(self.epsilon), k=self.factor, units=_UNITS)]
 
     def edge_error(self, edges: Array) -> Array:
         return super().edge_error(edges) + 2 * UNIT * self.epsilon
 
     def _cells(self, edges: Array) -> Cells:
-        excess, deficit, slack = LaplaceLaw(self.epsilon).cells(edges)
-        return Cells(
-            self._factor * excess, self._factor * deficit, slack + (_UNITS + 2 + 2 * self.epsilon) * UNIT
-        )
+        excess, deficit, slack = super()._cells(edges)
+        more = (_UNITS + 2 + 2 * self.epsilon) * UNIT
+        return Cells(self.factor * excess, self.factor * deficit, slack + more)
 
 
 @dataclass(frozen=True)
@@ -167,30 +158,27 @@ class LaplaceTransform(QuadratureTransform):
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
         slow = int(np.searchsorted(y * self.epsilon, _FAST, side="right"))
         parts = [super().ratio(y[:slow], even=even)] if slow else []
-        parts += [self._fast(y[slow:])] if slow < len(y) else []
+        if slow < len(y):
+            high = y[slow:]
+            pole, value = 1 / (self.k + 1j * high), np.full(len(high), -1 + 0j)
+            atoms, ends = np.exp(self.atoms.log_p + self.c * self.atoms.loss - self.log_m), np.array([-1, 1])
+            edges = np.exp(ends * self.k * self.epsilon - self.epsilon / 2 - math.log(4) - self.log_m)
+            shifts = ends * self.epsilon - self.mean
+            for end, atom, edge, shift in zip(ends, atoms, edges, shifts, strict=True):
+                value += np.exp(1j * (shift * high)) * (atom + end * edge * pole)
+            size = float(np.sum(atoms)) + np.sum(edges) * np.abs(pole)
+            # Exponents are sums of log_m, log 4 and epsilon times 1, c or k; phases y times a difference, two
+            # roundings each, and as many more where y is a sum; then exponentials, a quotient and sums.
+            slip = 48 + 8 * abs(self.log_m) + 8 * self.epsilon * (1 + abs(self.c))
+            slip = slip + 8 * high * np.sum(np.abs(shifts))
+            parts.append(logarithm(value, size * (UNIT * slip + self.log_m_error)))
         return LogRatio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def cost(self, y: float) -> int:
         return 4 if y * self.epsilon > _FAST else super().cost(y)
 
-    def _fast(self, y: Array) -> LogRatio:
-        pole, value = 1 / (self.k + 1j * y), np.full(len(y), -1 + 0j)
-        atoms = np.exp(self.atoms.log_p + self.c * self.atoms.loss - self.log_m)
-        ends = np.array([-1.0, 1.0])
-        edges = np.exp(ends * self.k * self.epsilon - self.epsilon / 2 - math.log(4) - self.log_m)
-        shifts = ends * self.epsilon - self.mean
-        for end, atom, edge, shift in zip(ends, atoms, edges, shifts, strict=True):
-            value += np.exp(1j * (shift * y)) * (atom + end * edge * pole)
-        size = float(np.sum(atoms)) + np.sum(edges) * np.abs(pole)
-        # Exponents are sums of log_m, log 4 and epsilon times 1, c or k; phases y times a difference, two
-        # roundings each, and as many more where y is a sum; then exponentials, a quotient, products and sums.
-        slip = 48 + 8 * abs(self.log_m) + 8 * self.epsilon * (1 + abs(self.c))
-        slip = slip + 8 * y * np.sum(np.abs(shifts))
-        return logarithm(value, size * (UNIT * slip + self.log_m_error))
-
 
 _LEAST = 750.0  # densities below e^-750 are zero: no float holds them
-_TERMS = 24  # of a series in y <= 1: those left out are below 2/25! of the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +227,7 @@ class GumbelLaw(PrivacyLossDistribution):
         start, w = (theta - edges[1:]) / m, np.diff(edges) / m
         lift = math.exp(theta)
         y = np.minimum(w * lift, 1.0)
-        k = np.arange(2.0, _TERMS + 2)
+        k = np.arange(2.0, 26.0)  # terms left out are below 2/25! of the first
         share = -np.expm1((1 - k) * theta) / np.cumprod(k)
         falling, rising = (np.sum(share * (side * y)[:, None] ** k, axis=1) for side in (-1, 1))
         whole = np.exp(-m * w)
@@ -253,87 +241,3 @@ class GumbelLaw(PrivacyLossDistribution):
         place = lift / m * (theta + np.abs(edges[1:])) + np.minimum(lift * start, _LEAST) * (12 + theta)
         slack = UNIT * (512 + 8 * theta + 2 * place)
         return Cells(excess, deficit, slack + position_slack(edges, self._cut_error(edges)))
-
-
-@dataclass(frozen=True, eq=False)
-class HyperbolicSecantLaw(PrivacyLossDistribution):
-    """L = log(cosh x/cosh(x - theta)), x with density sech(x)/pi under P. A unit of theta is in all errors.
-
-    For y > x, 1 - e^(L(x) - L(y)) = sinh(theta) sinh(y - x)/(cosh(y) cosh(x - theta)), where nothing cancels.
-    """
-
-    theta: float
-
-    symmetric = True
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return -self.theta, self.theta
-
-    def sketch(self) -> PlanningPoints:
-        x = np.linspace(-_LEAST, _LEAST + self.theta, 4001)
-        return PlanningPoints(self.loss(x), math.log((x[1] - x[0]) / math.pi) - _log_cosh(x))
-
-    def loss(self, x: Array) -> Array:
-        """Return L(x), antisymmetric about theta/2 = t, which does not cancel for a small theta.
-
-        Where x >= t it is theta + log((1 + e^-2x)/(1 + e^(2 theta - 2x))); for a small theta the quotient is
-        1 less a small share.
-        """
-        theta = self.theta
-        away = np.abs(x - theta / 2) + theta / 2
-        if theta > 1:
-            result = theta + np.logaddexp(0.0, -2 * away) - np.logaddexp(0.0, 2 * (theta - away))
-        else:
-            share = np.expm1(-2 * theta) / (1 + np.exp(np.minimum(2 * (away - theta), 700.0)))
-            result = theta + np.log1p(share)
-        return np.where(x < theta / 2, -1.0, 1.0) * np.maximum(result, 0.0)
-
-    def place(self, loss: Array) -> tuple[Array, Array]:
-        """Return x with L(x) = loss and its error: e^(2x - theta) = sinh((theta + L)/2)/sinh((theta - L)/2).
-
-        Arguments of both logarithms are known to 9 units and those of theta and the loss; each logarithm, at
-        most |x| + 2 theta + |log theta|, to 8 units of itself.
-        """
-        theta = self.theta
-        rest, passed = theta - loss, theta + loss
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x = (passed + np.log(-np.expm1(-passed)) - np.log(-np.expm1(-rest))) / 2
-        x = np.where(passed <= 0, -_LEAST, np.where(rest <= 0, _LEAST + theta, x))
-        error = UNIT * (32 + 20 * theta + 16 * abs(math.log(theta)) + 16 * np.abs(x))
-        return np.clip(x, -_LEAST, _LEAST + theta), error
-
-    def edge_error(self, edges: Array) -> Array:
-        x, error = self.place(edges)
-        # L' = sinh(theta)/(cosh x cosh(x - theta)); it changes by 1/128 in between.
-        slope = np.exp(_log_sinh(self.theta) - _log_cosh(x) - _log_cosh(x - self.theta))
-        return super().edge_error(edges) + 2 * slope * error + 2 * UNIT * self.theta
-
-    def _cells(self, edges: Array) -> Cells:
-        theta, (x, error) = self.theta, self.place(edges)
-        x = np.maximum.accumulate(x)
-
-        def gaps(point: Array, rise: Array, fall: Array) -> tuple[Array, Array]:
-            common = _log_sinh(theta) - _log_cosh(point) - _log_cosh(point - theta) - math.log(math.pi)
-            above = common + _log_sinh(rise) - _log_cosh(point - rise - theta)
-            below = common + _log_sinh(fall) - _log_cosh(point + fall)
-            return np.exp(above), np.exp(below)
-
-        # Integrands have poles at distance pi/2 of the line: on panels of width 1/4 they grow by e^3 at most
-        # on the ellipse that reaches half a unit from them.
-        excess, deficit = integrate(gaps, x[:-1], x[1:], np.full(len(x) - 1, 4.0))
-        size, width = np.abs(x) + np.abs(x - theta), np.diff(x)
-        # Exponents are five logarithms known to 12 units of themselves, and three sums; a place moves a gap
-        # by its share of the width, twice, and densities and slopes are no steeper than 3.
-        density = UNIT * (256 + 32 * (theta + abs(math.log(theta)) + size[:-1] + size[1:]))
-        with np.errstate(divide="ignore"):
-            slack = density + 4 * (error[:-1] + error[1:]) * (1 / width + 3)
-        return Cells(excess, deficit, np.where(width > 0, np.minimum(slack, 1.0), 0.0))
-
-
-def _log_cosh(x: Array) -> Array:
-    return np.asarray(np.abs(x) + np.log1p(np.exp(-2 * np.abs(x))) - math.log(2))
-
-
-def _log_sinh(x: Array | float) -> Array:
-    return np.asarray(x + np.log(-np.expm1(-2 * x)) - math.log(2))

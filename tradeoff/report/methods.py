@@ -19,7 +19,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, NoClosedForm, TradeOffError, shown
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.step_cost import pure_loss
+from tradeoff.filters.base import pure_loss
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, sqrt, total
 from tradeoff.intervals.rounding import Array

@@ -112,11 +112,12 @@ class Symbolic(TradeOff):
     @cached_property
     def _start(self) -> Balls:
         """Ball around f(0): the value of the formula, else its limit."""
-        start = self._value(to_balls(0.0))
-        if start.is_finite():
-            return start
-        with suppress(ArithmeticError, AttributeError, NotImplementedError, TypeError, ValueError):
-            return evaluate(sympy.limit(*self._positive, 0, "+"), {})
+        with balls.precision(_MASS_BITS):
+            start = self._value(to_balls(0.0))
+            if start.is_finite():
+                return start
+            with suppress(ArithmeticError, AttributeError, NotImplementedError, TypeError, ValueError):
+                return evaluate(sympy.limit(*self._positive, 0, "+"), {})
         raise CurveError(f"{self.expr} has no value at alpha = 0, and no limit there that SymPy finds")
 
     @property
@@ -195,7 +196,9 @@ class Symbolic(TradeOff):
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
         self.require_numbers()
-        return to_bounds(balls.clip_probability(1 - self._start))
+        with balls.precision(_MASS_BITS):
+            low, high = to_bounds(balls.clip_probability(1 - self._start))
+        return Bounds(max(low, 0.0), high)
 
     @cached_property
     def mass_at_minus_infinity(self) -> float:

@@ -115,9 +115,9 @@ def add_far_losses(
     At each node Q(A) - e^x P(A): linear in e^x, it leaves lower bounds a polygon below delta. Upper ones have
     e^x P(A, L < x) more, where P(A, L < x) <= sum n_i p_i P(others < x - edge), and the last factor is at
     most e^(t(x - edge)) prod (E e^(-tL))^n for all t > 0: as E L <= 0 the round taken out has E e^(-tL) >= 1,
-    by Jensen's inequality. Spread masses have the greater moments, as r^-t is convex, and losses above the
-    edge have less than 1 each. A moment is a sum of terms known to 16 units of their exponents, of three
-    terms each, and 32 more.
+    by Jensen's inequality, and so no factor counts as less than 1. Spread masses have the greater moments, as
+    r^-t is convex, and losses above the edge have less than 1 each. A moment is a sum of terms known to 16
+    units of their exponents, of three terms each, and 32 more.
 
     Of losses below the first node a, the deficit D = E (1 - e^(L - a))_+ is not on the lattice, the rest of
     their mass is at a. As (e^(tu) - 1)/(1 - e^-u) grows with u, those down to a - w add at most D e^(-ta)
@@ -152,7 +152,7 @@ def add_far_losses(
             with np.errstate(over="ignore", invalid="ignore"):  # such a t bounds nothing
                 moment = factor.over * np.exp(factor.log_scale - (grid.theta + t) * at)
                 below_a = deficit * np.exp(-t * a) * (1 + np.expm1(t * w) / -np.expm1(-w)) if deficit else 0.0
-                log += factor.count * math.log(float(np.sum(moment) + below_a) + float(rare.upper))
+                log += factor.count * max(math.log(float(np.sum(moment) + below_a) + float(rare.upper)), 0.0)
             log += factor.count * UNIT * (64 + len(at) + 32 * size)
         if log - t * (edge - x) < best:
             best, logs = log - t * (edge - x), (log, t)

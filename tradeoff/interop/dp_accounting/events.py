@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from inspect import signature
 from typing import Any, Literal, NamedTuple, get_args
@@ -22,33 +22,12 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log1p, rational, sqrt, total, whole
 from tradeoff.mechanisms import Adjacency, ApproximateDP, Mechanism, Plan
 from tradeoff.mechanisms.base import ratio
-from tradeoff.mechanisms.discrete import MOST_SQUARE
+from tradeoff.mechanisms.noise import MOST_SQUARE
 from tradeoff.operators.subsample import subsample
 
 _MAX_NESTING = 50  # samplings inside one another: each is a level of recursion
 Relation = Literal["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
-
-
-def relation_of(value: Any) -> Relation:
-    """Return the name of a neighbouring relation, given as that name or as dp_accounting's enumeration."""
-    name = "ADD_OR_REMOVE_ONE" if value is None else getattr(value, "name", value)
-    if not isinstance(name, str) or name not in RELATIONS:
-        raise PlanError(f"neighboring_relation must be one of {', '.join(RELATIONS)}, got {shown(value)}")
-    return name
-
-
-def kind_of(event: Any) -> str:
-    """Return the name of an event's class, also of its named tuple."""
-    name = getattr(event, "class_name", type(event).__name__)
-    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
-
-
-def listed(name: str, values: Any) -> list[Any]:
-    """Return the entries of a field that is a list."""
-    if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
-        raise PlanError(f"{name} must be a list, got {shown(values)}")
-    return list(values)
 
 
 class Concentrated(NamedTuple):
@@ -59,72 +38,95 @@ class Concentrated(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """The neighbouring relation, and a function from an inner event to its plan."""
+    """The neighbouring relation, and the levels of sampling that are left."""
 
     relation: Relation
-    plan: Callable[[Any], Plan]
+    levels: int
+
+    @property
+    def per_record(self) -> int:
+        """Sensitivity of a sum over the norm of one record."""
+        return 2 if self.relation == "REPLACE_ONE" else 1
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Neighbours of the plan."""
+        return "replace-one" if self.relation == "REPLACE_ONE" else "add-remove"
+
+    def plan(self, event: Any) -> Plan:
+        """Return the plan of an event: rho and xi of its concentrated parts add, which beats composition."""
+        if self.levels == 0:
+            raise PlanError(f"event must nest at most {_MAX_NESTING} samplings")
+        parts = _parts(event, self._replace(levels=self.levels - 1))
+        plain = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
+        sums = [(part, whole(n)) for part, n in parts.items() if isinstance(part, Concentrated)]
+        if sums:
+            rho, xi = (total(n * part[i] for part, n in sums).upper for i in (0, 1))
+            plain[mechanisms.Custom(from_zcdp(float(rho), float(xi)))] = 1
+        return Plan(plain, self.adjacency)
+
+    def noise(self, name: str, event: Any) -> float:
+        """Return the noise multiplier per record of one Gaussian, which replacing a record has halved."""
+        match list(self.plan(event).mechanisms.items()):
+            case [(mechanisms.Gaussian(noise_multiplier=float(half)), 1)]:
+                return 2 * half
+        raise PlanError(f"a {name} under REPLACE_ONE must contain one GaussianDpEvent")
 
 
 Part = Mechanism | Concentrated | None  # an event as a part of a plan; None has no loss
 Parts = Counter[Mechanism | Concentrated]
 _OPEN = ApproximateDP(0.0, 1.0)  # no privacy at all
 
-# Events in which a special record adds 0 to a sum, as one that is not sampled does.
-_SUMS = frozenset(
-    {
-        *("NoOpDpEvent", "NonPrivateDpEvent", "GaussianDpEvent", "LaplaceDpEvent", "DiscreteLaplaceDpEvent"),
-        *("DiscreteGaussianDpEvent", "SingleEpochTreeAggregationDpEvent", "MixtureOfGaussiansDpEvent"),
-        *("PoissonSampledDpEvent", "SelfComposedDpEvent", "ComposedDpEvent"),
-    }
-)
+
+class Rule(NamedTuple):
+    """Reader of an event, whose parameters name the fields that it needs, and its relations."""
+
+    read: Callable[..., Part]
+    relations: tuple[Relation, ...]
 
 
-def joined(parts: Parts) -> dict[Mechanism, int]:
-    """Join the parts with concentrated privacy: rho and xi add, which beats composing their curves."""
-    plain = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
-    sums = [(part, whole(n)) for part, n in parts.items() if isinstance(part, Concentrated)]
-    if not sums:
-        return plain
-    rho = total(n * part.rho for part, n in sums).upper
-    xi = total(n * part.xi for part, n in sums).upper
-    return plain | {mechanisms.Custom(from_zcdp(float(rho), float(xi))): 1}
+RULES: dict[str, Rule] = {  # by the name of an event; compositions are separate
+    "NoOpDpEvent": Rule(lambda _: None, RELATIONS),
+    "NonPrivateDpEvent": Rule(lambda _: _OPEN, RELATIONS),
+    "ExponentialMechanismDpEvent": Rule(
+        lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon), RELATIONS
+    ),
+    "PermuteAndFlipDpEvent": Rule(lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon), RELATIONS),
+}
 
 
-def _only(reader: Reader, event: str, *allowed: Relation) -> None:
-    if reader.relation not in allowed:
-        raise PlanError(
-            f"neighboring_relation must be {' or '.join(allowed)} for a {event}, got {reader.relation}"
-        )
+def rule(name: str, *relations: Relation) -> Callable[[Callable[..., Part]], Callable[..., Part]]:
+    """Enter the reader of an event; by default under every relation."""
+
+    def enter(read: Callable[..., Part]) -> Callable[..., Part]:
+        RULES[name] = Rule(read, relations or RELATIONS)
+        return read
+
+    return enter
 
 
-def _per_record(reader: Reader) -> int:
-    """Return the sensitivity of a sum over the norm of one record."""
-    return 2 if reader.relation == "REPLACE_ONE" else 1
-
-
+@rule("GaussianDpEvent")
 def _gaussian(reader: Reader, noise_multiplier: Any) -> Part:
-    sigma = number("noise_multiplier", noise_multiplier, 0)
-    return (
-        mechanisms.Gaussian(noise_multiplier=float((Bounds.of(sigma) / _per_record(reader)).lower))
-        if sigma
-        else _OPEN
-    )
+    sigma = float((Bounds.of(noise_multiplier) / reader.per_record).lower)
+    return mechanisms.Gaussian(noise_multiplier=sigma)
 
 
+@rule("LaplaceDpEvent")
 def _laplace(reader: Reader, noise_multiplier: Any) -> Part:
-    scale = number("noise_multiplier", noise_multiplier, 0)
-    return mechanisms.Laplace(scale=scale, sensitivity=float(_per_record(reader))) if scale else _OPEN
+    return mechanisms.Laplace(scale=noise_multiplier, sensitivity=float(reader.per_record))
 
 
+@rule("DiscreteLaplaceDpEvent")
 def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) -> Part:
     """Read e^(-a |x|); a = 0, which is not a law, has no privacy in dp_accounting."""
     a = number("noise_parameter", noise_parameter, 0, open_high=True)
-    shift = count("sensitivity", sensitivity) * _per_record(reader)
-    if not a:
-        return _OPEN if shift else None
-    return mechanisms.DiscreteLaplace(float((1 / Bounds.of(a)).lower), shift) if shift else None
+    shift = count("sensitivity", sensitivity) * reader.per_record
+    if not shift:
+        return None
+    return mechanisms.DiscreteLaplace(float((1 / Bounds.of(a)).lower), shift) if a else _OPEN
 
 
+@rule("DiscreteGaussianDpEvent")
 def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension: Any) -> Part:
     """Read integer shifts: the worst dimension is the squared norm, with a unit in each coordinate."""
     # The sensitivity is that of the function, whatever the relation; of discrete Laplace it is per record.
@@ -142,10 +144,10 @@ def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension:
     return Concentrated(float(rational(square / (2 * Fraction(sigma) ** 2)).upper), 0.0)
 
 
+@rule("RandomizedResponseDpEvent", "REPLACE_ONE", "REPLACE_SPECIAL")
 def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any) -> Part:
     """With probability 1 - p the truth, else one of k at random; a special record answers at random."""
     p, k = number("noise_parameter", noise_parameter, 0, 1), count("num_buckets", num_buckets, 1)
-    _only(reader, "RandomizedResponseDpEvent", "REPLACE_ONE", "REPLACE_SPECIAL")
     if k == 1 or p == 1:
         return None
     if reader.relation == "REPLACE_SPECIAL":
@@ -158,11 +160,27 @@ def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any)
     return mechanisms.RandomizedResponse(float(log1p(odds).upper), k)
 
 
+@rule("EpsilonDeltaDpEvent")
+def _approximate(_reader: Reader, epsilon: Any, delta: Any) -> Part:
+    return _OPEN if number("epsilon", epsilon, 0) == math.inf else ApproximateDP(epsilon, delta)
+
+
+@rule("ZCDpEvent")
 def _zcdp(_reader: Reader, rho: Any, xi: Any) -> Part:
-    each = (number(name, value, 0, open_high=True) for name, value in (("rho", rho), ("xi", xi)))
-    return Concentrated(*each)
+    return Concentrated(number("rho", rho, 0, open_high=True), number("xi", xi, 0, open_high=True))
 
 
+# Events in which a special record adds 0 to a sum, as one that is not sampled does.
+_SUMS = frozenset(
+    {
+        *("NoOpDpEvent", "NonPrivateDpEvent", "GaussianDpEvent", "LaplaceDpEvent", "DiscreteLaplaceDpEvent"),
+        *("DiscreteGaussianDpEvent", "SingleEpochTreeAggregationDpEvent", "MixtureOfGaussiansDpEvent"),
+        *("PoissonSampledDpEvent", "SelfComposedDpEvent", "ComposedDpEvent"),
+    }
+)
+
+
+@rule("PoissonSampledDpEvent")
 def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
     """Sample once for all that is inside: subsample(f @ g), not subsample(f) @ subsample(g)."""
     p, inner = number("sampling_probability", sampling_probability, 0, 1), reader.plan(event)
@@ -171,14 +189,17 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
             "an event in a PoissonSampledDpEvent must be valid for any number of records, and a batch of "
             "limited size is for one number"
         )
-    not_sums = (name for name in _kinds(event) if name not in _SUMS)
-    if reader.relation == "REPLACE_SPECIAL" and (name := next(not_sums, None)):
-        raise PlanError(
-            f"an event in a PoissonSampledDpEvent must be a sum under REPLACE_SPECIAL, got {name}: "
-            "its answers may show that a special record is there"
-        )
+    pending = [event] if reader.relation == "REPLACE_SPECIAL" else []
+    while pending:
+        each = pending.pop()
+        if (name := _kind(each)) not in _SUMS:
+            raise PlanError(
+                f"an event in a PoissonSampledDpEvent must be a sum under REPLACE_SPECIAL, got {name}: "
+                "its answers may show that a special record is there"
+            )
+        pending += [*getattr(each, "events", ()), *([each.event] if hasattr(each, "event") else ())]
     if reader.relation == "REPLACE_ONE":
-        sigma = _doubled_noise("PoissonSampledDpEvent", inner)
+        sigma = reader.noise("PoissonSampledDpEvent", event)
         return mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=p, adjacency="replace-one")
     match list(inner.mechanisms.items()):
         case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
@@ -188,52 +209,34 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
     return mechanisms.Custom(curve=subsample(inner.curve(), p), adjacency="add-remove")
 
 
-def _kinds(event: Any) -> Iterator[str]:
-    """Yield the names of an event and of all inside it."""
-    pending = [event]
-    while pending:
-        each = pending.pop()
-        yield kind_of(each)
-        pending += [*getattr(each, "events", ()), *([each.event] if hasattr(each, "event") else ())]
-
-
-def _doubled_noise(name: str, inner: Plan) -> float:
-    """Return the noise multiplier per record of a single Gaussian, which replacing a record has halved."""
-    match list(inner.mechanisms.items()):
-        case [(mechanisms.Gaussian(noise_multiplier=float(half)), 1)]:
-            return 2 * half
-    raise PlanError(f"a {name} under REPLACE_ONE must contain one GaussianDpEvent")
-
-
+@rule("SampledWithoutReplacementDpEvent", "REPLACE_ONE")
 def _fixed_size(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
     """Return C_p(f) for p = m/n and the guarantee f of the inner event (Dong, Roth, Su 2022, Theorem 4.2)."""
-    _only(reader, "SampledWithoutReplacementDpEvent", "REPLACE_ONE")
     n = count("source_dataset_size", source_dataset_size, 1)
     p = ratio(count("sample_size", sample_size, 0, n), n)
     curve = subsample(reader.plan(event).guarantee(), p, scheme="without-replacement")
     return mechanisms.Custom(curve=curve, adjacency="replace-one")
 
 
+@rule("SampledWithReplacementDpEvent", "REPLACE_ONE")
 def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
-    _only(reader, "SampledWithReplacementDpEvent", "REPLACE_ONE")
     n, draws = count("source_dataset_size", source_dataset_size, 1), count("sample_size", sample_size, 1)
-    sigma = _doubled_noise("SampledWithReplacementDpEvent", reader.plan(event))
+    sigma = reader.noise("SampledWithReplacementDpEvent", event)
     return mechanisms.SubsampledGaussian(
         noise_multiplier=sigma, sample_rate=ratio(draws, n), scheme="with-replacement", batch_size=draws
     )
 
 
-def _tree(reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
+@rule("SingleEpochTreeAggregationDpEvent", "REPLACE_SPECIAL")
+def _tree(_reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
     """Read one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
-    _only(reader, "SingleEpochTreeAggregationDpEvent", "REPLACE_SPECIAL")
-    sigma = number("noise_multiplier", noise_multiplier, 0)
-    every = listed("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
+    every = _list("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
     depth = max((count("step_counts", n) for n in every), default=0).bit_length()
-    if depth == 0:
-        return None
-    return mechanisms.Gaussian(noise_multiplier=float((sigma / sqrt(depth)).lower)) if sigma else _OPEN
+    sigma = noise_multiplier / sqrt(depth)
+    return mechanisms.Gaussian(noise_multiplier=float(sigma.lower)) if depth else None
 
 
+@rule("RepeatAndSelectDpEvent")
 def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
     """Read runs of bounded loss as pure privacy for any number of runs, others by their divergences."""
     run = reader.plan(event).guarantee()
@@ -244,61 +247,23 @@ def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
     return mechanisms.RepeatAndSelect(epsilon=max(epsilon, 0.0), shape=shape)
 
 
-def _mixture(reader: Reader, standard_deviation: Any, sensitivities: Any, sampling_probs: Any) -> Part:
-    _only(reader, "MixtureOfGaussiansDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
-    sigma = number("standard_deviation", standard_deviation, 0)
-    if not sigma:
-        return _OPEN
-    return mechanisms.MixtureOfGaussians(
-        sigma=sigma,
-        sensitivities=tuple(listed("sensitivities", sensitivities)),
-        probabilities=tuple(listed("sampling_probs", sampling_probs)),
-    )
+@rule("MixtureOfGaussiansDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
+def _mixture(_reader: Reader, standard_deviation: Any, sensitivities: Any, sampling_probs: Any) -> Part:
+    moves, chances = _list("sensitivities", sensitivities), _list("sampling_probs", sampling_probs)
+    return mechanisms.MixtureOfGaussians(standard_deviation, tuple(moves), tuple(chances))
 
 
+@rule("TruncatedSubsampledGaussianDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_ONE")
 def _truncated(
     reader: Reader,
-    dataset_size: Any,
+    noise_multiplier: Any,
     sampling_probability: Any,
     truncated_batch_size: Any,
-    noise_multiplier: Any,
+    dataset_size: Any,
 ) -> Part:
-    _only(reader, "TruncatedSubsampledGaussianDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_ONE")
-    adjacency: Adjacency = "replace-one" if reader.relation == "REPLACE_ONE" else "add-remove"
-    if not number("noise_multiplier", noise_multiplier, 0):
-        return _OPEN
     return mechanisms.TruncatedSubsampledGaussian(
-        noise_multiplier=noise_multiplier,
-        sample_rate=sampling_probability,
-        batch_size=truncated_batch_size,
-        dataset_size=dataset_size,
-        adjacency=adjacency,
+        noise_multiplier, sampling_probability, truncated_batch_size, dataset_size, reader.adjacency
     )
-
-
-# Readers by the name of an event, with the names of its fields as parameters; compositions are separate.
-RULES: dict[str, Callable[..., Part]] = {
-    "NoOpDpEvent": lambda _: None,
-    "NonPrivateDpEvent": lambda _: _OPEN,
-    "GaussianDpEvent": _gaussian,
-    "LaplaceDpEvent": _laplace,
-    "DiscreteLaplaceDpEvent": _discrete_laplace,
-    "DiscreteGaussianDpEvent": _discrete_gaussian,
-    "RandomizedResponseDpEvent": _randomized_response,
-    "EpsilonDeltaDpEvent": lambda _, epsilon, delta: (
-        _OPEN if number("epsilon", epsilon, 0) == math.inf else ApproximateDP(epsilon, delta)
-    ),
-    "ZCDpEvent": _zcdp,
-    "ExponentialMechanismDpEvent": lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),
-    "PermuteAndFlipDpEvent": lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon),
-    "PoissonSampledDpEvent": _poisson,
-    "SampledWithoutReplacementDpEvent": _fixed_size,
-    "SampledWithReplacementDpEvent": _drawn,
-    "SingleEpochTreeAggregationDpEvent": _tree,
-    "RepeatAndSelectDpEvent": _repeated,
-    "MixtureOfGaussiansDpEvent": _mixture,
-    "TruncatedSubsampledGaussianDpEvent": _truncated,
-}
 
 
 def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
@@ -333,18 +298,15 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
     """
     if neighboring_relation is None:
         neighboring_relation = getattr(event, "neighboring_relation", None)
+    name = "ADD_OR_REMOVE_ONE" if neighboring_relation is None else neighboring_relation
+    name = getattr(name, "name", name)
+    if not isinstance(name, str) or name not in RELATIONS:
+        raise PlanError(
+            f"neighboring_relation must be one of {', '.join(RELATIONS)}, got {shown(neighboring_relation)}"
+        )
     if hasattr(event, "build"):
         event = event.build()
-    event = getattr(event, "ledger", event)
-    return _plan(event, relation_of(neighboring_relation), _MAX_NESTING)
-
-
-def _plan(event: Any, relation: Any, levels: int) -> Plan:
-    if levels == 0:
-        raise PlanError(f"event must nest at most {_MAX_NESTING} samplings")
-    reader = Reader(relation, lambda inner: _plan(inner, relation, levels - 1))
-    adjacency: Adjacency = "replace-one" if relation == "REPLACE_ONE" else "add-remove"
-    return Plan(joined(_parts(event, reader)), adjacency)
+    return Reader(name, _MAX_NESTING).plan(getattr(event, "ledger", event))
 
 
 def _parts(event: Any, reader: Reader) -> Parts:
@@ -353,25 +315,50 @@ def _parts(event: Any, reader: Reader) -> Parts:
     pending = [(event, 1)]
     while pending:
         each, n = pending.pop()
-        name = kind_of(each)
+        name = _kind(each)
         if name == "SelfComposedDpEvent":
             inner, times = _fields(each, "event", "count")
             pending.append((inner, n * count("count", times)))
         elif name == "ComposedDpEvent":
             (parts,) = _fields(each, "events")
-            pending.extend((part, n) for part in reversed(listed("events", parts)))
-        else:
-            if not name.endswith("DpEvent") or isinstance(each, type):
-                way = "of a builder give .build(), of an accountant .ledger, and a distribution to from_pld"
-                raise PlanError(f"event must be a DpEvent, got a {kind_of(each)}; {way}")
-            if name not in RULES:
-                known = f"ComposedDpEvent, SelfComposedDpEvent, {', '.join(RULES)}"
-                raise PlanError(f"event must be one of {known}, got {shown(each)}")
-            _, *names = signature(RULES[name]).parameters
-            part = RULES[name](reader, *_fields(each, *names))
-            if part is not None and n:
-                result[part] += n
+            pending.extend((part, n) for part in reversed(_list("events", parts)))
+        elif (part := _read(each, name, reader)) is not None and n:
+            result[part] += n
     return result
+
+
+def _read(event: Any, name: str, reader: Reader) -> Part:
+    if not name.endswith("DpEvent") or isinstance(event, type):
+        way = "of a builder give .build(), of an accountant .ledger, and a distribution to from_pld"
+        raise PlanError(f"event must be a DpEvent, got a {name}; {way}")
+    if name not in RULES:
+        known = f"ComposedDpEvent, SelfComposedDpEvent, {', '.join(RULES)}"
+        raise PlanError(f"event must be one of {known}, got {shown(event)}")
+    read, relations = RULES[name]
+    if reader.relation not in relations:
+        raise PlanError(
+            f"neighboring_relation must be {' or '.join(relations)} for a {name}, got {reader.relation}"
+        )
+    names = list(signature(read).parameters)[1:]
+    values = dict(zip(names, _fields(event, *names), strict=True))
+    for each in values.keys() & {"noise_multiplier", "standard_deviation"}:
+        values[each] = number(each, values[each], 0)
+        if values[each] == 0:
+            return _OPEN
+    return read(reader, **values)
+
+
+def _kind(event: Any) -> str:
+    """Return the name of an event's class, also of its named tuple."""
+    name = getattr(event, "class_name", type(event).__name__)
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+
+
+def _list(name: str, values: Any) -> list[Any]:
+    """Return the entries of a field that is a list."""
+    if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
+        raise PlanError(f"{name} must be a list, got {shown(values)}")
+    return list(values)
 
 
 def _fields(event: Any, *names: str) -> list[Any]:
@@ -379,7 +366,7 @@ def _fields(event: Any, *names: str) -> list[Any]:
         return [getattr(event, name) for name in names]
     except AttributeError as error:
         fields = ", ".join(names)
-        raise PlanError(f"a {kind_of(event)} must have the fields {fields}, got {shown(event)}") from error
+        raise PlanError(f"a {_kind(event)} must have the fields {fields}, got {shown(event)}") from error
 
 
 def to_event(curve: TradeOff, *, failure: float) -> Any:

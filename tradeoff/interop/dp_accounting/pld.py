@@ -109,24 +109,6 @@ def _curve(pmf: Any) -> PiecewiseLinear:
     state = vars(pmf)
     if not state["_pessimistic_estimate"]:
         raise DomainError("pld must be a pessimistic estimate, got an optimistic one, below the truth")
-    places, masses = _atoms(state)
-    thinned = (masses * exp(-(places * Bounds.of(float(state["_discretization"]))))).lower
-    alpha, beta = 0, ONE - whole(float(state["_infinity_mass"]))
-    points = [(alpha, max(beta, 0))]
-    for p, q in zip(np.minimum(thinned, 2.0).tolist(), masses.tolist(), strict=True):
-        run, fall = whole(p), whole(q)
-        if fall > beta:  # more than 1 in all: the segment ends where it crosses 0
-            run, fall = run * max(beta, 0) // fall, max(beta, 0)
-        if alpha + run > ONE or fall == 0:
-            break
-        alpha, beta = alpha + run, beta - fall
-        points.append((alpha, beta))
-    convex = hull([*points, (0, ONE), (ONE, 0)])
-    return _through(round_points(convex, up=False))
-
-
-def _atoms(state: dict[str, Any]) -> tuple[Array, Array]:
-    """Return places on the grid, decreasing, and positive masses; convolutions may leave negative ones."""
     if "_loss_probs" in state:
         sparse = state["_loss_probs"]
         places, masses = (np.array(list(side), dtype=float) for side in (sparse.keys(), sparse.values()))
@@ -135,8 +117,22 @@ def _atoms(state: dict[str, Any]) -> tuple[Array, Array]:
         places = state["_lower_loss"] + np.arange(len(masses), dtype=float)
     if not (np.isfinite(masses).all() and 0 <= state["_infinity_mass"] <= 1):
         raise DomainError("masses of pld must be probabilities; compose it anew")
-    order = np.argsort(-places)[masses[np.argsort(-places)] > 0]
-    return places[order], masses[order]
+    order = np.argsort(-places)
+    order = order[masses[order] > 0]  # convolutions may leave negative ones
+    q = masses[order]
+    p = (q * exp(-(places[order] * Bounds.of(float(state["_discretization"]))))).lower
+    alpha, beta = 0, ONE - whole(float(state["_infinity_mass"]))
+    points = [(alpha, max(beta, 0))]
+    for each_p, each_q in zip(np.minimum(p, 2.0).tolist(), q.tolist(), strict=True):
+        run, fall = whole(each_p), whole(each_q)
+        if fall > beta:  # more than 1 in all: the segment ends where it crosses 0
+            run, fall = run * max(beta, 0) // fall, max(beta, 0)
+        if alpha + run > ONE or fall == 0:
+            break
+        alpha, beta = alpha + run, beta - fall
+        points.append((alpha, beta))
+    convex = hull([*points, (0, ONE), (ONE, 0)])
+    return _through(round_points(convex, up=False))
 
 
 def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
@@ -175,7 +171,11 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
 
 def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     """Return Q-masses by place on the grid, and that at infinity, all rounded up."""
-    p, q, loss = _split(g)
+    # The P- and Q-masses of the segments with Q-mass, and their losses.
+    pairs = [(c - a, b - d) for (a, b), (c, d) in pairwise(g.vertices) if b > d]
+    rows = [(rational(p), rational(q), to_bounds(log_quotient(q, p))) for p, q in pairs]
+    sides = np.array([[tuple(each) for each in row] for row in rows]).reshape(-1, 3, 2)
+    p, q, loss = (Bounds(*sides[:, k].T) for k in range(3))
     far = loss.upper > _MAX_LOSS
     lost = upper_float(sum(to_balls(q.upper[far])) + to_ball(g.mass_at_infinity.upper))
     p, q, loss = (make_bounds(side.lower[~far], side.upper[~far]) for side in (p, q, loss))
@@ -192,15 +192,6 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
             shares.setdefault(int(place), []).append(share)
     masses = {place: math.fsum(each) * _MARGIN for place, each in sorted(shares.items())}
     return masses or {0: 0.0}, min(lost, 1.0)
-
-
-def _split(g: PiecewiseLinear) -> tuple[Bounds, Bounds, Bounds]:
-    """Bound the P- and Q-masses of the segments with Q-mass, and their losses."""
-    pairs = [(c - a, b - d) for (a, b), (c, d) in pairwise(g.vertices) if b > d]
-    each = [(rational(p), rational(q), to_bounds(log_quotient(q, p))) for p, q in pairs]
-    sides = np.array([[tuple(bounds) for bounds in row] for row in each]).reshape(-1, 3, 2)
-    p, q, loss = (Bounds(sides[:, i, 0], sides[:, i, 1]) for i in range(3))
-    return p, q, loss
 
 
 def _shares(p: Bounds, q: Bounds, low: Array, high: Array, step: float) -> tuple[Array, Array]:

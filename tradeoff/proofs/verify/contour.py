@@ -29,8 +29,10 @@ GOAL = -36.0  # log of the errors that are allowed to each sum, relative to the 
 # Nodes of a contour without an added Gaussian: doubled until the rest is negligible.
 _FEWEST, _MOST = 64, 2**13
 _WIDER = 1.5  # factor by which a period is lengthened that is too short
-_STEPS = 60  # bisections of a saddle point, and changes of a period, at most
-_TILTS = 9  # tilts that are compared, from that of the saddle point to a quarter of it
+_LONGER = 60  # times that a period is lengthened, at most
+# Tilts c - 1, or c/(1 - c) in the middle strip, are powers of two with so many a doubling, up to the last.
+_PER_DOUBLING, _LAST = 16, 700
+_APART = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)  # how many of them Chernoff points are away
 _MAX_LOSS = 50.0  # log of the cancellation that a lower tilt may cost, which takes 72 bits
 
 
@@ -39,32 +41,31 @@ class Contour:
 
     def __init__(self, product: Product, x: float, *, middle: bool, count: int) -> None:
         self.product, self.x, self.middle, self.tau = product, x, middle, 0.0
-        self.c, self.spread = self._saddle()
-        self._choose_tilt()
+        self._choose_tilt(self._saddle())
         self.step = float((2 * arb.pi() / self.period).mid())
         self._evaluate(count)
 
-    def _saddle(self) -> tuple[float, float]:
-        """Return where K(c) - (c - 1) x - log |c (c - 1)| is least, about, and the root of its bend there."""
+    def _saddle(self) -> int:
+        """Return about the index of the tilt where K(c) - (c - 1) x - log |c (c - 1)| is least."""
 
-        def at(t: float) -> float:
-            return 1 / (1 + math.exp(-t)) if self.middle else 1 + math.exp(t)
-
-        def rises(t: float) -> bool:
+        def rises(k: int) -> bool:
             try:
-                return self._slope(at(t))[0] > 0
+                return self._slope(self._tilt_at(k))[0] > 0
             except VerificationError:  # a tilt too large for a quadrature
                 return True
 
-        low, high = (-30.0, 30.0) if self.middle else (-30.0, 0.0)
-        while not self.middle and high < _STEPS and not rises(high):
-            low, high = high, high + 1
-        for _ in range(_STEPS):
-            t = (low + high) / 2
-            low, high = (low, t) if rises(t) else (t, high)
-            if high - low < 0.05:
-                break
-        return at(low), math.sqrt(self._slope(at(low))[1])
+        low, high = (-_LAST, _LAST) if self.middle else (-_LAST, 0)
+        while not self.middle and high < 2 * _LAST and not rises(high):
+            low, high = high, high + _PER_DOUBLING
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if rises(middle) else (middle, high)
+        return low
+
+    def _tilt_at(self, k: int) -> float:
+        """Return a tilt of the strip: a few hundred serve all losses, so that each is computed once."""
+        t = k * math.log(2) / _PER_DOUBLING
+        return 1 / (1 + math.exp(-t)) if self.middle else 1 + math.exp(t)
 
     def _slope(self, c: float) -> tuple[float, float]:
         tilt = self.product.tilt(c)
@@ -76,20 +77,22 @@ class Contour:
             return arb(0)
         return self.product.tilt(c).log_m + arb(self.tau) ** 2 * (arb(c) ** 2 - c) / 2
 
-    def _choose_tilt(self) -> None:
+    def _choose_tilt(self, saddle: int) -> None:
         """Choose the tilt, from the saddle point down, whose contour needs the fewest nodes.
 
         K may rise steeply beyond the saddle, and the period with it. A lower tilt has a larger integrand,
         relative to which the sum is smaller by e^loss: so must all errors be.
         """
-        saddle, least, best = self.c, self._size(), math.inf
-        for k in range(1 if self.middle else _TILTS):
-            self.c = 1 + (saddle - 1) / 2 ** (k / 4)
+        least, best = arb.pos_inf(), math.inf
+        for k in range(saddle, saddle - (1 if self.middle else 2 * _PER_DOUBLING + 1), -_PER_DOUBLING // 4):
+            self.c = self._tilt_at(k)
             self.spread = math.sqrt(self._slope(self.c)[1])
-            loss = max(float(self._size() - least), 0.0)
+            size = self._size()
+            least = size if k == saddle else least
+            loss = max(float(size - least), 0.0)
             if loss > _MAX_LOSS:
                 break
-            period, left, right = self._period(least)
+            period, left, right = self._period(k, least)
             cost = period * math.sqrt(loss - GOAL) / self.spread
             if cost < best:
                 best, chosen = cost, (self.c, self.spread, period, left, right, GOAL - loss)
@@ -100,13 +103,12 @@ class Contour:
         size = self._log_m(self.c) - (self.c - 1) * arb(self.x)
         return size - arb(self.c * abs(self.c - 1) * self.spread * 2.6).log()
 
-    def _period(self, size: arb) -> tuple[float, float, float]:
+    def _period(self, k: int, size: arb) -> tuple[float, float, float]:
         """Return a period, and two Chernoff points, for which the aliases are negligible against e^size."""
-        ends = (0.0, 1.0) if self.middle else (1.0, math.inf)
-        steps = [2.0 ** (k / 2) / self.spread for k in range(-4, 14)]
-        points = [[max(self.c - s, ends[0]) for s in steps], [min(self.c + s, ends[1]) for s in steps]]
+        below, above = ([self._tilt_at(k + way * step) for step in _APART] for way in (-1, 1))
+        points = [*below, 0.0 if self.middle else 1.0], [*above, 1.0] if self.middle else above
         period = 8 * self.spread
-        for _ in range(_STEPS):
+        for _ in range(_LONGER):
             best = [self._best_alias(each, period) for each in points]
             if all(alias <= size + GOAL for alias, _ in best):
                 break

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -160,6 +161,12 @@ class Profile:
         return low.lower().union(high.upper())
 
 
+@lru_cache(maxsize=4)
+def _product(factors: str, reverse: bool) -> Product:  # noqa: FBT001 - part of the key of the cache
+    """Return a product, kept so that all questions about it compute its tilts once."""
+    return Product(json.loads(factors), reverse=reverse)
+
+
 class _Order:
     """delta of one order, by a sum over atoms or else by contours that serve neighbouring losses."""
 
@@ -170,7 +177,7 @@ class _Order:
             with ctx.workprec(self.bits):
                 self.sum: AtomSum | None = AtomSum(Product(factors, reverse=reverse))
         except VerificationError:
-            self.sum, self.bits, self.product = None, _BITS, Product(factors, reverse=reverse)
+            self.sum, self.bits, self.product = None, _BITS, _product(json.dumps(factors), reverse)
 
     def at(self, x: float) -> Point:
         if self.sum is not None:

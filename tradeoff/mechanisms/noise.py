@@ -1,0 +1,413 @@
+"""Additive noise: on the line, also bounded, and on the integers; histograms over unknown keys."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tradeoff.balls import exp, normal_sf, to_balls, upper_float
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import MOST, count, number
+from tradeoff.curves.product import tensor
+from tradeoff.errors import domain
+from tradeoff.families.discrete import (
+    BinomialCurve,
+    DiscreteGaussianCurve,
+    DiscreteLaplaceCurve,
+    SkellamCurve,
+)
+from tradeoff.families.gaussian import Gaussian as GaussianCurve
+from tradeoff.families.laplace import Laplace as LaplaceCurve
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.families.truncated import Truncated
+from tradeoff.intervals.functions import expm1, log1p, rational
+from tradeoff.mechanisms.base import (
+    Adjacency,
+    Mechanism,
+    adjacency_field,
+    check_loss,
+    in_interval,
+    integer_range,
+    loss,
+    mechanism,
+    numbers,
+    one_of,
+    parameter,
+    real_range,
+)
+from tradeoff.mechanisms.subsampled import leaking
+from tradeoff.operators.pointwise import minimum
+
+
+@mechanism
+class Gaussian(Mechanism):
+    """Normal noise on a query: G_mu with mu = sensitivity/noise, for every ordered pair of neighbours.
+
+    Exact: the worst pair of neighbours differs by the sensitivity (Dong, Roth, Su 2022, Theorem 2.7), and of
+    coordinates with standard deviations s_i that move by at most D_i the worst moves each by D_i: mu^2 is the
+    sum of (D_i/s_i)^2 (the same, Corollary 3.3).
+
+    >>> Gaussian(noise_multiplier=8).curve(), Gaussian(noise_multiplier=10, sensitivity=5).curve()
+    (G_{0.125}, G_{0.5})
+    >>> Gaussian(noise_multiplier=[2, 1], sensitivity=[6, 4]).curve()
+    G_{5}
+    """
+
+    noise_multiplier: float | tuple[float, ...] = parameter(
+        "Standard deviation over the l2-sensitivity; of a list, that of every coordinate.",
+        "float in (0, inf], or a list of such numbers",
+        partial(numbers, check=in_interval("(0, inf]")),
+    )
+    sensitivity: float | tuple[float, ...] | None = parameter(
+        "l2-sensitivity of the query, also of a vector; or a list, the largest change of each coordinate, "
+        "whatever the others. If it is given, standard deviations are in the units of the query.",
+        "float in [0, inf), or a list of such numbers",
+        partial(numbers, check=in_interval("[0, inf)")),
+        default=None,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        noise, moves = self.noise_multiplier, self.sensitivity
+        if isinstance(noise, tuple) and moves is not None and len(noise) != np.size(moves):
+            raise domain("sensitivity", moves, f"a list of {len(noise)} numbers, one for each coordinate")
+        self.curve()
+
+    def curve(self) -> TradeOff:
+        return GaussianCurve(
+            loss(1.0 if self.sensitivity is None else self.sensitivity, self.noise_multiplier)
+        )
+
+
+@mechanism
+class Laplace(Mechanism):
+    """Laplace noise on a query: T(Lap(0,1), Lap(eps,1)) with eps = sensitivity/scale, for every pair.
+
+    Exact: the worst pair of neighbours differs by the sensitivity, and of vectors it is one whose difference
+    lies on one axis (Dong, Roth, Su 2022, Proposition 2.15 and Theorem 2.14).
+
+    >>> Laplace(scale=10).curve()
+    Lap_{0.1}
+    """
+
+    scale: float = real_range(
+        "Scale b of the density e^(-|x|/b)/(2b), in the units of the query.", "(0, inf]"
+    )
+    sensitivity: float = real_range(
+        "l1-sensitivity of the query, in the same units.", "(0, inf)", default=1.0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.curve()
+
+    def curve(self) -> TradeOff:
+        return LaplaceCurve(loss(self.sensitivity, self.scale, "scale"))
+
+
+@mechanism
+class TruncatedLaplace(Mechanism):
+    """Laplace noise conditioned on [-bound, bound]: it is drawn again until it lies there.
+
+    Exact: the law is log-concave, so the largest shift is the worst (Geng, Ding, Guo, Kumar 2020 have the
+    (eps, delta) point of this curve at eps = sensitivity/scale). Answers that are clipped to a range are not
+    of this kind but post-processing: their guarantee is that of ``Laplace``. Between scales, neither is
+    more private throughout: with more noise losses are smaller, and masses at the ends larger.
+
+    >>> f = TruncatedLaplace(scale=1, bound=10).curve()
+    >>> round(f.delta(1.0), 10), f.epsilon(1e-3) < 1
+    (3.90067e-05, True)
+    """
+
+    normal: ClassVar[bool] = False
+
+    scale: float = real_range("Scale of the noise before truncation, in the units of the query.", "(0, inf)")
+    bound: float = real_range("Largest size of the noise, in the same units.", "(0, inf)")
+    sensitivity: float = real_range(
+        "Sensitivity of the query, which is one number, in the same units.", "(0, inf)", default=1.0
+    )
+
+    def curve(self) -> TradeOff:
+        if 2 * Fraction(self.bound) <= Fraction(self.sensitivity):
+            return TotalVariation(1.0)  # disjoint supports
+        return Truncated(self.scale, self.sensitivity, self.bound, normal=self.normal)
+
+
+@mechanism
+class TruncatedGaussian(TruncatedLaplace):
+    """Normal noise conditioned on [-bound, bound]: it is drawn again until it lies there.
+
+    Exact, as for ``TruncatedLaplace``.
+
+    >>> TruncatedGaussian(scale=1, bound=6).curve().mass_at_infinity.upper < 3e-7
+    True
+    """
+
+    normal = True
+
+    scale: float = real_range("Standard deviation before truncation, in the units of the query.", "(0, inf)")
+
+
+@mechanism
+class BoundedLaplace(Mechanism):
+    """Laplace noise drawn again until the answer lies in an interval that also contains the true answer.
+
+    Dominating: f_{eps,0} with eps the largest loss, sensitivity/scale + log(C(s)/C(0)), where C(q) is the
+    probability that noise about q leaves the answer inside, q measured from an end (Holohan, Antonatos,
+    Braghin, Mac Aonghusa 2020). It is above sensitivity/scale: a bounded domain costs privacy.
+
+    >>> BoundedLaplace(scale=1, width=10).curve()
+    f_{1.48985,0} (not exact)
+    """
+
+    exact = False
+
+    scale: float = real_range("Scale of the noise, in the units of the query.", "(0, inf)")
+    width: float = real_range(
+        "Length of the interval, at least the sensitivity, in the same units.", "(0, inf)"
+    )
+    sensitivity: float = real_range("Sensitivity of the query, in the same units.", "(0, inf)", default=1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.width < self.sensitivity:
+            interval = f"[{self.sensitivity:g}, inf)"
+            raise domain("width", self.width, interval, "answers of neighbours differ by the sensitivity")
+        self.curve()
+
+    def curve(self) -> TradeOff:
+        shift, width, scale = map(Fraction, (self.sensitivity, self.width, self.scale))
+        # 2 C(q) is 1 - e^-q + 1 - e^-(w - q): at 0 one term, at the shift both.
+        start, near, far = (-expm1(-rational(x / scale)) for x in (width, shift, width - shift))
+        eps = rational(shift / scale) + log1p((near + far - start) / start)
+        return PureDP(check_loss(float(eps.upper), self.sensitivity, self.scale, "scale"))
+
+
+@mechanism
+class BoundedGaussian(Mechanism):
+    """Normal noise drawn again until the answer lies in a convex set that was fixed in advance.
+
+    Dominating: G_mu with mu = 1/noise_multiplier, as without conditioning. The densities are e^-F on the set,
+    F strongly convex with constant 1/sigma^2, with differences of F that are Lipschitz with constant
+    sensitivity/sigma^2, and these are at least as hard to distinguish as normal laws (Gopi, Lee, Liu 2022;
+    again in Bok, Su, Altschuler 2024).
+
+    >>> BoundedGaussian(noise_multiplier=4).curve()
+    G_{0.25} (not exact)
+    """
+
+    exact = False
+
+    noise_multiplier: float = real_range(
+        "Standard deviation before conditioning over the l2-sensitivity.", "(0, inf]"
+    )
+
+    def curve(self) -> TradeOff:
+        return GaussianCurve(loss(1.0, self.noise_multiplier))
+
+
+MOST_SQUARE = 32
+"""Largest squared sensitivity of a vector: the shifts that add up to a larger one are too many to compare."""
+
+
+def shift_field() -> Any:
+    """Return the field of the sensitivity of an integer query."""
+    return integer_range("Largest change of the query; of a vector, the l1-sensitivity.", default=1)
+
+
+@mechanism
+class DiscreteGaussian(Mechanism):
+    """Discrete normal noise, pmf proportional to e^(-x^2/(2 sigma^2)): T at a shift of the sensitivity.
+
+    Exact: the law is log-concave, so the largest shift is the worst (the noise: Canonne, Kamath, Steinke
+    2020).
+
+    >>> DiscreteGaussian(sigma=2).curve().symmetric
+    True
+    """
+
+    sigma: float = real_range("Parameter sigma, close to the standard deviation.", "(0, inf)")
+    sensitivity: int = integer_range("Largest change of the query under neighbours.", default=1)
+
+    def curve(self) -> TradeOff:
+        return DiscreteGaussianCurve(self.sigma, self.sensitivity)
+
+
+@mechanism
+class DiscreteLaplace(Mechanism):
+    """Two-sided geometric noise, pmf proportional to e^(-|x|/scale): T at a shift of the sensitivity.
+
+    Exact, also for vectors, by their l1-sensitivity; at sensitivity 1 it is f_{1/scale,0} (Ghosh,
+    Roughgarden, Sundararajan 2012).
+
+    >>> DiscreteLaplace(scale=2).curve()
+    f_{0.5,0}
+    """
+
+    scale: float = real_range("Scale of the decay.", "[1e-300, inf)")
+    sensitivity: int = shift_field()
+
+    def curve(self) -> TradeOff:
+        if self.sensitivity == 1:
+            return PureDP(loss(1.0, self.scale, "scale"))
+        return DiscreteLaplaceCurve(self.scale, self.sensitivity)
+
+
+@mechanism
+class DiscreteGaussianVector(Mechanism):
+    """Independent discrete normal noise on every coordinate of an integer vector.
+
+    Exact for one release: the hull of the minimum over all integer shifts of that norm, each the product of
+    its coordinates (Canonne, Kamath, Steinke 2020 have its concentrated DP). Products of hulls of several
+    shifts dominate. Larger shifts of a coordinate have lower curves, so only those that no coordinate can
+    extend are taken. With an l1-sensitivity, of ``DiscreteLaplace`` and all noise that is log-concave, one
+    coordinate carrying all of it is the worst: moving one coordinate after the other is a group, whose curve
+    along one coordinate is that of the sum.
+
+    >>> DiscreteGaussianVector(sigma=4, squared_sensitivity=4, dimension=9).curve()
+    minimum(N_Z(4, shift 2), N_Z(4)^4)
+    >>> DiscreteGaussianVector(sigma=4, squared_sensitivity=2, dimension=9).curve()
+    N_Z(4)^2
+    """
+
+    sigma: float = real_range("Parameter sigma of every coordinate.", "(0, inf)")
+    squared_sensitivity: int = integer_range(
+        "Square of the l2-sensitivity: the largest sum of squared changes.", 1, MOST_SQUARE
+    )
+    dimension: int = integer_range("Number of coordinates.")
+
+    def curve(self) -> TradeOff:
+        return minimum(
+            *(
+                tensor((DiscreteGaussianCurve(self.sigma, shift), n) for shift, n in Counter(shifts).items())
+                for shifts in _shifts(self.squared_sensitivity, self.dimension, self.squared_sensitivity)
+            )
+        )
+
+
+def _shifts(square: int, dimension: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Yield the falling lists of shifts, none above ``most``, that no further or longer shift extends."""
+    top = min(math.isqrt(square), most) if dimension else 0
+    if top == 0:
+        yield ()
+    for first in range(top, 0, -1):
+        for rest in _shifts(square - first**2, dimension - 1, first):
+            shifts = (first, *rest)
+            spare = square - sum(shift**2 for shift in shifts)
+            if all((shift + 1) ** 2 - shift**2 > spare for shift in shifts):
+                yield shifts
+
+
+@mechanism
+class Skellam(Mechanism):
+    """Difference of two Poisson counts of one mean as noise on an integer query, for secure aggregation too.
+
+    Exact, also for vectors, by their l1-sensitivity (see ``DiscreteGaussianVector``): the law is log-concave,
+    so the largest shift, along one coordinate, is the worst (the mechanism: Agarwal, Kairouz, Liu 2021).
+
+    >>> Skellam(variance=100).curve()
+    Skellam(100)
+    """
+
+    variance: float = real_range(
+        "Variance of the noise, twice the mean of each count; curves are computed up to about 1e6.",
+        "(0, inf)",
+    )
+    sensitivity: int = shift_field()
+
+    def curve(self) -> TradeOff:
+        return SkellamCurve(self.variance, self.sensitivity)
+
+
+@mechanism
+class BinomialNoise(Mechanism):
+    """Number of heads among fair coins as noise on an integer query.
+
+    Exact, mass at infinity included, also for vectors, as for ``Skellam`` (the mechanism: Dwork et al. 2006;
+    Agarwal et al. 2018).
+
+    >>> BinomialNoise(coins=1000).guarantee().epsilon(1e-6) < 0.31
+    True
+    """
+
+    coins: int = integer_range("Number of coins; curves are computed for coins times sensitivity up to 2^20.")
+    sensitivity: int = shift_field()
+
+    def curve(self) -> TradeOff:
+        if self.sensitivity > self.coins:
+            return TotalVariation(1.0)  # disjoint supports
+        return BinomialCurve(self.coins, self.sensitivity)
+
+
+@mechanism
+class ThresholdedKeys(Mechanism):
+    """Histogram over unknown keys: noise on every value present, shown from a threshold on.
+
+    Dominating: for each key that changes, the curve of its noise times total variation p = P(contribution +
+    noise >= threshold) (Korolova, Kenthapadi, Mishra, Ntoulas 2009; Desfontaines, Voss, Gipson, Mandayam
+    2022). A key that one neighbour lacks is shown with probability at most p, and its curve, in either order,
+    is at or above f_{0,p}; keys are independent, those of both neighbours see a shift,
+    and adding a record changes at most ``keys`` of either sort, replacing one twice as many.
+
+    >>> counts = ThresholdedKeys(scale=2, threshold=28)
+    >>> counts.curve()
+    Lap_{0.5} ⊗ f_{0,6.8548e-07} (not exact)
+    """
+
+    exact = False
+
+    # More noise lowers losses, but shows keys of one record more often: no side is safe to round to.
+    scale: float = real_range(
+        "Scale of Laplace or geometric noise (pmf proportional to e^(-|x|/scale)), or standard deviation of "
+        "normal noise.",
+        "(0, inf)",
+    )
+    threshold: float = real_range("Least noisy value that is shown, above ``contribution``.", "(0, inf]")
+    noise: str = one_of(
+        "Law of the noise; geometric noise is for integer values.",
+        "laplace",
+        "gaussian",
+        "geometric",
+        default="laplace",
+    )
+    keys: int = integer_range("Most keys to which one record contributes.", default=1)
+    contribution: float = real_range(
+        "Largest contribution of one record to one key, which is at least 0; an integer for geometric noise.",
+        "(0, inf)",
+        default=1.0,
+    )
+    adjacency: Adjacency = adjacency_field("add-remove")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise == "geometric":
+            count("contribution", self.contribution, 1, MOST)
+        number("threshold", self.threshold, self.contribution, open_low=True)
+        self.curve()
+
+    def parameters(self) -> dict[str, Any]:
+        values = super().parameters().items()
+        return {name: value for name, value in values if (name, value) != ("adjacency", "add-remove")}
+
+    def curve(self) -> TradeOff:
+        limit = min(self.threshold, 1e300)
+        gap, scale = to_balls(limit) - self.contribution, to_balls(self.scale)
+        # The noise of one key, and the probability that a key of one record alone is shown.
+        if self.noise == "geometric":
+            noise = DiscreteLaplace(self.scale, int(self.contribution)).curve()
+            steps = math.ceil(Fraction(limit) - Fraction(self.contribution))
+            shown = exp(-steps / scale) / (1 + exp(-1 / scale))
+        else:
+            mu = loss(self.contribution, self.scale, "scale")
+            normal = self.noise == "gaussian"
+            noise = GaussianCurve(mu) if normal else LaplaceCurve(mu)
+            shown = normal_sf(gap / scale) if normal else exp(-gap / scale) / 2
+        single_key = leaking(noise, 0.0 if math.isinf(self.threshold) else upper_float(shown))
+        return single_key ** (self.keys * (2 if self.adjacency == "replace-one" else 1))
