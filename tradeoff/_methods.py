@@ -100,7 +100,7 @@ class _CurveMethods(TradeOff):
         PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order) (not exact)
         """
         from tradeoff.curves.hooks import limited
-        from tradeoff.operators.group import group
+        from tradeoff.operators.unary import group
 
         return limited(group(self, k), self.tightness)
 
@@ -210,7 +210,7 @@ class _CurveMethods(TradeOff):
         G_{1}
         """
         from tradeoff.curves.hooks import limited
-        from tradeoff.symbolic.substitution import substitute
+        from tradeoff.symbolic.formula import substitute
 
         return limited(substitute(self, values), self.tightness)
 

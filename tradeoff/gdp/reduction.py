@@ -31,13 +31,11 @@ from tradeoff.gdp.cells import (
 )
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total, whole
-from tradeoff.operators.group import Group
-from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.order import infinite_mass
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Nodes, end, orders
-from tradeoff.operators.unary import Assumed, Inverse, assumed
+from tradeoff.operators.unary import Assumed, Group, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
 _FARTHEST = 100.0  # nats up to which lines are drawn without failure: farther out nodes take seconds

@@ -29,8 +29,7 @@ from tradeoff.intervals.functions import (
     total,
     whole,
 )
-from tradeoff.operators.mixture import Mixture
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Nodes, under
 from tradeoff.pld.moments import NOTHING_KNOWN

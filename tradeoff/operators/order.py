@@ -36,12 +36,11 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational
-from tradeoff.operators.group import Group
-from tradeoff.operators.mixture import Mixture
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 from tradeoff.operators.tabulate import Nodes, chords, end, orders, under
+from tradeoff.operators.unary import Group
 
 Answer = bool | None
 Real = Fraction | float  # a rational, or an infinity
