@@ -102,18 +102,21 @@ def power(f: TradeOff, n: Any) -> TradeOff:
     """n-fold tensor power; with a symbol n it is a family where that is closed under products."""
     if not is_symbol(n):
         return tensor([(f, count("n", n, 0, MAX_COUNT))])
-    product = tensor((_one(pure(factor), times * n), 1) for factor, times in f.factors.items())
+
+    def raised(f: TradeOff, n: Any) -> TradeOff:
+        match f:
+            case Identity():
+                return f
+            case Gaussian():
+                return Gaussian(sympy.sqrt(n) * f.mu)
+            case TotalVariation():
+                return TotalVariation(1 - (1 - convert_number(f.delta_0)) ** n)
+            case Power(each=(base, times)):
+                return Power(base, times * n)
+        return Power(f, n)
+
+    product = tensor((raised(pure(factor), times * n), 1) for factor, times in f.factors.items())
     return limited(product, f.tightness if f.tightness == PAIR else BOUND)
-
-
-def _one(f: TradeOff, n: Any) -> TradeOff:
-    if isinstance(f, Identity):
-        return f
-    if isinstance(f, Gaussian):
-        return Gaussian(sympy.sqrt(n) * f.mu)
-    if isinstance(f, TotalVariation):
-        return TotalVariation(1 - (1 - convert_number(f.delta_0)) ** n)
-    return Power(f.each[0], f.each[1] * n) if isinstance(f, Power) else Power(f, n)
 
 
 class Assumed(Derived):
@@ -140,15 +143,11 @@ class Assumed(Derived):
         return self._f.notation
 
 
-def _of_operand(name: str) -> property:
-    return property(lambda self: getattr(self.operands[0], name))
-
-
 for _name in (  # every number is that of the operand
     *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws"),
     *("mass_at_infinity", "mass_at_minus_infinity", "loss_bounds"),
 ):
-    setattr(Assumed, _name, _of_operand(_name))
+    setattr(Assumed, _name, property(lambda self, name=_name: getattr(self.operands[0], name)))
 
 
 def bare(f: TradeOff) -> TradeOff:
