@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import attrgetter
 from typing import Any, overload
 
 import numpy as np
@@ -147,7 +148,7 @@ for _name in (  # every number is that of the operand
     *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws"),
     *("mass_at_infinity", "mass_at_minus_infinity", "loss_bounds"),
 ):
-    setattr(Assumed, _name, property(lambda self, name=_name: getattr(self.operands[0], name)))
+    setattr(Assumed, _name, property(attrgetter(f"_f.{_name}")))
 
 
 def bare(f: TradeOff) -> TradeOff:
