@@ -241,7 +241,7 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(24):  # to 1e-8 of the range: where curves end together, more cost time and decide nothing
         stuck = np.flatnonzero((mine.upper > theirs.lower) & (mine.lower <= theirs.upper))
-        mine = mine.sharper(stuck, 1e-8) if len(stuck) else mine
+        mine = mine.more(mine.epsilon[stuck], 1e-8) if len(stuck) else mine
         if (mine.lower > theirs.upper).any():
             return False
         t, value = under(theirs)

@@ -87,23 +87,12 @@ class Nodes:
         return Nodes(self.curve, every, lower, upper)
 
     def more(self, epsilon: Array, tol: float | None = None) -> Nodes:
-        """Return more nodes, the new ones to the relative width ``tol`` where it can be reached."""
+        """Return more nodes; with a ``tol`` new and known ones to that width, where it can be reached."""
         fresh = np.setdiff1d(epsilon, self.epsilon)
         try:
-            return self.refine(fresh, tol) if len(fresh) else self
+            return self.refine(epsilon if tol else fresh, tol) if tol or len(fresh) else self
         except PrecisionError:
-            return self.refine(fresh)
-
-    def sharper(self, again: NDArray[np.intp], tol: float) -> Nodes:
-        """Return some nodes to the relative width ``tol``, unless that cannot be reached."""
-        try:
-            return self.refine(self.epsilon[again], tol)
-        except PrecisionError:
-            return self
-
-    def some(self, which: NDArray[np.intp]) -> Nodes:
-        """Return some of the nodes."""
-        return Nodes(self.curve, self.epsilon[which], self.lower[which], self.upper[which])
+            return self.refine(fresh) if len(fresh) else self
 
     def middle(self, cells: NDArray[np.intp]) -> Array:
         """Return the middles of cells."""
