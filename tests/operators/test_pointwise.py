@@ -97,3 +97,10 @@ def test_epsilon_is_root_of_profile():
     low, high = f.bounds.epsilon(1e-5)
     assert high - low <= 1e-5
     assert f.bounds.delta(low).upper >= 1e-5 >= f.bounds.delta(high).lower
+
+
+@pytest.mark.parametrize("pool", [to.maximum, to.minimum])
+def test_nested_operators_are_one(pool) -> None:
+    f, g, h = to.Gaussian(1.0), to.PureDP(1.0), to.Laplace(2.0) ** 2
+    assert pool(pool(f, g), pool(h, f)) == pool(f, g, h)
+    assert pool(pool(f, g), f, g) == pool(f, g)

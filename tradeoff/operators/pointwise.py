@@ -198,7 +198,9 @@ class HullOfMinimum(_Pooled):
 def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
     if not curves:
         raise DomainError("give at least one curve")
-    distinct = tuple(dict.fromkeys(pure(operand(f)) for f in curves))
+    kind = Maximum if largest else HullOfMinimum
+    parts = ((f.operands if type(f) is kind else (f,)) for f in (pure(operand(f)) for f in curves))
+    distinct = tuple(dict.fromkeys(part for each in parts for part in each))
     level = min(f.tightness for f in curves)
     if len(distinct) == 1:
         return limited(distinct[0], level)
@@ -208,7 +210,7 @@ def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
         for f in distinct[1:]:
             result = pointwise(result, f, largest=largest)  # type: ignore[arg-type]  # checked above
         return limited(result, level)
-    return limited(Maximum(*distinct) if largest else HullOfMinimum(*distinct), level)
+    return limited(kind(*distinct), level)
 
 
 def maximum(*curves: TradeOff) -> TradeOff:
