@@ -7,7 +7,7 @@ import pytest
 
 import tradeoff as to
 from tradeoff.errors import PrecisionError
-from tradeoff.limits.estimates import _common
+from tradeoff.limits.estimates import lattice
 
 ALPHA = np.array([1e-4, 1e-3, 0.002, 0.003, 0.005, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9])
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
@@ -129,8 +129,7 @@ def test_edgeworth_envelope_and_constant_losses():
 
 
 @pytest.mark.parametrize(
-    ("gaps", "span"),
-    [([], 0), ([0.2, 0.2], 0.2), ([0.2, 0.30000000000000004], 0.1), ([1.0, math.sqrt(2)], 0)],
+    ("epsilons", "span"), [([], 0), ([0.1], 0.2), ([0.1, 0.15], 0.1), ([0.5, math.sqrt(0.5)], 0)]
 )
-def test_common_span(gaps, span):
-    assert _common(gaps) == pytest.approx(span, rel=1e-6)
+def test_lattice_has_common_span_of_gaps(epsilons, span):
+    assert lattice({to.PureDP(epsilon): 1 for epsilon in epsilons})[0] == pytest.approx(span, rel=1e-6)

@@ -135,21 +135,6 @@ def least_mu(epsilon: Array, delta: Array, failure: float, near: float = math.in
     return below if below > 0 > margin(below) else largest(lambda mu: margin(mu) < 0, 0.0, high)
 
 
-def profile_gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
-    """Bound the largest (delta_g - delta_f)/(1 + e^eps), g = G_mu (x) f_{0,failure}, and that of each cell.
-
-    Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s,
-    and such a function over 1 + s is largest at a corner.
-    """
-    result = reported_profile(mu, failure, nodes.epsilon)
-    least = ((result - nodes.upper) / (1 + exp(nodes.epsilon))).lower
-    t, value = under(nodes)
-    gap = maximum(Bounds.of(chords(nodes, result.upper, t)) - value, 0.0)
-    weight = exp(-nodes.epsilon[:-1])
-    most = gap * weight / (1 + t + weight)
-    return float(np.max(least, initial=0.0)), np.max(most.upper, axis=0)
-
-
 class Side(NamedTuple):
     """One order of a curve, the eps up to which it counts, and whether it is the inverse."""
 
@@ -275,10 +260,18 @@ def _quantile(p: Bounds[Array]) -> Bounds[Array]:
 
 
 def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes]:
-    """Bound the regret in one order, to a thousandth of it or a millionth; with the nodes that took."""
+    """Bound the largest (delta_g - delta_f)/(1 + e^eps) of one order, to a thousandth of it or a millionth.
+
+    Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s,
+    and such a function over 1 + s is largest at a corner. With the nodes that took.
+    """
     limit, direct = len(nodes.epsilon) + MAX_NODES, not needs_polygons(nodes.curve)
     for _ in range(8):
-        least, most = profile_gaps(nodes, mu, failure)
+        profile, weight = reported_profile(mu, failure, nodes.epsilon), exp(-nodes.epsilon[:-1])
+        (t, value), at_nodes = under(nodes), (profile - nodes.upper) / (1 + exp(nodes.epsilon))
+        least = float(np.max(at_nodes.lower, initial=0.0))
+        gap = maximum(Bounds.of(chords(nodes, profile.upper, t)) - value, 0.0)
+        most = np.max((gap * weight / (1 + t + weight)).upper, axis=0)
         close = max(1e-6, 1e-3 * least)
         open_ = np.flatnonzero(most > least + close)
         if len(open_) == 0 or len(nodes.epsilon) > limit:

@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tradeoff import balls
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import BOUND, NOT_EXACT, limited
 from tradeoff.curves.parameters import exact_number, is_symbol, written
 from tradeoff.curves.product import Tensor, tensor
@@ -149,7 +148,8 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     decided by convexity.
     """
     is_gaussian = isinstance(f, Gaussian) and (bool(f.free_symbols) or f.mu < np.inf)
-    exact = _exact((0.0 if is_gaussian else 1e-10) if failure is None else failure)
+    default = 0.0 if is_gaussian else 1e-10
+    exact = exact_number("failure", default if failure is None else failure, 0, 1)
     failure = float(rational(exact).upper)  # a larger failure needs no more mu
     if isinstance(f, Gaussian) and failure == 0 and not f.free_symbols and f.mu < np.inf:
         # No density of the normal law is above 0.4, and the weight 1/(1 + e^eps) is at most 1/2.
@@ -174,11 +174,13 @@ class Least(NamedTuple):
 
 def least(f: TradeOff, failure: float | Fraction) -> Least:
     """Bound the least mu with f >= G_mu (x) f_{0,failure}, as ``gdp`` does, without the regret."""
-    exact = _exact(failure)
+    exact = exact_number("failure", failure, 0, 1)
     failure = float(rational(exact).upper)
-    why = reason_for_infinite_mu(f, failure)
-    if why is not None:
-        return Least(Bounds(np.inf, np.inf), reason=why)
+    for order, where in ((f, "f(0)"), (f.inverse(), "f^-1(0)")):
+        if (mass := order.mass_at_infinity.lower) > failure:
+            curve = f"G_mu (x) f_{{0,{failure:.6g}}}"
+            why = f"{where} = 1 - {mass:.6g}, and {curve} starts at 1 - {failure:.6g} for every finite mu"
+            return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact, Fraction(failure))
     sides, most, low = _checked(h, d.lower), cap(h), floor(h) if d.upper == 0 else 0.0
     if not sides:
@@ -202,11 +204,6 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     return Least(Bounds(low, most), tight, None if most < np.inf else why, nodes)
 
 
-def _exact(failure: Any) -> Fraction:
-    """Return a checked probability as a fraction."""
-    return exact_number("failure", failure, 0, 1)
-
-
 def _checked(h: TradeOff, failure: float) -> list[Side]:
     """Return the orders to check from eps = 0 to where delta is at most ``failure``, if that is not at once.
 
@@ -214,7 +211,7 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     profile of an envelope follows from those of its two orders, so an envelope is one part.)
     """
     result: dict[TradeOff, Side] = {}
-    for part in operands_of(h, HullOfMinimum):
+    for part in _hull_operands(h):
         sides = [Side(order, end(order, failure), k == 1) for k, (order,) in enumerate(orders(part))]
         # delta(0), the total variation, is that of both orders.
         if failure < 1 and min(side.reach for side in sides) > 0:
@@ -240,11 +237,9 @@ def _complete(f: TradeOff, failure: float, result: Least) -> Reduction:
     if isinstance(f, Gaussian) and mu.upper < np.inf:
         # delta_g - delta_f <= failure + mu - mu_f times the largest normal density, over 1 + e^eps >= 2.
         most = min(most, (Bounds.of(failure / 2) + (Bounds.of(mu.upper) - f.least) * 0.2).upper)
-    return Reduction(f, failure, mu, Bounds(max(lower), most), max(best, best_case(f)), tight, reason)
-
-
-# Operators whose curves are within G_mu where those of their operands are, and have tails where those do.
-_WITHIN = Subsampled | Mixture | HullOfMinimum | Assumed
+    # Without failure f <= G_mu of the Gaussian factors of a product, as f (x) h <= f.
+    above = _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian)).lower
+    return Reduction(f, failure, mu, Bounds(max(lower), most), max(best, above), tight, reason)
 
 
 def cap(f: TradeOff) -> float:
@@ -255,26 +250,30 @@ def cap(f: TradeOff) -> float:
     operand is. Where losses stay within [-eps, eps], f >= f_{eps,0} >= G_mu with
     mu = -2 Phi^-1(1/(1 + e^eps)).
     """
-    return min(_by_parts(f), _by_losses(f))
+    most = math.inf
+    match f:
+        case Gaussian():
+            most = float(f.mu)
+        case Identity():
+            most = 0.0
+        case Tensor():
+            most = _root_of_squares((cap(factor), n) for factor, n in f.factors.items()).upper
+        case Inverse() | Subsampled() | Mixture() | HullOfMinimum() | Assumed():
+            most = max(map(cap, f.operands))
+        case Maximum():
+            most = min(map(cap, f.operands))
+        case Group() if f.operands[0].symmetric:
+            most = float((whole(f.k) * cap(f.operands[0])).upper)
+    both = f, f.inverse()
+    reach = max(*(one.sup_loss for one in both), 0.0)
+    if any(one.mass_at_infinity.upper > 0 for one in both) or math.isinf(reach):
+        return most
+    return min(most, 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach))))))
 
 
-def _by_parts(f: TradeOff) -> float:
-    if isinstance(f, Gaussian):
-        return float(f.mu)
-    if isinstance(f, Tensor):
-        return _root_of_squares((cap(factor), n) for factor, n in f.factors.items()).upper
-    if isinstance(f, Inverse | _WITHIN):
-        return max(cap(operand) for operand in f.operands)
-    if isinstance(f, Maximum):
-        return min(cap(operand) for operand in f.operands)
-    if isinstance(f, Group):
-        return float((whole(f.k) * cap(f.operands[0])).upper) if f.operands[0].symmetric else math.inf
-    return 0.0 if isinstance(f, Identity) else math.inf
-
-
-def operands_of(f: TradeOff, kind: type[Derived]) -> list[TradeOff]:
-    """Return the operands of nested operators of this kind, flattened; f alone if it is of another kind."""
-    return [part for g in f.operands for part in operands_of(g, kind)] if type(f) is kind else [f]
+def _hull_operands(f: TradeOff) -> list[TradeOff]:
+    """Return the operands of nested hulls, flattened; f alone if it is of another kind."""
+    return [part for g in f.operands for part in _hull_operands(g)] if type(f) is HullOfMinimum else [f]
 
 
 def _by_losses(f: TradeOff) -> float:
@@ -303,7 +302,8 @@ def _tail(f: TradeOff) -> float:
         return _root_of_squares((_tail(factor), n) for factor, n in f.factors.items()).lower
     if isinstance(f, Subsampled) and f.flipped:
         return 0.0  # losses end at -log(1 - p)
-    return max(map(_tail, f.operands)) if isinstance(f, _WITHIN) else 0.0
+    kept = Subsampled | Mixture | HullOfMinimum | Assumed
+    return max(map(_tail, f.operands)) if isinstance(f, kept) else 0.0
 
 
 def end_of_lines(f: TradeOff, mu: float) -> float:
@@ -328,11 +328,6 @@ def end_of_lines(f: TradeOff, mu: float) -> float:
     return float(maximum(root, b + square / 2).upper)
 
 
-def best_case(f: TradeOff) -> float:
-    """Return a mu with f <= G_mu without failure: the Gaussian factors of a product, for f (x) h <= f."""
-    return _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian)).lower
-
-
 def _root_of_squares(parts: Iterable[tuple[float, int]]) -> Bounds[float]:
     """Bound the root of the sum of n x^2."""
     return sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts))
@@ -352,12 +347,3 @@ def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeO
     rest = tensor((factor, n) for factor, n in factors.items() if factor.leak is None)
     ends = rational((failure - high) / (1 - high)).lower, rational((most - low) / (1 - low)).upper
     return rest, clip(Bounds(*ends), 0.0, 1.0)
-
-
-def reason_for_infinite_mu(f: TradeOff, failure: float) -> str | None:
-    """Explain why no finite mu is enough, if so: the mass at infinity is above ``failure``."""
-    for order, where in ((f, "f(0)"), (f.inverse(), "f^-1(0)")):
-        if (mass := order.mass_at_infinity.lower) > failure:
-            curve = f"G_mu (x) f_{{0,{failure:.6g}}}"
-            return f"{where} = 1 - {mass:.6g}, and {curve} starts at 1 - {failure:.6g} for every finite mu"
-    return None

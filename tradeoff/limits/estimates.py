@@ -92,10 +92,6 @@ class ApproximateCurve:
         """Return the estimate as an ordinary curve; the caller vouches for its error."""
         return limited(assumed(self.shape, self.of.assumptions) if self.of else self.shape, BOUND)
 
-    def envelope(self, of: TradeOff) -> ApproximateCurve:
-        """Return the estimate for ``of``, the either-order envelope of the curve approximated here."""
-        return replace(self, shape=self.shape.symmetrise(assume="either-order"), of=of)
-
     def _refuse(self, *_: object) -> NoReturn:
         raise KindError(
             f"the {self.name}'s curve is an estimate that can under-report privacy loss, so it enters no "
@@ -160,9 +156,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     (17.8663, 17.7871)
     """
     if isinstance(curve, Envelope):
-        return max(
-            (clt(order) for order in curve.operands), key=lambda estimate: estimate.mu or 0.0
-        ).envelope(curve)
+        return _envelope(max(map(clt, curve.operands), key=lambda estimate: estimate.mu or 0.0), curve)
     if isinstance(curve, TradeOff) and curve.free_symbols:
         from tradeoff.symbolic.forms import clt_mu
 
@@ -266,33 +260,33 @@ def dp_sgd_clt(
     )
     choice("scheme", scheme, get_args(Scheme))
     steps = steps if is_symbol(steps) else count("steps", steps, 0, MOST)
-    mu: Any
+
+    def mu_in(lib: Any, p: Any, sigma: Any) -> Any:
+        """Return mu as a number of mpmath, or a formula of SymPy."""
+        c, growth = p * lib.sqrt(steps), lib.exp(1 / sigma**2)
+        if scheme == "poisson":
+            return c * lib.sqrt(growth - 1)
+        above, below = (lib.erfc(x / sigma / lib.sqrt(8)) / 2 for x in (-3, 1))
+        return c * lib.sqrt(2 * (growth * above + 3 * below - 2))
+
+    mu: Any = 0.0
     if any(map(is_symbol, (p, sigma, steps))):
         import sympy
 
-        mu = _dp_sgd_mu(sympy, convert_number(p), convert_number(sigma), steps, scheme)
-    elif p * steps == 0:  # nothing is released, though the other factor may be infinite
-        mu = 0.0
-    else:
+        mu = mu_in(sympy, convert_number(p), convert_number(sigma))
+    elif p * steps > 0:  # else nothing is released, though the other factor may be infinite
         import mpmath
 
         with mpmath.workdps(60):  # differences lose the square of sigma
-            mu = float(_dp_sgd_mu(mpmath, mpmath.mpf(p), mpmath.mpf(sigma), steps, scheme))
+            mu = float(mu_in(mpmath, mpmath.mpf(p), mpmath.mpf(sigma)))
     source = "Bu, Dong, Long, Su 2020" if scheme == "poisson" else "Dong, Roth, Su 2022, Corollary 5.4"
     hypotheses = ("sample_rate sqrt(steps) -> c", "steps -> inf")
     return ApproximateCurve(_gaussian(mu), f"DP-SGD CLT, {scheme}", source, hypotheses, None, mu)
 
 
-def _dp_sgd_mu(lib: Any, p: Any, sigma: Any, steps: Any, scheme: Scheme) -> Any:
-    """Return mu as a number of mpmath, or a formula of SymPy."""
-
-    def cdf(x: Any) -> Any:
-        return lib.erfc(-x / lib.sqrt(2)) / 2
-
-    c, growth = p * lib.sqrt(steps), lib.exp(1 / sigma**2)
-    if scheme == "poisson":
-        return c * lib.sqrt(growth - 1)
-    return c * lib.sqrt(2 * (growth * cdf(3 / (2 * sigma)) + 3 * cdf(-1 / (2 * sigma)) - 2))
+def _envelope(estimate: ApproximateCurve, curve: TradeOff) -> ApproximateCurve:
+    """Return the estimate for the either-order envelope of the curve approximated."""
+    return replace(estimate, shape=estimate.shape.symmetrise(assume="either-order"), of=curve)
 
 
 def _gaussian(mu: Any) -> TradeOff:
@@ -310,27 +304,6 @@ def attach_masses(finite: TradeOff, mass_at_minus_infinity: float, mass_at_plus_
     if max(p, q) >= 1:
         return TotalVariation(1.0)
     return finite @ PiecewiseLinear([0.0, 1 - p], [1 - q, 0.0])
-
-
-@dataclass(frozen=True)
-class _Tuning:
-    """Numbers of the expansion, none of which a bound rests on.
-
-    ``reach`` and ``far`` are in standard deviations: Phi(-9) is 1e-19, and beyond 40 the normal density is 0
-    in floats. Gaps miss a lattice by up to ``off_lattice`` of the widest, and its span is at least ``finest``
-    of that. Spans of ``coarse`` deviations add more than a probability, which is clipped.
-    """
-
-    nodes: int = 8001
-    reach: float = 9.0
-    far: float = 40.0
-    off_lattice: float = 1e-9
-    finest: float = 1e-5
-    coarse: float = 1e40
-    max_atoms: int = 4096
-
-
-_TUNING = _Tuning()
 
 
 @dataclass(frozen=True)
@@ -352,8 +325,10 @@ class _Expansion:
         variance = max(self.variance - span**2 / 12, 1e-3 * self.variance)
         sd = math.sqrt(variance)
         skewness, kurtosis = self.third / variance / sd, self.fourth / variance / variance
-        kurtosis += min(span / sd, _TUNING.coarse) ** 4 / 120
-        x = np.clip((t + span / 2 - self.mean) / sd, -_TUNING.far, _TUNING.far)
+        kurtosis += (
+            min(span / sd, 1e40) ** 4 / 120
+        )  # wider spans add more than a probability, which is clipped
+        x = np.clip((t + span / 2 - self.mean) / sd, -40.0, 40.0)  # farther out the density is 0 in floats
         square = x * x
         # skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5
         hermite = skewness / 6 * (square - 1) + x * (
@@ -391,20 +366,31 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     [17.7689, 17.7871]
     """
     if isinstance(curve, Envelope):
-        return edgeworth(curve.operands[0]).envelope(curve)
+        return _envelope(edgeworth(curve.operands[0]), curve)
     powers = factors(curve)
     null = [(moments(factor)[0], n) for factor, n in powers.items()]
     other = [(moments(factor, reverse=not factor.symmetric)[0], n) for factor, n in powers.items()]
-    under_p, under_q = _expansion(null, -1), _expansion(other, +1)
+
+    def expand(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
+        """Add cumulants; of the other law they are moments of -L, so odd ones change sign."""
+        mean, variance, third = (
+            math.fsum(n * getattr(m, name).mid for m, n in law) for name in ("kl", "variance", "cumulant3")
+        )
+        return _Expansion(sign * mean, variance, -sign * third, math.fsum(n * m.cumulant4 for m, n in law))
+
+    both = under_p, under_q = expand(null, -1), expand(other, +1)
     span, offset = lattice(powers)
     estimate = clt(curve).trusted()  # refuses losses too small for floats; right where there are none
     if under_p.variance > 0:
-        t = _thresholds(under_p, under_q, span, offset)
-        estimate = attach_masses(
-            _curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0]),
-            curve.mass_at_minus_infinity,
-            curve.mass_at_plus_infinity,
-        )
+        # Thresholds over the bulk of both laws: Phi(-9) is 1e-19.
+        low = min(e.mean - 9 * math.sqrt(e.variance) for e in both)
+        high = max(e.mean + 9 * math.sqrt(e.variance) for e in both)
+        t = np.linspace(low, high, 8001)
+        if span:
+            first, last = math.floor((low - offset) / span), math.ceil((high - offset) / span)
+            t = offset + span * np.arange(first, last + 1, max(1, (last - first) // 8001), dtype=float)
+        finite = _curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0])
+        estimate = attach_masses(finite, curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
     hypotheses = (
         "sum of many comparable factors",
         "finite fourth cumulants",
@@ -414,55 +400,28 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     return ApproximateCurve(estimate, name, "Wang, Gao, Zhang, Shen, Su 2022, order 2", hypotheses, curve)
 
 
-def _expansion(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
-    """Add cumulants; of the other law they are moments of -L, so odd ones change sign."""
-    mean, variance, third = (
-        math.fsum(n * getattr(m, name).mid for m, n in law) for name in ("kl", "variance", "cumulant3")
-    )
-    return _Expansion(sign * mean, variance, -sign * third, math.fsum(n * m.cumulant4 for m, n in law))
-
-
 def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
     """Return (span, offset) if all finite losses of the product lie on offset + span k, else (0, 0)."""
-    gaps, offset = [], 0.0
+    gaps, offset = [0.0], 0.0
     for factor, n in powers.items():
         law = factor.laws()[0]
         atoms = law.atoms.loss
-        if law.continuous or len(atoms) > _TUNING.max_atoms:
+        if law.continuous or len(atoms) > 4096:
             return 0.0, 0.0
-        shift = (
-            float(np.log1p(-law.mass_at_minus_infinity) - np.log1p(-law.mass_at_plus_infinity))
-            if max(law.mass_at_minus_infinity, law.mass_at_plus_infinity) < 1
-            else 0.0
-        )
+        p, q = law.mass_at_minus_infinity, law.mass_at_plus_infinity
+        shift = float(np.log1p(-p) - np.log1p(-q)) if max(p, q) < 1 else 0.0
         offset += n * (float(atoms[0]) + shift) if len(atoms) else 0.0
         gaps.extend(np.diff(atoms).tolist())
-    span = _common(gaps)
-    return span, offset if span else 0.0
-
-
-def _common(gaps: list[float]) -> float:
-    """Return the greatest common divisor of floats, 0 if they have none above the rounding."""
-    widest = span = max(gaps, default=0.0)
+    # Euclid's algorithm in floats: gaps miss a lattice by up to 1e-9 of the widest.
+    widest = span = max(gaps)
     for gap in sorted(set(gaps)):
         rest = gap
-        while rest > _TUNING.off_lattice * widest:
+        while rest > 1e-9 * widest:
             span, rest = rest, span % rest
-            rest = 0.0 if span - rest < _TUNING.off_lattice * widest else rest
-        if span < _TUNING.finest * widest:
-            return 0.0
-    return span
-
-
-def _thresholds(under_p: _Expansion, under_q: _Expansion, span: float, offset: float) -> Array:
-    """Return thresholds over the bulk of both laws, on the lattice if there is one."""
-    low = min(e.mean - _TUNING.reach * math.sqrt(e.variance) for e in (under_p, under_q))
-    high = max(e.mean + _TUNING.reach * math.sqrt(e.variance) for e in (under_p, under_q))
-    if not span:
-        return np.linspace(low, high, _TUNING.nodes)
-    first, last = math.floor((low - offset) / span), math.ceil((high - offset) / span)
-    step = max(1, (last - first) // _TUNING.nodes)
-    return offset + span * np.arange(first, last + 1, step, dtype=float)
+            rest = 0.0 if span - rest < 1e-9 * widest else rest
+        if span < 1e-5 * widest:
+            return 0.0, 0.0
+    return span, offset if span else 0.0
 
 
 def _curve(alpha: Array, beta: Array) -> PiecewiseLinear:

@@ -13,7 +13,7 @@ are sums of the floats as given: 0.1 + 0.1 + 0.1 is a little more than 0.3.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -25,7 +25,7 @@ from tradeoff import balls
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.product import Factors, Tensor, tensor
+from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import Undecided
 from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.families.gaussian import Gaussian
@@ -51,14 +51,8 @@ _MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; beyo
 _MAX_PARTS = 24  # factors or shares matched with each other: every pair is compared
 _ROUNDING = 2.0**-48  # failure probability that rounded masses explain: less refutes no order
 
-# Of the cells in which two profiles are compared.
-_HALVINGS = 24  # to 1e-8 of the range: where curves end together, more cost time and decide nothing
-_FIRST_NODES, _MAX_NODES = 17, 4000  # nodes per scale at the start, and in all: a second for closed forms
-_FEW_NODES = 96  # nodes after which a refutation is no longer sought where a proof is impossible
-_SHARP = 1e-8  # relative width of delta at nodes where the default width decides nothing
 _FARTHEST = 1e6  # largest epsilon compared where delta_f is known to end beyond it
 _DEFAULT_REACH = 60.0  # and where no end is known, for a refutation: e^-60 is below any delta of practice
-
 
 _TAIL = np.geomspace(1e-12, 0.5, 60)
 _ALPHAS = np.concatenate([[0.0], _TAIL, 1 - _TAIL[-2::-1]])  # where a witness is searched
@@ -91,9 +85,22 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
 
 
 def _decide(f: TradeOff, g: TradeOff) -> bool:
-    for rule in (known, _require_numbers, _above_lines, _above_vertices, _by_parts, _by_ends):
+    if (answer := known(f, g)) is not None:
+        return answer
+    _require_numbers(f, g)
+    for rule in (_above_lines, _above_vertices):
         if (answer := rule(f, g)) is not None:
             return answer
+    if isinstance(f, HullOfMinimum):  # an envelope is above a symmetric curve iff its base is
+        parts = f.operands[:1] if isinstance(f, Envelope) and g.symmetric else f.operands
+        return _every(at_least, [(part, g) for part in parts])
+    if isinstance(g, Maximum):
+        return _every(at_least, [(f, part) for part in g.operands])
+    # f >= g needs Q(L = inf) and sup L of f at most those of g, and the same of the inverse.
+    for one, two in orders(f, g):
+        mine, theirs = infinite_mass(one), infinite_mass(two)
+        if mine[0] > theirs[1] or (mine[0] >= theirs[1] and largest_loss(one)[0] > largest_loss(two)[1]):
+            return False
     return _every(_one_order, orders(f, g))
 
 
@@ -184,39 +191,26 @@ def order(f: TradeOff, g: TradeOff) -> Verdict:
     """
     f, g = operand(f), operand(g)
     first, second = f.bounds(_ALPHAS), g.bounds(_ALPHAS)
-    below = _witness(Bounds.of(second.lower) - first.upper)
-    above = _witness(Bounds.of(first.lower) - second.upper)
-    # A witness refutes the order; without one it has to be decided.
-    at_least = _try(f, g) if below is None else False
-    at_most = _try(g, f) if above is None else False
-    return Verdict(at_least, at_most, below, above)
 
+    def compare(f: TradeOff, g: TradeOff, gap: Bounds) -> tuple[Answer, Witness | None]:
+        """Decide f >= g, which a certain difference refutes, the largest of which is the witness."""
+        k = int(np.argmax(gap.lower))
+        if gap.lower[k] > 0:
+            return False, Witness(float(_ALPHAS[k]), float(gap.lower[k]))
+        try:
+            return at_least(f, g), None
+        except Undecided:
+            return None, None
 
-def _witness(gap: Bounds) -> Witness | None:
-    """Return the largest certain difference."""
-    k = int(np.argmax(gap.lower))
-    return Witness(float(_ALPHAS[k]), float(gap.lower[k])) if gap.lower[k] > 0 else None
-
-
-def _try(f: TradeOff, g: TradeOff) -> Answer:
-    try:
-        return at_least(f, g)
-    except Undecided:
-        return None
+    is_above, below = compare(f, g, Bounds.of(second.lower) - first.upper)
+    is_below, above = compare(g, f, Bounds.of(first.lower) - second.upper)
+    return Verdict(is_above, is_below, below, above)
 
 
 def _require_numbers(f: TradeOff, g: TradeOff) -> None:
     """Raise ``SymbolError`` for symbols: only structure compares formulas."""
     f.require_numbers()
     g.require_numbers()
-
-
-def _by_parts(f: TradeOff, g: TradeOff) -> Answer:
-    """Compare the operands; an envelope is above a symmetric curve iff its base is."""
-    if isinstance(f, HullOfMinimum):
-        parts = f.operands[:1] if isinstance(f, Envelope) and g.symmetric else f.operands
-        return _every(at_least, [(part, g) for part in parts])
-    return _every(at_least, [(f, part) for part in g.operands]) if isinstance(g, Maximum) else None
 
 
 def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[TradeOff, ...]]) -> bool:
@@ -233,31 +227,22 @@ def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[T
     return True
 
 
-def _by_ends(f: TradeOff, g: TradeOff) -> Answer:
-    """Refute: f >= g needs Q(L = inf) and sup L of f at most those of g, and the same of the inverse."""
-    for one, two in orders(f, g):
-        mine, theirs = infinite_mass(one), infinite_mass(two)
-        if mine[0] > theirs[1] or (mine[0] >= theirs[1] and largest_loss(one)[0] > largest_loss(two)[1]):
-            return False
-    return None
-
-
 def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     """Decide delta_f <= delta_goal for eps >= 0, cell by cell: chords above f, a polygon below goal."""
     level = max(goal.mass_at_infinity.lower, 0.0)
     tail = end(f, level)
     # Where no eps is known from which on delta_f is small enough, nothing is proved, but much refuted.
     reach = min(tail, _FARTHEST) if tail < np.inf else _DEFAULT_REACH
-    scales = np.linspace(0.0, 1.0, _FIRST_NODES), np.geomspace(1.0, 1e-5, _FIRST_NODES)
+    scales = np.linspace(0.0, 1.0, 17), np.geomspace(1.0, 1e-5, 17)
     grid = np.unique(reach * np.concatenate(scales))
     # At sup L an engine refines a delta of 0 for its second in vain; the other nodes often refute at once.
     inner = grid[grid < min(f.sup_loss, goal.sup_loss)]
     if len(inner) and (f.bounds.delta(inner).lower > goal.bounds.delta(inner).upper).any():
         return False
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
-    for _ in range(_HALVINGS):
+    for _ in range(24):  # to 1e-8 of the range: where curves end together, more cost time and decide nothing
         stuck = np.flatnonzero((mine.upper > theirs.lower) & (mine.lower <= theirs.upper))
-        mine = mine.sharper(stuck, _SHARP) if len(stuck) else mine
+        mine = mine.sharper(stuck, 1e-8) if len(stuck) else mine
         if (mine.lower > theirs.upper).any():
             return False
         t, value = under(theirs)
@@ -267,7 +252,8 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= level):
             return True
         stuck = np.flatnonzero(mine.upper > theirs.lower)
-        most = _FEW_NODES if len(stuck) or tail == np.inf else _MAX_NODES
+        # Where a proof is impossible few nodes refute; 4000 take a second for closed forms.
+        most = 96 if len(stuck) or tail == np.inf else 4000
         if len(open_) == 0 or len(mine.epsilon) > most:
             break
         middles = mine.middle(open_)
@@ -381,24 +367,23 @@ def _undecided(epsilon: float) -> Undecided:
     return Undecided(f"{where}; use dominates(g, failure=...)", epsilon)
 
 
-class Vertex(NamedTuple):
-    """Vertex of a polygon: exact, or between rationals."""
-
-    alpha: tuple[Fraction, Fraction]
-    beta: tuple[Fraction, Fraction]
+Range = tuple[Fraction, Fraction]  # around one number
 
 
-def vertices_of(f: TradeOff) -> list[Vertex] | None:
-    """Return the vertices; of f_{eps,d} (0, 1 - d), (k, k) and (1 - d, 0) with k = (1 - d)/(1 + e^eps)."""
+def vertices_of(f: TradeOff) -> list[tuple[Range, Range]] | None:
+    """Return the vertices, bounded by rationals.
+
+    Those of f_{eps,d} are (0, 1 - d), (k, k) and (1 - d, 0) with k = (1 - d)/(1 + e^eps).
+    """
     goal = approximate(f)
     if goal is not None:
         epsilon, rest = goal[0], 1 - goal[1]
         share = exp(-epsilon) / (1 + exp(-epsilon))
         inner = rest * Fraction(share.lower), rest * Fraction(share.upper)
         zero, start = (Fraction(0), Fraction(0)), (rest, rest)
-        return [Vertex(zero, start), *([Vertex(inner, inner)] if epsilon else []), Vertex(start, zero)]
+        return [(zero, start), *([(inner, inner)] if epsilon else []), (start, zero)]
     if isinstance(f, PiecewiseLinear) and len(f.alpha) <= _MAX_VERTICES:
-        return [Vertex((a, a), (b, b)) for a, b in f.vertices]
+        return [((a, a), (b, b)) for a, b in f.vertices]
     return None
 
 
@@ -408,11 +393,11 @@ def _above_vertices(f: TradeOff, g: TradeOff) -> Answer:
         return None
     answers: list[Answer] = []
     back = g.inverse()
-    for curve, height in ((g, vertices[0].beta), (back, vertices[-1].alpha)):
+    for curve, height in ((g, vertices[0][1]), (back, vertices[-1][0])):
         low, high = infinite_mass(curve)
         answers.append(True if 1 - low <= height[0] else False if 1 - high > height[1] else None)
     # g(a) <= b iff g^-1(b) <= a: the smaller coordinate is the argument, as floats resolve it best.
-    inner = [(v.beta[0] < v.alpha[0], v) for v in vertices[1:-1]]
+    inner = [(v[1][0] < v[0][0], v) for v in vertices[1:-1]]
     for curve, mirrored in ((g, False), (back, True)):
         mine = [v[::-1] if mirrored else v for flat, v in inner if flat == mirrored]
         if mine and False not in answers:
@@ -496,22 +481,22 @@ def _operands(f: TradeOff, g: TradeOff) -> Answer:
         return every(known(f, part) for part in g.operands)
     if isinstance(f, HullOfMinimum):
         return every(known(part, g) for part in f.operands)
-    mine, theirs = _enclosing_operands(f), _enclosing_operands(g)
+    mine, theirs = (
+        both_orders(h.operands[0])
+        if isinstance(h, ProfileSymmetrised)
+        else h.operands
+        if isinstance(h, Mixture)
+        else ()
+        for h in (f, g)
+    )
     if isinstance(f, Subsampled):
-        mine = [f.operands[0].inverse() if f.flipped else f.operands[0]]
+        mine = (f.operands[0].inverse() if f.flipped else f.operands[0],)
     return _proved(
         (isinstance(f, Maximum) and any(known(part, g) for part in f.operands))
         or (isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands))
         or (bool(mine) and all(known(part, g) for part in mine))
         or (bool(theirs) and all(known(f, part) for part in theirs))
     )
-
-
-def _enclosing_operands(f: TradeOff) -> Sequence[TradeOff]:
-    """Return curves between which f lies wherever they lie in the order."""
-    if isinstance(f, ProfileSymmetrised):
-        return both_orders(f.operands[0])
-    return f.operands if isinstance(f, Mixture) else ()
 
 
 def _same_operator(f: TradeOff, g: TradeOff) -> Answer:
@@ -545,13 +530,10 @@ def _products(f: TradeOff, g: TradeOff) -> Answer:
     """Cancel, f (x) h >= g (x) h if f >= g; or match each factor of f with factors of g that it is above."""
     mine, theirs = f.factors, g.factors
     common = {factor: min(n, theirs[factor]) for factor, n in mine.items() if factor in theirs}
-    if common and known(_without(common, mine), _without(common, theirs)):
+    rest = (tensor((h, n - common.get(h, 0)) for h, n in side.items()) for side in (mine, theirs))
+    if common and known(*rest):
         return True
     return _proved(isinstance(g, Tensor) and _matched(mine, theirs))
-
-
-def _without(common: Factors, side: Mapping[TradeOff, int]) -> TradeOff:
-    return tensor((factor, n - common.get(factor, 0)) for factor, n in side.items())
 
 
 def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
@@ -570,4 +552,3 @@ def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bo
 
 
 RULES = _extremes, _family, _pair, _operands, _same_operator, _groups, _products
-"""The first rule that does not decline decides."""

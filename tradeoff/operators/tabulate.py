@@ -10,11 +10,11 @@ reached, where a line errs by the square of its distance: a few dozen lines suff
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import lcm
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -46,7 +46,6 @@ _ENDS: list[Point] = [(0, ONE), (ONE, 0)]  # of every curve above all others
 # Of lines close to a place.
 _OFFSETS = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))  # first nodes, from the answer
 _DIVISIONS = 12  # of cells: from 1 to 1e-10 nats, where lines meet the curve to rounding
-_SHARE = 8  # width of an answer over that of a line: an answer adds two lines and the gap between
 _PARTS = 8  # parts of a divided cell: 64 times closer to the curve for seven nodes more
 _BLUR = 2.0  # distance of a line from its neighbours, in widths of its own bounds, above which cells divide
 _NARROWEST = 1e-12  # cells in nats that are not divided
@@ -90,10 +89,8 @@ class Nodes:
     def more(self, epsilon: Array, tol: float | None = None) -> Nodes:
         """Return more nodes, the new ones to the relative width ``tol`` where it can be reached."""
         fresh = np.setdiff1d(epsilon, self.epsilon)
-        if not len(fresh):
-            return self
         try:
-            return self.refine(fresh, tol)
+            return self.refine(fresh, tol) if len(fresh) else self
         except PrecisionError:
             return self.refine(fresh)
 
@@ -174,8 +171,9 @@ class Tabulated(NamedTuple):
 
     def described(self, f: TradeOff) -> Tabulated:
         """Return the sides of a curve with its assumptions; none is exact but the curve itself."""
-        sides = (side if side is f else limited(side.assuming(*f.assumptions), BOUND) for side in self)
-        return Tabulated(*sides)
+        return Tabulated(
+            *(side if side is f else limited(side.assuming(*f.assumptions), BOUND) for side in self)
+        )
 
 
 def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
@@ -204,8 +202,12 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
         return Tabulated(f, f)
     # Lines of slope <= -1 of f and, mirrored, of f^-1.
     nodes = [refined_nodes(g) for g in ((f,) if f.symmetric else (f, f.inverse()))]
-    below, above = ([lines(each) for each in nodes] for lines in (lines_below, lines_above))
-    return Tabulated(largest(_both(below), up=False), largest(_both(above), up=True))
+    below, above = (
+        # Lines of f^-1 are those of f with the errors exchanged.
+        lines(nodes[0]) + [(a, b, c) for b, a, c in lines(nodes[-1])]
+        for lines in (lines_below, lines_above)
+    )
+    return Tabulated(largest(below, up=False), largest(above, up=True))
 
 
 def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
@@ -220,15 +222,10 @@ def segments(f: PiecewiseLinear) -> list[Line]:
     result = []
     for (a, b), (c, d) in pairwise(f.vertices):
         rise, run, level = b - d, c - a, (b - d) * a + (c - a) * b
-        scale = lcm(*(x.denominator for x in (rise, run, level)))
+        scale = math.lcm(*(x.denominator for x in (rise, run, level)))
         u, v, w = (x.numerator * (scale // x.denominator) for x in (rise, run, level))
         result.append((u, v, w))
     return result
-
-
-def _both(orders: list[list[Line]]) -> list[Line]:
-    """Add the lines of f^-1, which are those of f with the errors exchanged."""
-    return orders[0] + [(a, b, c) for b, a, c in orders[-1]]
 
 
 def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
@@ -245,8 +242,9 @@ def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
     with np.errstate(divide="ignore"):  # where a chord is too steep or too flat, a line near enough
         epsilon = np.append(np.clip(np.log(rises) - np.log(runs), -STEEPEST, STEEPEST), 0.0)
     steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
-    below = [lines_below(Nodes.of(g, e)) for g, e in ((f, steep), (f.inverse(), flat))]
-    return Tabulated(_curve(corners(_both(below), up=False)), _curve(upper))
+    below = lines_below(Nodes.of(f, steep))
+    below += [(a, b, c) for b, a, c in lines_below(Nodes.of(f.inverse(), flat))]
+    return Tabulated(largest(below, up=False), _curve(upper))
 
 
 def _curve(points: list[Point]) -> PiecewiseLinear:
@@ -313,31 +311,24 @@ def _open_cells(nodes: Nodes) -> Array:
 
 def _top(f: TradeOff) -> float:
     """Return an epsilon beyond which P(L > eps) and delta - Q(L = inf) are negligible."""
-    limit = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST)
-    epsilon = _until(np.exp2(np.arange(-44.0, 1.0)), limit)
-    delta = f.bounds.delta(epsilon).upper
-    while (top := _end(f, epsilon, delta)) is None:
-        epsilon = np.append(epsilon, min(2 * epsilon[-1], limit))
-        delta = np.append(delta, f.bounds.delta(epsilon[-1:]).upper)
-    finer = _until(np.unique(top * np.arange(1.0, 33.0) / 32), limit)
-    return _end(f, finer, f.bounds.delta(finer).upper) or top
+    limit, last = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST), f.mass_at_infinity.upper
 
+    def first_negligible(epsilon: Array) -> float | None:
+        """Return the first node after which there is next to nothing; None if that may be beyond the last."""
+        epsilon = np.append(epsilon[epsilon < limit], [limit] * bool(epsilon[-1] >= limit))
+        delta = f.bounds.delta(epsilon).upper
+        # P(L > b) (e^b - e^a) <= delta(a) - delta(b), whose rounding counts as mass
+        fall = np.maximum(delta[:-1] - delta[1:], 0.0) + 4 * _NOISE * delta[:-1]
+        with np.errstate(divide="ignore", over="ignore"):
+            alpha = np.exp(np.log(fall) - epsilon[:-1] - np.log(np.expm1(np.diff(epsilon))))
+        heavy = np.flatnonzero((alpha > _REACH / 10) | (delta[:-1] > last * (1 + 64 * _NOISE) + _REACH / 10))
+        after = int(heavy[-1]) + 1 if len(heavy) else 0
+        return float(epsilon[after]) if after < len(epsilon) - 1 or epsilon[-1] >= limit else None
 
-def _until(epsilon: Array, limit: float) -> Array:
-    return np.append(epsilon[epsilon < limit], limit) if epsilon[-1] >= limit else epsilon
-
-
-def _end(f: TradeOff, epsilon: Array, delta: Array) -> float | None:
-    """Return the first node after which there is next to nothing; None if that may be beyond the last."""
-    last = f.mass_at_infinity.upper
-    # P(L > b) (e^b - e^a) <= delta(a) - delta(b), whose rounding counts as mass
-    fall = np.maximum(delta[:-1] - delta[1:], 0.0) + 4 * _NOISE * delta[:-1]
-    with np.errstate(divide="ignore", over="ignore"):
-        alpha = np.exp(np.log(fall) - epsilon[:-1] - np.log(np.expm1(np.diff(epsilon))))
-    heavy = np.flatnonzero((alpha > _REACH / 10) | (delta[:-1] > last * (1 + 64 * _NOISE) + _REACH / 10))
-    after = int(heavy[-1]) + 1 if len(heavy) else 0
-    ended = after < len(epsilon) - 1 or epsilon[-1] >= min(f.sup_loss, STEEPEST)
-    return float(epsilon[after]) if ended else None
+    end = 1.0
+    while (top := first_negligible(np.exp2(np.arange(-44.0, math.log2(end) + 1)))) is None:
+        end *= 2
+    return first_negligible(np.unique(top * np.arange(1.0, 33.0) / 32)) or top
 
 
 class BetaOperator(Derived):
@@ -390,9 +381,8 @@ class BetaOperator(Derived):
             return bounds
         lines = [CloseLines(f, loss()) for f in self.operands]
         for _ in range(_DIVISIONS):
-            below = [each.side(up=False) for each in lines]
-            lower = self.of_polygons(below, up=False)
-            upper = self.of_polygons([each.side(up=True) for each in lines], up=True)
+            below, above = ([each.side(up=up) for each in lines] for up in (False, True))
+            lower, upper = self.of_polygons(below, up=False), self.of_polygons(above, up=True)
             try:
                 bounds = meet(bounds, _between(question, at, lower, upper))
             except PrecisionError:  # the lines give no bounds there
@@ -403,7 +393,7 @@ class BetaOperator(Derived):
             alpha, beta, _, power = lower.points
             k = int(np.argmax(power - np.exp(loss()) * alpha))
             places = self.reached((float(alpha[k]), float(beta[k])), below)
-            share = tol / _SHARE / max(map(len, places))
+            share = tol / 8 / max(map(len, places))  # an answer adds two lines and the gap between
             # All are refined, also after one that improved.
             improved = [each.closer(x, share) for each, xs in zip(lines, places, strict=True) for x in xs]
             if not any(improved):
