@@ -303,6 +303,7 @@ def test_laws_match_polygons_in_fractions(f: to.PiecewiseLinear, rate: Fraction)
     assert overlap(by_law.bounds(alpha), by_vertices.bounds(alpha))
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(
     f=st.one_of(*(log_uniform(1e-2, 8.0).map(kind) for kind in (to.Gaussian, to.Laplace, to.PureDP))),
@@ -344,7 +345,7 @@ def test_fixed_size_power_satisfies_dualities() -> None:
     assert to.subsample(G, 0.01).symmetrise(assume="either-order") ** 1000 == F
 
 
-@pytest.mark.parametrize("p", [0, 1e-300, 1 - 2.0**-53, 1])
+@pytest.mark.parametrize("p", [0, 1e-300, pytest.param(1 - 2.0**-53, marks=pytest.mark.slow), 1])
 @pytest.mark.parametrize("f", [to.Gaussian(0), to.Gaussian(1e-300), G, L, to.TotalVariation(0.5)], ids=repr)
 def test_fixed_size_at_extremes_has_ordered_bounds(f: to.TradeOff, p: float) -> None:
     F, base = fixed_size(f, p) ** 7, f**7
