@@ -14,6 +14,7 @@ OTHER_SAMPLES = {
     "random-allocation": "a fixed number of steps",
     "balls-in-bins": "one bin for all epochs",
     "shuffled-randomizers": "shuffled",
+    "matrix-mechanism": "none, or one bin for all epochs",
 }
 """Samples that no parameter named ``sample_rate`` describes."""
 
@@ -35,6 +36,8 @@ def row(kind: type[Mechanism]) -> tuple[str, ...]:
         neighbours = "as stated"
     elif isinstance(adjacency, str):
         neighbours = adjacency
+    elif "strategy" in parameters:
+        neighbours = "any; add-remove with bins"
     else:
         neighbours = (
             "any" if adjacency is inspect.getattr_static(Mechanism, "adjacency") else "of what it runs"

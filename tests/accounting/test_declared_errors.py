@@ -89,7 +89,7 @@ def test_engines_charge_declared_errors(seed: int) -> None:
         levels = np.array([float(d) for d in truth[:4]])
         levels = levels[(levels > law.mass_at_plus_infinity * n * (1 + 1e-9)) & (levels < 1)]
         assert product.sums is not None
-        for engine in (product, product.sums, product.tables, product.contour):
+        for engine in (product, product.exact, product.lattice, product.contour):
             for question, at, right in (("delta", x, truth), ("beta", alpha, missed)):
                 low, high = engine.answer(question, at, None)
                 for least, true, most in zip(low.tolist(), right, high.tolist(), strict=True):

@@ -28,6 +28,7 @@ from tradeoff.accounting.lattice.engine import LatticeEngine
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
 from tradeoff.pld.law import Cells, PrivacyLossDistribution
+from tradeoff.pld.transformed import ReversedPLD
 
 
 @st.composite
@@ -52,13 +53,11 @@ grids = any_grid().filter(lambda nodes: float(np.max(np.abs(nodes))) < 300)
 class Measure:
     """P-masses on nodes, and its hockey-stick in 60 digits."""
 
-    def __init__(self, nodes: np.ndarray, mass: np.ndarray, *, turned: bool = False) -> None:
+    def __init__(self, nodes: np.ndarray, mass: np.ndarray) -> None:
         ratios = [mp.exp(mp.mpf(x)) for x in nodes]
         p = [mp.mpf(m) for m in mass]
         q = [m * r for m, r in zip(p, ratios, strict=True)]
         self.at = [mp.mpf(x) for x in nodes]
-        if turned:  # T(Q, P): the loss changes sign, P and Q change places
-            self.at, p, q = [-x for x in self.at[::-1]], q[::-1], p[::-1]
         self.p_above = [*np.cumsum(p[::-1])[::-1], mp.mpf(0)]
         self.q_above = [*np.cumsum(q[::-1])[::-1], mp.mpf(0)]
 
@@ -70,42 +69,31 @@ class Measure:
 def check(law: PrivacyLossDistribution, true: Truth, nodes: np.ndarray) -> None:
     """Rounding may have moved losses by ``shift``.
 
-    Profiles are compared at ratios that far apart, scaled by e^shift.
+    Profiles are compared at ratios that far apart, scaled by e^shift, in both orders of the pair.
     """
-    result = discretise(law, nodes)
-    for part in (result.over, result.under, result.under_reversed):
-        assert np.all(np.isfinite(part))
-        assert np.all(part >= 0)
-    with mp.workdps(DIGITS):
-        over, under = Measure(nodes, result.over), Measure(nodes, result.under)
-        over_back, under_back = (
-            Measure(nodes, result.over, turned=True),
-            Measure(nodes, result.under_reversed, turned=True),
-        )
-        between = np.concatenate([nodes[:-1] + share * np.diff(nodes) for share in (0.25, 0.5, 0.75)])
-        step = nodes[1] - nodes[0]
+    for order, at, delta in ((law, nodes, true.delta), (ReversedPLD(law), -nodes[::-1], true.delta_reversed)):
+        result = discretise(order, at)
+        for part in (result.over, result.under):
+            assert np.all(np.isfinite(part))
+            assert np.all(part >= 0)
+        between = np.concatenate([at[:-1] + share * np.diff(at) for share in (0.25, 0.5, 0.75)])
+        step = at[1] - at[0]
+        atoms = [float(x) if order is law else -float(x) for x in true.atoms]
         ratios = [
-            *nodes[:: max(1, len(nodes) // 20)],
+            *at[:: max(1, len(at) // 20)],
             *between[:: max(1, len(between) // 20)],
-            nodes[0] - step,
-            nodes[-1] + step,
-            *map(float, true.atoms),
+            at[0] - step,
+            at[-1] + step,
+            *atoms,
         ]
-        shift, tiny = mp.mpf(result.shift), mp.mpf("1e-120")
-        for e in map(mp.mpf, ratios):
-            grow = mp.exp(shift)
-            assert (over.delta(e) + result.over_top) * grow + tiny >= true.delta(e + shift), ("over", e)
-            assert (
-                under.delta(e) + law.mass_at_plus_infinity * (1 - 16 * UNIT)
-                <= true.delta(e - shift) * grow + tiny
-            ), ("under", e)
-            assert (over_back.delta(-e) + result.over_bottom) * grow + tiny >= true.delta_reversed(
-                -e + shift
-            ), ("over reversed", -e)
-            assert (
-                under_back.delta(-e) + law.mass_at_minus_infinity * (1 - 16 * UNIT)
-                <= true.delta_reversed(-e - shift) * grow + tiny
-            ), ("under reversed", -e)
+        with mp.workdps(DIGITS):
+            over, under = Measure(at, result.over), Measure(at, result.under)
+            shift, tiny = mp.mpf(result.shift), mp.mpf("1e-120")
+            leak = order.mass_at_plus_infinity * (1 - 16 * UNIT)
+            for e in map(mp.mpf, ratios):
+                grow = mp.exp(shift)
+                assert (over.delta(e) + result.top) * grow + tiny >= delta(e + shift), ("over", e)
+                assert under.delta(e) + leak <= delta(e - shift) * grow + tiny, ("under", e)
 
 
 @pytest.mark.slow
@@ -172,9 +160,10 @@ def test_discretise_keeps_mass_beyond_nodes() -> None:
     law, true = gaussian(14.0)
     nodes = np.linspace(-0.5, 0.5, 11)
     check(law, true, nodes)
-    result, far = discretise(law, nodes), mp.mpf(-0.5)
-    for mass, turned in ((result.under, False), (result.under_reversed, True)):
-        assert Measure(nodes, mass, turned=turned).delta(far) > 0.999 * (1 - mp.exp(-1)) * true.delta(far)
+    far = mp.mpf(-0.5)
+    for order in (law, ReversedPLD(law)):
+        under = Measure(nodes, discretise(order, nodes).under)
+        assert under.delta(far) > 0.999 * (1 - mp.exp(-1)) * true.delta(far)
 
 
 @pytest.mark.slow
@@ -193,9 +182,8 @@ def test_discretise_underflowing_cells_claims_no_mass(mu: float, nodes: np.ndarr
     """There is a float of P, and of Q none or a subnormal one: in both orders, and of the mirrored nodes."""
     with mp.workdps(500):
         for ends in (nodes, -nodes[::-1]):
-            result = discretise(gaussian(mu)[0], ends)
-            for mass, turned in ((result.under, False), (result.under_reversed, True)):
-                measure = Measure(ends, mass, turned=turned)
+            for law in (gaussian(mu)[0], ReversedPLD(gaussian(mu)[0])):
+                measure = Measure(ends, discretise(law, ends).under)
                 for x in (at - 1 for at in measure.at):
                     a, b = mp.mpf(mu) / 2 - x / mu, -mp.mpf(mu) / 2 - x / mu
                     truth = (mp.erfc(-a / mp.sqrt(2)) - mp.exp(x) * mp.erfc(-b / mp.sqrt(2))) / 2
@@ -228,7 +216,7 @@ def test_discretise_gap_is_second_order(pair: tuple[PrivacyLossDistribution, Tru
             gaps.append(
                 float(
                     Measure(nodes, result.over).delta(mp.mpf(0))
-                    + result.over_top
+                    + result.top
                     - Measure(nodes, result.under).delta(mp.mpf(0))
                 )
             )

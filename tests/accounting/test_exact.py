@@ -51,7 +51,7 @@ def test_exact_delta_and_beta_hold_truth(
     factors: list[tuple[Spec, int]], epsilon: float, alpha: float
 ) -> None:
     spec = Of(tuple(factors))
-    result = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).sums
+    result = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).exact
     if result is None:
         return
     (low,), (high,) = result.answer("delta", np.array([epsilon]), None)
@@ -62,7 +62,7 @@ def test_exact_delta_and_beta_hold_truth(
 
 @given(log_uniform(0.01, 5.0), st.integers(1, 40), log_uniform(1e-30, 0.5))
 def test_exact_epsilon_of_randomised_response_holds_truth(e0: float, n: int, level: float) -> None:
-    atoms, result = oracle.pure_dp_power(e0, n), Composition([binomial_law(e0, 1)], [n]).sums
+    atoms, result = oracle.pure_dp_power(e0, n), Composition([binomial_law(e0, 1)], [n]).exact
     assert result is not None
     low, high = result.answer("epsilon", np.array([level]), None)
     assert not np.isfinite(low[0]) or oracle.delta_of_atoms(atoms, float(low[0])) >= level
@@ -124,7 +124,7 @@ def test_exact_beta_next_to_vertex_holds_truth(epsilon: float, n: int, vertex: i
     alpha = corner + steps * float(np.spacing(corner))
     if not 0 < alpha < 1:
         return
-    sums = Composition([binomial_law(epsilon, n)], [1]).sums
+    sums = Composition([binomial_law(epsilon, n)], [1]).exact
     assert sums is not None
     (low,), (high,) = sums.answer("beta", np.array([alpha]), None)
     assert low <= oracle.beta_of_atoms(atoms, alpha) <= high
@@ -209,7 +209,7 @@ def test_exact_beta_with_unknown_masses_is_ordered() -> None:
         AtomicLaw(np.array([loss, 0.0]), np.log([1.0, 1e-16]), slack=np.array([1e-15, 1.0]))
         for loss in (-1e-3, -1.3e-3)
     ]
-    sums = Composition(laws, [800, 800]).sums
+    sums = Composition(laws, [800, 800]).exact
     assert sums is not None
     (low,), (high,) = sums.answer("beta", np.array([0.5]), None)
     assert 0 <= low <= high <= np.inf

@@ -219,7 +219,7 @@ def test_beta_with_peak_between_nodes_holds_truth() -> None:
 @pytest.mark.parametrize("mu", [30.0, 35.5, 38.0])
 def test_lattice_beta_near_underflow_holds_truth(mu: float, alpha: float) -> None:
     """The supremum of the other order lies beyond the losses whose exponential a float holds."""
-    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.answer("beta", np.array([alpha]), None)
+    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).lattice.answer("beta", np.array([alpha]), None)
     assert low <= oracle.gaussian_beta(alpha, mu) <= high
 
 
@@ -229,7 +229,7 @@ def test_lattice_with_indistinct_nodes_emits_no_warning() -> None:
         SubsampledPLD(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05),
         2.4273557475985516e-05,
     )
-    low, high = Composition([law], [5]).tables.answer(
+    low, high = Composition([law], [5]).lattice.answer(
         "epsilon", np.array([1.968124886138712e-83, 6.931080488779152e-4]), None
     )
     assert np.all(low <= high)

@@ -300,9 +300,9 @@ def test_extreme_scores_have_answers(null, alternative):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], [1.0]), r"null_scores = \[\] is not one list"),
+        (([], [1.0]), r"null_scores must be one list of numbers, got \[\]"),
         (([1.0], [[1.0]]), "alternative_scores"),
-        (([1.0, np.nan], [1.0]), r"null_scores\[1\] is NaN"),
+        (([1.0, np.nan], [1.0]), r"null_scores\[1\] must be a number, got nan"),
         ((["a"], [1.0]), "null_scores"),
         (([1.0], [1.0], 1.0), r"confidence must be in \(0, 1\), got 1.0"),
         (([1.0], [1.0], 0.0), "confidence"),
@@ -363,7 +363,7 @@ def test_class_sorts_scores():
     null, alternative = rng.normal(size=(2, 500))
     direct, made = to.audits.Empirical(null, alternative, 0.95), to.empirical(null, alternative)
     assert direct.mu() == made.mu() == 0
-    with pytest.raises(DomainError, match="NaN"):
+    with pytest.raises(DomainError, match="must be a number, got nan"):
         to.audits.Empirical(np.array([np.nan]), alternative, 0.95)
 
 

@@ -180,13 +180,13 @@ def test_baselines_wrong_arguments_raise(wrong):
 
 
 def test_baselines_symbols_raise():
-    for ask in (
+    for question in (
         lambda e: B.classical_gaussian(e, 1e-5),
         lambda e: B.zcdp_route(e, 1e-5),
         lambda e: B.renyi_route(to.Gaussian(e), 1e-5),
     ):
         with pytest.raises(TradeOffError, match="number"):
-            ask(sympy.Symbol("e", positive=True))
+            question(sympy.Symbol("e", positive=True))
 
 
 def test_baselines_extremes():

@@ -141,7 +141,7 @@ def test_from_renyi_function_of_order():
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "question",
     [
         lambda: from_zcdp(-1),
         lambda: from_zcdp(math.nan),
@@ -156,7 +156,7 @@ def test_from_renyi_function_of_order():
         lambda: from_renyi(lambda a: a / 0),
     ],
 )
-def test_conversions_wrong_parameters_raise(ask):
+def test_conversions_wrong_parameters_raise(question):
     with pytest.raises(DomainError) as error:
-        ask()
+        question()
     assert "\n" not in str(error.value)

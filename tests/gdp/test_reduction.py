@@ -29,7 +29,7 @@ def quantile(p):
 
 
 def need(alpha, beta, d):
-    """What mu the one point (alpha, beta) asks for."""
+    """Return the mu that the point (alpha, beta) needs."""
     return -quantile(alpha / (1 - d)) - quantile(beta / (1 - d))
 
 
@@ -41,9 +41,9 @@ def largest(need_at, low, high, sections=60):
     return need_at((low + high) / 2)
 
 
-def holds(found, truth, width):
-    assert found.bounds.lower <= truth <= found.bounds.upper
-    assert found.mu - float(truth) <= width
+def holds(result, truth, width):
+    assert result.bounds.lower <= truth <= result.bounds.upper
+    assert result.mu - float(truth) <= width
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0])
@@ -403,7 +403,7 @@ def test_gdp_gaussian_and_bounded_losses_is_tight():
     ("nu", "p", "q", "needed_there"), [(10.0, 1e-12, 1e-4, 10.4832), (6.0, 1e-12, 1e-4, 6.776)]
 )
 def test_gdp_far_losses_are_covered(nu, p, q, needed_there):
-    """Densities decide beyond losses of 700; some alpha needs so much, by its two atoms, in 60 digits."""
+    """Densities decide above losses of 700; some alpha needs so much, by its two atoms, in 60 digits."""
     f = to.Gaussian(nu) @ to.PiecewiseLinear([0, p, 1], [1, 1 - q, 0])
     assert f.gdp(failure=0).mu >= needed_there
 

@@ -27,10 +27,10 @@ BOUNDS = st.tuples(NUMBERS, NUMBERS).map(lambda pair: Bounds(min(pair), max(pair
 )
 
 
-def holds(found: Bounds, truth: arb) -> bool:
+def holds(result: Bounds, truth: arb) -> bool:
     """Whether no part of the truth's ball is known to lie outside."""
-    below = not math.isfinite(found.lower) or not bool(truth < arb(found.lower))
-    return below and (not math.isfinite(found.upper) or not bool(truth > arb(found.upper)))
+    below = not math.isfinite(result.lower) or not bool(truth < arb(result.lower))
+    return below and (not math.isfinite(result.upper) or not bool(truth > arb(result.upper)))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_comparison_of_arrays_names_first_undecided_entry():
 def test_mid_lies_inside(x):
     assert x.lower <= x.mid <= x.upper
     exact = (Fraction(x.lower) + Fraction(x.upper)) / 2
-    least = Fraction(5e-324)  # between neighbouring subnormal numbers there is none
+    least = Fraction(5e-324)  # no number is between neighbouring subnormal ones
     assert abs(Fraction(x.mid) - exact) <= max(abs(exact) * Fraction(2) ** -51, least)
 
 

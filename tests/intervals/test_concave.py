@@ -1,4 +1,4 @@
-"""Suprema of concave functions from points: held against closed forms, whatever is asked beside them."""
+"""Suprema of concave functions from points: against closed forms, next to other questions."""
 
 import math
 

@@ -178,7 +178,7 @@ class TestRoots:
         sides = lambda t: (1 - t - 0.1, 1 - t + 0.1)  # noqa: E731 - a band
         low, high = roots.bracket_sides(sides, np.array([0.5]))
         assert (low[0], high[0]) == pytest.approx((0.4, 0.6))
-        low, high = roots.turned(sides, np.array([0.5, 1.2]))
+        low, high = roots.bound_inverse(sides, np.array([0.5, 1.2]))
         assert (low.tolist(), high.tolist()) == (pytest.approx([0.4, 0.0]), pytest.approx([0.6, 0.0]))
 
     def test_largest_and_find_root(self) -> None:

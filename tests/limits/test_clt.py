@@ -163,7 +163,7 @@ def test_limits_underflowing_losses_raise(method, epsilon):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("mu", [5.0, 8.0])
 def test_limits_rare_large_losses(method, mu):
-    """Nearly all losses of a rare step crowd at log(1 - p), where floats cannot tell them apart."""
+    """Nearly all losses of a rare step crowd at log(1 - p), where floats do not separate them."""
     result = method(to.subsample(to.Gaussian(mu), 0.01) ** 10).delta([0.0, 1.0])
     values = getattr(result, "upper", result)
     assert 1 >= values[0] >= values[1] >= 0

@@ -31,7 +31,7 @@ def responses(epsilon: float, n: int) -> Beta:
         e = mpf(epsilon)
         share = 1 / (1 + mp.exp(e))
         corners = [(mpf(0), mpf(1))]
-        for k in range(n, -1, -1):  # k answers that speak for membership, the most telling first
+        for k in range(n, -1, -1):  # k answers for membership, the largest losses first
             p = comb(n, k) * share**k * (1 - share) ** (n - k)
             q = comb(n, k) * (1 - share) ** k * share ** (n - k)
             corners.append((corners[-1][0] + p, corners[-1][1] - q))
@@ -118,7 +118,7 @@ def test_tabulate_of_maximum_holds_truth():
 
 @pytest.mark.slow
 def test_maximum_of_products_reaches_tolerance():
-    """It took a minute to refuse 1e-6; two of the three were 1e-3 wide whatever was asked."""
+    """It took a minute to refuse 1e-6; two of the three were 1e-3 wide at every tolerance."""
     f = to.maximum(to.subsample(to.Gaussian(1), 0.01) ** 1000, to.Laplace(0.05) ** 100)
     g = f.operands[0]
     assert f.bounds.delta(1.0, tol=1e-6).upper <= g.delta(1.0)
@@ -133,7 +133,7 @@ def test_maximum_of_products_reaches_tolerance():
 
 @pytest.mark.slow
 def test_group_of_product_reaches_tolerance():
-    """The group of a Gaussian is one; beside randomised response of 1e-13 it is composed, and the same."""
+    """The group of a Gaussian is one; with randomised response of 1e-13 it is composed, and the same."""
     f, g = (to.Gaussian(0.7) @ to.PureDP(1e-13)).group(2), to.Gaussian(1.4)
     for epsilon in (-2.0, 0.5):
         low, high = f.bounds.delta(epsilon, tol=1e-7)
@@ -159,7 +159,7 @@ def test_group_of_randomised_response_matches_chain(k):
                     power = 1 - beta(power)
                 return power - s * a  # noqa: B023 - called before the loop goes on
 
-            for _ in range(100):  # a concave function: of two points, its top is not beyond the lower one
+            for _ in range(100):  # a concave function: of two points, its top is not behind the lower one
                 a, b = (2 * start + end) / 3, (start + 2 * end) / 3
                 start, end = (a, end) if gain(a) < gain(b) else (start, b)
             top = gain(start)

@@ -183,7 +183,7 @@ EXTREME = {
     "often": ~to.subsample(to.Gaussian(1.0), 1 - 2**-53),
     "loud": ~to.subsample(to.Gaussian(1e3), 0.01),
     "open": to.subsample(to.Gaussian(1e4), 0.01),
-    "told": to.subsample(to.Gaussian(math.inf), 0.01),
+    "certain": to.subsample(to.Gaussian(math.inf), 0.01),
     "quiet": ~to.subsample(to.Gaussian(1e-200), 0.5),
     "leaking": to.approximate_dp(1.0, 0.1),
     "discrete": to.mechanisms.DiscreteGaussian(sigma=3).curve(),
@@ -284,7 +284,7 @@ def test_divergence_of_gaussian_holds_closed_form():
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         ("kullback", "one of 'kl'"),
         (3.0, "or callable"),
@@ -296,8 +296,8 @@ def test_divergence_of_gaussian_holds_closed_form():
         (lambda t: 1 / (t - t), "function.* raised ZeroDivisionError"),
     ],
 )
-def test_divergence_refuses_invalid_functions(function, told):
-    with pytest.raises(DomainError, match=told):
+def test_divergence_refuses_invalid_functions(function, message):
+    with pytest.raises(DomainError, match=message):
         to.Gaussian(1.0).divergence(function)
 
 

@@ -24,7 +24,7 @@ def test_delta_of_composed_group_and_maximum_matches_beta() -> None:
 @pytest.mark.parametrize("alpha", [1e-300, 1e-16, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-9])
 @pytest.mark.parametrize("rate", [1e-3, 0.3, 0.9])
 def test_inverse_of_sampled_minimum_inverts_beta(alpha, rate):
-    """Of f^-1(alpha) = t: f is no more than alpha at t, and no less before it."""
+    """Of f^-1(alpha) = t: f is at most alpha at t, and at least alpha before it."""
     order = to.subsample(to.minimum(to.PureDP(0.3), to.Gaussian(0.5)), rate)
     result = (~order).bounds(alpha)
     assert result.width <= 1e-10
@@ -33,7 +33,7 @@ def test_inverse_of_sampled_minimum_inverts_beta(alpha, rate):
 
 
 def test_product_of_whole_curves_refuses_narrow_tolerance_at_once(monkeypatch):
-    """Its laws below and above are apart: no engine is asked to come closer."""
+    """Its laws below and above are apart: no engine refines them."""
     f = to.maximum(to.Gaussian(1), to.Laplace(0.8)) ** 2
     usual = f.bounds.epsilon(1e-5)
     monkeypatch.setattr(LatticeEngine, "refine", None)

@@ -153,7 +153,7 @@ def test_envelope_beta_takes_few_contours(alpha, monkeypatch):
     low, high = order.symmetrise(assume="either-order").bounds(alpha)
     assert high - low <= 1e-9 * high
     assert len(drawn) <= 4
-    # f^-1 is f mirrored: beta is at most what either order says.
+    # f^-1 is f mirrored: beta is at most that of either order.
     assert low <= min(order.bounds(alpha).upper, (~order).bounds(alpha).upper)
 
 

@@ -69,13 +69,13 @@ def number(formula, values):
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("name", CURVES)
 def test_formula_at_a_symbol_has_the_certified_numbers(name, question):
-    ask, bound, places = QUESTIONS[question]
+    query, bound, places = QUESTIONS[question]
     curve, x = CURVES[name], D if question == "epsilon" else X if question == "profile" else A
     if name in UNKNOWN[question]:
         with pytest.raises(NoClosedForm, match=r"\.subs"):
-            ask(curve, x)
+            query(curve, x)
         return
-    formula, numbers = ask(curve, x), curve.subs({s: NUMBERS[s] for s in curve.free_symbols})
+    formula, numbers = query(curve, x), curve.subs({s: NUMBERS[s] for s in curve.free_symbols})
     for place in places:
         value, truth = number(formula, NUMBERS | {x: place}), bound(numbers, place)
         if not np.isnan(value):  # below epsilon = 0 a C_p has none

@@ -115,8 +115,8 @@ def test_small_masses_at_infinity_keep_their_digits(lost):
     p, q = sp.Rational(lost), sp.Rational(lost) / 3
     leaking = Symbolic(sp.Max(0, (1 - p - ALPHA) * (1 - q) / (1 - p)), ALPHA)
     assert leaking.mass_at_infinity.lower <= q <= leaking.mass_at_infinity.upper
-    turned = (~leaking).mass_at_infinity
-    assert turned.lower <= p <= turned.upper
+    mirrored = (~leaking).mass_at_infinity
+    assert mirrored.lower <= p <= mirrored.upper
     assert leaking.mass_at_minus_infinity == pytest.approx(float(p), rel=4e-16)
     assert leaking.bounds(0.0).lower <= 1 - q <= leaking.bounds(0.0).upper
 
@@ -185,9 +185,9 @@ def test_formulas_answer_symbols():
     assert r"\alpha" in f._repr_latex_()
     assert f.notation == f"Symbolic({f.expr}, alpha)"
     assert pickle.loads(pickle.dumps(f)) == f
-    for ask in (lambda: f.delta(LOSS), (to.Gaussian(MU) @ to.Laplace(EPS)).symbolic):
+    for question in (lambda: f.delta(LOSS), (to.Gaussian(MU) @ to.Laplace(EPS)).symbolic):
         with pytest.raises(NoClosedForm, match="formula"):
-            ask()
+            question()
 
 
 def test_importing_the_library_does_not_import_sympy():

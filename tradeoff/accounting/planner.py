@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -39,13 +39,7 @@ if TYPE_CHECKING:
     from tradeoff.accounting.exact import ExactEngine
     from tradeoff.accounting.lattice.engine import LatticeEngine
 
-_ROUNDING = 64 * UNIT  # relative width of an epsilon at which no engine brings its bounds closer
-
 _LOWEST = -745.0  # loss below which e^epsilon underflows, and delta is 1 to rounding
-
-# Masses above the first are normal floats, and the second is nothing beside a unit of them. Below, a mass at
-# infinity is off by TINY for each law inside another, which Python nests a thousand deep.
-_NORMAL, _UNSEEN = 2.0**-960, 2**10 * TINY
 
 Choice = tuple[Engine[Any], str]  # an engine, and the reason to use it
 
@@ -100,7 +94,7 @@ class Composition:
         return loss, log_q
 
     @cached_property
-    def tables(self) -> LatticeEngine:
+    def lattice(self) -> LatticeEngine:
         """The lattice, loaded with its first use."""
         from tradeoff.accounting.lattice.engine import LatticeEngine
 
@@ -119,7 +113,7 @@ class Composition:
         return sum(n for law, n in zip(self.laws, self.counts, strict=True) if law.continuous)
 
     @cached_property
-    def sums(self) -> ExactEngine | None:
+    def exact(self) -> ExactEngine | None:
         """The exact sums, where the atoms of the product are few."""
         if self.rounds:
             return None
@@ -145,38 +139,36 @@ class Composition:
 
     def choices(self, method: Method | None, tol: float | None = None) -> Iterator[Choice]:
         """Yield the engines to use, in order, each with the reason; a method forces one."""
-        if self.spent:
+        if self.spent or method == "closed-form":
             return
-        if method is None:
-            yield from self._automatic(tol)
-        elif (engine := self._forced(method)) is not None:
-            yield engine, "asked for"
-
-    def _forced(self, method: Method) -> Engine[Any] | None:
-        if method == "exact":
-            return self.sums
-        if method == "lattice":
-            return self.tables
-        return self.contour if method == "contour" else None
-
-    def _automatic(self, tol: float | None) -> Iterator[Choice]:
-        if self.sums is not None:
-            yield self.sums, "the atoms of the product are few: they are added up"
+        if method is not None:
+            forced = self.exact if method == "exact" else getattr(self, method)
+            yield from [(forced, "asked for")] if forced is not None else []
+        elif self.exact is not None:
+            yield self.exact, "the atoms of the product are few: they are added up"
         elif not self.contour.possible:
-            yield self.tables, "a density has no closed form: only the lattice holds it"
+            yield self.lattice, "a density has no closed form: only the lattice holds it"
         elif self._on_one_lattice:
-            yield self.tables, "all losses are multiples of one spacing: the lattice is exact"
+            yield self.lattice, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
         elif (tol is None or tol >= LATTICE_FINEST) and self._few_or_rare:
-            yield self.tables, "few rounds lose much: contours are slow there"
+            yield self.lattice, "few rounds lose much: contours are slow there"
             yield self.contour, "the lattice was wide"
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
             yield self.contour.with_term_limit(), "all densities have closed forms"
-            yield self.tables, "the contour was wide"
+            yield self.lattice, "the contour was wide"
             yield self.contour, "the lattice was wide: where atoms last, contours are slow"
         else:
             yield self.contour, "all densities have closed forms"
-            yield self.tables, "the contour was wide"
+            yield self.lattice, "the contour was wide"
+
+    @property
+    def _on_one_lattice(self) -> bool:
+        if self.rounds or sum(self.counts) > MOST_ATOMIC_ROUNDS:
+            return False
+        from tradeoff.accounting.lattice.place import on_one_lattice
+
+        return on_one_lattice(self.laws)
 
     @property
     def _few_or_rare(self) -> bool:
@@ -187,21 +179,13 @@ class Composition:
             return True
         limits = [least for most, least in RARE_KURTOSIS.items() if self.rounds <= most]
         total, fourth = 0.0, 0.0
-        for law, n in zip(self.laws, self.counts, strict=True):
+        for law, n in zip(self.laws, self.counts, strict=True) if limits else ():
             loss, log_p = law.sketch()
             weight = np.exp(log_p + loss / 2 - np.max(log_p + loss / 2))
             weight /= np.sum(weight)
             off = loss - weight @ loss
             total, fourth = total + n * float(weight @ off**2), fourth + n * float(weight @ off**4)
         return bool(limits) and fourth > limits[0] * total**2
-
-    @property
-    def _on_one_lattice(self) -> bool:
-        if self.rounds or sum(self.counts) > MOST_ATOMIC_ROUNDS:
-            return False
-        from tradeoff.accounting.lattice.place import on_one_lattice
-
-        return on_one_lattice(self.laws)
 
     def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
         """Bound delta at losses, epsilon at deltas, or f at alphas in (0, 1).
@@ -214,8 +198,7 @@ class Composition:
         reached = np.full(len(at), np.inf)
         for engine, why in self.choices(query_options().method, tol):
             started = perf_counter()
-            answer = partial(self._unsure, engine) if self._unseen else engine.answer
-            below, above = answer(question, at[waiting], tol, reached[waiting])
+            below, above = engine.answer(question, at[waiting], tol, reached[waiting])
             # Overflow gives NaN, which fmax and fmin ignore.
             low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
             with np.errstate(invalid="ignore"):
@@ -246,17 +229,15 @@ class Composition:
             share = clip(exp(log(Bounds.of(np.maximum(at, TINY))) - log_q), 0.0, 1.0)
             low = np.maximum(low, (loss + log1p(-share)).lower)
         with np.errstate(invalid="ignore"):  # both sides of epsilon may be infinite
-            settled = np.isfinite(high) & (high - low <= _ROUNDING * (1 + np.abs(high)))
+            # At 64 units of itself no engine brings the bounds closer.
+            settled = np.isfinite(high) & (high - low <= 64 * UNIT * (1 + np.abs(high)))
         return (low, high), (at > leak.upper) & ~settled
 
     def expected(self, alpha: float) -> list[tuple[float, float]]:
         """Estimate the loss whose test has size alpha, and the spread of losses, as the first engine does."""
-        first, _ = next(self.choices(query_options().method), (None, ""))
-        return (
-            []
-            if first is None
-            else [(float(first.loss_at_alpha(np.array([alpha]))[0]), first.cumulant.spread)]
-        )
+        for engine, _ in self.choices(query_options().method):
+            return [(float(engine.loss_at_alpha(np.array([alpha]))[0]), engine.cumulant.spread)]
+        return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
         """Bound delta(epsilon) from above by the supremum of losses, or Chernoff's bound if it may help."""
@@ -270,12 +251,10 @@ class Composition:
 
     @property
     def _leak(self) -> Bounds:
-        """Bound Q(L = inf), which ``combine_masses_at_infinity`` gives to 16 units of itself."""
-        unseen = self._unseen
-        if not (self.mass_at_plus_infinity or unseen):
-            return Bounds(0.0, 0.0)
-        known = self.mass_at_plus_infinity * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT)
-        return clip(known + Bounds(-unseen, unseen), 0.0, 1.0) if unseen else known
+        """Bound Q(L = inf), known to 16 units of itself and TINY for each law inside another, 16 at most."""
+        mass = self.mass_at_plus_infinity
+        known = mass * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT) + Bounds(-64 * TINY, 64 * TINY)
+        return clip(known, 0.0, 1.0) if mass else Bounds(0.0, 0.0)
 
     def _chord(self, alpha: Array) -> Array:
         """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""
@@ -285,26 +264,3 @@ class Composition:
             return np.zeros(len(alpha))
         chord = left * (1 - Bounds.of(alpha) / right)
         return np.where(alpha < right, minimum(chord, 1 - Bounds.of(alpha)).upper, 0.0)
-
-    @cached_property
-    def _unseen(self) -> float:
-        """Bound the error of masses at infinity below the normal floats, and of their union."""
-        ends = (
-            (n, law.mass_at_minus_infinity, law.mass_at_plus_infinity)
-            for law, n in zip(self.laws, self.counts, strict=True)
-        )
-        rounds = [n for n, *masses in ends if any(0 < mass < _NORMAL for mass in masses)]
-        return _UNSEEN * float(sum(rounds) + 4) if rounds else 0.0
-
-    def _unsure(
-        self, engine: Engine[Any], question: Question, at: Array, tol: float | None, known: Array
-    ) -> Pair:
-        """Widen the bounds of an engine by the error of masses at infinity, which delta and beta move by."""
-        off = Bounds.of(self._unseen)
-        if question != "epsilon":
-            low, high = engine.answer(question, at, tol, known)
-            return (low - off).lower, (high + off).upper
-        above = (at + off).upper
-        low = engine.answer(question, np.minimum(above, 1 - UNIT), tol, known)[0]
-        high = engine.answer(question, (at - off).lower, tol, known)[1]
-        return np.where(above < 1, low, -np.inf), high

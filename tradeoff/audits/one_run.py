@@ -20,7 +20,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
@@ -32,10 +32,6 @@ _BITS = 96  # of the balls: a tail of 1e7 guesses keeps 60
 
 _STEEPEST = 512.0  # losses and shifts beyond are not searched: no number of guesses refutes them
 _HALVINGS = 40  # halvings for ten digits of a p-value of any size, of epsilon and of mu
-_LOSSES = 32  # losses of a claimed profile that are tested; the p-value changes little between them
-
-# Below -37 Phi counts as 0; above, Phi(Phi^-1(x) - mu) has a relative error of 1e-10 or less.
-_DEEPEST, _NORMAL = 37.0, 1e-10
 
 _RANKS = 2048  # cells of the rank of the first canary without a guess: they add some 0.1 % to a p-value
 
@@ -43,8 +39,6 @@ PRODUCT = (
     "given the coins, what is observed of the canaries is independent, and of each depends on its coin alone"
 )
 """The assumption of ``assumptions="product"``; an observation may also depend on earlier ones."""
-
-_LARGEST_P = 0.87  # below the least sum for which Corollary 5.4 is known to fail, 7/8 (see p_value)
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,20 +71,15 @@ class OneRun(Displayed):
     def __post_init__(self) -> None:
         canaries = count("canaries", self.canaries, 1, MOST)
         guesses = count("guesses", self.guesses, 0, min(canaries, _MOST_GUESSES))
-        for name, value in (
-            ("canaries", canaries),
-            ("guesses", guesses),
-            ("correct", count("correct", self.correct, 0, guesses)),
-            ("delta", number("delta", self.delta, 0, 1)),
-            ("confidence", check_confidence(self.confidence)),
-        ):
+        checked = {"canaries": canaries, "guesses": guesses, "delta": number("delta", self.delta, 0, 1)}
+        checked |= {"correct": count("correct", self.correct, 0, guesses)}
+        checked |= {"confidence": check_confidence(self.confidence)}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.assumptions not in {None, "product"}:
-            raise DomainError(f"assumptions must be 'product' or None, got {shown(self.assumptions)}")
+            raise domain("assumptions", self.assumptions, "'product' or None")
         if self.assumptions and canaries > _MOST_GUESSES:
-            raise DomainError(
-                f"canaries must be at most {_MOST_GUESSES} with assumptions, got {canaries}; leave out some"
-            )
+            raise domain("canaries", canaries, f"at most {_MOST_GUESSES} with assumptions", "leave out some")
 
     @cached_property
     def epsilon(self) -> float:
@@ -142,7 +131,8 @@ class OneRun(Displayed):
             odds = balls.exp(balls.to_ball(-epsilon))
             spread = _largest_mean_mass(self.guesses, self.correct, odds)
             p = balls.upper_float(p + 2 * self.canaries * balls.to_ball(delta) * spread)
-        return p if p <= _LARGEST_P else 1.0
+        # below the least sum for which Corollary 5.4 is known to fail, 7/8 (see p_value)
+        return p if p <= 0.87 else 1.0
 
     def _product_p_value(self, f: TradeOff) -> float:
         """Bound P(C >= correct) from above for a symmetric f, if each canary has observations of its own.
@@ -214,7 +204,12 @@ class OneRun(Displayed):
         x = 0.0
         if not possible:
             x = largest(lambda x: self._is_impossible(demand, math.exp(-x)), 0.0, 690.0, _HALVINGS)
-        return Refutation(f, min(math.exp(-x), self._profile_p_value(table), 1.0), self.confidence)
+        top = min(float(table.epsilon(max(1e-12, min(2 * table.mass_at_plus_infinity, 1.0)))), _STEEPEST)
+        losses = np.linspace(0.0, max(top, 0.0), 32)  # the p-value changes little between them
+        if 0 <= table.sup_loss < _STEEPEST:
+            losses = np.append(losses, table.sup_loss)
+        by_profile = min(map(self.p_value, losses.tolist(), table.delta(losses).tolist()))
+        return Refutation(f, min(math.exp(-x), by_profile, 1.0), self.confidence)
 
     def grid(self) -> TextTable:
         guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
@@ -224,13 +219,6 @@ class OneRun(Displayed):
         opposite = replace(self, correct=self.guesses - self.correct)
         remedy = "exchange right and wrong guesses if larger scores favour absence"
         return tabulate_limits(head, limits, notes, lambda: opposite.mu, remedy)
-
-    def _profile_p_value(self, table: PiecewiseLinear) -> float:
-        top = min(float(table.epsilon(max(1e-12, min(2 * table.mass_at_plus_infinity, 1.0)))), _STEEPEST)
-        losses = np.linspace(0.0, max(top, 0.0), _LOSSES)
-        if 0 <= table.sup_loss < _STEEPEST:
-            losses = np.append(losses, table.sup_loss)
-        return min(map(self.p_value, losses.tolist(), table.delta(losses).tolist()))
 
     def _is_impossible(self, demand: Callable[[float], float], tau: float) -> bool:
         """Return whether no law of right guesses has P(C >= correct) >= tau: the masses needed exceed 1.
@@ -289,8 +277,8 @@ def _largest_mean_mass(n: int, v: int, odds: Any) -> Any:
 
 def _gaussian(mu: float, x: float) -> float:
     """Return f(1 - x) = Phi(Phi^-1(x) - mu), rounded down."""
-    z = float(ndtri(x)) - mu
-    return float(ndtr(z)) * (1 - _NORMAL) if z > -_DEEPEST else 0.0
+    z = float(ndtri(x)) - mu  # Phi below -37 counts as 0; above, it has a relative error of 1e-10 or less
+    return float(ndtr(z)) * (1 - 1e-10) if z > -37 else 0.0
 
 
 def _demand_of(curve: PiecewiseLinear) -> Callable[[float], float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -250,7 +251,9 @@ class Tensor(TradeOff):
     @property
     def notation(self) -> str:
         powers = ((factor.notation, n) for factor, n in self.factors.items())
-        return " ⊗ ".join(f"{factor}^{n}" if n > 1 else factor for factor, n in powers)
+        product = " ⊗ ".join(f"{factor}^{n}" if n > 1 else factor for factor, n in powers)
+        # Dong, Roth, Su 2022 write (epsilon, delta)-DP as one curve.
+        return re.sub(r"^f_\{0,([^{}]*)\} ⊗ f_\{([^{}]*),0\}$", r"f_{\2,\1}", product)
 
 
 class _ProductBounds:

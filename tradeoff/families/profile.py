@@ -32,7 +32,7 @@ class Profile:
     """Curves given by their profiles: from dual to primal (Dong, Roth, Su 2022, Proposition 2.11).
 
     >>> Profile.from_epsilon_delta({1.0: 0.25})
-    f_{0,0.25} ⊗ f_{1,0} (not exact)
+    f_{1,0.25} (not exact)
     """
 
     @staticmethod

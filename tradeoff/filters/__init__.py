@@ -6,10 +6,14 @@ from tradeoff.filters.budgets import (
     ConcurrentFilter,
     ExPost,
     ExPostFilter,
+    FilterOdometer,
+    MixtureOdometer,
+    Odometer,
     PureDPFilter,
     RenyiFilter,
     RhoFilter,
     SampledFilter,
+    StitchedOdometer,
     ZCDPFilter,
 )
 from tradeoff.filters.gdp import FDPFilter, GaussianSimulator, GDPFilter, IndividualGDPFilter
@@ -25,7 +29,6 @@ from tradeoff.filters.noise_reduction import (
     UnifiedZCDPFilter,
     geometric,
 )
-from tradeoff.filters.odometers import FilterOdometer, MixtureOdometer, Odometer, StitchedOdometer
 from tradeoff.filters.residue import ResidueFilter
 from tradeoff.filters.sampling import discrete_gaussian, discrete_laplace, exact_release
 

@@ -87,8 +87,17 @@ class ThreadSafe:
         )
 
 
-class StepRecord(ThreadSafe, Declared):
-    """Object that records adaptive steps: their number, neighbours and assumptions."""
+class StepRecord(ThreadSafe, Declared, ABC):
+    """Object that records adaptive steps: their neighbours and assumptions, and the sums of their costs."""
+
+    cost_name: ClassVar[str]
+    """Cost of a step, in the error of a step without a finite one."""
+
+    remedy: ClassVar[str]
+    """Advice in that error."""
+
+    counts_sampling: ClassVar[bool] = True
+    """Whether a sampled step costs less than the same one without sampling."""
 
     def __post_init__(self) -> None:
         ThreadSafe.__init__(self)
@@ -96,23 +105,42 @@ class StepRecord(ThreadSafe, Declared):
         self.steps = 0
         self.adjacency: str | None = None
         self.assumptions: tuple[str, ...] = ()
+        self.totals: tuple[Sum, ...] = ((0.0, 0.0),)
 
-    def _check_adjacency(self, step: object) -> str | None:
-        """Return the neighbours that all steps and this one are stated for; None if they fit any."""
+    @abstractmethod
+    def _cost(self, step: Any) -> tuple[float, ...]:
+        """Return the cost of a step's curve in each resource, rounded up; inf if none is proved."""
+
+    def _read(self, step: Any) -> Any:
+        """Return the argument of ``_cost`` for a step: its curve."""
+        return curve_of(step)
+
+    def _hint(self, curve: object) -> str:
+        unused = not self.counts_sampling and is_sampled(curve)
+        return "; its sampling is not counted here, but by a SampledFilter or a RenyiFilter" if unused else ""
+
+    def _charge(self, step: Any) -> tuple[Any, tuple[float, ...]]:
+        """Return the argument of ``_cost`` for a step, and its finite cost."""
         adjacency = getattr(step, "adjacency", None)
         if adjacency is not None and self.adjacency not in (None, adjacency):
             raise PlanError(
                 f"adjacency must be {self.adjacency}, as for earlier steps, got {adjacency} for {shown(step)}"
             )
-        return adjacency or self.adjacency
+        curve = self._read(step)
+        cost = self._cost(curve)
+        if math.inf in cost:
+            hint = self._hint(curve)
+            raise KindError(f"no finite {self.cost_name} is proved for {shown(curve)}; {self.remedy}{hint}")
+        return curve, cost
 
-    def _record(self, step: object, curve: object) -> None:
-        self.adjacency = self._check_adjacency(step)
+    def _record(self, step: object, curve: object, cost: tuple[float, ...]) -> None:
+        self.adjacency = getattr(step, "adjacency", None) or self.adjacency
         self.steps += 1
         self.assumptions = tuple(dict.fromkeys((*self.assumptions, *getattr(curve, "assumptions", ()))))
+        self.totals = tuple(map(add_up, self.totals, cost))
 
 
-class Filter(StepRecord, ABC):
+class Filter(StepRecord):
     """Budget for steps chosen in view of earlier answers: it grants a step, or refuses and records nothing.
 
     Each resource, summed over the steps, stays within its limit. Whatever rule chooses the steps, the whole
@@ -135,15 +163,6 @@ class Filter(StepRecord, ABC):
     amounts: ClassVar[type] = float
     """Type of ``spent``, ``remaining`` and ``budget``: a float, or a named tuple."""
 
-    cost_name: ClassVar[str]
-    """Cost of a step, in the error of a step without a finite one."""
-
-    remedy: ClassVar[str]
-    """Advice in that error."""
-
-    counts_sampling: ClassVar[bool] = True
-    """Whether a sampled step costs less than the same one without sampling."""
-
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
             KINDS[cls.kind] = cls
@@ -151,7 +170,7 @@ class Filter(StepRecord, ABC):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.limits: tuple[float, ...] = self._limits()
-        self.totals: tuple[Sum, ...] = ((0.0, 0.0),) * len(self.limits)
+        self.totals = ((0.0, 0.0),) * len(self.limits)
 
     # Defined by subclasses.
 
@@ -162,14 +181,6 @@ class Filter(StepRecord, ABC):
     @abstractmethod
     def _curve(self) -> TradeOff:
         """Return the curve of ``guarantee()`` without its assumptions."""
-
-    @abstractmethod
-    def _cost(self, step: Any) -> tuple[float, ...]:
-        """Return the cost of a step's curve in each resource, rounded up; inf if none is proved."""
-
-    def _read(self, step: Any) -> Any:
-        """Return the argument of ``_cost`` for a step: its curve."""
-        return curve_of(step)
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         """Convert amounts of the resources into the units of the filter."""
@@ -204,20 +215,6 @@ class Filter(StepRecord, ABC):
         each = zip(self.totals, self.limits, strict=True)
         return self._report([max(0.0, -total((*sums, -limit)).upper) for sums, limit in each], "lower")
 
-    def _hint(self, curve: object) -> str:
-        unused = not self.counts_sampling and is_sampled(curve)
-        return "; its sampling is not counted here, but by a SampledFilter or a RenyiFilter" if unused else ""
-
-    def _charge(self, step: Step) -> tuple[Any, tuple[float, ...]]:
-        """Return the argument of ``_cost`` for a step, and its finite cost."""
-        self._check_adjacency(step)
-        curve = self._read(step)
-        cost = self._cost(curve)
-        if math.inf in cost:
-            hint = self._hint(curve)
-            raise KindError(f"no finite {self.cost_name} is proved for {shown(curve)}; {self.remedy}{hint}")
-        return curve, cost
-
     def _fits(self, cost: tuple[float, ...]) -> bool:
         each = zip(self.totals, cost, self.limits, strict=True)
         return all(total((*sums, more)).upper <= max(limit, widen(limit).lower) for sums, more, limit in each)
@@ -249,8 +246,7 @@ class Filter(StepRecord, ABC):
                 remaining, budget = (_format(each, up=False) for each in amounts[2:])
                 rest = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
                 raise BudgetExceeded(f"the step costs {requested}, but {rest}{self._hint(curve)}", *amounts)
-            self._record(step, curve)
-            self.totals = tuple(map(add_up, self.totals, cost))
+            self._record(step, curve, cost)
 
     def state(self) -> dict[str, Any]:
         """Return the filter as plain data that JSON holds without loss.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +19,6 @@ from tradeoff.filters.base import (
     Filter,
     StepRecord,
     ThreadSafe,
-    curve_of,
     gdp_mu,
     loss_budget,
     square,
@@ -92,6 +90,10 @@ class IndividualGDPFilter(StepRecord):
     [True, False, False]
     """
 
+    cost_name = GDPFilter.cost_name
+    remedy = "give the mu of each record"
+    counts_sampling = False
+
     mu: float = parameter("Budget of each record.", "float in [1e-9, 10000]", partial(loss_budget, low=1e-9))
     records: int = integer_range("Number of records; each takes 8 bytes.", 0)
 
@@ -116,6 +118,9 @@ class IndividualGDPFilter(StepRecord):
         """Mu of the largest step that each record still has room for, rounded down."""
         return np.asarray(sqrt(Bounds.of(self.mu) * self.mu - self._used).lower)
 
+    def _cost(self, step: TradeOff) -> tuple[float]:
+        return (gdp_mu(step),)
+
     def _sums_with(self, mu: Array) -> Array:
         """Return the sums of the records if all of them took part, rounded up."""
         # The float above a rounded result is at or above the exact one.
@@ -135,7 +140,7 @@ class IndividualGDPFilter(StepRecord):
             mu, curve = self._mu_of(step)
             sums = self._sums_with(mu)
             granted = sums <= self._limit
-            self._record(step, curve)
+            self._record(step, curve, ())
             self._used = np.where(granted, sums, self._used)
         return granted
 
@@ -159,10 +164,7 @@ class IndividualGDPFilter(StepRecord):
     def _mu_of(self, step: Any) -> tuple[Array, TradeOff | None]:
         """Return the mu of each record, and the curve of the step, if it has one."""
         if isinstance(step, TradeOff | Mechanism | Plan) or hasattr(step, "trusted"):
-            self._check_adjacency(step)
-            curve = curve_of(step)
-            if math.isinf(mu := gdp_mu(curve)):
-                raise KindError(f"no finite mu is proved for {shown(curve)}; give the mu of each record")
+            curve, (mu,) = self._charge(step)
             return np.full(self.records, mu), curve
         array = reals("mu", step)
         if array.shape != self._used.shape:

@@ -94,10 +94,11 @@ class Ledger:
 
     ``spend`` is one transaction that is on disk before it returns. A process killed before that was granted
     nothing; killed after, its grant stays. In between the entry may be there although ``spend`` did not
-    return: paid and not used. Every entry includes the hash of the one before. Anybody who can write the file
-    can also write a new chain, so keep the ``head`` where others cannot write and give it to ``verify``, or
-    to ``spend``. Keep a ledger on a local disk. A copy of the file is a second budget. ``LedgerError`` is
-    raised if the file is missing, cannot be opened, has a second hard link, or is not a ledger.
+    return: paid and not used. Every entry includes the hash of the one before. Anyone with write access to
+    the file can also write a new chain, so keep the ``head`` where others cannot write and give it to
+    ``verify``, or to ``spend``. Keep a ledger on a local disk. A copy of the file is a second budget.
+    ``LedgerError`` is raised if the file is missing, cannot be opened, has a second hard link, or is not a
+    ledger.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ class NoiseReduction(ThreadSafe, ABC):
         The level is the variance of the noise, below that of the last release, or epsilon, above it. If the
         filter raises ``BudgetExceeded``, nothing is paid and nothing drawn, and earlier releases stay valid.
         """
-        if os.getpid() != self._process:  # before the lock, which another thread may have held at the fork
+        if os.getpid() != self._process:  # before the lock, which another thread may own at the fork
             raise KindError(
                 f"a {type(self).__name__} can refine only in the process that opened it, not in a fork, "
                 "which would draw the same noise; open a session here, with its own budget and generator"
@@ -315,7 +315,7 @@ class LaplaceNoiseReduction(NoiseReduction):
     Parameters
     ----------
     value, rng : as for ``BrownianMechanism``
-    epsilons : levels epsilon_1 < ... < epsilon_k in [1e-9, 1e9]; some may be skipped later
+    epsilons : levels epsilon_1 < ... < epsilon_k in [1e-9, 1e9]; some may be left out later
     sensitivity : l1-sensitivity Delta of the query, in [1e-9, 1e9]
     filter : ``ExPostFilter`` that pays, or a ledger of one; without it the session only keeps count
 

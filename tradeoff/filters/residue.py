@@ -26,7 +26,7 @@ every tilted variance of L, the log-ratio is concave, so m has the signs
 (R) For one randomised response the log-ratio on l >= 0 is a constant plus log cosh(b l) - a l^2/2. Its slope
     b tanh(b l) - a l changes sign at most once, from + to -, so m has the signs (+, -) or (-, +, -) on l >=
     0. In the first case J <= max(J(0), 0). In the second J(0) <= 0 and J'(0) = 0 (J is even) make J fall
-    until m turns positive. So J(0) <= 0 suffices: total variation alone decides.
+    until m is positive. So J(0) <= 0 suffices: total variation alone decides.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ def residual(f: Responses, r: float) -> float:
 
 
 def _crossing(excess: Callable[[float], float], r: float, closeness: float) -> float:
-    """Return an approximate root below r of an increasing function; 0.0 if there is none."""
+    """Return an approximate root below r of an increasing function; 0.0 if it has none."""
     low = _TUNING.min_residual * r
     if not excess(low) < 0 < excess(r):
         return 0.0
@@ -367,7 +367,7 @@ def _violation(f: Responses, mu: float, r: float) -> float | None:
 
 
 def reach(loss: float, mu: float, r: float) -> float:
-    """Return the greater root of -a l^2/2 + b l + c, rounded up: beyond it the densities decide."""
+    """Return the greater root of -a l^2/2 + b l + c, rounded up: above it the densities decide."""
     m = Bounds.of(mu)
     apart = (r - m) * (r + m)
     a = apart / (m * r) ** 2

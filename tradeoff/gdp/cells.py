@@ -36,7 +36,7 @@ FAR = 40.0  # e^-40 is below every answer that a float resolves next to 1
 
 # They decide how near bounds come, never whether they hold.
 MAX_NODES = 1000  # after which the bounds so far are reported: a second for closed forms
-_MAX_MU = 64.0  # beyond, delta_{G_mu} is 1 to the last digit up to eps = 1500
+_MAX_MU = 64.0  # above, delta_{G_mu} is 1 to the last digit up to eps = 1500
 _BEST_CLOSE = 1e-4  # width of the best case, which is printed with four digits
 
 

@@ -41,7 +41,7 @@ from tradeoff.operators.unary import Assumed, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
 _FARTHEST = 100.0  # nats up to which lines are drawn without failure: farther out nodes take seconds
-_MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
+_MARGIN = 1e-11  # so that ``dominates`` is decided where the reported curve and f touch
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cached_property
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
@@ -64,27 +63,19 @@ class Accountant:
         self._config, (self._adjacency, self._scheme) = config, _MODELS[model]
         self._releases: Counter[Event] = Counter()
 
-    @property
-    def config(self) -> Any:
-        """The configuration."""
-        return self._config
-
-    @property
-    def num_releases(self) -> int:
-        """Number of releases so far."""
-        return sum(self._releases.values())
+    config = property(lambda self: self._config, doc="The configuration.")
+    num_releases = property(lambda self: sum(self._releases.values()), doc="Number of releases so far.")
 
     def compose(self, event: Any, count: int = 1) -> None:
         """Record ``count`` releases of a ``flwr.serverapp.GaussianPrivacyEvent``."""
         self._releases += self._read(event, count)
-        self.__dict__.pop("guarantee", None)
 
     @property
     def plan(self) -> Plan:
         """Plan of the releases so far, for all other questions."""
         return self._plan(self._releases)
 
-    @cached_property
+    @property
     def guarantee(self) -> TradeOff:
         """Curve of all releases so far, for both orders of the neighbours."""
         return self.plan.guarantee()
@@ -134,7 +125,6 @@ class Accountant:
         except (KeyError, TypeError, ValueError) as error:
             raise domain("state", state, "a result of state_dict()") from error
         self._releases = releases
-        self.__dict__.pop("guarantee", None)
 
     def _read(self, event: Any, times: Any) -> Counter[Event]:
         try:

@@ -69,7 +69,7 @@ def round_points(points: Iterable[Point], *, up: bool) -> list[Point]:
 def hull(points: Iterable[Point]) -> list[Point]:
     """Return the vertices of the greatest convex curve below points and 1 - alpha, up to its first zero.
 
-    It is no higher than the polygon through the points, and no lower than a convex curve below all of them.
+    It is at most the polygon through the points, and at least every convex curve below all of them.
     """
     ordered = sorted((a, min(b, ONE - a)) for a, b in points)
     x, y = (np.array(column, dtype=object) for column in zip(*ordered, strict=True))

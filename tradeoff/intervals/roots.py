@@ -96,7 +96,7 @@ def bracket_sides(
     return above[:n], at_most[n:]
 
 
-def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
+def bound_inverse(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
     """Bound inf{t in [0, 1] : f(t) <= level} of a decreasing function with bounds on both sides."""
     low, high = bracket_sides(lambda t: sides(np.clip(t, 0.0, 1.0)), level)
     _, start = sides(np.zeros_like(level))

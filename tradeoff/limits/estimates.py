@@ -372,7 +372,7 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     other = [(moments(factor, reverse=not factor.symmetric)[0], n) for factor, n in powers.items()]
 
     def expand(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
-        """Add cumulants; of the other law they are moments of -L, so odd ones change sign."""
+        """Add cumulants; of the other law they are moments of -L, so the first and third change sign."""
         mean, variance, third = (
             math.fsum(n * getattr(m, name).mid for m, n in law) for name in ("kl", "variance", "cumulant3")
         )

@@ -32,21 +32,19 @@ from tradeoff.mechanisms.noise import (
     TruncatedLaplace,
 )
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.mechanisms.response import (
-    ApproximateDP,
-    PureDP,
-    RandomizedResponse,
-    Rappor,
-    Staircase,
-    SubsetSelection,
-)
 from tradeoff.mechanisms.selection import (
     AboveThreshold,
+    ApproximateDP,
     BestOfRuns,
     ExponentialMechanism,
     PermuteAndFlip,
+    PureDP,
+    RandomizedResponse,
+    Rappor,
     RepeatAndSelect,
     ReportNoisyMax,
+    Staircase,
+    SubsetSelection,
 )
 from tradeoff.mechanisms.subsampled import (
     Sampled,

@@ -67,7 +67,7 @@ class Declared:
     """Object of declared fields: each is documented, checked and converted where it is declared."""
 
     def __post_init__(self) -> None:
-        """Check the fields that have a range, and keep each as the number it stands for."""
+        """Check the fields that have a range, and convert each to the number it means."""
         for each in fields(self):  # type: ignore[arg-type]  # a dataclass
             value = getattr(self, each.name)
             if "check" in each.metadata and not (value is None and each.default is None):

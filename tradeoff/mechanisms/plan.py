@@ -22,7 +22,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
 from tradeoff.mechanisms.base import Adjacency, Mechanism, ratio, refuse_attribute, suggest_names
-from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Selection
+from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.order import both_orders
 from tradeoff.operators.pointwise import maximum
@@ -158,7 +158,7 @@ def _has_bounded_range(mechanism: Mechanism) -> bool:
 
 def _rho(mechanism: Mechanism) -> Bounds:
     """Bound a rho such that a mechanism is rho-zCDP; inf if none is known."""
-    if isinstance(mechanism, Selection) and _has_bounded_range(mechanism):
+    if isinstance(mechanism, ExponentialMechanism | ReportNoisyMax) and _has_bounded_range(mechanism):
         return Bounds.of(mechanism.epsilon) ** 2 / 8
     curve = mechanism.curve()
     if isinstance(curve, Gaussian):

@@ -1,4 +1,4 @@
-"""Private choice of one of several candidates, and the best of a random number of runs."""
+"""Randomised answers, private choices, and the best of a random number of runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from functools import lru_cache
 
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MAX_LOSS, number
-from tradeoff.errors import DomainError
+from tradeoff.curves.parameters import MAX_LOSS, count, number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.errors import DomainError, domain
+from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.identity import Identity
 from tradeoff.families.profile import Profile
-from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.pure_dp import PureDP as PureDPCurve
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, rational, sum_rows
 from tradeoff.intervals.roots import bracket_root
@@ -27,28 +30,218 @@ from tradeoff.mechanisms.base import (
     mechanism,
     mechanism_field,
     one_of,
+    ratio,
     real_range,
 )
 from tradeoff.operators.symmetrise import symmetrise
 from tradeoff.operators.unary import assumed
 
+ANSWER_LOSS = "[0, 700]"
+"""Losses with e^eps and e^-eps among the floats."""
+
+# Below it vertices near 1/2 round a loss away: f_{eps,0}, which is lower, replaces the curve.
+_MIN_LOSS = 1e-9
+
 
 @mechanism
-class Selection(Mechanism):
-    """A choice that is epsilon-DP, with no sharper bound."""
+class RandomizedResponse(Mechanism):
+    """Answer truthfully with probability e^eps/(e^eps + k - 1), else with one of k - 1 others, uniformly.
+
+    Exact, for replaced answers: one more record is one more answer, which shows. With D = e^eps + k - 1 the
+    curve has the vertices (0, 1), (1/D, (k-1)/D),
+    ((k-1)/D, 1/D), (1, 0): above f_{eps,0} for k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath
+    2015). For k > 2 the vertices are rounded to floats below the curve, and ``bounds`` are those of the
+    rounded curve, which is less private by some 1e-16 in beta.
+
+    >>> RandomizedResponse(epsilon=0.3).curve()
+    f_{0.3,0}
+    >>> RandomizedResponse(flip=0.25).curve()
+    f_{1.09861,0}
+    >>> many = RandomizedResponse(epsilon=1, categories=10).curve()
+    >>> many.delta(0) < PureDP(epsilon=1).guarantee().delta(0)
+    True
+    """
+
+    epsilon: float | None = real_range(
+        "Log ratio of the true answer to any other, in nats.", ANSWER_LOSS, default=None
+    )
+    categories: int = integer_range("Number k of possible answers.", 2, default=2)
+    flip: float | None = real_range(
+        "Probability (k - 1)/(e^eps + k - 1) of an answer that is not true, at most (k - 1)/k, instead of "
+        "``epsilon``.",
+        "(0, 1)",
+        default=None,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.epsilon is None) is (self.flip is None):
+            raise DomainError("give either epsilon or flip")
+        most = 1 - 1 / self.categories
+        if self.flip is not None and not self.flip * self.categories <= self.categories - 1:
+            raise domain("flip", self.flip, f"in (0, {most:g}]", "then the other answers are more likely")
+        number("epsilon", self._loss, 0, 700)
+
+    @property
+    def _loss(self) -> float:
+        """Return epsilon, rounded up."""
+        if self.epsilon is not None:
+            return self.epsilon
+        flip = balls.to_ball(self.flip)
+        return balls.upper_float(abs(balls.log((self.categories - 1) * (1 - flip) / flip)))
+
+    def curve(self) -> TradeOff:
+        loss = self._loss
+        if loss == 0:
+            return Identity()
+        if self.categories == 2:
+            return PureDPCurve(loss)
+        others = self.categories - 1
+        total = balls.exp(balls.to_ball(loss)) + others
+        return three_losses(loss, 1 / total, others / total)
+
+
+@mechanism
+class PureDP(Mechanism):
+    """Any mechanism of which only epsilon-DP is known: f_{eps,0}, the least private curve it may have.
+
+    Dominating (Dong, Roth, Su 2022, Proposition 2.5).
+
+    >>> PureDP(epsilon=0.3).curve()
+    f_{0.3,0} (not exact)
+    """
 
     exact = False
 
-    epsilon: float = real_range(
-        "Loss in nats, of utilities that change by at most Delta between neighbours.", LOSS
-    )
+    epsilon: float = real_range("Loss in nats, for every ordered pair of neighbours.", LOSS)
 
     def curve(self) -> TradeOff:
-        return PureDP(self.epsilon)
+        return PureDPCurve(self.epsilon)
 
 
 @mechanism
-class ExponentialMechanism(Selection):
+class ApproximateDP(Mechanism):
+    """Any mechanism known to be (epsilon, delta)-DP only: f_{eps,delta}, the least private curve it may have.
+
+    Dominating (Dong, Roth, Su 2022, Proposition 2.5).
+
+    >>> ApproximateDP(epsilon=1, delta=0.25).guarantee().delta(1.0) >= 0.25
+    True
+    """
+
+    exact = False
+
+    epsilon: float = real_range("Loss in nats, for every ordered pair of neighbours.", LOSS)
+    delta: float = real_range("Probability of failure.", "[0, 1]")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 0 < self.epsilon <= 1e-3 and self.delta > 0.1:
+            remedy = "are epsilon and delta swapped? if not, give an epsilon above 1e-3"
+            raise domain("delta", self.delta, "at most 0.1 for 0 < epsilon <= 1e-3", remedy)
+
+    def curve(self) -> TradeOff:
+        return approximate_dp(self.epsilon, self.delta)
+
+
+@mechanism
+class SubsetSelection(Mechanism):
+    """A random subset of all answers, e^eps times as likely if it contains the true one.
+
+    Exact: the corners of the curve are (d(k - d)/((k - 1) D), (d(d - 1) e^eps + (k - 1)(k - d))/((k - 1) D))
+    and its mirror image, D = d e^eps + k - d, from the shares of subsets that contain one answer and not the
+    other (the mechanism: Wang et al. 2016; Ye, Barg 2018). Size 1 is randomised response.
+
+    >>> SubsetSelection(epsilon=1, categories=10, size=3).curve()
+    PL[(0, 1), (0.153966, 0.581477), (0.581477, 0.153966), (1, 0)]
+    """
+
+    epsilon: float = real_range("Loss in nats.", ANSWER_LOSS)
+    categories: int = integer_range("Number k of possible answers.", 2)
+    size: int = integer_range("Size d of the subset, below k; the optimum is near k/(e^eps + 1).")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        count("size", self.size, 1, self.categories - 1)
+
+    def curve(self) -> TradeOff:
+        k, d, r = self.categories, self.size, balls.exp(balls.to_ball(-self.epsilon))
+        total = (d + (k - d) * r) * (k - 1)  # D (k - 1) e^-eps, which no loss makes too large
+        return three_losses(
+            self.epsilon, d * (k - d) * r / total, (d * (d - 1) + (k - 1) * (k - d) * r) / total
+        )
+
+
+@mechanism
+class Rappor(Mechanism):
+    """A record as a vector of bits, each flipped independently: RAPPOR; with one hash, unary encoding.
+
+    Exact: f_{eps/2h, 0}^(2h), for the permanent answers (Erlingsson, Pihur, Korolova 2014, Theorem 1, where
+    e^(eps/2h) = (1 - f/2)/(f/2)); answers that are drawn from these again are post-processing.
+
+    >>> Rappor(epsilon=2).curve() == PureDP(1).curve() ** 2
+    True
+    """
+
+    epsilon: float = real_range("Loss of the whole answer in nats.", ANSWER_LOSS)
+    hashes: int = integer_range(
+        "Number h of bits a record sets; two records differ in at most 2h bits, each kept with the odds "
+        "e^(eps/2h) to 1.",
+        default=1,
+    )
+
+    def curve(self) -> TradeOff:
+        return PureDPCurve(ratio(self.epsilon, 2 * self.hashes)) ** (2 * self.hashes)
+
+
+@mechanism
+class Staircase(Mechanism):
+    """Staircase noise on a query: density falling by e^eps a step, steps as wide as the sensitivity.
+
+    Exact (Geng, Viswanath 2016; the steps in units of the sensitivity): shifts up to the
+    sensitivity lose -eps, 0 or eps, so that a curve is known by its total variation, P(|x| < shift/2), which
+    grows with the shift. With r = e^-eps and D = gamma + r (1 - gamma) the corner is (r (gamma + (1/2 -
+    gamma) r)/D, r/2D) for gamma <= 1/2, else (r/2D, (gamma - 1/2 + r (1 - gamma))/D). It is f_{eps,0} at
+    gamma = 1/2 alone.
+
+    >>> Staircase(epsilon=1).guarantee().delta(0) < PureDP(1).guarantee().delta(0)
+    True
+    """
+
+    epsilon: float = real_range("Loss in nats: the log ratio of neighbouring steps.", ANSWER_LOSS)
+    gamma: float | None = real_range(
+        "Share of a step by which the top one is wider to either side; by default 1/(1 + e^(eps/2)), which "
+        "has the least mean size.",
+        "[0, 1]",
+        default=None,
+    )
+
+    def curve(self) -> TradeOff:
+        if self.gamma == 0.5:
+            return PureDPCurve(self.epsilon)
+        loss = balls.to_ball(self.epsilon)
+        r = balls.exp(-loss)
+        gamma = 1 / (1 + balls.exp(loss / 2)) if self.gamma is None else balls.to_ball(self.gamma)
+        least = gamma + r * (1 - gamma)
+        p, rest = (gamma + (0.5 - gamma) * r) / least * r, r / 2 / least
+        if self.gamma is not None and self.gamma > 0.5:
+            p, rest = rest, (gamma - 0.5 + r * (1 - gamma)) / least
+        return three_losses(self.epsilon, p, rest)
+
+
+def three_losses(epsilon: float, p: balls.Balls, rest: balls.Balls) -> TradeOff:
+    """Return the symmetric curve with the losses -eps, 0 and eps, its vertices rounded to floats below it.
+
+    ``p`` is the mass under P of the greatest loss, ``rest`` the mass under Q of the others.
+    """
+    if epsilon < _MIN_LOSS:
+        return PureDPCurve(epsilon) if epsilon else Identity()
+    low, high = sorted((balls.lower_float(p), balls.lower_float(rest)))
+    return PiecewiseLinear([0.0, low, high, 1.0], [1.0, high, low, 0.0])
+
+
+@mechanism
+class ExponentialMechanism(PureDP):
     """Choice with probability proportional to e^(eps u/(2 Delta)), u the utility, Delta its sensitivity.
 
     Dominating, and the best bound on one choice: the losses of a pair of neighbours lie in [t - eps, t]
@@ -59,7 +252,7 @@ class ExponentialMechanism(Selection):
 
     >>> round((ExponentialMechanism(epsilon=0.1).curve() ** 100).epsilon(1e-6), 4)
     2.6118
-    >>> round((PureDP(0.1) ** 100).epsilon(1e-6), 4)
+    >>> round((PureDP(0.1).curve() ** 100).epsilon(1e-6), 4)
     4.7746
     """
 
@@ -68,7 +261,7 @@ class ExponentialMechanism(Selection):
 
 
 @mechanism
-class ReportNoisyMax(Selection):
+class ReportNoisyMax(PureDP):
     """Index of the largest utility after independent noise on each, of scale 2 Delta/eps.
 
     Dominating. Gumbel noise is the exponential mechanism, and has its curve (Durfee, Rogers 2019).
@@ -83,11 +276,11 @@ class ReportNoisyMax(Selection):
     noise: str = one_of("Law of the noise.", "gumbel", "laplace", "exponential", default="gumbel")
 
     def curve(self) -> TradeOff:
-        return bounded_range(self.epsilon) if self.noise == "gumbel" else PureDP(self.epsilon)
+        return bounded_range(self.epsilon) if self.noise == "gumbel" else PureDPCurve(self.epsilon)
 
 
 @mechanism
-class PermuteAndFlip(Selection):
+class PermuteAndFlip(PureDP):
     """Candidates in random order, each taken with probability e^(eps (u - max u)/(2 Delta)).
 
     Dominating: pure DP only (McKenna, Sheldon 2020). If two candidates exchange their utilities, the losses
@@ -99,7 +292,7 @@ class PermuteAndFlip(Selection):
 
 
 @mechanism
-class AboveThreshold(Selection):
+class AboveThreshold(PureDP):
     """Index of the first query above a noisy threshold: the sparse vector technique up to its first stop.
 
     Dominating: pure DP, however many queries lie below the threshold (Dwork, Roth 2014, Theorem 3.23; of the
@@ -113,7 +306,7 @@ class AboveThreshold(Selection):
 
 
 @mechanism
-class RepeatAndSelect(Selection):
+class RepeatAndSelect(PureDP):
     """Best of a random number of runs of one eps-DP mechanism, as in the private choice of hyperparameters.
 
     Dominating: f_{(2 + eta) eps, 0} (Papernot, Steinke 2022, Corollary 3; Liu, Talwar 2019 for eta = 1). With
@@ -141,7 +334,7 @@ class RepeatAndSelect(Selection):
         return float(rational((2 + Fraction(self.shape)) * Fraction(self.epsilon)).upper)
 
     def curve(self) -> TradeOff:
-        return PureDP(self._loss)
+        return PureDPCurve(self._loss)
 
 
 def bounded_range(epsilon: float) -> TradeOff:
@@ -153,7 +346,7 @@ def bounded_range(epsilon: float) -> TradeOff:
     if epsilon == 0:
         return Identity()
     # Losses outside are negligible, or their e^eps is not a float: f_{eps,0} is lower.
-    return BoundedRange(epsilon) if 1e-12 <= epsilon <= 700 else PureDP(epsilon)
+    return BoundedRange(epsilon) if 1e-12 <= epsilon <= 700 else PureDPCurve(epsilon)
 
 
 @mechanism
@@ -229,7 +422,7 @@ class BestOfRuns(Mechanism):
         knots, weights, rest = self._chords(f, end)
 
         def bound_delta(losses: Array) -> Array:
-            # delta falls, so that of a smaller loss is no smaller.
+            # delta falls, so at a smaller loss it is at least as large.
             sticks = Bounds.of(f.delta((Bounds.of(losses[:, None]) - log(knots)).lower))
             return np.asarray(minimum(sum_rows(sticks * weights) + rest, 1.0).upper)
 

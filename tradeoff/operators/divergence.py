@@ -38,7 +38,7 @@ from tradeoff.pld.moments import divergence as of_law
 
 _ERROR = 2.0**-49  # error of a callable, relative to 1 + |F|: a few operations on floats
 _LARGE = 1e50  # where the last slope of a callable is taken, and at its square
-_FARTHEST = 100.0  # losses up to which t log t is itself, so that its slope beyond is seen at 1e50
+_FARTHEST = 100.0  # losses up to which t log t is itself, so that its slope after them shows at 1e50
 _NARROW, _CLOSE = 1e-9, 1e-2  # relative widths at which no second method is tried; of composed hulls
 _NOTHING = Bounds(0.0, 0.0)
 
@@ -51,7 +51,7 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
     A callable is finite above 0, its values are good to 16 units of 2^-53 of 1 + |F(t)|, and a slope that is
     constant between 1e50 and 1e100 is taken for its last. Named ones are as narrow as Renyi divergences
     and delta(0); of a callable the sums over the atoms of ``curve.lower`` and ``curve.upper``, some 1e-3
-    apart where the curve is not one of finitely many ratios, and infinite where P has mass beyond the last of
+    apart where the curve is not one of finitely many ratios, and infinite where P has mass after the last of
     them and F is not linear.
 
     By Jensen's inequality D_F falls when outcomes are merged, so that it follows the Blackwell order (Liese,
@@ -83,7 +83,7 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
     """Bound sum q F(p/q) over the atoms of a polygon, and the terms of masses at infinity.
 
     A ratio lies between two floats l <= u, where a convex function is below the larger of its values, and
-    F(r) >= F(u) - g (u - r), g its slope beyond u.
+    F(r) >= F(u) - g (u - r), g its slope after u.
     """
     law = polygon.loss_distribution()
     loss, log_p, slack = law.atoms

@@ -22,7 +22,7 @@ from tradeoff.operators.tabulate import BetaOperator, largest, segments, tabulat
 from tradeoff.symbolic.forms import Form, form, lines_group, two_lines
 
 _MAX_STEPS = 10_000  # of a curve without a closed form: each is an evaluation, all take seconds
-_MAX_VERTICES = 10_000  # of a group of a polygon, in seconds; beyond, it is tabulated
+_MAX_VERTICES = 10_000  # of a group of a polygon, in seconds; a larger one is tabulated
 
 
 class Group(BetaOperator):

@@ -118,7 +118,7 @@ class Law:
         finite = np.isfinite(at)
         if (single := self._single) is not None:
             low[finite], high[finite] = _single_cdf(single, at[finite], under)
-        else:  # where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t
+        else:  # where floats do not hold e^t: P(L > t) and Q(L <= -t) are at most e^-t
             low[finite & (at >= _FARTHEST) & (under == "P")] = (1 - exp(-_FARTHEST)).lower
             high[finite & (at <= -_FARTHEST) & (under == "Q")] = exp(-_FARTHEST).upper
             right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
@@ -220,7 +220,7 @@ def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Unde
     elif t >= 0 or excess.lower >= _MIN_MASS:
         mass = deficit + excess * exp(-at)
     else:
-        step = max(_STEP, 2.0**-38 * (1 + abs(t)))
+        step = max(_STEP, 4 * 2.0**-40 * (1 + abs(t)))
         (_, before, earlier), (_, after, later) = (_cell_below(law, t + x, sign) for x in (-step, step))
         fall, rise = (deficit - before) / expm1(at - earlier), (deficit - after) / expm1(at - later)
         slope = Bounds(max(fall.lower, 0.0), max(rise.upper, 0.0))
@@ -230,7 +230,7 @@ def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Unde
 
 def _cell_below(law: PrivacyLossDistribution, t: float, sign: float) -> tuple[Bounds, Bounds, Bounds]:
     """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ of the part without atoms; return b, next to t, too."""
-    step = 2.0**-40 * (1 + abs(t))  # to an edge that is certainly on one side of t
+    step = 2.0**-40 * (1 + abs(t))
     while float(law.edge_error(np.array([t + sign * step]))[0]) > step:
         step *= 2
     edge = t + sign * step

@@ -1,6 +1,6 @@
 """The Blackwell order: structure first, then ends and vertices, then bounds; undecided rather than guessed.
 
-f >= g says that the pair of g can be made into that of f (Dong, Roth, Su 2022, Theorem 2.10), and holds iff
+f >= g means that the pair of g can be made into that of f (Dong, Roth, Su 2022, Theorem 2.10), and holds iff
 delta_f <= delta_g at every real epsilon (Proposition 2.12). A polygon is the largest of its lines, so f >=
 polygon iff delta_f(log s) <= delta_polygon(log s) at the slopes -s of its segments: for f_{eps,delta} the
 definition of (eps, delta)-DP in both orders. A convex g lies below a segment iff it does at the ends, so
@@ -47,11 +47,11 @@ Answer = bool | None
 Real = Fraction | float  # a rational, or an infinity
 Span = tuple[Real, Real]  # numbers at or below and at or above the truth
 
-_MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; beyond, whole curves are compared
+_MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; of more, whole curves are compared
 _MAX_PARTS = 24  # factors or shares matched with each other: every pair is compared
 _ROUNDING = 2.0**-48  # failure probability that rounded masses explain: less refutes no order
 
-_FARTHEST = 1e6  # largest epsilon compared where delta_f is known to end beyond it
+_FARTHEST = 1e6  # largest epsilon compared where delta_f ends after it
 _DEFAULT_REACH = 60.0  # and where no end is known, for a refutation: e^-60 is below any delta of practice
 
 _TAIL = np.geomspace(1e-12, 0.5, 60)
@@ -132,7 +132,7 @@ class Verdict:
     at_least, at_most
         Whether f >= g, and f <= g, at every alpha; None if the bounds cannot decide.
     below, above
-        Witnesses of f < g and of f > g; None if there is none, or none among the type I errors searched.
+        Witnesses of f < g and of f > g; None if the type I errors searched have none.
 
     Examples
     --------

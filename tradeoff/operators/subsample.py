@@ -28,7 +28,7 @@ from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
-from tradeoff.intervals.roots import turned
+from tradeoff.intervals.roots import bound_inverse
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import bound_inverse_subsampled_loss, bound_subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -60,7 +60,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     Returns
     -------
     TradeOff
-        ``repr`` says "one order" where the curve is not symmetric.
+        ``repr`` has "one order" where the curve is not symmetric.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Subsampled(Derived):
             return super().beta_bounds(alpha, tol)
         if self.flipped:
             other = Subsampled(self.operands[0], self.p)
-            return turned(lambda t: certified_beta(other, t, tol, refuse=False), alpha)
+            return bound_inverse(lambda t: certified_beta(other, t, tol, refuse=False), alpha)
         base = Bounds(*certified_beta(self.operands[0], alpha, tol, refuse=False))
         low, high = self.rate * base + (1 - self.rate) * (1 - Bounds.of(alpha))
         return low, high

@@ -173,7 +173,7 @@ class ProfileSymmetrised(BetaOperator):
 def _up_to(
     f: TradeOff, alpha: Array, turn: float, level: Bounds, tol: float | None, *, right: bool = False
 ) -> Bounds:
-    """Bound f up to where its slope is -1, or beyond, about ``turn``, and the line of that slope elsewhere.
+    """Bound f up to where its slope is -1, or after it, about ``turn``, and the line of that slope elsewhere.
 
     f(alpha) + alpha is convex and least there: where it is more than at ``turn``, the least is on that side.
     Elsewhere f is hardly above the line, whose ``level`` is the least itself.

@@ -213,7 +213,7 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
 def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
     """Return the largest of lines below a curve, or of lines one of which is above it, anywhere."""
     result = corners(lines, up=up)
-    # A flat line may end beyond alpha = 1, where a chord to the end of every curve does.
+    # A flat line may end after alpha = 1, where a chord to the end of every curve does.
     return _curve([*(point for point in result if point[0] < ONE), *_ENDS] if up else result)
 
 
@@ -260,7 +260,7 @@ def lines_above(nodes: Nodes) -> list[Line]:
     """Return lines whose maximum is above f where it is steeper than at the second node.
 
     They are those of the vertices of a polygon below delta(log s), as sup_s 1 - delta - s alpha is reached at
-    one of them; the first cell has no chord on its left. Beyond the last node delta is at least Q(L = inf).
+    one of them; the first cell has no chord on its left. After the last node delta is at least Q(L = inf).
     """
     t, low = under(nodes)
     s = (exp(nodes.epsilon[1:-1]) * (1 + Bounds(t.lower[:2, 1:], t.upper[:2, 1:]))).lower
@@ -310,11 +310,11 @@ def _open_cells(nodes: Nodes) -> Array:
 
 
 def _top(f: TradeOff) -> float:
-    """Return an epsilon beyond which P(L > eps) and delta - Q(L = inf) are negligible."""
+    """Return an epsilon above which P(L > eps) and delta - Q(L = inf) are negligible."""
     limit, last = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST), f.mass_at_infinity.upper
 
     def first_negligible(epsilon: Array) -> float | None:
-        """Return the first node after which there is next to nothing; None if that may be beyond the last."""
+        """Return the first node after which there is next to nothing; None if that may be after the last."""
         epsilon = np.append(epsilon[epsilon < limit], [limit] * bool(epsilon[-1] >= limit))
         delta = f.bounds.delta(epsilon).upper
         # P(L > b) (e^b - e^a) <= delta(a) - delta(b), whose rounding counts as mass

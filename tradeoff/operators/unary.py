@@ -21,7 +21,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import exp, expm1, log
-from tradeoff.intervals.roots import turned
+from tradeoff.intervals.roots import bound_inverse
 from tradeoff.intervals.rounding import Array, around
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
@@ -38,10 +38,10 @@ class Inverse(Derived):
         self.operands = (base,)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return turned(self.operands[0].bounds, alpha)
+        return bound_inverse(self.operands[0].bounds, alpha)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        # 1 - e^eps (1 - delta_f(-eps)); beyond 700 delta_{f^-1} is at most its value there.
+        # 1 - e^eps (1 - delta_f(-eps)); above 700 delta_{f^-1} is at most its value there.
         within = np.minimum(epsilon, 700.0)
         result = exp(within) * self.operands[0].bounds.delta(-within) - expm1(within)
         low = np.where(epsilon > within, self.mass_at_infinity.lower, result.lower)

@@ -11,7 +11,7 @@ whose error scales with the d_i, however small a sampling rate makes them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -29,15 +29,7 @@ from tradeoff.intervals.special import tail_above
 from tradeoff.pld.gaussian import LOG_SQRT_2PI
 
 _CHUNK = 2**19  # numbers computed at once: 4 MiB, about the size of a cache
-
-# Slopes above, and losses below, which no term that is below all floats moves: e^300 1e-300 is 1e-170.
-_CLEAR, _APART = 1e-100, 600.0
-
-_MOST_CELLS = (
-    200_000  # cells searched for turns of L at first: of means 400 deviations apart, in half a second
-)
-_MOST_HALVED = 1_000_000  # cells in the end: few are halved but where parts of L' cancel to a millionth
-_HALVINGS = 34  # halvings of a cell about a turn of L, to 1e-10, where L varies by 1e-20
+_MOST_CELLS = 200_000  # cells searched for extrema of L: of means 400 deviations apart, in half a second
 _SURE = 1e-9  # more than the rounding of L'
 
 
@@ -88,7 +80,10 @@ class MixturePair:
     @cached_property
     def log_weights(self) -> tuple[Array, Array]:
         """Logarithms of the weights, known to 8 units of themselves."""
-        p, q = (np.array([_log(w) for w in side]) for side in (self.p_weights, self.q_weights))
+        p, q = (
+            np.array([lower_float(log_quotient(w, Fraction(1))) if w else -math.inf for w in side])
+            for side in (self.p_weights, self.q_weights)
+        )
         return p, q
 
     @property
@@ -108,8 +103,11 @@ class MixturePair:
     @cached_property
     def limits(self) -> tuple[float, float]:
         """Return bounds on L, the extreme ratios of the weights: where L increases, its limits."""
-        each = [_limit(p, q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
-        return min(low for low, _ in each), max(high for _, high in each)
+        each = [
+            tuple(to_bounds(log_quotient(q, p))) if p and q else (math.inf if q else -math.inf,) * 2
+            for p, q in zip(self.p_weights, self.q_weights, strict=True)
+        ]
+        return float(min(low for low, _ in each)), float(max(high for _, high in each))
 
     @cached_property
     def weight_bounds(self) -> tuple[Bounds, Bounds, Bounds]:
@@ -132,21 +130,21 @@ class MixturePair:
     def without_rare_means(self, most: float) -> tuple[MixturePair, float, float]:
         """Return (P*, Q*), and how much of P and of Q they lack, each at most ``most``.
 
-        L increases. Q* is Q given that the mean is none of the greatest, which only Q has; P* is P given that
-        it is none of the least, which only P has. Tests {L > t} reject Q* less often, and P* more often.
+        L increases. Q* is Q given that the mean is not one of the greatest, which only Q has; P* is P given
+        that it is not one of the least, which only P has. Tests {L > t} reject Q* less often, and P* more
+        often.
         """
-        p, low = _without_last(self.p_weights[::-1], self.q_weights[::-1], most)
-        q, high = _without_last(self.q_weights, self.p_weights, most)
+        first, last, low, high = 0, len(self.at), Fraction(0), Fraction(0)
+        while not self.q_weights[first] and low + self.p_weights[first] <= most:
+            first, low = first + 1, low + self.p_weights[first]
+        while not self.p_weights[last - 1] and high + self.q_weights[last - 1] <= most:
+            last, high = last - 1, high + self.q_weights[last - 1]
         if not (low or high) or not self.monotone:
             return self, 0.0, 0.0
-        p = p[::-1]
-        first, last = next(k for k, w in enumerate(p) if w), next(k for k, w in enumerate(q[::-1]) if w)
-        inside = slice(first, len(q) - last)
-        at = self.at[inside]
+        at, p, q = (side[first:last] for side in (self.at, self.p_weights, self.q_weights))
+        middle = (at[0] + at[-1]) / 2
         result = MixturePair(
-            tuple(a - (at[0] + at[-1]) / 2 for a in at),
-            tuple(w / (1 - low) for w in p[inside]),
-            tuple(w / (1 - high) for w in q[inside]),
+            tuple(a - middle for a in at), tuple(w / (1 - low) for w in p), tuple(w / (1 - high) for w in q)
         )
         return result, float(low), float(high)
 
@@ -171,34 +169,27 @@ class MixturePair:
         """Return log P and L at points known to a unit of themselves."""
         result = Logs(*(np.empty(len(x)) for _ in Logs._fields))
         for here, r, u in self._chunks(x):
-            for whole, part in zip(result, self._logs(x[here], r, u), strict=True):
-                whole[here] = part
+            nearest, others = self.means[r], np.arange(len(u))[:, None] != r
+            at, z = x[here], x[here] - nearest
+            # With s = |m_i| + |m_r|: differences of means are known to s units, x to one of itself, and u_i,
+            # two sums and two products, to 6 s (|x| + s) in all.
+            s = np.abs(self.means[:, None]) + np.abs(nearest)
+            off = others * (6 * UNIT * s * (np.abs(at) + s))
+            p, q = self._log_sums(u)
+            p_error, q_error = (
+                self._sum_error(log, value, u, off)
+                for log, value in zip(self.log_weights, (p, q), strict=True)
+            )
+            near, error = self._near(u, off)
+            apart = p_error + q_error + UNIT * np.abs(q - p)
+            # (x - m_r)^2/2 errs by the point's error times |x - m_r|, and 3 units of itself.
+            log_p = p - (z * z / 2 + LOG_SQRT_2PI)
+            square = 4 * UNIT * np.abs(z) * (np.abs(at) + np.abs(nearest) + np.abs(z))
+            result.log_p[here] = log_p
+            result.loss[here] = np.where(error < apart, near, q - p)
+            result.p_error[here] = p_error + square + UNIT * (4 + 2 * np.abs(log_p) + np.abs(p))
+            result.error[here] = np.minimum(error, apart)
         return result
-
-    def log_densities(self, x: Array) -> tuple[Array, Array]:
-        """Return log P and log Q, to the errors of ``logs``."""
-        log_p, log_q = np.empty(len(x)), np.empty(len(x))
-        for here, r, u in self._chunks(x):
-            bell = (x[here] - self.means[r]) ** 2 / 2 + LOG_SQRT_2PI
-            log_p[here], log_q[here] = (log - bell for log in self._log_sums(u))
-        return log_p, log_q
-
-    def _logs(self, x: Array, r: Index, u: Array) -> Logs:
-        nearest = self.means[r]
-        z, others = x - nearest, np.arange(len(u))[:, None] != r
-        # With s = |m_i| + |m_r|: differences of means are known to s units, x to one of itself, and u_i, two
-        # sums and two products, to 6 s (|x| + s) in all.
-        s = np.abs(self.means[:, None]) + np.abs(nearest)
-        off = others * (6 * UNIT * s * (np.abs(x) + s))
-        (p, q), (log_p, log_q) = self._log_sums(u), self.log_weights
-        p_error, q_error = self._sum_error(log_p, p, u, off), self._sum_error(log_q, q, u, off)
-        near, error = self._near(u, off)
-        apart = p_error + q_error + UNIT * np.abs(q - p)
-        # (x - m_r)^2/2 errs by the point's error times |x - m_r|, and 3 units of itself.
-        log_p = p - (z * z / 2 + LOG_SQRT_2PI)
-        square = 4 * UNIT * np.abs(z) * (np.abs(x) + np.abs(nearest) + np.abs(z))
-        total = p_error + square + UNIT * (4 + 2 * np.abs(log_p) + np.abs(p))
-        return Logs(log_p, np.where(error < apart, near, q - p), total, np.minimum(error, apart))
 
     def _log_sums(self, u: Array) -> tuple[Array, Array]:
         """Return log sum_i w_i e^(u_i) for the weights of P and of Q."""
@@ -251,34 +242,28 @@ class MixturePair:
                 fall[here] = self._crossed(u, self.steps[1])
         return rise - fall, rise + fall
 
-    def turns(self, reach: float) -> Array:
-        """Return where L turns, between ``reach`` below and above all means.
+    def extrema(self, reach: float) -> Array:
+        """Return where L changes its direction, between ``reach`` below and above all means.
 
         With n the second of ``slopes``, |L''| <= 2 s n and |n'| <= 2 s n: L' keeps its sign in a cell of
-        width w about a point where |L'| > n (e^(2 s w) - 1). Cells where that is open are halved until L
-        turns by less than rounding in them.
+        width w about a point where |L'| > n (e^(2 s w) - 1). Other cells are halved, 34 times, to 1e-10,
+        where L varies by 1e-20.
         """
         if self.monotone:
             return np.zeros(0)
         low, high = self.means[0] - reach, self.means[-1] + reach
-        cells = (high - low) * (1 + self.spread)
-        if cells > _MOST_CELLS:
-            raise SizeError(
-                f"means {self.spread:.6g} deviations apart, weights in no order, take {cells:.3g} cells to "
-                f"find where the loss turns, above {_MOST_CELLS}; give a larger sigma"
-            )
-        x = np.linspace(low, high, int(cells) + 2)
+        x = np.linspace(low, high, int(min((high - low) * (1 + self.spread), _MOST_CELLS)) + 2)
         slope, parts = self.slopes(x)
-        for _ in range(_HALVINGS):
+        for _ in range(34):
             size, steep = np.abs(slope), parts * (1 + _SURE)
             grown = np.expm1(2 * self.spread * np.diff(x))
             sure = (size[1:] > steep[1:] * grown) | (size[:-1] > steep[:-1] * grown) | (parts[1:] == 0)
             if sure.all():
                 break
-            if len(x) > _MOST_HALVED:
+            if len(x) > _MOST_CELLS:
                 raise SizeError(
-                    f"more than {_MOST_HALVED} cells are needed to find where the loss of these mixtures "
-                    "turns, as rise and fall cancel; give weights less far apart, or a larger sigma"
+                    f"more than {_MOST_CELLS} cells are needed to locate the extrema of the loss of these "
+                    "mixtures; give weights less far apart, or a larger sigma"
                 )
             at, fresh = np.flatnonzero(~sure) + 1, ((x[1:] + x[:-1]) / 2)[~sure]
             more = self.slopes(fresh)
@@ -294,50 +279,34 @@ class MixturePair:
         """Return the double sum over steps of the means and of the ratio.
 
         With terms over sqrt(P Q) those of P and of Q are at most e^(|L|/2): terms that are no floats take
-        less than s 1e-300 e^(|L|/2) of the sum, which matters where it is small; there, logarithms serve.
+        less than s 1e-300 e^(|L|/2) of the sum, which matters where that is below 1e-100, or |L| above 600;
+        there, logarithms serve, as products of far terms are no floats.
         """
         p, q = self._log_sums(u)
-        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-            terms = np.exp(self._log_both + u - (p + q) / 2)
-            result = _crossed(terms, steps, self.gaps, np.add, np.multiply, 0.0)
-        lost = ~((result > _CLEAR) & (np.abs(q - p) < _APART))
-        if lost.any() and steps.any():
-            with np.errstate(divide="ignore"):
-                turns, gaps = np.log(steps), np.log(self.gaps)
-            # Logarithms, as products of far terms are no floats: |u_i| and k cost that many units.
-            logs = _crossed(self._log_both + u[:, lost], turns, gaps, np.logaddexp, np.add, -np.inf)
-            result[lost] = np.exp(logs - (p + q)[lost])
+        both = np.logaddexp(*(log[:, None] for log in self.log_weights)) + u
+        with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
+            result = _double_sum(np.exp(both - (p + q) / 2), steps, self.gaps, np.add, np.multiply, 0.0)
+            lost = ~((result > 1e-100) & (np.abs(q - p) < 600.0))
+            if lost.any() and steps.any():
+                log_steps, log_gaps = np.log(steps), np.log(self.gaps)
+                logs = _double_sum(both[:, lost], log_steps, log_gaps, np.logaddexp, np.add, -np.inf)
+                result[lost] = np.exp(logs - (p + q)[lost])
         return result
 
-    @cached_property
-    def _log_both(self) -> Array:
-        """Logarithms of p_i + q_i, as a column."""
-        return np.logaddexp(*(log[:, None] for log in self.log_weights))
 
-
-def _crossed(each: Array, steps: Array, gaps: Array, add: np.ufunc, times: np.ufunc, none: float) -> Array:
+def _double_sum(each: Array, steps: Array, gaps: Array, add: np.ufunc, times: np.ufunc, zero: float) -> Array:
     """Return sum_(s,t) gaps_s steps_t F_min(s,t) G_max(s,t), of terms as they are or of logarithms."""
-    turn, gap = steps[:, None], gaps[:, None]
+    step, gap = steps[:, None], gaps[:, None]
     before = add.accumulate(each, axis=0)[:-1]
     after = add.accumulate(each[::-1], axis=0)[::-1][1:]
-    left, right = add.accumulate(times(turn, before), axis=0), np.full_like(before, none)
-    right[:-1] = add.accumulate(times(turn, after)[::-1], axis=0)[::-1][1:]
+    left, right = add.accumulate(times(step, before), axis=0), np.full_like(before, zero)
+    right[:-1] = add.accumulate(times(step, after)[::-1], axis=0)[::-1][1:]
     both = add(times(left, after), times(before, right))
     return np.asarray(add.reduce(times(gap, both), axis=0))
 
 
 def _floats(numbers: Iterable[Fraction]) -> Array:
     return np.array([float(number) for number in numbers])
-
-
-def _limit(p: Fraction, q: Fraction) -> tuple[float, float]:
-    """Bound log(q/p)."""
-    low, high = to_bounds(log_quotient(q, p)) if p and q else (math.inf if q else -math.inf,) * 2
-    return float(low), float(high)
-
-
-def _log(weight: Fraction) -> float:
-    return lower_float(log_quotient(weight, Fraction(1))) if weight > 0 else -math.inf
 
 
 def _sum(weights: Array, each: Array) -> Array:
@@ -351,13 +320,3 @@ def _log_sum(log_weights: Array, u: Array) -> Array:
     exponent = log_weights[bounds, None] + u[bounds]
     top = np.max(exponent, axis=0)
     return np.asarray(top + np.log(np.sum(np.exp(exponent - top), axis=0)))
-
-
-def _without_last(
-    weights: Sequence[Fraction], others: Sequence[Fraction], most: float
-) -> tuple[tuple[Fraction, ...], Fraction]:
-    """Return weights that are 0 from some place on, and the sum of those left out, which others lack."""
-    lost, kept = Fraction(0), len(weights)
-    while not others[kept - 1] and lost + weights[kept - 1] <= most:
-        kept, lost = kept - 1, lost + weights[kept - 1]
-    return (*weights[:kept], *[Fraction(0)] * (len(weights) - kept)), lost

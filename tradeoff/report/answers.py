@@ -198,18 +198,6 @@ def composition(curve: TradeOff) -> TradeOff:
     return curve
 
 
-def summary(title: str, plan: Plan) -> dict[str, Any]:
-    """Return a plan under the keys of its file; infinity is the string ``"inf"``.
-
-    Examples
-    --------
-    >>> from tradeoff.mechanisms import Gaussian
-    >>> summary("one", Plan({Gaussian(noise_multiplier=2): 3}))["mechanism"]
-    [{'kind': 'gaussian', 'noise_multiplier': 2.0, 'count': 3}]
-    """
-    return {"title": title, **plain_data(plan)}
-
-
 def mechanism_rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
     """Yield the number of runs, the kind and the parameters of each mechanism as texts."""
     for each, n in plan.mechanisms.items():

@@ -1,4 +1,4 @@
-"""Plots of trade-off curves, estimates and audits on matplotlib axes."""
+"""Plots of trade-off curves, estimates and audits, heat maps of sweeps, and figures for papers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,25 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.display import folded
-from tradeoff.errors import DomainError, TradeOffError, needed, shown
+from tradeoff.errors import DomainError, KindError, TradeOffError, needed, shown
+from tradeoff.intervals.rounding import Array
 from tradeoff.limits import ApproximateCurve
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.names import name_items
-from tradeoff.report.series import Kind, Scale, Series, View, error_limits, make_series, positive, view_of
+from tradeoff.report.series import (
+    Kind,
+    Scale,
+    Series,
+    View,
+    error_limits,
+    make_known_series,
+    make_series,
+    outline,
+    positive,
+    view_of,
+)
 from tradeoff.report.styles import (
     BAND,
     CHANCE,
@@ -73,7 +85,7 @@ def plot(
         of ``tradeoff.limits``, estimates and bands; scores (``tradeoff.empirical``: the estimate is the
         line, its simultaneous confidence band is filled); pairs (lower, upper) of curves with
         the truth between. Or one table of ``tradeoff.sweep`` over two parameters: a heat map
-        (``tradeoff.report.heatmap``).
+        (``tradeoff.report.plot.heatmap``).
     kind
         ``"tradeoff"``: type II error beta against type I error alpha. ``"roc"``: the power 1 - beta against
         alpha. ``"profile"``: delta on a log axis against epsilon in nats. ``"error"``: a lower bound on the
@@ -108,15 +120,6 @@ def plot(
     matplotlib.axes.Axes or plotly.graph_objects.Figure
         The axes drawn on.
 
-    Raises
-    ------
-    KindError
-        If an item is none of the above.
-    DomainError
-        If there is no item, an argument is out of range, or ``ax`` is given to an interactive figure.
-    MissingExtraError
-        If matplotlib, or for interactive figures plotly, is not installed.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -131,8 +134,6 @@ def plot(
     if columns not in (1, 2):
         raise DomainError(f"columns must be 1 or 2, got {shown(columns)}")
     if len(items) == 1 and isinstance(items[0], Table):
-        from tradeoff.report.heatmap import heatmap
-
         if (kind, scale, labels, interactive) != ("tradeoff", "linear", None, False):
             raise DomainError("a heat map takes no kind, scale, labels or interactive; leave them out")
         return heatmap(items[0], ax=ax if ax is not None else new_axes(style, columns), **line)
@@ -150,8 +151,6 @@ def plot(
     with matplotlib_errors(remedy), module("matplotlib").rc_context(settings):
         paint(axes, view, list(make_series(view, claims)), style=line, legend=legend)
         if inset is not None:
-            from tradeoff.report.figures import add_inset
-
             add_inset(axes, claims, *inset)
     return axes
 
@@ -282,3 +281,193 @@ def new_axes(style: str | None = None, columns: int = 1) -> Any:
     if columns == 2:
         settings["figsize"] = (PAGE, COLUMN)
     return module("matplotlib.pyplot").figure(**settings).subplots()
+
+
+def heatmap(
+    table: Table,
+    column: str | None = None,
+    *,
+    levels: Sequence[float] | None = None,
+    label: str | None = None,
+    ax: Axes | None = None,
+    **style: Any,
+) -> Axes:
+    """Draw a sweep over two parameters: a coloured cell for each point, and labelled contour lines.
+
+    Parameters
+    ----------
+    table
+        Result of ``tradeoff.sweep`` over a grid of two parameters, the first of them on the x axis. A
+        geometric grid gets a log axis, and values over several decades logarithmic colours.
+    column
+        Column to draw; default: the only column of answers, and of bounds ``upper``.
+    levels
+        Values of the contour lines, which interpolate between the points and are not bounds there.
+    label
+        Name of the values, such as "ε at δ = 1e-5"; default: the column's.
+    ax
+        Matplotlib axes to draw on; default: those of a new figure.
+    **style
+        Keywords of ``matplotlib.axes.Axes.pcolormesh``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on. Values that are not finite are left white.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> import tradeoff as to
+    >>> grid = {"mu": [0.5, 1.0, 2.0], "delta": [1e-7, 1e-5, 1e-3]}
+    >>> table = to.sweep(lambda mu, delta: to.Gaussian(mu).epsilon(delta), grid)
+    >>> axes = heatmap(table, ax=Figure().subplots(), label="ε")
+    >>> axes.get_xscale(), axes.get_ylabel()
+    ('log', 'delta')
+    """
+    if not isinstance(table, Table):
+        raise KindError(f"table must be a result of tradeoff.sweep, got {shown(table)}")
+    x, y, name, values = _grid(table, column)
+    axes = ax if ax is not None else new_axes()
+    mpl = module("matplotlib")
+    remedy = "give increasing levels, keywords of pcolormesh, and values within some hundred powers of ten"
+    with (
+        mpl.rc_context(getattr(axes.figure, "style", {})),
+        np.errstate(all="ignore"),
+        matplotlib_errors(remedy),
+    ):
+        # colours and levels are logarithmic above a ratio of 30
+        log = values.min() > 0 and values.max() > 30.0 * values.min()
+        norm = module("matplotlib.colors").LogNorm() if log else None
+        look = {"cmap": "Blues", "norm": norm, "shading": "nearest", "rasterized": True, **style}
+        cells = axes.pcolormesh(x, y, values, **look)
+        ticker = module("matplotlib.ticker")
+        # labels of more than seven lines overlap on one column
+        locator = ticker.LogLocator(subs=(1, 2, 5)) if log else ticker.MaxNLocator(7)
+        chosen = levels if levels is not None else locator.tick_values(values.min(), values.max())
+        lines = axes.contour(x, y, values, levels=chosen, colors="black", linewidths=0.8)
+        effects = module("matplotlib.patheffects")
+        for text in axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize="small"):
+            text.set_path_effects([effects.withStroke(linewidth=2, foreground="white")])
+        axes.set(xlabel=table.columns[0], ylabel=table.columns[1])
+        axes.set(xscale=_scale(x), yscale=_scale(y))
+        for axis, along in ((axes.xaxis, x), (axes.yaxis, y)):
+            # powers of ten are enough ticks on three decades
+            if _scale(along) == "log" and along[-1] < 1e3 * along[0]:
+                axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter(lambda value, _: f"{value:g}")
+                axis.set_minor_formatter(ticker.NullFormatter())
+        axes.figure.colorbar(cells, ax=axes, label=readable(label or name))
+    return axes
+
+
+def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
+    """Return both axes, the label of the values, and the values, those that are not finite masked."""
+    first, second, *answers = (*table.columns, "", "")[: max(len(table.columns), 2)]
+    if not answers:
+        raise DomainError(f"table must have two parameters and an answer, got columns {table.columns}")
+    name = column or (answers[0] if len(answers) == 1 else "upper")
+    if name not in table.columns:
+        raise DomainError(f"column must be one of {table.columns}, got {name!r}")
+    try:
+        x, across = np.unique(np.array(table[first], dtype=float), return_inverse=True)
+        y, up = np.unique(np.array(table[second], dtype=float), return_inverse=True)
+        numbers = np.array(table[name], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"{first!r}, {second!r} and {name!r} must be numbers: {error}") from error
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise DomainError(f"{first!r} and {second!r} must be finite")
+    if min(len(x), len(y)) < 2 or len(table) != len(x) * len(y):
+        grid = f"{len(x)} values of {first!r} and {len(y)} of {second!r}"
+        raise DomainError(f"table must be a grid of two or more values each, got {len(table)} rows of {grid}")
+    values = np.full((len(y), len(x)), np.nan)
+    values[up, across] = numbers
+    if not np.isfinite(values).any():
+        raise DomainError(f"{name!r} must have a finite value")
+    label = {"upper": "upper bound", "lower": "lower bound"}.get(name, name)
+    return x, y, label, np.ma.masked_invalid(values)
+
+
+def _scale(values: Array) -> str:
+    """Return "log" for a geometric grid."""
+    if values[0] <= 0:
+        return "linear"
+    even, ratios = np.diff(values), np.diff(np.log(values))
+    return "log" if np.std(ratios) / np.mean(ratios) < np.std(even) / np.mean(even) else "linear"
+
+
+@contextmanager
+def paper(
+    width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1, **share: bool
+) -> Iterator[tuple[Figure, Any]]:
+    """Yield a figure of the stated size in inches, with its axes, in the style of papers."""
+    figure = canvas()(figsize=(width, height))
+    with module("matplotlib").rc_context(figure.style):
+        yield figure, figure.subplots(rows, columns, **share)
+
+
+def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> Axes:
+    """Add a view of the type I errors between two in the empty upper right of a plot, with its factors."""
+    if not 0 <= low < high <= 1:
+        raise DomainError(f"inset must be two type I errors in increasing order, got ({low}, {high})")
+    window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
+    view = view_of("tradeoff", "linear", claims[:1]).pointwise(np.linspace(low, high, 25))
+    series = list(make_known_series(view, [claims[0], *map(outline, claims[1:])]))
+    heights = np.asarray(next(make_series(view, claims[:1])).y)
+    bottom, top = float(np.min(heights)), float(np.max(heights))
+    paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), series, legend=False)
+    window.set(xticks=[], yticks=[], xlabel="", ylabel="", aspect="auto")
+    spans = {"α": high - low, "β": top - bottom}
+    factors = "\n".join(
+        f"{name} ×{float(f'{0.4 / span:.2g}'):,.0f}" for name, span in spans.items() if span > 0
+    )
+    window.text(
+        0.95, 0.94, factors, transform=window.transAxes, ha="right", va="top", fontsize="small", color="0.3"
+    )
+    for spine in window.spines.values():
+        spine.set(visible=True, color="0.5", linewidth=0.6, position=("outward", 0))
+    axes.indicate_inset_zoom(window, edgecolor="0.5", linewidth=0.6)
+    return window
+
+
+def shared_legend(figure: Figure, *panels: Axes) -> None:
+    """Put one legend for all panels below them."""
+    handles: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+        legend = axes.get_legend()
+        if legend is not None:
+            legend.remove()
+    inches = 0.6 + 0.065 * max(map(len, handles), default=0)  # of a line and its label
+    columns = max(min(len(handles), int(figure.get_figwidth() / inches), 5), 1)
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
+
+
+def comparison_figure(
+    curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *, across: int = 4
+) -> Figure:
+    """Draw each method in a panel of its own over the exact curve; its verdict is in the title."""
+    width = PAGE * across / 4
+    down = max(-(-len(rows) // across), 1)
+    exact = claim_of("exact", curve)
+    view = view_of(kind, "linear", [exact])
+    view = replace(view, grid=view.grid[::4])  # enough for a panel of 1.6 inches
+    line = next(make_series(view, [exact]))
+    with paper(width, 0.5 + 1.55 * down, columns=across, rows=down, sharex=True, sharey=True) as (
+        figure,
+        grid,
+    ):
+        panels = np.ravel(grid)
+        for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
+            # red if the method claims too much privacy
+            look = dashed(0) | ({"color": "#b3261e"} if row.unsafe else {})
+            method = next(make_known_series(view, [outline(row.claim)]))
+            paint(axes, view, [line, method], looks=[EXACT | {"linewidth": WIDE}, look], legend=False)
+            axes.set_title(f"{row.name}: {row.word}", fontsize="small")
+            is_lowest = i + across >= len(rows)
+            axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)
+            axes.set(xlabel=view.xlabel if is_lowest else "", ylabel="" if i % across else view.ylabel)
+        for axes in panels[len(rows) :]:
+            axes.remove()
+    return figure

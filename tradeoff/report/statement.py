@@ -34,11 +34,6 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
         Sentences on the mechanisms, (epsilon, delta), mu, membership attacks, and the limits of the
         guarantee. Numbers are rounded to the safe side.
 
-    Raises
-    ------
-    KindError
-        If ``plan`` is neither a plan nor a mechanism.
-
     Examples
     --------
     >>> import tradeoff as to

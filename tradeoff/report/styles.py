@@ -1,13 +1,17 @@
-"""Styles of figures for papers: widths in inches, small sans text, lines that differ without colour."""
+"""Styles of figures for papers, whose lines differ without colour, and the files of figures."""
 
 from __future__ import annotations
 
+import io
 import re
 import textwrap
 import warnings
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from tradeoff.atomic_write import atomic_write, check_writable
+from tradeoff.errors import DomainError, file_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,3 +147,37 @@ def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | Non
     size = axes.xaxis.label.get_fontproperties().get_size_in_points()
     below = axes.transAxes + ScaledTranslation(0, -4 * size / 72, axes.figure.dpi_scale_trans)
     legend.set_bbox_to_anchor((0.5, 0), transform=below)
+
+
+FORMATS = (".png", ".svg", ".pdf")  # of a figure
+_TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same bytes each time
+
+
+def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS, name: str = "path") -> Path:
+    """Return the path of a file that can be written, leaving nothing behind; else raise ``DomainError``."""
+    target = file_name(path)
+    if target.suffix.lower() not in endings:
+        raise DomainError(f"{name} must end in one of {', '.join(endings)}, got {target}")
+    check_writable(target)
+    return target
+
+
+def figure_bytes(figure: Figure, ending: str) -> bytes:
+    """Return a figure in a file format."""
+    from matplotlib import rc_context
+
+    buffer = io.BytesIO()
+    output = {k: v for k, v in paper_settings().items() if k.startswith(("svg.", "pdf.", "savefig."))}
+    with rc_context(output), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
+        # after one round of layout some titles and legends are cut by a point
+        for _ in range(2):
+            figure.draw_without_rendering()
+        figure.savefig(buffer, format=ending[1:], metadata=_TIMELESS.get(ending))
+    return buffer.getvalue()
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure; an existing file is replaced, or left as it was if that fails."""
+    ending = check_target(path).suffix.lower()
+    atomic_write(path, figure_bytes(figure, ending))

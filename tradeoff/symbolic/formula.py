@@ -30,7 +30,7 @@ _CHECK_BITS = 512  # bits of a check: differences of nearby values keep their di
 _NEAR, _NEARER = -33_000, -330_000  # powers of 2 at which a jump at 0 is looked for
 _JUMP = 1e-30  # difference that is a jump unless it shrinks by a tenth from one to the other
 _FIRST, _LAST, _STEPS = -(2.0**15), 90.0, 96  # log odds of type I errors searched, and halvings of that range
-_APART = 2.0**-80  # log odds by which bounds keep away from a kink at the place found
+_APART = 2.0**-80  # log odds by which bounds keep away from a kink at the place of the root
 _LEAST_MASS, _MASS_BITS = 1e-300, 1536  # least probability, and bits that hold 1 minus it
 
 

@@ -10,7 +10,6 @@ side.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -59,20 +58,17 @@ class Tilt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DiscretisedLaw:
-    """P-masses at ``nodes`` times e^(slope node - log_scale); the end masses are not tilted.
+    """P-masses at ``nodes`` times e^(slope node - log_scale).
 
-    ``over_top`` is Q-mass of ``over`` at +infinity, ``over_bottom`` its P-mass at -infinity. ``under`` is
-    below the hockey-stick of T(P, Q), ``under_reversed`` below that of T(Q, P).
+    ``top`` is the Q-mass of ``over`` at +infinity, not tilted; ``shift`` bounds how far rounding may have
+    moved a loss.
     """
 
     nodes: Array
     over: Array
-    over_top: float
-    over_bottom: float
+    top: float
     under: Array
-    under_reversed: Array
     shift: float
-    """Bound on how far rounding may have moved a loss."""
 
 
 @np.errstate(over="ignore")  # e^width overflows for cells wider than 709 nats, where 1/inf = 0 is right
@@ -80,38 +76,21 @@ def discretise(
     law: PrivacyLossDistribution, nodes: Array, slope: float = 0.0, log_scale: float = 0.0
 ) -> DiscretisedLaw:
     """Put ``law`` on increasing ``nodes``, from both sides; cost is two passes of cell integrals."""
-    tilt = Tilt.of(slope, nodes, log_scale)
-    over, top, bottom = spread(law, nodes, tilt)
-    under, under_reversed = (moved(law, nodes, tilt, down=down) for down in (True, False))
+    tilt, near = Tilt.of(slope, nodes, log_scale), nodes[[0, -1]] + np.array([-_FAR, _FAR])
+    over, top = spread(law, nodes, tilt)
+    under = moved(law, nodes, tilt)
+    errors = law.loss_error[(law.atoms.loss >= near[0]) & (law.atoms.loss <= near[1])]
+    # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (that of its
+    # offset is charged where offsets are added up).
+    shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + float(np.max(errors, initial=0.0))
     if law.continuous:
         cells = law.cells(np.concatenate([[-np.inf], nodes, [np.inf]]))
         over += _weighed(_spread_cells(cells, nodes), tilt)
         top += cells.excess[-1] * (1 + cells.slack[-1])
-        bottom += cells.deficit[0] * (1 + cells.slack[0])
-        for side, kept in zip((under, under_reversed), _kept(law, cells, nodes, tilt), strict=True):
-            np.add(side, kept, out=side)
-    grow = 1 + 16 * UNIT  # two sums of at most three terms, each times 1 + slack
-    # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (that of its
-    # offset is charged where offsets are added up).
-    shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + _loss_error(law, nodes)
-    if law.continuous:
+        under += _kept(law, cells, nodes, tilt)
         shift += float(np.max(law.edge_error(nodes)))
-    return DiscretisedLaw(
-        nodes,
-        over,
-        (top + law.mass_at_plus_infinity) * grow,
-        (bottom + law.mass_at_minus_infinity) * grow,
-        under,
-        under_reversed,
-        shift,
-    )
-
-
-def _loss_error(law: PrivacyLossDistribution, nodes: Array) -> float:
-    """Bound the errors of the losses of atoms that are among the nodes or near them."""
-    loss = law.atoms.loss
-    near = (loss >= nodes[0] - _FAR) & (loss <= nodes[-1] + _FAR)
-    return float(np.max(law.loss_error[near], initial=0.0))
+    # Two sums of at most three terms, each times 1 + slack.
+    return DiscretisedLaw(nodes, over, (top + law.mass_at_plus_infinity) * (1 + 16 * UNIT), under, shift)
 
 
 def _weighed(mass: Array, tilt: Tilt, *, down: bool = False) -> Array:
@@ -143,11 +122,15 @@ def _spread_cells(cells: Cells, nodes: Array) -> Array:
     return np.nextafter(p, np.inf)
 
 
-def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Iterator[Array]:
-    """Yield the lower side of the cells, and that in the other order.
+def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Array:
+    """Return the lower side of the cells.
 
     A polygon of tangents, an atom for each run of cells that has none, and one for the mass beyond. Cells of
     which one mass may have underflowed count as beyond, but for those between others.
+
+    The last one is an atom of Q-mass E on the node b: of all losses beyond, with the excess E, the
+    hockey-stick is Q - e^x P = E + (e^b - e^x) P >= E (1 - e^(x-b)) for x <= b. Units: 8 for a logarithm of
+    itself, and one for its sum of each term.
     """
     excess, deficit, slack = (part[1:-1] for part in cells)
     at_ends = lifted(nodes[1:], excess), lifted(-nodes[:-1], deficit)  # of wide cells the least there is
@@ -159,17 +142,21 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) 
         inner = Cells(excess[inside], deficit[inside], np.where(negligible, 1.0, slack)[inside])
         polygon[first : last + 1], result = gathered(law, inner, nodes[first : last + 1])
         crowds = [Run(first + run.first, first + run.last) for run in result]
-    polygon = _weighed(polygon, tilt, down=True)
-    for down, end in ((True, _after(law, cells, nodes, last)), (False, _before(law, cells, nodes, first))):
-        runs = moved(_merged(law, nodes, crowds, down=down), nodes, tilt, down=down)
-        yield polygon + runs + moved(end, nodes, tilt, down=down)
+    b = nodes[last]
+    end = cells if last == len(nodes) - 1 else law.cells(np.array([b, np.inf]))
+    log = math.log(end.excess[-1]) if _FAINT <= end.excess[-1] < math.inf else -math.inf
+    some = np.zeros(int(log > -math.inf))
+    units = UNIT * (64 + 8 * abs(log) + abs(b))
+    beyond = AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units)
+    parts = (moved(each, nodes, tilt) for each in (_merged(law, nodes, crowds), beyond))
+    return sum(parts, _weighed(polygon, tilt, down=True))
 
 
-def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run], *, down: bool) -> AtomicLaw:
+def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run]) -> AtomicLaw:
     """Return an atom for each run of cells, with all their mass: a garbling, for crowds within a spacing.
 
     Its loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
-    units, over 1 less a slack, and to 4 units of its terms; it is rounded against its later move.
+    units, over 1 less a slack, and to 4 units of its terms; it is rounded down.
     """
     if not runs:
         return AtomicLaw(np.zeros(0), np.zeros(0))
@@ -181,40 +168,11 @@ def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run], *, down
         loss = edges[:-1] + np.log1p(x)
         unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
         off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
-    loss = loss - off if down else loss + off
+    loss -= off
     # Every other cell is a run; those two are left out.
     certain = np.minimum(cells.excess, cells.deficit) >= _FAINT
     bounds = np.isfinite(loss) & certain & (np.arange(len(p)) % 2 == 0)
     return AtomicLaw(loss[bounds], np.log(p[bounds]), slack=(cells.slack + 64 * UNIT + off)[bounds])
-
-
-def _after(law: PrivacyLossDistribution, cells: Cells, nodes: Array, last: int) -> AtomicLaw:
-    """Return an atom on the node b, whose hockey-stick is below that of all losses beyond.
-
-    That is Q - e^x P = E + (e^b - e^x) P >= E (1 - e^(x-b)) for x <= b, with the excess E: an atom of Q-mass
-    E on b. Units: 8 for a logarithm of itself, and one for its sum of each term.
-    """
-    b = nodes[last]
-    end = cells if last == len(nodes) - 1 else law.cells(np.array([b, np.inf]))
-    log = _log(end.excess[-1])
-    return _one(b, log - b, end.slack[-1] + UNIT * (8 * abs(log) + abs(b)))
-
-
-def _before(law: PrivacyLossDistribution, cells: Cells, nodes: Array, first: int) -> AtomicLaw:
-    """Return the same in the other order: an atom on the node a of P-mass P - e^-a Q of all losses before."""
-    end = cells if first == 0 else law.cells(np.array([-np.inf, nodes[first]]))
-    log = _log(end.deficit[0])
-    return _one(nodes[first], log, end.slack[0] + 8 * UNIT * abs(log))
-
-
-def _log(mass: float) -> float:
-    return math.log(mass) if _FAINT <= mass < math.inf else -math.inf
-
-
-def _one(loss: float, log_p: float, slack: float) -> AtomicLaw:
-    """Return a law of one atom; of none where it has no mass."""
-    some = np.zeros(int(log_p > -math.inf))
-    return AtomicLaw(some + loss, some + log_p, slack=some + slack + 64 * UNIT)
 
 
 def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
@@ -248,8 +206,8 @@ def _added(at: Index, mass: Array, size: int, sign: int) -> Array:
     return np.asarray(np.nextafter(total, sign * np.inf))
 
 
-def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Array, float, float]:
-    """Split atoms between the nodes around them; return also Q-mass at +infinity and P-mass at -infinity.
+def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Array, float]:
+    """Split atoms between the nodes around them; return also Q-mass at +infinity.
 
     Of an atom at L in [a, b] the share (1 - e^(L-b))/(1 - e^(a-b)) goes to a, and to b
     e^(L-b) (1 - e^(a-L))/(1 - e^(a-b)). Below the nodes Q-mass goes to the first, the rest of P to -infinity;
@@ -258,7 +216,7 @@ def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Arra
     (loss, log_p, slack), error = law.atoms, law.loss_error
     size, lost = len(nodes), law.lost
     if len(loss) == 0:
-        return np.zeros(size), lost, lost
+        return np.zeros(size), lost
     index, above = _locate(loss, nodes)
     following = np.minimum(index + 1, size - 1)
     below, above_last = above < 0, (above > 0) & (index == size - 1)
@@ -279,12 +237,11 @@ def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Arra
     # 64 units: 8 for each exponential, the sum of the exponent by its terms, and that of the masses by pairs.
     grow = 1 + slack + UNIT * (64 + np.abs(log_p) + 2 * np.abs(loss))
     top = np.sum((np.exp(np.minimum(log_p + loss + error, 0.0)) * grow)[above_last])
-    bottom = np.sum((np.exp(log_p) * grow * -np.expm1(np.minimum(above - error, 0.0)))[below])
-    return _added(at, masses, size, +1), float(top) + lost, float(bottom) + lost
+    return _added(at, masses, size, +1), float(top) + lost
 
 
-def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt, *, down: bool) -> Array:
-    """Move every atom to the node below it, for the reversed law above, with mass that keeps its ratio.
+def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> Array:
+    """Move every atom to the node below it, with mass that keeps its ratio.
 
     Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass
     from the atom below instead brings the barycentre onto the node, a merger, which is second order.
@@ -293,27 +250,14 @@ def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt, *, down: bool)
     if len(loss) == 0:
         return np.zeros(len(nodes))
     index, above = _locate(loss, nodes)
-    if down:
-        keep, target = above >= 0, index
-        goal = np.where(keep, nodes[target], loss)
-        log_moved = _draw_from_below(loss, log_p, goal, law.loss_error)
-    else:
-        target = np.where(above > 0, index + 1, index)
-        keep = (target < len(nodes)) & (above >= 0)
-        target = np.minimum(target, len(nodes) - 1)
-        goal = np.where(keep, nodes[target], loss)
-        # The same for (Q, P): losses change sign and order, masses are taken under Q.
-        back = _draw_from_below(-loss[::-1], (log_p + loss)[::-1], -goal[::-1], law.loss_error[::-1])
-        log_moved = back[::-1] - goal
-    rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of the mass drawn, and of the node
-    mass = _weigh(log_moved, tilt, target, _near(slack) + rounding, -1)
-    return np.maximum(_added(target[keep], mass[keep], len(nodes), -1), 0.0)
-
-
-def _near(slack: Array) -> Array:
-    """Return the largest slack of an atom and its neighbours."""
+    keep = above >= 0
+    goal = np.where(keep, nodes[index], loss)
+    log_moved = _draw_from_below(loss, log_p, goal, law.loss_error)
     padded = np.concatenate([slack[:1], slack, slack[-1:]])
-    return np.asarray(np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]]))
+    near = np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]])  # of an atom and its neighbours
+    rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of the mass drawn, and of the node
+    mass = _weigh(log_moved, tilt, index, near + rounding, -1)
+    return np.maximum(_added(index[keep], mass[keep], len(nodes), -1), 0.0)
 
 
 def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Array:

@@ -26,87 +26,63 @@ from tradeoff.pld.transformed import ReversedPLD
 # Typical losses of a continuous law up to which e^L and e^-L are floats, and a tilt of them too.
 _LARGEST_LOSS = 300.0
 
-# 48 units of rounding a round, times as many rounds, are 3/4: ``compose`` then bounds nothing of a power.
-_MOST_ROUNDS = 2**47
-
-# Spacing in nats from which on the masses that a continuous cell is split into differ by more than floats
-# hold.
-_COARSEST = 100.0
-
-# Number of a node up to which the errors of both edges, 8 units of a loss each, are less than a cell's width.
-_MOST_NODES = 2**45
-
 # Most table entries kept for later questions, 160 MiB an order: the largest table does not replace the small
 # ones that a question starts with, nor they it.
 _ENTRIES = 2**22 + 2**20
 
 
 class Direction:
-    """One order of the pair: plans, lattices and the profiles already computed."""
+    """One order of the pair, by its laws: plans, lattices and the profiles already computed."""
 
     def __init__(self, laws: list[PrivacyLossDistribution], counts: list[int], *, reverse: bool) -> None:
-        self.laws, self.counts, self.reverse = laws, counts, reverse
+        self.laws: list[PrivacyLossDistribution] = [ReversedPLD(law) for law in laws] if reverse else laws
+        self.counts, self.reverse = counts, reverse
         self.tables: Cache[ProfileTable | None] = Cache(
             _ENTRIES, lambda table: 0 if table is None else len(table.above)
         )
-
-    @cached_property
-    def views(self) -> list[PrivacyLossDistribution]:
-        return [ReversedPLD(law) for law in self.laws] if self.reverse else self.laws
+        self.mass_at_plus_infinity = combine_masses_at_infinity(
+            [law.mass_at_plus_infinity for law in self.laws], counts
+        )
+        # Whether all losses are finite and spread, so that large ones may be cut off.
+        self.is_plain = all(
+            law.mass_at_plus_infinity == law.mass_at_minus_infinity == law.lost == len(law.atoms.loss) == 0
+            for law in laws
+        )
 
     @cached_property
     def sketches(self) -> list[PlanningPoints]:
-        return [view.sketch() for view in self.views]
+        return [law.sketch() for law in self.laws]
 
     @cached_property
     def cumulant(self) -> Cumulant:
         return Cumulant(list(zip(self.sketches, self.counts, strict=True)))
 
     @cached_property
-    def reach(self) -> float:
-        """Largest loss of the sum of planning points; beyond it a float holds no mass."""
-        pairs = zip(self.sketches, self.counts, strict=True)
-        return float(sum(count * float(sketch.loss[-1]) for sketch, count in pairs))
-
-    @cached_property
     def representable(self) -> bool:
-        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not.
-
-        Nor is anything left of a power whose rounding, at least 48 units a round, is more than itself.
-        """
-        pairs = zip(self.sketches, self.views, strict=True)
+        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not."""
+        pairs = zip(self.sketches, self.laws, strict=True)
         typical = [points.loss[np.argmax(points.log_p)] for points, law in pairs if law.continuous]
-        return sum(self.counts) <= _MOST_ROUNDS and all(abs(loss) < _LARGEST_LOSS for loss in typical)
-
-    @cached_property
-    def mass_at_plus_infinity(self) -> float:
-        return combine_masses_at_infinity([view.mass_at_plus_infinity for view in self.views], self.counts)
+        return all(abs(loss) < _LARGEST_LOSS for loss in typical)
 
     @cached_property
     def saddles(self) -> SaddleTable:
         """The saddle points of delta, by loss."""
         return SaddleTable(self.cumulant, (0.0, 1.0), start=1.0)
 
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether all losses are finite and spread, so that large ones may be cut off."""
-        return all(
-            law.mass_at_plus_infinity == law.mass_at_minus_infinity == law.lost == len(law.atoms.loss) == 0
-            for law in self.laws
-        )
-
     def spread(self, x: Array) -> Array:
         """Return how far from each loss a table serves as well."""
         spread = self.saddles.spread(x)
         return np.minimum(spread, np.maximum(x, self.cumulant.middle[1]) / 8) if self.is_plain else spread
 
-    def snap_to_grid(self, epsilon: Array, apart: float = APART) -> Array:
-        """Return the centers of tables that serve questions at losses epsilon >= 0."""
+    def snap_to_grid(self, epsilon: Array, apart: float) -> Array:
+        """Return the centers of tables for losses epsilon >= 0, up to the reach of the planning points."""
         if not self.representable:
             return np.zeros(len(epsilon))
-        within = (lambda x: np.minimum(x, 0.98 * self.reach)) if self.reach > 0 else np.asarray
-        inside = within(epsilon)
-        return np.asarray(within(snap_to_grid(inside, self.spread(inside), apart)))
+        pairs = zip(self.sketches, self.counts, strict=True)
+        reach = sum(count * float(sketch.loss[-1]) for sketch, count in pairs)
+        most = 0.98 * reach if reach > 0 else np.inf
+        inside = np.minimum(epsilon, most)
+        return np.minimum(snap_to_grid(inside, self.spread(inside), apart), most)
 
     def at(self, epsilon: float, effort: Effort) -> ProfileTable | None:
         """Return the table of center ``epsilon``, or None if floats, or memory, hold none."""
@@ -118,25 +94,21 @@ class Direction:
             return None
 
     def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        views, laws, sketches, cumulant = self.views, self.laws, self.sketches, self.cumulant
-        edge = choose_edge(views, self.counts, cumulant, epsilon) if self.is_plain else None
+        laws, sketches, cumulant = self.laws, self.sketches, self.cumulant
+        edge = choose_edge(laws, self.counts, cumulant, epsilon) if self.is_plain else None
         if edge is not None:
-            views = [TruncatedPLD(view, -math.inf, edge) for view in views]
-            ends = (-edge, math.inf) if self.reverse else (-math.inf, edge)
-            laws = [TruncatedPLD(law, *ends) for law in laws]
-            sketches = [view.sketch() for view in views]
+            laws = [TruncatedPLD(law, -math.inf, edge) for law in laws]
+            sketches = [law.sketch() for law in laws]
             cumulant = Cumulant(list(zip(sketches, self.counts, strict=True)))
-        grid = plan(views, self.counts, sketches, cumulant, epsilon, effort)
-        farthest = max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in sketches)
-        coarse = grid.h > _COARSEST and any(law.continuous for law in views)
-        if coarse or farthest > _MOST_NODES * grid.h:
+        grid = plan(laws, self.counts, sketches, cumulant, epsilon, effort)
+        # From that many spacings on the errors of both edges, 8 units of a loss each, exceed a cell's width.
+        if max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in sketches) > 2**45 * grid.h:
             return None
-        factors = tilted_factors(grid, laws, views, self.counts, reverse=self.reverse)
-        table = profile(
-            factors, grid.h, grid.theta, grid.window, self.mass_at_plus_infinity * (1 - 16 * UNIT)
-        )
+        factors = tilted_factors(grid, laws, self.counts)
+        leak = self.mass_at_plus_infinity * (1 - 16 * UNIT)
+        table = profile(factors, grid.h, grid.theta, grid.window, leak)
         if edge is not None:
-            table = add_far_losses(table, self.views, factors, grid, edge, epsilon)
+            table = add_far_losses(table, self.laws, factors, grid, edge, epsilon)
         return replace(
             table,
             kind="other" if self.reverse else "delta",
@@ -171,10 +143,9 @@ class LatticeEngine(Engine[Effort]):
     ) -> Iterator[tuple[Place[Effort], Index]]:
         apart = APART if delta is None else APART / 2
         for order, mine in ((self.forward, np.flatnonzero(x >= 0)), (self.backward, np.flatnonzero(x < 0))):
-            for center, which in (
-                group_by_key(order.snap_to_grid(np.abs(x[mine]), apart)) if len(mine) else ()
-            ):
-                yield partial(order.at, center), mine[which]
+            if len(mine):
+                for center, which in group_by_key(order.snap_to_grid(np.abs(x[mine]), apart)):
+                    yield partial(order.at, center), mine[which]
 
     def loss_at_delta(self, delta: Array) -> Array:
         if not self.forward.representable:
@@ -184,13 +155,13 @@ class LatticeEngine(Engine[Effort]):
             x = np.where(x > 0, np.minimum(x, self.forward.cumulant.rare.loss(np.log(delta))), x)
         below = x < 0
         if below.any() and self.backward.representable:
-            x[below] = bracket_root(self._delta_at_loss, delta[below])[1]
-        return x
 
-    def _delta_at_loss(self, x: Array) -> Array:
-        """Estimate delta(x) = 1 - e^x (1 - delta_{f^-1}(-x)) for x <= 0."""
-        other = np.exp(np.minimum(0.0, self.backward.saddles.at(np.maximum(-x, 0.0)).log))
-        return np.where(x < 0, 1 - np.exp(np.minimum(x, 0.0)) * (1 - other), 0.0)
+            def estimate(x: Array) -> Array:  # delta(x) = 1 - e^x (1 - delta_{f^-1}(-x)) for x <= 0
+                other = np.exp(np.minimum(0.0, self.backward.saddles.at(np.maximum(-x, 0.0)).log))
+                return np.where(x < 0, 1 - np.exp(np.minimum(x, 0.0)) * (1 - other), 0.0)
+
+            x[below] = bracket_root(estimate, delta[below])[1]
+        return x
 
     @property
     def cumulant(self) -> Cumulant:

@@ -236,25 +236,13 @@ def _graded(grid: LatticePlan, which: int, first: int, last: int) -> Index:
 
 
 def tilted_factors(
-    grid: LatticePlan,
-    laws: list[PrivacyLossDistribution],
-    views: list[PrivacyLossDistribution],
-    counts: list[int],
-    *,
-    reverse: bool,
+    grid: LatticePlan, laws: list[PrivacyLossDistribution], counts: list[int]
 ) -> list[TiltedFactor]:
-    """Discretise every factor; ``laws`` are in the base order, ``views`` and grid in that of the question."""
+    """Discretise every factor, in the order of the pair that the question is about."""
     result = []
     for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
-        index = _indices(grid, which, views[which])
+        index = _indices(grid, which, law)
         offset, log_scale = grid.ranges[which][2], grid.log_scales[which]
-        nodes = np.asarray(offset + grid.h * index, dtype=float)
-        if reverse:
-            # Under T(Q, P) the P-mass is e^l dP, so the tilt e^(theta L') is e^((1 - theta) l) dP.
-            d = discretise(law, -nodes[::-1], 1 - grid.theta, log_scale)
-            over, under, top = d.over[::-1], d.under_reversed[::-1], d.over_bottom
-        else:
-            d = discretise(law, nodes, grid.theta, log_scale)
-            over, under, top = d.over, d.under, d.over_top
-        result.append(TiltedFactor(index, offset, over, under, count, top, d.shift, log_scale))
+        d = discretise(law, np.asarray(offset + grid.h * index, dtype=float), grid.theta, log_scale)
+        result.append(TiltedFactor(index, offset, d.over, d.under, count, d.top, d.shift, log_scale))
     return result

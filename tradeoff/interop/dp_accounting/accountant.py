@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import dp_accounting
@@ -34,16 +33,13 @@ class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp_a
         super().__init__(neighboring_relation)
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:  # noqa: FBT001 - its interface
-        if do_compose:
-            self.__dict__.pop("guarantee", None)
-            return None
         try:
             from_event(event, self.neighboring_relation)
         except TradeOffError as error:
             return self.CompositionErrorDetails(event, str(error))
         return None
 
-    @cached_property
+    @property
     def guarantee(self) -> TradeOff:
         """Curve of all events so far, valid for both orders of the neighbours."""
         return from_event(self.ledger, self.neighboring_relation).guarantee()

@@ -11,7 +11,7 @@ from typing import Any
 from flint import arb, ctx, fmpq
 
 from tradeoff.proofs.certificate import Description
-from tradeoff.proofs.verify.parts import MAX_ATOMS, Atoms, Bell, Pair, Part, Slab
+from tradeoff.proofs.verify.parts import MAX_ATOMS, Atoms, Bell, Part, Slab
 from tradeoff.proofs.verify.report import require
 
 Law = tuple[Part, ...]
@@ -24,11 +24,30 @@ _MAX_NESTING = 16  # laws inside laws
 def read_law(description: Description, depth: int = 0) -> Law:
     """Return the law of a description, in the precision of the context; no key may be left unread."""
     kind = description["kind"]
-    require("law", kind in _LAWS, f"kind must be one of {', '.join(_LAWS)}, got {kind!r}")
+    known = {
+        **_LAWS,
+        "thinned": (None, ("p", "base")),
+        "reversed": (None, ("base",)),
+        "mixed": (None, ("parts",)),
+    }
+    require("law", kind in known, f"kind must be one of {', '.join(known)}, got {kind!r}")
     require("law", depth < _MAX_NESTING, f"laws must be nested at most {_MAX_NESTING} deep")
-    make, keys = _LAWS[kind]
+    make, keys = known[kind]
     require("law", description.keys() <= {"kind", *keys}, f"{kind} has unknown keys: {sorted(description)}")
-    return make(description, depth + 1)
+    if make is not None:
+        return make(description)
+    if kind == "mixed":
+        weights = [real(weight, "parts", 0.0) for weight, _ in description["parts"]]
+        off, most = float(abs(sum(weights, arb(0)) - 1)), len(weights) * _WEIGHT_TOLERANCE
+        require("parts", off <= most, f"weights must add to 1, and miss it by {off!r}")
+        shares = zip(_shares(weights), description["parts"], strict=True)
+        return tuple(part.mapped(w, w * 0, w) for w, (_, law) in shares for part in read_law(law, depth + 1))
+    base = read_law(description["base"], depth + 1)
+    if kind == "reversed":
+        return tuple(part.swapped() for part in base)
+    r = real(description["p"], "p", 0.0)
+    require("p", r <= 1, f"must be in (0, 1], got {description['p']!r}")
+    return tuple(part.mapped(arb(1), 1 - r, r) for part in base)
 
 
 def infinite_mass(parts: Law) -> arb:
@@ -66,13 +85,13 @@ def gaussian_square(description: Description) -> arb | None:
     return square
 
 
-def _gaussian(description: Description, _depth: int) -> Law:
+def _gaussian(description: Description) -> Law:
     square = gaussian_square(description)
     assert square is not None  # noqa: S101 - by its kind
     return (Bell((arb(1), arb(0)), (arb(0), arb(1)), rising=True, means=(arb(0), square.sqrt())),)
 
 
-def _mixtures(description: Description, _depth: int) -> Law:
+def _mixtures(description: Description) -> Law:
     m, p, q = ([Fraction(text) for text in description[name]] for name in ("means", "p", "q"))
     require("means", all(a < b for a, b in pairwise(m)) and len(m) > 1, "must increase")
     for name, side in (("p", p), ("q", q)):
@@ -82,20 +101,20 @@ def _mixtures(description: Description, _depth: int) -> Law:
     return (Bell(tuple(map(_rational, p)), tuple(map(_rational, q)), True, tuple(map(_rational, m))),)
 
 
-def _laplace(description: Description, _depth: int) -> Law:
+def _laplace(description: Description) -> Law:
     e = real(description["epsilon"], "epsilon", 0.0)
     far = (-e).exp() / 2
     slab = Slab((arb(1), arb(0)), (arb(0), arb(1)), True, e)
     return Atoms((arb(1) / 2, far), (far, arb(1) / 2)), slab
 
 
-def _response(description: Description, _depth: int) -> Law:
+def _response(description: Description) -> Law:
     far = (-real(description["epsilon"], "epsilon", 0.0)).exp()
     near = 1 / (1 + far)
     return (Atoms((near, far * near), (far * near, near)),)
 
 
-def _discrete_gaussian(description: Description, _depth: int) -> Law:
+def _discrete_gaussian(description: Description) -> Law:
     sigma, shift = real(description["sigma"], "sigma", 0.0), description["shift"]
     require("shift", type(shift) is int and shift > 0, f"must be a positive integer, got {shift!r}")
     reach = math.ceil(float(sigma) * math.sqrt(1.4 * ctx.prec)) + 1  # deviations beyond which 2^-prec lies
@@ -109,7 +128,7 @@ def _discrete_gaussian(description: Description, _depth: int) -> Law:
     return (Atoms(tuple(each[shift:]), tuple(each[:-shift]), (rest / total).upper()),)
 
 
-def _atoms(description: Description, _depth: int) -> Law:
+def _atoms(description: Description) -> Law:
     """Return atoms by log_p and the loss, whose masses are divided by their sums under P and under Q."""
     infinite = [real(description[f"mass_at_{side}_infinity"], side) for side in ("minus", "plus")]
     require("mass_at_infinity", min(infinite) >= 0, "masses at infinity must not be negative")
@@ -128,7 +147,7 @@ def _shares(masses: Sequence[arb]) -> tuple[arb, ...]:
     return tuple(mass / total for mass in masses)
 
 
-def _masses(description: Description, _depth: int) -> Law:
+def _masses(description: Description) -> Law:
     for side in ("p", "q"):
         each = [Fraction(mass) for mass in description[side]]
         require(side, min(each) >= 0 and sum(each) == 1, "must be masses of sum 1")
@@ -137,36 +156,8 @@ def _masses(description: Description, _depth: int) -> Law:
     return (Atoms(p, q),)
 
 
-def _subsampled(description: Description, depth: int) -> Law:
-    r = real(description["p"], "p", 0.0)
-    require("p", r <= 1, f"must be in (0, 1], got {description['p']!r}")
-
-    def change(a: arb, b: arb) -> Pair:
-        return a, (1 - r) * a + r * b
-
-    return tuple(part.transformed(change) for part in read_law(description["base"], depth))
-
-
-def _reversed(description: Description, depth: int) -> Law:
-    return tuple(part.swapped() for part in read_law(description["base"], depth))
-
-
-def _mixed(description: Description, depth: int) -> Law:
-    weights = [real(weight, "parts", 0.0) for weight, _ in description["parts"]]
-    off, most = float(abs(sum(weights, arb(0)) - 1)), len(weights) * _WEIGHT_TOLERANCE
-    require("parts", off <= most, f"weights must add to 1, and miss it by {off!r}")
-    parts: list[Part] = []
-    for weight, (_, law) in zip(_shares(weights), description["parts"], strict=True):
-
-        def change(a: arb, b: arb, weight: arb = weight) -> Pair:
-            return weight * a, weight * b
-
-        parts += [part.transformed(change) for part in read_law(law, depth)]
-    return tuple(parts)
-
-
-# The reader of each kind of law, and the keys that it reads.
-_LAWS: dict[str, tuple[Callable[[Description, int], Law], tuple[str, ...]]] = {
+# The reader of each kind of law that is not made of others, and the keys that it reads.
+_LAWS: dict[str, tuple[Callable[[Description], Law], tuple[str, ...]]] = {
     "gaussian": (_gaussian, ("mu", "square")),
     "gaussian mixtures": (_mixtures, ("means", "p", "q")),
     "laplace": (_laplace, ("epsilon",)),
@@ -174,7 +165,4 @@ _LAWS: dict[str, tuple[Callable[[Description, int], Law], tuple[str, ...]]] = {
     "discrete gaussian": (_discrete_gaussian, ("sigma", "shift")),
     "atoms": (_atoms, ("loss", "log_p", "mass_at_minus_infinity", "mass_at_plus_infinity")),
     "masses": (_masses, ("p", "q")),
-    "thinned": (_subsampled, ("p", "base")),
-    "reversed": (_reversed, ("base",)),
-    "mixed": (_mixed, ("parts",)),
 }

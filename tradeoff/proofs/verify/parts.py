@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from itertools import starmap
@@ -77,10 +77,10 @@ class Part(ABC):
     p: tuple[arb, ...]
     q: tuple[arb, ...]
 
-    def transformed(self, change: Callable[[arb, arb], Pair]) -> Self:
-        """Return the part whose P and Q are made of these coefficients."""
-        p, q = zip(*(change(a, b) for a, b in zip(self.p, self.q, strict=True)), strict=True)
-        return replace(self, p=p, q=q)
+    def mapped(self, p: arb, kept: arb, q: arb) -> Self:
+        """Return the part with p P for P, and kept P + q Q for Q."""
+        both = zip(self.p, self.q, strict=True)
+        return replace(self, p=tuple(p * a for a in self.p), q=tuple(kept * a + q * b for a, b in both))
 
     def swapped(self) -> Self:
         """Return the other order."""

@@ -65,21 +65,19 @@ class Product:
 
     def tilt(self, c: float) -> Tilt:
         """Return the moments at c."""
-        if c not in self._tilts:
-            self._tilts[c] = self._tilt(arb(c))
-        return self._tilts[c]
-
-    def _tilt(self, c: arb) -> Tilt:
-        log_m = self.square * (c * c - c) / 2
-        mean, variance = float(self.square * (c - arb(1) / 2)), float(self.square)
+        if c in self._tilts:
+            return self._tilts[c]
+        log_m = self.square * (arb(c) ** 2 - c) / 2
+        mean, variance = float(self.square * (arb(c) - arb(1) / 2)), float(self.square)
         for parts, n in self.factors:
-            weight, loss, error = gather_nodes(parts, c, 0.0, COARSE)
+            weight, loss, error = gather_nodes(parts, arb(c), 0.0, COARSE)
             total = sum(weight, arb(0)).real
             log_m += n * (total + error * arb(0, 1)).log()
             centre = (dot(weight, loss).real / total).mid()
             mean += n * float(centre)
             variance += n * float(dot(weight, [(x - centre) * (x - centre) for x in loss]).real / total)
-        return Tilt(log_m, mean, variance)
+        self._tilts[c] = Tilt(log_m, mean, variance)
+        return self._tilts[c]
 
     def tail(self, c: float, y: float) -> arb:
         """Bound log |M(c + iy')/M(c)| for all y' >= y."""
