@@ -49,6 +49,35 @@ def exact(side):
     return {Fraction(a): Fraction(w) / total for a, w in side.items()}
 
 
+class Thresholds:
+    """The pair in fifty digits: every test is {x > t}, or {x < t} where the ratio falls."""
+
+    def __init__(self, null, alternative, sigma):
+        p, q = exact(null), exact(alternative)
+        self.sign = 1 if sum(a * w for a, w in q.items()) > sum(a * w for a, w in p.items()) else -1
+        self.p, self.q = ({self.sign * to_mpf(a): to_mpf(w) for a, w in side.items()} for side in (p, q))
+        self.sigma = mpmath.mpf(sigma)
+
+    def loss(self, t):
+        top = max(-(((t - a) / self.sigma) ** 2) / 2 for a in {*self.p, *self.q})
+        over = [
+            sum(w * mpmath.exp(-(((t - a) / self.sigma) ** 2) / 2 - top) for a, w in side.items())
+            for side in (self.q, self.p)
+        ]
+        return mpmath.log(over[0] / over[1])
+
+    def above(self, side, t):
+        return sum(w * mpmath.erfc((t - a) / self.sigma / mpmath.sqrt(2)) / 2 for a, w in side.items())
+
+    def at(self, x, reach=60):
+        """Return t with L(t) = x, an end if there is none."""
+        low, high = -reach * self.sigma, reach * self.sigma
+        for _ in range(150):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.loss(middle) < x else (low, middle)
+        return low
+
+
 def to_mpf(value):
     return mpmath.mpf(value.numerator) / value.denominator
 
