@@ -11,9 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tradeoff as to
 from docs import gallery
-from tradeoff.report.figures import paper
-from tradeoff.report.saving import save
-from tradeoff.report.styles import PAGE
+from tradeoff.report.plot import paper
+from tradeoff.report.styles import PAGE, save
 
 STATIC = Path(__file__).with_name("_static")
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tradeoff.report.saving import save
+from tradeoff.report.styles import save
 
 FOLDER = Path(__file__).with_name("_static") / "gallery"
 _BLOCK = r"```python\n((?:(?!```)[\s\S])*)```\n\n!\[[^]]+\]\(_static/gallery/(.+)\.svg\)"

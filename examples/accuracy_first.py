@@ -19,7 +19,7 @@ from examples.relative_error import (
 )
 from tradeoff.errors import BudgetExceeded
 from tradeoff.filters.noise_reduction import UnifiedZCDPFilter, geometric
-from tradeoff.report.figures import paper, shared_legend
+from tradeoff.report.plot import paper, shared_legend
 from tradeoff.report.styles import COLOURS, PAGE, dashed
 
 if TYPE_CHECKING:

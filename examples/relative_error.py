@@ -38,10 +38,9 @@ from tradeoff.filters.noise_reduction import (
 )
 from tradeoff.mechanisms import ExponentialMechanism
 from tradeoff.report.answers import finite
-from tradeoff.report.figures import paper, shared_legend
 from tradeoff.report.names import number
-from tradeoff.report.saving import check_target, save
-from tradeoff.report.styles import COLOURS, COLUMN
+from tradeoff.report.plot import paper, shared_legend
+from tradeoff.report.styles import COLOURS, COLUMN, check_target, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

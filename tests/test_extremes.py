@@ -262,7 +262,7 @@ def test_error_names_value_limit_and_remedy() -> None:
             "n must be an integer from 0 to 9007199254740992",
         ),
         (lambda: to.subsample(f, 0.1, scheme=[]), "scheme must be one of 'poisson'"),
-        (lambda: to.PiecewiseLinear(0.5, 0.5), "not a list of vertices"),
+        (lambda: to.PiecewiseLinear(0.5, 0.5), "must be a list of vertices"),
     ):
         with pytest.raises(DomainError, match=said):
             call()
@@ -339,26 +339,7 @@ def test_subsampled_gaussian_at_largest_mu_answers_or_refuses() -> None:
         f.epsilon(1e-6)
 
 
-@pytest.mark.parametrize(
-    "curve",
-    [
-        to.Gaussian(1) @ to.Laplace(0.5) ** 3,
-        (to.subsample(to.Gaussian(1), 0.01) ** 10).symmetrise(assume="either-order"),
-        to.subsample(to.Gaussian(1), 0.1) ** 7,
-        to.maximum(to.Gaussian(1) @ to.Laplace(0.5), to.PureDP(2)),
-    ],
-    ids=str,
-)
-def test_delta_next_to_largest_float_is_zero(curve):
-    largest = np.finfo(float).max
-    low, high = curve.bounds.delta([1.0, math.inf, 1e306, 1e308, largest, -1e308, -largest])
-    assert np.all(low[1:5] == 0)
-    assert np.all(high[1:5] <= 5e-324)
-    assert np.all(low[5:] >= 1 - 1e-15)
-    assert curve.delta(1e308) == high[3]
-
-
-@pytest.mark.parametrize("tol", [5e-324, 1e-300, 1e300])
+@pytest.mark.parametrize("tol", [1e-300, 1e300])
 @pytest.mark.parametrize(
     "curve",
     [

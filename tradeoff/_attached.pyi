@@ -3,7 +3,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:  # noqa: PYI002 - mypy then checks these rooms before the stub, of which it is a circle
-    from tradeoff.audits.risks import Risks
     from tradeoff.curves.contract import Hypothesis, TradeOff
     from tradeoff.curves.parameters import Number, Numbers
     from tradeoff.curves.piecewise_linear import PiecewiseLinear as PiecewiseLinear
@@ -14,6 +13,7 @@ if TYPE_CHECKING:  # noqa: PYI002 - mypy then checks these rooms before the stub
     from tradeoff.operators.law import Law
     from tradeoff.operators.tabulate import Tabulated as Tabulated
     from tradeoff.operators.unary import Dual
+    from tradeoff.sweeps import Table
     from tradeoff.symbolic.formula import Symbolic
 
 class CurveMethods:
@@ -38,7 +38,7 @@ class CurveMethods:
         prior: Number = 0.5,
         recall: Number | Numbers = ...,
         outcome: Number | Numbers = ...,
-    ) -> Risks: ...
+    ) -> Table: ...
     def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities: ...
     def subs(self, values: Mapping[Any, Any]) -> TradeOff: ...
     def symbolic(self, alpha: Any = None) -> Symbolic: ...

@@ -8,25 +8,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from tradeoff._attached import BoundsMethods, CurveMethods
+from tradeoff.errors import domain
 
 if TYPE_CHECKING:
-    from tradeoff.audits.risks import Risks
+    from tradeoff.audits import risks
+    from tradeoff.curves import contract, hooks, parameters
     from tradeoff.curves.contract import Hypothesis, TradeOff
     from tradeoff.curves.parameters import Number, Numbers
     from tradeoff.curves.product import Factors
     from tradeoff.curves.query import BoundsView
-    from tradeoff.design.sensitivities import Sensitivities
-    from tradeoff.gdp.reduction import Reduction
+    from tradeoff.design import sensitivities
+    from tradeoff.families import closed_forms
+    from tradeoff.gdp import reduction
+    from tradeoff.intervals import bounds
     from tradeoff.intervals.bounds import Bounds
-    from tradeoff.operators.law import Law
+    from tradeoff.operators import distance, divergence, law, order, symmetrise, tabulate, unary
     from tradeoff.operators.tabulate import Tabulated
-    from tradeoff.operators.unary import Dual
-    from tradeoff.symbolic.formula import Symbolic
+    from tradeoff.report import notebook
+    from tradeoff.sweeps import Table
+    from tradeoff.symbolic import forms, formula
 else:
     TradeOff = BoundsView = object
+
+    class _Lazy:
+        """A module that is imported when first used."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(f"tradeoff.{self._name}"), name)
+
+    for _module in (
+        *("curves.contract", "curves.hooks", "curves.parameters", "audits.risks", "design.sensitivities"),
+        *("report.notebook", "families.closed_forms", "gdp.reduction", "intervals.bounds"),
+        *("symbolic.formula", "symbolic.forms"),
+        *("operators.distance", "operators.divergence", "operators.law"),
+        *("operators.order", "operators.symmetrise", "operators.tabulate", "operators.unary"),
+    ):
+        globals()[_module.partition(".")[2]] = _Lazy(_module)
 
 
 class _CurveMethods(TradeOff):
@@ -37,9 +61,7 @@ class _CurveMethods(TradeOff):
         >>> to.Gaussian(1) ** 4, to.Laplace(0.1) ** 10
         (G_{2}, Lap_{0.1}^10)
         """
-        from tradeoff.operators.unary import power
-
-        return power(self, n)
+        return unary.power(self, n)
 
     def __invert__(self) -> TradeOff:
         """Inverse T(Q, P).
@@ -59,10 +81,7 @@ class _CurveMethods(TradeOff):
         """
         if self.symmetric:
             return self
-        from tradeoff.curves.hooks import limited, pure
-        from tradeoff.operators.unary import Inverse
-
-        return limited(Inverse(pure(self)), self.tightness)
+        return hooks.limited(unary.Inverse(hooks.pure(self)), self.tightness)
 
     def symmetrise(self, *, assume: Hypothesis) -> TradeOff:
         """Guarantee for unordered neighbours, by hypothesis (Dong, Roth, Su 2022, Proposition 2.4).
@@ -75,9 +94,7 @@ class _CurveMethods(TradeOff):
         >>> to.PiecewiseLinear([0, 0.25, 1], [1, 0.5, 0]).symmetrise(assume="either-order")
         PL[(0, 1), (0.25, 0.5), (0.5, 0.25), (1, 0)]
         """
-        from tradeoff.operators.symmetrise import symmetrise
-
-        return symmetrise(self, assume=assume)
+        return symmetrise.symmetrise(self, assume=assume)
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of ``k`` >= 0 records: 1 - (1 - f)^(o k) (Dong, Roth, Su 2022, Theorem 2.14).
@@ -99,21 +116,16 @@ class _CurveMethods(TradeOff):
         >>> from_masses([F(1, 2), F(1, 2)], [F(1, 5), F(4, 5)]).group(2)
         PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order) (not exact)
         """
-        from tradeoff.curves.hooks import limited
-        from tradeoff.operators.unary import group
+        return hooks.limited(unary.group(self, k), self.tightness)
 
-        return limited(group(self, k), self.tightness)
-
-    def dual(self) -> Dual:
+    def dual(self) -> unary.Dual:
         """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12).
 
         >>> import tradeoff as to
         >>> to.Gaussian(1).dual()
         Dual(curve=G_{1})
         """
-        from tradeoff.operators.unary import Dual
-
-        return Dual(self)
+        return unary.Dual(self)
 
     def __ge__(self, other: TradeOff) -> bool:
         """Whether f is at least as private everywhere; ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10).
@@ -122,10 +134,7 @@ class _CurveMethods(TradeOff):
         >>> to.Gaussian(1) >= to.Gaussian(2)
         True
         """
-        from tradeoff.curves.contract import operand
-        from tradeoff.operators.order import at_least
-
-        return at_least(self, operand(other))
+        return order.at_least(self, contract.operand(other))
 
     def __le__(self, other: TradeOff) -> bool:
         """Whether ``other`` is at least as private everywhere.
@@ -134,9 +143,7 @@ class _CurveMethods(TradeOff):
         >>> to.Gaussian(1) <= to.Identity()
         True
         """
-        from tradeoff.curves.contract import operand
-
-        return operand(other) >= self
+        return contract.operand(other) >= self
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
         """Whether f >= g (x) f_{0,failure}, ``failure`` in [0, 1], decided from certified bounds.
@@ -145,24 +152,18 @@ class _CurveMethods(TradeOff):
         >>> to.Laplace(1).dominates(to.Gaussian(1.2), failure=1e-9)
         True
         """
-        from tradeoff.curves.contract import operand
-        from tradeoff.operators.order import dominates
-
-        return dominates(self, operand(other), failure=failure)
+        return order.dominates(self, contract.operand(other), failure=failure)
 
     def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds[float]:
         """Bound the uniform or Levy distance between two curves, a number in [0, 1], from both sides.
 
         >>> import tradeoff as to
-        >>> 0.38295 in to.Gaussian(1).distance(to.Gaussian(2))
+        >>> 0.3829249 in to.Gaussian(1).distance(to.Gaussian(2))
         True
         """
-        from tradeoff.curves.contract import operand
-        from tradeoff.operators.distance import distance
+        return distance.distance(self, contract.operand(other), metric=metric)
 
-        return distance(self, operand(other), metric=metric)
-
-    def gdp(self, failure: float | None = None) -> Reduction:
+    def gdp(self, failure: float | None = None) -> reduction.Reduction:
         """Least mu with f >= G_mu (x) f_{0,failure}, and the cost of reporting it.
 
         ``failure`` is in [0, 1]; default: 1e-10, and 0 for a Gaussian curve, whose regret is 0 then.
@@ -171,11 +172,9 @@ class _CurveMethods(TradeOff):
         >>> round((to.Laplace(0.1) ** 100).gdp().mu, 3)
         0.985
         """
-        from tradeoff.gdp.reduction import gdp
+        return reduction.gdp(self, failure=failure)
 
-        return gdp(self, failure=failure)
-
-    def risks(self, **questions: Any) -> Risks:
+    def risks(self, **questions: Any) -> Table:
         """Tabulate bounds on the success of attackers; ``tradeoff.audits.risks`` documents the questions.
 
         Examples
@@ -185,22 +184,20 @@ class _CurveMethods(TradeOff):
         >>> dict(zip(table["risk"], table["upper"]))["advantage, TPR - FPR"] < 0.383
         True
         """
-        from tradeoff.audits.risks import risks
+        return risks.risks(self, **questions)
 
-        return risks(self, **questions)
-
-    def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:
+    def sensitivities(
+        self, *, delta: float | None = None, epsilon: float | None = None
+    ) -> sensitivities.Sensitivities:
         """Estimate the change of epsilon (nats), or delta, with each parameter and count.
 
         >>> import tradeoff as to
         >>> to.Gaussian(1).sensitivities(delta=1e-5)
         factor  parameter  value  d epsilon     per 1%
-         G_{1}         mu      1    5.06778  0.0506778
-         G_{1}      count      1    2.53389  0.0253389
+        G_{1}   mu             1    5.06778  0.0506778
+        G_{1}   count          1    2.53389  0.0253389
         """
-        from tradeoff.design.sensitivities import sensitivities
-
-        return sensitivities(self, delta=delta, epsilon=epsilon)
+        return sensitivities.sensitivities(self, delta=delta, epsilon=epsilon)
 
     def subs(self, values: Mapping[Any, Any]) -> TradeOff:
         """Curve with symbols replaced; keys are symbols or their names.
@@ -209,25 +206,19 @@ class _CurveMethods(TradeOff):
         >>> to.Gaussian(sympy.Symbol("mu")).subs({"mu": 1})
         G_{1}
         """
-        from tradeoff.curves.hooks import limited
-        from tradeoff.symbolic.formula import substitute
+        return hooks.limited(formula.substitute(self, values), self.tightness)
 
-        return limited(substitute(self, values), self.tightness)
-
-    def symbolic(self, alpha: Any = None) -> Symbolic:
+    def symbolic(self, alpha: Any = None) -> formula.Symbolic:
         """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms.
 
         >>> import tradeoff as to
         >>> to.TotalVariation(0.25).symbolic().delta(0)
         0.25
         """
-        from tradeoff.curves.hooks import limited
-        from tradeoff.symbolic.formula import symbolic
-
-        return limited(symbolic(self, alpha), self.tightness)
+        return hooks.limited(formula.symbolic(self, alpha), self.tightness)
 
     @property
-    def law(self) -> Law:
+    def law(self) -> law.Law:
         """Law of the privacy loss L = log dQ/dP, in nats, under P and under Q.
 
         >>> import tradeoff as to
@@ -235,9 +226,7 @@ class _CurveMethods(TradeOff):
         Law(curve=G_{1})
         """
         self.require_numbers()
-        from tradeoff.operators.law import Law
-
-        return Law(self)
+        return law.Law(self)
 
     def tabulate(self, alphas: Numbers | None = None) -> Tabulated:
         """Polygons with lower <= f <= upper at every alpha; ``alphas``: the nodes to use, in [0, 1].
@@ -249,71 +238,50 @@ class _CurveMethods(TradeOff):
         """
         if alphas is None:
             return self._whole
-        from tradeoff.operators.tabulate import tabulate
-
-        return tabulate(self, alphas).described(self)
+        return tabulate.tabulate(self, alphas).described(self)
 
     def _tabulated(self) -> Tabulated:
-        from tradeoff.operators.tabulate import tabulate
-
-        return tabulate(self)
+        return tabulate.tabulate(self)
 
     def formula_at(self, name: str, at: Any) -> Any:
         """Answer a question by a SymPy expression, ``name`` being that of its symbolic argument."""
-        from tradeoff.symbolic import forms
-
         if name == "prior":
             return forms.bayes_risk(self, at)
         return forms.renyi(self, at) if name == "order" else forms.answer(self, name, at)
 
     def _repr_html_(self) -> str | None:
-        from tradeoff.report.notebook import picture
-
-        return picture(self)
+        return notebook.picture(self)
 
     def _repr_latex_(self) -> str:
-        from tradeoff.report.notebook import equation
-
         order = "" if self.symmetric else r"\quad\text{(one order)}"
-        return rf"$\displaystyle {equation(self)}{order}$"
+        return rf"$\displaystyle {notebook.equation(self)}{order}$"
 
     def _latex(self, printer: Any) -> str:
         """Return the LaTeX that SymPy prints for the curve inside a formula."""
-        from tradeoff.report.notebook import latex
-
-        return latex(self)
+        return notebook.latex(self)
 
     @staticmethod
     def simplify_product(factors: Factors, new: Factors) -> Factors:
         """Simplify a product by the table of identities, which imports the families."""
-        from tradeoff.families.closed_forms import simplified
-
-        return simplified(factors, new)
+        return closed_forms.simplified(factors, new)
 
 
 class _BoundsMethods(BoundsView):
     def renyi(self, order: Number) -> Bounds[float]:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf], in nats (van Erven, Harremoes 2014)."""
-        from tradeoff.curves.parameters import MAX_ORDER, is_symbol, number
-        from tradeoff.errors import domain
-        from tradeoff.intervals.bounds import Bounds
-        from tradeoff.operators.divergence import renyi
-
-        if is_symbol(order) or self._curve.free_symbols:
-            formula = self._curve.formula_at("order", order)
-            return Bounds(formula, formula)
+        if parameters.is_symbol(order) or self._curve.free_symbols:
+            answer = self._curve.formula_at("order", order)
+            return bounds.Bounds(answer, answer)
         self._curve.require_numbers()
-        checked = number("order", order, 0, math.inf, open_low=True)
-        if MAX_ORDER < checked < math.inf:
-            raise domain("order", order, f"in (0, {MAX_ORDER:g}] or infinite")
-        return renyi(self._curve, checked)
+        checked = parameters.number("order", order, 0, math.inf, open_low=True)
+        if parameters.MAX_ORDER < checked < math.inf:
+            raise domain("order", order, f"in (0, {parameters.MAX_ORDER:g}] or infinite")
+        return divergence.renyi(self._curve, checked)
 
     def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
         """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""
-        from tradeoff.operators.divergence import divergence
-
         self._curve.require_numbers()
-        return divergence(self._curve, function)
+        return divergence.divergence(self._curve, function)
 
 
 def _attach(source: type, target: type, owner: str) -> None:

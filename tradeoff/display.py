@@ -28,6 +28,12 @@ _WORDS = {**{each: each for each in _LETTERS.values()}, "epsilon": "varepsilon",
 _SYMBOL = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|[{''.join(_LETTERS | _SIGNS)}]")
 
 
+class Strong(str):
+    """A cell that is bold in HTML: the number to report."""
+
+    __slots__ = ()
+
+
 class TextTable(NamedTuple):
     """Rows of texts under column names, with a title above and notes below.
 
@@ -65,13 +71,18 @@ class TextTable(NamedTuple):
         return [form.format(*line).rstrip() for line in lines]
 
     def html(self) -> str:
-        """Return an HTML table."""
+        """Return an HTML table; each cell has the name of its column, and a row with a "!" is marked."""
+        align = [{"<": "left", ">": "right"}[side] for side in self._sides]
+        names = self.columns or [""] * len(align)
 
         def line(tag: str, cells: Sequence[str]) -> str:
-            aligned = zip(cells, self._sides, strict=True)
-            style = {"<": "left", ">": "right"}
-            texts = (f'<{tag} style="text-align:{style[s]}">{escape(cell)}</{tag}>' for cell, s in aligned)
-            return f"<tr>{''.join(texts)}</tr>"
+            result = ""
+            for name, side, cell in zip(names, align, cells, strict=True):
+                text = f"<strong>{escape(cell)}</strong>" if isinstance(cell, Strong) else escape(cell)
+                label = f" data-name='{escape(name)}'" if tag == "td" and name else ""
+                result += f"<{tag}{label} style=text-align:{side}>{text}</{tag}>"
+            under = " class=under" if any(cell.endswith("!") for cell in cells) else ""
+            return f"<tr{under}>{result}</tr>"
 
         style = "white-space:nowrap;text-align:left"
         head = f'<caption style="{style}">{escape(self.head)}</caption>' if self.head else ""
@@ -83,7 +94,7 @@ class TextTable(NamedTuple):
     def latex(self, caption: str | None = None, label: str | None = None) -> str:
         r"""Return a LaTeX table for booktabs, notes as comments; symbols and powers of ten are typeset.
 
-        With a caption or a label it stands in a ``table`` environment.
+        With a caption or a label it is in a ``table`` environment.
 
         >>> print(TextTable([("-1e-05",)], ("epsilon",)).latex())
         \begin{tabular}{l}
@@ -110,26 +121,34 @@ class TextTable(NamedTuple):
 
 
 def _latex(text: str) -> str:
-    def power(match: re.Match[str]) -> str:
-        sign, digits, exponent = match[1], match[2], int(match[3])
-        factor = "" if digits == "1" else rf"{digits} \cdot "
-        return f"${sign}{factor}10^{{{exponent}}}$" if exponent else f"${sign}{digits}$"
+    def scientific(match: re.Match[str]) -> str:
+        zeros, digits = len(match[1]), match[2]
+        if zeros == 2 and digits != "1":
+            return match[0]
+        return f"{digits[0]}{'.' + digits[1:] if digits[1:] else ''}e-{zeros + 1:02d}"
 
     # 0.001 and 0.00023 are powers too, as in columns with 1e-05.
-    text = re.sub(r"(?<![\d.])0\.(00+)([1-9]\d*)(?!\d)", _scientific, " ".join(text.split("\n")))
+    text = re.sub(r"(?<![\d.])0\.(00+)([1-9]\d*)(?!\d)", scientific, " ".join(text.split("\n")))
     text = re.sub(r"[\\{}_^$&#%~]", lambda match: _ESCAPES.get(match[0], f"\\{match[0]}"), text)
     text = re.sub(r"^(?=\s*[\[*])", "{}", text)  # at the start of a row these would be its options
     names = _LETTERS | _SIGNS | _WORDS
     text = _SYMBOL.sub(lambda match: rf"$\{names[match[0]]}$", text)
-    text = re.sub(r"([+-]?)(\d[\d.]*)e([+-]\d+)", power, text)
+    text = re.sub(r"([+-]?)(\d[\d.]*e[+-]\d+)", lambda match: f"${match[1]}{typeset_power(match[2])}$", text)
     return re.sub(r"\$( ?= ?)\$", r"\1", re.sub(r"(\$ ?= ?)(\d[\d.]*)(?![\d.])", r"\1$\2$", text))
 
 
-def _scientific(match: re.Match[str]) -> str:
-    zeros, digits = len(match[1]), match[2]
-    if zeros == 2 and digits != "1":
-        return match[0]
-    return f"{digits[0]}{'.' + digits[1:] if digits[1:] else ''}e-{zeros + 1:02d}"
+def typeset_power(number: str, times: str = r"\cdot") -> str:
+    r"""Write a number such as 2e-06 as LaTeX, with a power of ten.
+
+    Examples
+    --------
+    >>> print(typeset_power("2e-06"), typeset_power("1e+20"), typeset_power("0.5"))
+    2 \cdot 10^{-6} 10^{20} 0.5
+    """
+    digits, _, power = number.lower().partition("e")
+    if not power or int(power) == 0:
+        return digits
+    return ("" if digits == "1" else f"{digits} {times} ") + f"10^{{{int(power)}}}"
 
 
 class Displayed:

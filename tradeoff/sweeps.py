@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, product
@@ -31,11 +32,40 @@ _SAFE: dict[str, Literal["lower", "upper"]] = {
 }
 
 _CACHED_PRODUCTS = 8  # shared between neighbouring points: a few MB each, 180 MiB at worst
-_BATCHES_PER_JOB, _LARGEST_BATCH = 8, 64  # points differ in cost
+
+
+class Exported:
+    """Mixin for the exports of a result that has a table of numbers."""
+
+    @abstractmethod
+    def numbers(self) -> Table:
+        """Return the table that is exported."""
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return ``{column: values}``, from which ``pandas.DataFrame`` and ``polars.DataFrame`` are made."""
+        table = self.numbers()
+        return {column: table[column] for column in table.columns}
+
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str:
+        """Return comma-separated text with every digit; write it to ``path`` if given."""
+        table, text = self.numbers(), io.StringIO(newline="")
+        csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])
+        if path is not None:
+            place = file_name(path)
+            try:
+                place.write_text(text.getvalue(), encoding="utf-8", newline="")
+            except OSError as error:
+                raise DomainError(f"{place}: cannot be written: {error.strerror or error}") from error
+        return text.getvalue()
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``; raise ``MissingExtraError`` if pandas is not installed."""
+        pandas = needed("pandas", 'a DataFrame needs pandas: pip install "tradeoff[pandas]"')
+        return pandas.DataFrame(self.to_dict())
 
 
 @dataclass(frozen=True, repr=False)
-class Table(Displayed):
+class Table(Exported, Displayed):
     """Immutable table of named columns; prints aligned.
 
     Examples
@@ -72,26 +102,8 @@ class Table(Displayed):
         at = self.columns.index(column)
         return [row[at] for row in self.rows]
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Return ``{column: values}``, from which ``pandas.DataFrame`` and ``polars.DataFrame`` are made."""
-        return {column: self[column] for column in self.columns}
-
-    def to_csv(self, path: str | PathLike[str] | None = None) -> str:
-        """Return the table as comma-separated text with every digit; write it to ``path`` if given."""
-        text = io.StringIO(newline="")
-        csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
-        if path is not None:
-            place = file_name(path)
-            try:
-                place.write_text(text.getvalue(), encoding="utf-8", newline="")
-            except OSError as error:
-                raise DomainError(f"{place}: cannot be written: {error.strerror or error}") from error
-        return text.getvalue()
-
-    def to_pandas(self) -> Any:
-        """Return a ``pandas.DataFrame``; raise ``MissingExtraError`` if pandas is not installed."""
-        pandas = needed("pandas", 'a DataFrame needs pandas: pip install "tradeoff[pandas]"')
-        return pandas.DataFrame(self.to_dict())
+    def numbers(self) -> Table:
+        return self
 
     def to_latex(
         self,
@@ -147,7 +159,9 @@ class Table(Displayed):
 
     def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int = 6) -> TextTable:
         texts = [[self._text(k, each, digits) for k, each in enumerate(row)] for row in rows]
-        return TextTable(texts, self.columns, sides=">" * len(self.columns))
+        is_text = [all(isinstance(each, str) for each in column) for column in zip(*self.rows, strict=True)]
+        sides = "".join("<" if each else ">" for each in is_text) or ">" * len(self.columns)
+        return TextTable(texts, self.columns, sides=sides)
 
     def _text(self, k: int, value: Any, digits: int) -> str:
         """Format a cell: so many digits towards the safe side of its column, every digit elsewhere."""
@@ -171,7 +185,7 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
         Called as ``function(**point)``. A number becomes the column ``value``, ``Bounds`` the columns
         ``lower`` and ``upper``, a mapping one column a key, each a str. Bounds, and columns named epsilon,
         delta, mu, advantage, beta or bayes_risk, are printed with six digits, rounded to their safe side; all
-        others with every digit.
+        others with every digit. If it raises, ``SweepError`` has the arguments as ``point``.
     grid
         ``{argument: values}``; the last axis varies fastest. Neighbouring points share intermediate results:
         if the questions (delta, alpha) are the last axis, each product is composed once.
@@ -185,16 +199,6 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
         One row a point, in the order of the grid for any number of jobs; each answer equals that of the
         function called alone, to the last bit. joblib's processes give NumPy's linear algebra fewer threads,
         which may round differently: for the same bits set ``OPENBLAS_NUM_THREADS=1`` for all.
-
-    Raises
-    ------
-    DomainError
-        If the grid is not a mapping of argument names to non-empty sequences, or answers differ in their
-        columns, or a column name is not a str.
-    SweepError
-        If the function raises; ``point`` holds the arguments, and the cause is the function's exception.
-    MissingExtraError
-        If more than one job is requested and joblib is not installed.
 
     Examples
     --------
@@ -225,36 +229,31 @@ def stream(
     >>> next(rows)
     {'mu': 0.5, 'value': 0.8738651018065696}
     """
-    axes = _check_axes(grid)
-    if not callable(function):
-        raise DomainError(f"function must be callable with {', '.join(axes)}, got {function!r}")
-    points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
-    answers = _answers(function, points, [len(values) for values in axes.values()], n_jobs)
-    return _rows(points, answers)
-
-
-def _rows(points: list[dict[str, Any]], answers: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    names: list[str] | None = None
-    for point, answer in zip(points, answers, strict=True):
-        names = list(answer) if names is None else names
-        if list(answer) != names:
-            first = f"those at {_format_point(points[0])} are {names}"
-            raise DomainError(f"the columns at {_format_point(point)} are {list(answer)}, and {first}")
-        if both := sorted(point.keys() & answer.keys()):
-            raise DomainError(f"columns must not have the names of arguments, got {both}")
-        yield point | answer
-
-
-def _check_axes(grid: Any) -> dict[str, tuple[Any, ...]]:
     if not isinstance(grid, Mapping) or not grid:
-        raise DomainError(f"grid must be a non-empty mapping {{argument: values}}, got {grid!r}")
+        raise domain("grid", grid, "a non-empty mapping {argument: values}")
     for name, values in grid.items():
         if not isinstance(name, str):
-            raise DomainError(f"an argument of grid must be a str, got {name!r}")
+            raise domain("an argument of grid", name, "a str")
         single = isinstance(values, str | bytes | Mapping) or getattr(values, "shape", None) == ()
         if single or not hasattr(values, "__len__") or len(values) == 0:
-            raise DomainError(f"grid[{name!r}] must be a non-empty sequence of values, got {values!r}")
-    return {name: tuple(values) for name, values in grid.items()}
+            raise domain(f"grid[{name!r}]", values, "a non-empty sequence of values")
+    if not callable(function):
+        raise domain("function", function, f"callable with {', '.join(grid)}")
+    points = [dict(zip(grid, values, strict=True)) for values in product(*map(tuple, grid.values()))]
+    answers = _answers(function, points, [len(values) for values in grid.values()], n_jobs)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        names: list[str] | None = None
+        for point, answer in zip(points, answers, strict=True):
+            names = list(answer) if names is None else names
+            if list(answer) != names:
+                first = f"those at {_format_point(points[0])} are {names}"
+                raise DomainError(f"the columns at {_format_point(point)} are {list(answer)}, and {first}")
+            if both := sorted(point.keys() & answer.keys()):
+                raise DomainError(f"columns must not have the names of arguments, got {both}")
+            yield point | answer
+
+    return rows()
 
 
 def _answers(
@@ -269,7 +268,9 @@ def _answers(
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # some backends, such as Ray's, return everything at the end
         parallel = joblib.Parallel(n_jobs=n_jobs)
-    size = _batch_size(lengths, joblib.effective_n_jobs(n_jobs))
+    # Points differ in cost. A batch is whole cycles of as many last axes as fit: they share products.
+    size = max(1, min(64, len(points) // (8 * joblib.effective_n_jobs(n_jobs))))
+    size -= size % max(cycle for cycle in accumulate(reversed(lengths), mul, initial=1) if cycle <= size)
     starts = range(0, len(points), size)
     return _run(parallel, (joblib.delayed(_batch)(function, points[at : at + size]) for at in starts))
 
@@ -291,13 +292,6 @@ def _run(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 batches.close()
-
-
-def _batch_size(lengths: Sequence[int], jobs: int) -> int:
-    """Return the number of points of a batch: whole cycles of as many last axes as fit."""
-    size = max(1, min(_LARGEST_BATCH, math.prod(lengths) // (_BATCHES_PER_JOB * jobs)))
-    cycle = max(cycle for cycle in accumulate(reversed(lengths), mul, initial=1) if cycle <= size)
-    return size // cycle * cycle
 
 
 def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[dict[str, Any]]:

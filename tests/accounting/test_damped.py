@@ -126,7 +126,7 @@ def test_law_without_rare_means_encloses_profile_of_whole(backwards: bool) -> No
             assert low[k] <= truth <= high[k] + most
 
 
-@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("backwards", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_epsilon_of_rare_means_is_narrow_and_agrees_with_lattice(backwards: bool) -> None:
     curve = to.GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1 - 1e-15, 30: 1e-15}, sigma=2)
     curve = (curve.inverse() if backwards else curve) ** 10

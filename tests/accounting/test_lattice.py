@@ -154,7 +154,7 @@ def test_beta_with_overflowing_exponential_holds_truth(mu: float, n: int, alpha:
 
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.03, 8.0, 54.66])
 @pytest.mark.parametrize("n", [1, 20, 10**6])
-@pytest.mark.parametrize("delta", [1e-300, 1e-30, 0.5, 0.9999])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 0.5, pytest.param(0.9999, marks=pytest.mark.slow)])
 def test_epsilon_at_extremes_emits_no_warning(mu: float, n: int, delta: float) -> None:
     if mu * np.sqrt(n) > 200:
         pytest.skip("delta = 1 to all digits")
@@ -401,6 +401,7 @@ def test_trivial_table_returns_trivial_bounds() -> None:
     assert np.all(high == 1)
 
 
+@pytest.mark.slow
 def test_epsilon_with_factor_too_steep_for_tilts_is_finite() -> None:
     """Of two hundred rounds hardly any loss is tilted within floats: what is left says little, and holds."""
     steep = to.PiecewiseLinear.hull([0.9333333333333333, 0.1], [0.013333333333333334, 0.81]) ** 118

@@ -56,7 +56,10 @@ def delta_of_two_steps(sigma: float, rate: float, x: float, *, reverse: bool) ->
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(("sigma", "rate", "x"), [(1.0, 1e-5, 3e-4), (1.3, 2.6e-4, 9e-3), (0.6, 1e-3, 0.5)])
+@pytest.mark.parametrize(
+    ("sigma", "rate", "x"),
+    [(1.0, 1e-5, 3e-4), (1.3, 2.6e-4, 9e-3), pytest.param(0.6, 1e-3, 0.5, marks=pytest.mark.slow)],
+)
 def test_delta_of_two_rare_steps_is_enclosed(sigma: float, rate: float, x: float, *, reverse: bool) -> None:
     if reverse:  # losses end at -log(1 - rate), twice
         x = -1.5 * math.log1p(-rate)
@@ -88,8 +91,11 @@ def test_cut_losses_agree_with_the_whole_lattice(n: int, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("rate", "sigma", "n", "delta"),
     [
-        *((1e-5, 1.0, 10, 1e-8), (1e-5, 1.0, 100, 1e-8), (6.5e-5, 0.65, 13, 9.2e-8)),
-        *((2.9e-5, 0.55, 33, 8e-6), (2.1e-5, 0.67, 127, 4e-7), (2.6e-4, 1.3, 4, 1.2e-9)),
+        *((1e-5, 1.0, 10, 1e-8), (1e-5, 1.0, 100, 1e-8)),
+        pytest.param(6.5e-5, 0.65, 13, 9.2e-8, marks=pytest.mark.slow),
+        pytest.param(2.9e-5, 0.55, 33, 8e-6, marks=pytest.mark.slow),
+        pytest.param(2.1e-5, 0.67, 127, 4e-7, marks=pytest.mark.slow),
+        pytest.param(2.6e-4, 1.3, 4, 1.2e-9, marks=pytest.mark.slow),
     ],
 )
 def test_epsilon_of_few_rare_steps_is_narrow(rate: float, sigma: float, n: int, delta: float) -> None:

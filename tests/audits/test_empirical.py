@@ -118,7 +118,7 @@ def test_an_estimate_enters_no_product_and_no_test():
 
 
 def atoms(curve, sizes, draws):
-    """Scores from the pair that a piecewise-linear curve stands for: atoms with ties, infinite losses too."""
+    """Scores from the pair of a piecewise-linear curve: atoms with ties, infinite losses too."""
     p, q = (
         np.append(mass, rest)
         for mass, rest in zip(
@@ -300,9 +300,9 @@ def test_extreme_scores_have_answers(null, alternative):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], [1.0]), r"null_scores = \[\] is not one list"),
+        (([], [1.0]), r"null_scores must be one list of numbers, got \[\]"),
         (([1.0], [[1.0]]), "alternative_scores"),
-        (([1.0, np.nan], [1.0]), r"null_scores\[1\] is NaN"),
+        (([1.0, np.nan], [1.0]), r"null_scores\[1\] must be a number, got nan"),
         ((["a"], [1.0]), "null_scores"),
         (([1.0], [1.0], 1.0), r"confidence must be in \(0, 1\), got 1.0"),
         (([1.0], [1.0], 0.0), "confidence"),
@@ -329,13 +329,13 @@ def test_repr_rounds_bounds_down(mu):
 
 def test_bad_questions_raise():
     audit = to.empirical([0.0], [1.0])
-    for ask, message in (
+    for query, message in (
         (lambda: audit.epsilon(2.0), "delta must be in [0, 1], got 2.0"),
         (lambda: audit.delta(np.nan), "epsilon must be in [-inf, inf], got nan"),
         (lambda: audit.mu(1.0), "failure must be in [0, 1), got 1.0"),
     ):
         with pytest.raises(DomainError, match=re.escape(message)):
-            ask()
+            query()
     with pytest.raises(DomainError, match="thresholds"):
         to.empirical([0.0], [1.0], thresholds=[])
 
@@ -363,7 +363,7 @@ def test_class_sorts_scores():
     null, alternative = rng.normal(size=(2, 500))
     direct, made = to.audits.Empirical(null, alternative, 0.95), to.empirical(null, alternative)
     assert direct.mu() == made.mu() == 0
-    with pytest.raises(DomainError, match="NaN"):
+    with pytest.raises(DomainError, match="must be a number, got nan"):
         to.audits.Empirical(np.array([np.nan]), alternative, 0.95)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import tradeoff as to
 from tests.cli.outcomes import refused
-from tradeoff.cli import questions
+from tradeoff.cli import terminal
 from tradeoff.proofs import Certificate
 from tradeoff.proofs.certificate import read_certificates
 
@@ -89,7 +89,7 @@ def test_verify_old_format_is_refused(run, certified):
 
 def test_certify_plan_too_large_is_refused(run, plan, monkeypatch):
     plan.write_text(PLAN + '[[mechanism]]\nkind = "laplace"\nscale = 1\n', encoding="utf-8")
-    monkeypatch.setattr(questions, "_MAX_FACTORS", 1)
+    monkeypatch.setattr(terminal, "_MAX_FACTORS", 1)
     assert "at most 1 different mechanisms" in refused(run("certify", plan, "-o", plan.with_name("c.json")))
 
 

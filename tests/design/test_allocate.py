@@ -227,5 +227,5 @@ def test_allocate_cost_flat_at_equal_scales(times):
     assert result.scales[0] > result.scales[1]
     assert result.cost < 0.99 * result.table["cost"][1]
     assert result.achieved.upper <= 1
-    with pytest.raises(DomainError, match=r"parts\[0\] gains no privacy, or costs nothing"):
+    with pytest.raises(DomainError, match=r"parts\[0\] must be more private, and cost more"):
         to.allocate([Gaussian, (Gaussian, 4)], TARGET, cost=lambda s: s[1])

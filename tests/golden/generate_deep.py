@@ -2,8 +2,8 @@
 sums.
 
 Run ``python -m tests.golden.generate_deep [case ...]`` from the root of the repository; without names every
-case is computed (about ten minutes). Regenerate only to add cases or to correct an oracle, never because a
-test fails.
+case is computed (about ten minutes). The cases and questions are those in deep.json; the answers are computed
+anew. Regenerate only to add cases or to correct an oracle, never because a test fails.
 
 Each case lists its factors (floats mean their exact binary value; the Gaussian of noise_multiplier s has mu =
 the float 1/s) and, for the curve as built ("f") and its inverse ("~f"), rows [epsilon, delta, relative error]
@@ -16,7 +16,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ import mpmath as mp
 from tests.golden import contour_oracle as contour
 from tests.golden import oracle
 from tests.golden import sums_oracle as sums
-from tests.golden.deep_cases import CASES
 
 TARGET = Path(__file__).parent / "deep.json"
 ALPHAS = (1e-12, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-6)
@@ -70,10 +69,6 @@ def survival(factors: Sequence[Case]) -> mp.mpf:
     return mp.fprod((1 - mp.mpf(d)) ** n for d, n in masses)
 
 
-def rounded(t: float) -> float:
-    return float(f"{t:.6g}")
-
-
 class Truth:
     """delta and beta of the part without mass at infinity; t belongs to the curve as built."""
 
@@ -81,13 +76,6 @@ class Truth:
         self.case = case
         self.finite = [f for f in case["factors"] if f["kind"] != "total_variation"]
         self.factors = [(moment(f), f["count"]) for f in self.finite]
-
-    def targets(self, *, reverse: bool) -> Iterator[float]:
-        if "epsilons" in self.case:
-            yield from (-e if reverse else e for e in self.case["epsilons"])
-            return
-        for target in self.case.get("deltas", (1e-3, 1e-6, 1e-12, 1e-20, 1e-50, 1e-100)):
-            yield rounded(contour.saddle(self.factors, target, reverse=reverse)[1])
 
     def delta(self, t: float, *, reverse: bool) -> tuple[mp.mpf, float]:
         raise NotImplementedError
@@ -107,14 +95,12 @@ class ByContour(Truth):
         return value, error + contour.returning(self.factors, c)
 
     def betas(self, alphas: Sequence[mp.mpf]) -> dict[str, list[tuple[mp.mpf, float]]]:
-        if not self.case.get("betas", True):
-            return {}
         low, high = self.span()
         result: dict[str, list[list[mp.mpf]]] = {"f": [], "~f": []}
-        for path in contour.both_ways(self.factors, 0.45, [low, high], step=self.case.get("step", 0.04)):
+        for path in contour.both_ways(self.factors, 0.45, [low, high], step=0.04):
             one, two = (lambda t, p=path: contour.type_one(p, t)), (lambda t, p=path: contour.type_two(p, t))
             result["f"].append([two(contour.solve(one, a, low, high)) for a in alphas])
-            if self.case["asymmetric"]:
+            if "~f" in self.case:
                 # Q(L <= t) increases: search in -t.
                 result["~f"].append(
                     [one(-contour.solve(lambda s, two=two: two(-s), a, -high, -low)) for a in alphas]
@@ -164,12 +150,12 @@ class BySums(Truth):
             return sums.delta(groups, mp.mpf(e), mu=self.mu, floor=mp.mpf(10) ** -160), 1e-40
 
     def betas(self, alphas: Sequence[mp.mpf]) -> dict[str, list[tuple[mp.mpf, float]]]:
-        if self.mu or not self.case.get("betas", True):
+        if self.mu:
             return {}
         with mp.workdps(120):
             table = sums.atoms(self.groups, mp.mpf(10) ** -70)
             result = {"f": table}
-            if self.case["asymmetric"]:
+            if "~f" in self.case:
                 result["~f"] = [(-a, m * mp.exp(a)) for a, m in table]
             return {
                 order: [(oracle.beta_of_atoms(rows, a), 1e-30) for a in alphas]
@@ -271,55 +257,42 @@ def note(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def text(value: mp.mpf, error: float) -> str:
-    return mp.nstr(value, max(6, min(25, int(-math.log10(error)) + 1)), strip_zeros=False)
-
-
-def tells(alpha: float, beta: mp.mpf, error: float) -> bool:
-    """Whether beta is known to 1e-6 of what the bounds are held to."""
-    return bool(error * beta < 1e-6 * min(beta, 1 - mp.mpf(alpha) - beta))
+def row(at: float, value: mp.mpf, error: float) -> list[Any]:
+    error = max(error, 1e-25)
+    digits = max(6, min(25, int(-math.log10(error)) + 1))
+    return [at, mp.nstr(value, digits, strip_zeros=False), float(f"{error:.0e}")]
 
 
 def answer(case: Case) -> Case:
     truth, alive = METHODS[case["method"]](case), survival(case["factors"])
-    result: Case = {"id": case["id"], "method": case["method"], "factors": case["factors"]}
-    betas = truth.betas([mp.mpf(a) / alive for a in ALPHAS if a < alive])
-    for order in case.get("orders", ("f", "~f") if case["asymmetric"] else ("f",)):
+    result: Case = {name: case[name] for name in ("id", "method", "factors")}
+    alphas = [a for a in ALPHAS if a < alive]
+    needed = any(case[order]["beta"] for order in ("f", "~f") if order in case)
+    betas = truth.betas([mp.mpf(a) / alive for a in alphas]) if needed else {}
+    for order in ("f", "~f"):
+        if order not in case:
+            continue
         reverse, profile = order == "~f", []
-        for t in dict.fromkeys(truth.targets(reverse=reverse)):
-            value, error = truth.delta(t, reverse=reverse)
-            value = 1 - alive + alive * value
-            if value > mp.mpf("1e-110") and error < 1e-6:
-                profile.append(
-                    [-t if reverse else t, text(value, max(error, 1e-25)), float(f"{max(error, 1e-25):.0e}")]
-                )
-            else:
-                note(f"{case['id']} {order} at {t}: {mp.nstr(value, 5)} left out, relative error {error:.0e}")
-        rows = zip([a for a in ALPHAS if a < alive], betas.get(order, []), strict=False)
-        beta = [
-            [a, text(alive * b, max(e, 1e-25)), float(f"{max(e, 1e-25):.0e}")]
-            for a, (b, e) in rows
-            if tells(a, alive * b, e)
-        ]
+        for epsilon, *_ in case[order]["delta"]:
+            value, error = truth.delta(-epsilon if reverse else epsilon, reverse=reverse)
+            profile.append(row(epsilon, 1 - alive + alive * value, error))
+        known = {a for a, *_ in case[order]["beta"]}
+        rows = zip(alphas, betas.get(order, []), strict=False)
+        beta = [row(a, alive * b, error) for a, (b, error) in rows if a in known]
         result[order] = {"delta": profile, "beta": beta}
     return result
 
 
 def main() -> None:
     mp.mp.dps = contour.DIGITS
-    names = sys.argv[1:]
-    known = {c["id"]: c for c in json.loads(TARGET.read_text(encoding="utf-8"))} if TARGET.exists() else {}
-    for case in CASES:
+    names, cases = sys.argv[1:], json.loads(TARGET.read_text(encoding="utf-8"))
+    for k, case in enumerate(cases):
         if not names or case["id"] in names:
             start = time.process_time()
-            known[case["id"]] = answer(case)
+            cases[k] = answer(case)
             note(f"{case['id']}: {time.process_time() - start:.1f} s")
-            save([known[c["id"]] for c in CASES if c["id"] in known])
-
-
-def save(cases: Sequence[Case]) -> None:
-    lines = ",\n".join(json.dumps(case) for case in cases)
-    TARGET.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+            lines = ",\n".join(json.dumps(each) for each in cases)
+            TARGET.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

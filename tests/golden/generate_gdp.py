@@ -7,8 +7,9 @@ test fails: the numbers come from mpmath alone, and a changed digit in the diff 
 explained by a mistake found in an oracle.
 
 gdp_oracle.py says how suprema are found: all vertices of lattice laws; else a dense grid of thresholds, every
-local maximum on it polished, then evaluated a second time with other contours or more digits. Factors are
-those of deep_cases.py (floats mean their exact binary value). A row holds failure, mu, alpha and beta =
+local maximum on it polished, then evaluated a second time with other contours or more digits. Cases are those
+in gdp.json, their factors as in deep.json; "one_sided" has the outcomes P = (alpha, 1 - alpha - lost, lost),
+Q = (1 - beta, beta, 0). A row holds failure, mu, alpha and beta =
 f(alpha) where mu is decided, and the regret of G_mu (x) f_{0,failure}. ``limit`` stands for failure = 0 of
 thinned Gaussians: G_mu, mu^2 = sum n/s^2, is below them all, and as alpha tends to 0 it is needed, for 1 - f
 >= prod p^n (1 - G_mu).
@@ -27,40 +28,11 @@ import mpmath as mp
 from tests.golden import contour_oracle as contour
 from tests.golden import gdp_oracle as gdp
 from tests.golden import sums_oracle as sums
-from tests.golden.deep_cases import (
-    Case,
-    approximate,
-    gaussian,
-    integer_gaussian,
-    laplace,
-    pure,
-    sgm,
-    thinned_pure,
-)
 from tests.golden.generate_deep import group, moment, note, survival
 
 TARGET = Path(__file__).parent / "gdp.json"
-FAILURES = (1e-10, 1e-6, 1e-3)
-ONE_SIDED = {"kind": "one_sided", "alpha": "1/10", "beta": "17/20", "lost": "1/100000", "count": 20}
-"""Three outcomes: P = (1/10, 9/10 - lost, lost), Q = (3/20, 17/20, 0)."""
 
-CASES: dict[str, tuple[str, list[Case], tuple[float, ...]]] = {
-    "G1": ("one Gaussian", [gaussian(1.0)], FAILURES),
-    "L100": ("laplace", [laplace(0.1, 100)], (0.0, *FAILURES)),
-    "RR1000": ("lattice", [pure(0.1, 1000)], (0.0, *FAILURES)),
-    "DG20": ("lattice", [integer_gaussian(2.0, 1, 20)], (0.0, *FAILURES)),
-    "SG1": ("contour", [sgm(0.01, 1.0, 1000)], (0.0, *FAILURES)),
-    "SG3": ("contour", [sgm(0.001, 0.8, 10**6)], (0.0, *FAILURES)),
-    "SG5": ("contour", [sgm(1e-4, 0.5, 10**5)], (0.0, *FAILURES)),
-    "MIX4": ("contour", [laplace(0.1, 50), sgm(0.02, 2.0, 200), gaussian(8.0, 10), pure(0.3, 5)], FAILURES),
-    "sgm p=1e-3 s=1 n=1e5": ("contour", [sgm(1e-3, 1.0, 10**5)], (0.0, *FAILURES)),
-    "laplace .1 n=400": ("laplace", [laplace(0.1, 400)], FAILURES),
-    "Gaussian, Laplace, pure": ("contour", [gaussian(2.0, 3), laplace(0.5, 4), pure(0.3, 5)], FAILURES),
-    "approximate .5, 1e-6 n=10": ("lattice", [approximate(0.5, 1e-6, 10)], (1e-6, 1e-5, 1e-3)),
-    "sgm p=1e-6 s=.1": ("one Gaussian", [sgm(1e-6, 0.1)], (0.0, 1e-10, 1e-8)),
-    "thinned pure 1 p=.05 n=200": ("lattice", [thinned_pure(0.05, 1.0, 200)], (0.0, *FAILURES)),
-    "one-sided n=20": ("lattice", [ONE_SIDED], (1e-6, 1e-3, 1e-2)),
-}
+Case = dict[str, Any]
 
 
 def one_sided(f: Case) -> gdp.Lattice:
@@ -122,23 +94,22 @@ def limit(factors: list[Case]) -> mp.mpf | None:
     return mp.sqrt(mp.fsum(f["count"] * mp.mpf(1 / f["noise_multiplier"]) ** 2 for f in factors))
 
 
-def answer(name: str) -> dict[str, Any]:
-    method, factors, failures = CASES[name]
-    points = law(method, factors)
-    rows = [row(points, d, limit(factors) if d == 0 else None) for d in failures]
-    return {"id": name, "method": method, "factors": factors, "rows": rows}
+def answer(case: Case) -> Case:
+    factors, failures = case["factors"], [each["failure"] for each in case["rows"]]
+    points = law(case["method"], factors)
+    return {**case, "rows": [row(points, d, limit(factors) if d == 0 else None) for d in failures]}
 
 
 def main() -> None:
     mp.mp.dps = contour.DIGITS
-    names = sys.argv[1:] or list(CASES)
-    known = {c["id"]: c for c in json.loads(TARGET.read_text(encoding="utf-8"))} if TARGET.exists() else {}
-    for name in names:
-        start = time.process_time()
-        known[name] = answer(name)
-        note(f"{name}: {time.process_time() - start:.1f} s")
-        lines = ",\n".join(json.dumps(known[name]) for name in CASES if name in known)
-        TARGET.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    names, cases = sys.argv[1:], json.loads(TARGET.read_text(encoding="utf-8"))
+    for k, case in enumerate(cases):
+        if not names or case["id"] in names:
+            start = time.process_time()
+            cases[k] = answer(case)
+            note(f"{case['id']}: {time.process_time() - start:.1f} s")
+            lines = ",\n".join(json.dumps(each) for each in cases)
+            TARGET.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -84,11 +84,20 @@ def outwards(low: mp.mpf, high: mp.mpf) -> tuple[float, float]:
     return math.nextafter(float(low), 0.0), math.nextafter(float(high), 1.0)
 
 
+SLOW = {
+    *("sgm p=.1 s=2 n=20", "sgm p=.01 s=.5 n=100", "sgm p=.01 s=1 n=2", "sgm p=1e-5 s=.6 n=1e5"),
+    *("sgm p=1e-3 s=.3 n=2", "five distinct sgm", "discrete Gaussians", "discrete Gaussians of two shifts"),
+    *("pure .01, .01 sqrt 3 n=1000", "mixture of Gaussian and pure n=8"),
+}
+"""Seconds each at delta = 1e-100; other cases have factors of the same kinds."""
+
+
 def rows(question: str) -> Iterator[Any]:
     for name, case in CASES.items():
+        marks = [pytest.mark.slow] if name in SLOW and question == "delta" else []
         for order in ("f", "~f"):
             if case.get(order, {}).get(question):
-                yield pytest.param(name, order, id=f"{name} {order}")
+                yield pytest.param(name, order, id=f"{name} {order}", marks=marks)
 
 
 @pytest.mark.parametrize(("name", "order"), list(rows("delta")))

@@ -72,13 +72,19 @@ DEAR = {("SG5", 1e-6), ("SG5", 1e-3)}
 Once with failure and once without will do.
 """
 
+
+def marks(name: str, failure: float) -> list[pytest.MarkDecorator]:
+    """Mark all but one failure probability of a case slow: a second or more each."""
+    return [pytest.mark.slow] if failure in {1e-10, 1e-3} and name not in {"G1", "one-sided n=20"} else []
+
+
 ROWS = [
-    pytest.param(name, row, id=f"{name} {row['failure']:g}")
+    pytest.param(name, row, id=f"{name} {row['failure']:g}", marks=marks(name, row["failure"]))
     for name, case in CASES.items()
     for row in case["rows"]
     if (name, row["failure"]) not in DEAR
 ]
-FINITE = [pytest.param(*p.values, id=p.id) for p in ROWS if p.values[1]["mu"] != "inf"]
+FINITE = [pytest.param(*p.values, id=p.id, marks=p.marks) for p in ROWS if p.values[1]["mu"] != "inf"]
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS)
@@ -136,7 +142,12 @@ def test_where_it_is_tight(name: str, row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "failure"),
-    [(name, failure) for name in REFERENCE for failure in (1e-10, 1e-6, 1e-3) if (name, failure) not in DEAR],
+    [
+        pytest.param(name, failure, marks=marks(name, failure))
+        for name in REFERENCE
+        for failure in (1e-10, 1e-6, 1e-3)
+        if (name, failure) not in DEAR
+    ],
 )
 def test_the_order_proves_the_report_and_refutes_less(name: str, failure: float) -> None:
     f, result = composed(name), reduced(name, failure)

@@ -60,6 +60,7 @@ def kinds(relation, n):
 def test_values_of_the_accountant_agree(curve, question, at, numbers):
     bounds = getattr(curve.bounds, question)(at)
     assert all(holds(bounds, number, PLACES) for number in numbers)
+    assert bounds.width < (1e-8 if question == "epsilon" else 1e-9)
 
 
 @pytest.mark.parametrize(

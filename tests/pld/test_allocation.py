@@ -52,7 +52,10 @@ def put_in_balls(mu, steps, epsilon, c, h, nodes):
     return total * h / arb.pi(), strike
 
 
-@pytest.mark.parametrize(("mu", "epsilon"), [(2.0, 0.5), (1.0, 1.0), (1.0, 4.0), (0.5, 0.0), (1.0, 7.0)])
+SLOW_PAIRS = [pytest.param(mu, epsilon, marks=pytest.mark.slow) for mu, epsilon in ((0.5, 0.0), (1.0, 7.0))]
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [(2.0, 0.5), (1.0, 1.0), (1.0, 4.0), *SLOW_PAIRS])
 def test_hockey_stick_of_two_steps_agrees_with_quadrature(mu, epsilon):
     low, high = hockey_stick(mu, 2, epsilon, reverse=False)
     truth = delta_of_two(mu, epsilon)
@@ -65,7 +68,7 @@ def test_hockey_stick_of_two_steps_agrees_with_quadrature(mu, epsilon):
     ("mu", "steps", "epsilon", "lines"),
     [
         (1.0, 10**4, -0.1, [(1000, 50.0, 60), (800, 40.0, 80)]),  # the put of a K far above the period
-        (1.0, 1000, 0.3, [(40, 4.0, 90), (50, 4.5, 90)]),
+        pytest.param(1.0, 1000, 0.3, [(40, 4.0, 90), (50, 4.5, 90)], marks=pytest.mark.slow),
         pytest.param(1.0, 100, 1.0, [(6, 0.6, 400), (8, 0.7, 400)], marks=pytest.mark.slow),
         pytest.param(0.5, 100, 0.25, [(40, 4.0, 100), (50, 4.5, 100)], marks=pytest.mark.slow),
     ],
@@ -94,7 +97,7 @@ def test_hockey_stick_agrees_with_published_digits(steps, epsilon, truth, digits
     assert high - low <= 1e-9 * high
 
 
-@pytest.mark.parametrize("steps", [2, 3, 100, 10**7])
+@pytest.mark.parametrize("steps", [2, 3, 100, pytest.param(10**7, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mu", [0.01, 1.0, 3.0])
 def test_orders_agree_at_zero_and_profiles_are_convex(steps, mu):
     curve = AllocatedCurve(mu, steps)
@@ -111,7 +114,9 @@ def test_orders_agree_at_zero_and_profiles_are_convex(steps, mu):
 
 
 @pytest.mark.parametrize("epsilon", [-1e4, -700.0, 700.0, 1e4])
-@pytest.mark.parametrize(("mu", "steps"), [(1e-9, 5), (1.0, 2), (20.0, 1000)])
+@pytest.mark.parametrize(
+    ("mu", "steps"), [(1e-9, 5), (1.0, 2), pytest.param(20.0, 1000, marks=pytest.mark.slow)]
+)
 def test_hockey_stick_at_the_ends_of_the_range(epsilon, mu, steps):
     for reverse in (False, True):
         low, high = hockey_stick(mu, steps, epsilon, reverse=reverse)
@@ -126,7 +131,10 @@ def sticks_of(law, ratios):
     ]
 
 
-@pytest.mark.parametrize(("mu", "steps", "width"), [(1.0, 2, 1e-3), (0.5, 33, 1e-2), (2.0, 100, 1e-2)])
+@pytest.mark.parametrize(
+    ("mu", "steps", "width"),
+    [(1.0, 2, 1e-3), (0.5, 33, 1e-2), pytest.param(2.0, 100, 1e-2, marks=pytest.mark.slow)],
+)
 def test_laws_hold_the_hockey_sticks_between_them(mu, steps, width):
     losses = np.array([-0.3, 0.0, 0.1, 0.5, 1.0])
     above, below = (sticks_of(law, np.exp(losses)) for law in allocated_laws(mu, steps))

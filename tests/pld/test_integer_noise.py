@@ -72,7 +72,12 @@ def test_product_of_incommensurate_losses_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sigma", "each"), [(1.5, ((2, 1), (1, 1, 1))), (1.5, ((3, 1), (2, 2, 1))), (4.0, ((2, 1, 1), (1,) * 6))]
+    ("sigma", "each"),
+    [
+        (1.5, ((2, 1), (1, 1, 1))),
+        (1.5, ((3, 1), (2, 2, 1))),
+        pytest.param(4.0, ((2, 1, 1), (1,) * 6), marks=pytest.mark.slow),
+    ],
 )
 def test_law_of_greatest_profile_encloses_greatest_of_products(
     sigma: float, each: tuple[tuple[int, ...], ...]

@@ -10,7 +10,8 @@ import tradeoff as to
 from tradeoff.errors import DomainError, PrecisionError, TradeOffError
 from tradeoff.filters.ledger import describe_step as described
 from tradeoff.mechanisms import Gaussian, Mechanism, MixtureOfGaussians, TruncatedLaplace
-from tradeoff.report.answers import Answer, answer_query, row, summary
+from tradeoff.mechanisms.plan import plain
+from tradeoff.report.answers import Answer, answer_query, row
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def test_as_json_is_strict():
 
 @pytest.mark.parametrize("question", ["delta", "epsilon", "alpha"])
 def test_answer_query_nan_raises(question):
-    with np.errstate(invalid="ignore"), pytest.raises(TradeOffError, match="no bounds found"):
+    with np.errstate(invalid="ignore"), pytest.raises(TradeOffError, match="no bounds at"):
         answer_query(Broken(), **{question: [0.5]})
 
 
@@ -79,12 +80,12 @@ def test_answer_query_calls_step():
     assert steps == ["epsilon at 2 deltas", "beta at 1 alpha"]
 
 
-def test_summary_of_fractions_is_json():
+def test_plain_data_of_fractions_is_json():
     third, free = Fraction(1, 3), Gaussian(noise_multiplier=math.inf)
     plan = to.Plan(
         {MixtureOfGaussians(1.0, [0, 1], [third, 1 - third]): 2, TruncatedLaplace(third, 2): 1, free: 1}
     )
-    mixed, cut, none = json.loads(json.dumps(summary("fractions", plan), allow_nan=False))["mechanism"]
+    mixed, cut, none = json.loads(json.dumps(plain(plan), allow_nan=False))["mechanism"]
     assert mixed["probabilities"] == [1 / 3, 2 / 3]
     assert (cut["scale"], none["noise_multiplier"]) == (1 / 3, "inf")
     assert described(free) == {"kind": "gaussian", "noise_multiplier": "inf"}

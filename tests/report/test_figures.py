@@ -10,9 +10,8 @@ import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError
 from tradeoff.report.compare import compare
-from tradeoff.report.figures import paper, shared_legend
-from tradeoff.report.saving import save
-from tradeoff.report.styles import PAGE, dashed
+from tradeoff.report.plot import paper, shared_legend
+from tradeoff.report.styles import PAGE, dashed, save
 
 EXACT = to.PureDP(0.5) ** 10
 

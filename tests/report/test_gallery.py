@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from docs import gallery
 from tests.report.layout import check_layout
-from tradeoff.report.saving import save
+from tradeoff.report.styles import save
 
 REDRAW = "run python docs/figures.py"
 CLOSE = 2.0  # points that a line may lie off: releases of matplotlib differ a little in layout

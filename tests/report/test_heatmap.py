@@ -4,8 +4,7 @@ import pytest
 import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError
-from tradeoff.report.figures import paper
-from tradeoff.report.heatmap import heatmap
+from tradeoff.report.plot import heatmap, paper
 
 MU, DELTA = [0.5, 1.0, 1.5, 2.0], [1e-9, 1e-6, 1e-3]
 TABLE = to.sweep(lambda mu, delta: to.Gaussian(mu).bounds.epsilon(delta), {"mu": MU, "delta": DELTA})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +29,7 @@ from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers, count, flattened, number, reals, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import domain
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.polygon import ONE, below_chords, hull, lower_hull, whole
@@ -37,15 +38,8 @@ from tradeoff.intervals.rounding import Array, Index
 from tradeoff.limits.estimates import ApproximateCurve
 from tradeoff.operators.tabulate import Tabulated
 
-_FEW = 2  # tests whose p-value is computed: those that contradict the claim most
-
 # Cells in which a product of tails is bounded: they add as much as a logarithm larger by a 20th.
 _CELLS = 64
-
-_CORNERS = 32  # rectangles that cover a region: they add as much as a log t larger by a 32nd
-_FARTHEST = 744.0  # log-odds at which rates are the least float, and 1
-
-_SHOWN = (1e-5, 1e-3, 0.1)  # deltas at which an audit is printed
 
 
 class Decisions(NamedTuple):
@@ -197,7 +191,7 @@ class Empirical(Displayed):
 
         meet = bracket_root(lambda x: np.subtract(*tails(expit(x))), np.zeros(len(tests.missed)))[1]
         level = np.maximum(*tails(expit(meet)))
-        few = np.argsort(level)[:_FEW]
+        few = np.argsort(level)[:2]  # those that contradict the claim most
         far = np.maximum(level[few] ** 3, MIN_TAIL)  # the p-value is about level^2
         last = largest_rate(tests.rejected[few], n, far)
         first = np.interp(largest_rate(tests.missed[few], m, far), betas[::-1], alphas[::-1])
@@ -209,7 +203,7 @@ class Empirical(Displayed):
     def _p_value(self, f: TradeOff, k: int, first: float, last: float) -> tuple[float, float, int]:
         """Return the p-value of one test and the alpha that decides, looking closely from first to last."""
         (n, m), (_, rejected, missed) = self._sizes, self._tests
-        ends = np.clip(logit([first, last]), -_FARTHEST, _FARTHEST)
+        ends = np.clip(logit([first, last]), -744.0, 744.0)  # rates are the least float there, and 1
         alpha = expit(np.linspace(float(ends[0]), float(ends[1]), _CELLS + 1))
         p, q = bound_tail(rejected[k], n, alpha), bound_tail(missed[k], m, f.bounds(alpha).lower)
         # The first falls and the second grows with alpha: also below the first alpha, and above the last.
@@ -232,11 +226,11 @@ class Empirical(Displayed):
 
     @cached_property
     def _corners(self) -> tuple[Array, Array]:
-        """Return the corners of the rectangles that cover each test's region, a test a row."""
+        """Return the corners of the 32 rectangles that cover each test's region, a test a row."""
         (n, m), (_, rejected, missed) = self._sizes, self._tests
         t = joint_level(float((Bounds.of(error_probability(self.confidence)) / len(missed)).lower))
         # p between t^share and the next one, and q at least t over the larger: t^(1 - share).
-        levels = exp(log(t) * np.linspace(0.0, 1.0, _CORNERS + 1)).lower
+        levels = exp(log(t) * np.linspace(0.0, 1.0, 33)).lower  # they add as much as log t larger by a 32nd
         return largest_rate(rejected[:, None], n, levels[1:]), largest_rate(missed[:, None], m, levels[:0:-1])
 
     def _limits(self, error: float) -> tuple[Bounds[Array], Bounds[Array]]:
@@ -252,7 +246,7 @@ class Empirical(Displayed):
         )
 
     def grid(self) -> TextTable:
-        limits = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
+        limits = {f"ε({delta:g})": self.epsilon(delta) for delta in (1e-5, 1e-3, 0.1)} | {"μ": self.mu()}
         head = f"{type(self).__name__}: {self._described}, confidence {exactly(self.confidence)}"
         remedy = "exchange null and alternative if larger scores favour the null"
         return tabulate_limits(head, limits, [], lambda: self._exchanged().mu(), remedy)
@@ -288,7 +282,7 @@ class Counts(Empirical):
         sides = {"null": null, "alternative": alternative}
         for name, pair in sides.items():
             if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-                raise DomainError(f"{name} must be a pair (hits, trials), got {shown(pair)}")
+                raise domain(name, pair, "a pair (hits, trials)")
             trials = count(f"trials of {name}", pair[1], 1)
             sides[name] = count(f"hits of {name}", pair[0], 0, trials), trials
         object.__setattr__(self, "counts", (sides["null"], sides["alternative"]))
@@ -329,7 +323,7 @@ def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence:
     Parameters
     ----------
     null
-        Pair (hits, trials) of independent runs under P, the record absent, say. Of a confusion matrix: (false
+        Pair (hits, trials) of independent runs under P, without the record. Of a confusion matrix: (false
         positives, false positives + true negatives).
     alternative : pair (hits, trials) under Q: (true positives, true positives + false negatives)
     confidence : probability in (0, 1) with which the bounds hold
@@ -366,7 +360,7 @@ def empirical(
 
     Parameters
     ----------
-    null_scores : independent scores under P (the record absent, say), in any order, infinite ones allowed
+    null_scores : independent scores under P (without the record), in any order, infinite ones allowed
     alternative_scores : independent scores under Q; the numbers may differ
     confidence : probability in (0, 1) with which the bounds hold
     thresholds
@@ -401,9 +395,9 @@ def sort_scores(name: str, values: Numbers) -> Array:
     """Return checked scores in order, as an array that cannot be written to."""
     array = reals(name, values)
     if array.ndim != 1 or not len(array):
-        raise DomainError(f"{name} = {shown(values)} is not one list of numbers; give at least one score")
+        raise domain(name, values, "one list of numbers", "give at least one score")
     if np.isnan(array).any():
-        raise DomainError(f"{name}[{int(np.argmax(np.isnan(array)))}] is NaN; give a score, or leave it out")
+        raise domain(f"{name}[{int(np.argmax(np.isnan(array)))}]", math.nan, "a number", "leave it out")
     array = np.sort(array)
     array.flags.writeable = False
     return array

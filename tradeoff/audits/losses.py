@@ -11,9 +11,9 @@ from scipy.special import rel_entr
 
 from tradeoff.audits.empirical import empirical, sort_scores
 from tradeoff.audits.rates import check_confidence, error_probability
-from tradeoff.curves.parameters import Number, Numbers, reals
+from tradeoff.curves.parameters import Number, Numbers, flattened, shaped
 from tradeoff.display import exactly
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, domain
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, minimum, sum_rows, where
 from tradeoff.intervals.roots import find_root
@@ -49,9 +49,8 @@ class LossSample:
         for name, impossible in (("under_p", np.inf), ("under_q", -np.inf)):
             result = sort_scores(f"losses_{name}", getattr(self, name))
             if impossible in result:
-                raise DomainError(
-                    f"losses_{name} holds {impossible}, which has probability 0 there; give log dQ/dP"
-                )
+                allowed = "free of a loss with probability 0"
+                raise domain(f"losses_{name}", impossible, allowed, "give L = log dQ/dP")
             object.__setattr__(self, name, result)
         object.__setattr__(self, "confidence", check_confidence(self.confidence))
         for name, exponents, sign in (("under_p", self.under_p, ""), ("under_q", -self.under_q, "-")):
@@ -83,16 +82,12 @@ class LossSample:
         Notes
         -----
         delta(e) = E_Q (1 - exp(e - L))_+ for e > 0, and 1 - exp(e) E_P min(1, exp(L - e)) below: means of
-        numbers in [0, 1], held by "Probability inequalities for sums of bounded random variables", Hoeffding
-        1963, Theorem 1, in its entropy form: exp(-n kl(x, mu)) for a mean x.
+        numbers in [0, 1], bounded as in "Probability inequalities for sums of bounded random variables",
+        Hoeffding 1963, Theorem 1, in its entropy form: exp(-n kl(x, mu)) for a mean x.
         """
-        given = reals("epsilon", epsilon)
-        if np.isnan(given).any():
-            raise DomainError("epsilon is NaN; give losses in nats")
-        result = [self._delta(each) for each in given.ravel().tolist()]
-        lower, upper = np.reshape([tuple(each) for each in result], (-1, 2)).T
-        lower, upper = lower.reshape(given.shape), upper.reshape(given.shape)
-        return Bounds(lower, upper) if given.ndim else Bounds(float(lower), float(upper))
+        flat, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
+        lower, upper = np.reshape([tuple(self._delta(each)) for each in flat.tolist()], (-1, 2)).T
+        return Bounds(shaped(lower, shape), shaped(upper, shape))
 
     def _delta(self, epsilon: float) -> Bounds[float]:
         if epsilon > 0:
@@ -128,15 +123,10 @@ def _largest_mean(mean: float, cost: float) -> float:
     x = min(max(mean, 0.0), 1.0)
     mu = find_root(lambda mu: float(rel_entr(x, mu) + rel_entr(1 - x, 1 - mu)) - cost, x, 1.0, _CLOSE)
     step = _CLOSE
-    while mu < 1 and _entropy(x, mu).lower < cost:
+    rest = 1 - Bounds.of(x)
+    while mu < 1 and (x * log(Bounds.of(x) / mu) + rest * log(rest / (1 - Bounds.of(mu)))).lower < cost:
         mu, step = mu + step, 2 * step
     return min(mu, 1.0)
-
-
-def _entropy(x: float, mu: float) -> Bounds[float]:
-    """Bound kl(x, mu) = x log(x/mu) + (1 - x) log((1 - x)/(1 - mu))."""
-    rest = 1 - Bounds.of(x)
-    return x * log(Bounds.of(x) / mu) + rest * log(rest / (1 - Bounds.of(mu)))
 
 
 def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: float = 0.95) -> LossSample:
@@ -152,13 +142,8 @@ def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: fl
     -------
     LossSample
         With ``estimate``, an approximate curve that proves nothing, and ``delta(epsilon)``, bounds. The
-        bounds take the draws for exact.
-
-    Raises
-    ------
-    DomainError
-        If the draws are empty, NaN or impossible, or refute E_P[e^L] <= 1 or E_Q[e^-L] <= 1, as they do with
-        the two arrays exchanged (draws in order are refused with probability 2e-9 at most).
+        bounds take the draws for exact. Draws that refute E_P[e^L] <= 1 or E_Q[e^-L] <= 1, as they do with
+        the two arrays exchanged, are refused (draws in order with probability 2e-9 at most).
 
     Examples
     --------

@@ -15,12 +15,12 @@ from scipy.special import betainc, betaincinv, expit, ndtr, ndtri
 
 from tradeoff import balls
 from tradeoff.audits.rates import SLACK, bound_tail, check_confidence, error_probability
-from tradeoff.audits.refutation import Refutation, both_orders, claimed, tabulate_limits
+from tradeoff.audits.refutation import Refutation, claimed, tabulate_limits
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
@@ -30,12 +30,8 @@ from tradeoff.intervals.roots import largest
 _MOST_GUESSES = 10**7  # guesses of which a bound takes ten seconds
 _BITS = 96  # of the balls: a tail of 1e7 guesses keeps 60
 
-_STEEPEST = 512.0  # losses and shifts beyond are not searched: no number of guesses refutes them
+_STEEPEST = 512.0  # larger losses and shifts are not searched: no number of guesses refutes them
 _HALVINGS = 40  # halvings for ten digits of a p-value of any size, of epsilon and of mu
-_LOSSES = 32  # losses of a claimed profile that are tested; the p-value changes little between them
-
-# Below -37 Phi counts as 0; above, Phi(Phi^-1(x) - mu) has a relative error of 1e-10 or less.
-_DEEPEST, _NORMAL = 37.0, 1e-10
 
 _RANKS = 2048  # cells of the rank of the first canary without a guess: they add some 0.1 % to a p-value
 
@@ -43,8 +39,6 @@ PRODUCT = (
     "given the coins, what is observed of the canaries is independent, and of each depends on its coin alone"
 )
 """The assumption of ``assumptions="product"``; an observation may also depend on earlier ones."""
-
-_LARGEST_P = 0.87  # below the least sum for which Corollary 5.4 is known to fail, 7/8 (see p_value)
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,20 +71,15 @@ class OneRun(Displayed):
     def __post_init__(self) -> None:
         canaries = count("canaries", self.canaries, 1, MOST)
         guesses = count("guesses", self.guesses, 0, min(canaries, _MOST_GUESSES))
-        for name, value in (
-            ("canaries", canaries),
-            ("guesses", guesses),
-            ("correct", count("correct", self.correct, 0, guesses)),
-            ("delta", number("delta", self.delta, 0, 1)),
-            ("confidence", check_confidence(self.confidence)),
-        ):
+        checked = {"canaries": canaries, "guesses": guesses, "delta": number("delta", self.delta, 0, 1)}
+        checked |= {"correct": count("correct", self.correct, 0, guesses)}
+        checked |= {"confidence": check_confidence(self.confidence)}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.assumptions not in {None, "product"}:
-            raise DomainError(f"assumptions must be 'product' or None, got {shown(self.assumptions)}")
+            raise domain("assumptions", self.assumptions, "'product' or None")
         if self.assumptions and canaries > _MOST_GUESSES:
-            raise DomainError(
-                f"canaries must be at most {_MOST_GUESSES} with assumptions, got {canaries}; leave out some"
-            )
+            raise domain("canaries", canaries, f"at most {_MOST_GUESSES} with assumptions", "leave out some")
 
     @cached_property
     def epsilon(self) -> float:
@@ -142,7 +131,8 @@ class OneRun(Displayed):
             odds = balls.exp(balls.to_ball(-epsilon))
             spread = _largest_mean_mass(self.guesses, self.correct, odds)
             p = balls.upper_float(p + 2 * self.canaries * balls.to_ball(delta) * spread)
-        return p if p <= _LARGEST_P else 1.0
+        # below the least sum for which Corollary 5.4 is known to fail, 7/8 (see p_value)
+        return p if p <= 0.87 else 1.0
 
     def _product_p_value(self, f: TradeOff) -> float:
         """Bound P(C >= correct) from above for a symmetric f, if each canary has observations of its own.
@@ -158,8 +148,8 @@ class OneRun(Displayed):
         3. The e_i are independent draws of one law. Let V be the rank, in that law, of the (r + 1)-th
            smallest of the m, ties broken at random: V ~ Beta(r + 1, m - r). Given V = u the r smaller ones
            are independent with ranks below u, and so are their errors, of probability A(u)/u each, A(u)
-           being the integral of the quantiles of e below u: the least error mass of a guesser who guesses
-           with probability u. That is a test on either side, which errs with a each, and guesses with
+           being the integral of the quantiles of e below u: the least error mass of a guesser with the
+           probability u of a guess. That is a test on either side, which errs with a each, and guesses with
            probability (a + 1 - f(a))/2 each: A(u) = a where u = a + 1 - f(a) (Neyman, Pearson; f symmetric).
 
         Hence P(C >= correct) <= E P(Bin(r, A(V)/V) <= w), and the best guesser attains it: "Tight privacy
@@ -203,18 +193,23 @@ class OneRun(Displayed):
         ("Auditing f-differential privacy in one run", Mahloujifar, Melis, Chaudhuri 2024, their recursion).
         If the masses needed add to more than 1, P(C >= c) < tau.
         """
-        f = both_orders(claimed(claim))
+        f = claimed(claim).symmetrise(assume="either-order")
         table = f.lower
         if self.assumptions:
             p = self._product_p_value(table)  # of a claim below f, and so at least that of f
             return Refutation(f, p, self.confidence, assumptions=(PRODUCT,))
         demand = _demand_of(table)
-        # The largest x <= 690 with no law for P(C >= correct) >= e^-x, if there is none for 1.
+        # The largest x <= 690 at which P(C >= correct) >= e^-x is impossible, if 1 is.
         possible = not self._is_impossible(demand, 1.0)
         x = 0.0
         if not possible:
             x = largest(lambda x: self._is_impossible(demand, math.exp(-x)), 0.0, 690.0, _HALVINGS)
-        return Refutation(f, min(math.exp(-x), self._profile_p_value(table), 1.0), self.confidence)
+        top = min(float(table.epsilon(max(1e-12, min(2 * table.mass_at_plus_infinity, 1.0)))), _STEEPEST)
+        losses = np.linspace(0.0, max(top, 0.0), 32)  # the p-value changes little between them
+        if 0 <= table.sup_loss < _STEEPEST:
+            losses = np.append(losses, table.sup_loss)
+        by_profile = min(map(self.p_value, losses.tolist(), table.delta(losses).tolist()))
+        return Refutation(f, min(math.exp(-x), by_profile, 1.0), self.confidence)
 
     def grid(self) -> TextTable:
         guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
@@ -224,13 +219,6 @@ class OneRun(Displayed):
         opposite = replace(self, correct=self.guesses - self.correct)
         remedy = "exchange right and wrong guesses if larger scores favour absence"
         return tabulate_limits(head, limits, notes, lambda: opposite.mu, remedy)
-
-    def _profile_p_value(self, table: PiecewiseLinear) -> float:
-        top = min(float(table.epsilon(max(1e-12, min(2 * table.mass_at_plus_infinity, 1.0)))), _STEEPEST)
-        losses = np.linspace(0.0, max(top, 0.0), _LOSSES)
-        if 0 <= table.sup_loss < _STEEPEST:
-            losses = np.append(losses, table.sup_loss)
-        return min(map(self.p_value, losses.tolist(), table.delta(losses).tolist()))
 
     def _is_impossible(self, demand: Callable[[float], float], tau: float) -> bool:
         """Return whether no law of right guesses has P(C >= correct) >= tau: the masses needed exceed 1.
@@ -289,8 +277,8 @@ def _largest_mean_mass(n: int, v: int, odds: Any) -> Any:
 
 def _gaussian(mu: float, x: float) -> float:
     """Return f(1 - x) = Phi(Phi^-1(x) - mu), rounded down."""
-    z = float(ndtri(x)) - mu
-    return float(ndtr(z)) * (1 - _NORMAL) if z > -_DEEPEST else 0.0
+    z = float(ndtri(x)) - mu  # Phi below -37 counts as 0; above, it has a relative error of 1e-10 or less
+    return float(ndtr(z)) * (1 - 1e-10) if z > -37 else 0.0
 
 
 def _demand_of(curve: PiecewiseLinear) -> Callable[[float], float]:
@@ -326,7 +314,7 @@ def one_run(
     Parameters
     ----------
     correct : right guesses, an integer from 0 to ``guesses``
-    guesses : guesses made, a number fixed beforehand: at the highest and lowest scores, say, and at no others
+    guesses : guesses made, a number fixed beforehand: such as at the highest and lowest scores alone
     canaries : records each included or not by a fair coin of its own, guessed or not: from ``guesses``
     delta : the delta in [0, 1] at which epsilon is bounded
     confidence : probability in (0, 1) with which the bounds hold

@@ -17,12 +17,6 @@ SLACK = 1e-10
 
 MIN_TAIL = 2.0**-1000  # no p-value needs a smaller tail, and below 2^-1022 floats lose their digits
 
-# Relative room below the level given to the inverse, which stops where the tail is within about 1e-9.
-_INVERSE_MARGIN = 1e-6
-
-# Counts beyond it are set apart by an eighth of themselves, which costs less than more tests would.
-_SPACING = 8
-
 
 def check_confidence(confidence: object) -> float:
     """Return a checked confidence."""
@@ -56,15 +50,16 @@ def largest_rate(count: ArrayLike, trials: int, level: ArrayLike) -> Array:
     """
     level = np.asarray(level, dtype=float)
     inner = np.minimum(np.asarray(count, dtype=float), trials - 1)
-    rate = np.minimum(betainccinv(inner + 1, trials - inner, level * (1 - _INVERSE_MARGIN)), 1.0)
+    # The inverse stops where the tail is within about 1e-9 of the level: it is given one below.
+    rate = np.minimum(betainccinv(inner + 1, trials - inner, level * (1 - 1e-6)), 1.0)
     return np.where((np.asarray(count) < trials) & (bound_tail(inner, trials, rate) <= level), rate, 1.0)
 
 
 def spaced_counts(trials: int) -> Index:
     """Return the numbers of rejected null scores at which tests are set, closest at both ends."""
     steps = [0]
-    while steps[-1] < trials // 2:
-        steps.append(steps[-1] + max(1, steps[-1] // _SPACING))
+    while steps[-1] < trials // 2:  # apart by an eighth of the count, which costs less than more tests would
+        steps.append(steps[-1] + max(1, steps[-1] // 8))
     low = np.array(steps)
     low = low[low < trials]
     return np.unique(np.concatenate([low, trials - 1 - low]))

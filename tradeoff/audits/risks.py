@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, flattened, number
-from tradeoff.display import TextTable, exactly
+from tradeoff.display import exactly
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log
 from tradeoff.sweeps import Table
 
 # Shares of a tail's probability that delta takes in the bound on a posterior: any is valid.
 _SHARES = Bounds.of(np.array([0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95]))
-
-
-class Risks(Table):
-    """Table of ``risks``: the risk, the place it is asked at, and bounds on it from both sides.
-
-    It prints six digits, rounded outward; ``to_pandas``, ``to_csv`` and ``to_latex`` as of every table.
-
-    Examples
-    --------
-    >>> import tradeoff as to
-    >>> table = to.TotalVariation(0.25).risks()
-    >>> [(row["lower"], row["upper"]) for row in table if row["risk"].startswith("advantage")]
-    [(0.25, 0.25)]
-    """
-
-    def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int = 6) -> TextTable:
-        return super()._texts(rows, digits)._replace(sides="<<>>")
 
 
 def risks(
@@ -43,7 +23,7 @@ def risks(
     prior: Number = 0.5,
     recall: Number | Numbers = (0.1, 0.5),
     outcome: Number | Numbers = (1e-6, 1e-3),
-) -> Risks:
+) -> Table:
     """Bound the success of the best attackers that know all other records, for any computing power.
 
     Parameters
@@ -57,7 +37,7 @@ def risks(
 
     Returns
     -------
-    Risks
+    Table
         Columns risk, at, lower, upper. No attacker does better than upper (in the last row: errs less than
         lower); some reach the other side if f is the curve of a pair.
 
@@ -114,4 +94,4 @@ def risks(
         rows.append(("posterior", f"all outcomes but {exactly(rest)}, {known}", 1 / (1 + odds)))
     rows.append(("error of the best test, Bayes risk", known, back.bayes_risk(float(prior))))
     table = [(name, at, *map(float, bounds)) for name, at, bounds in rows]
-    return Risks(("risk", "at", "lower", "upper"), tuple(table))
+    return Table(("risk", "at", "lower", "upper"), tuple(table))

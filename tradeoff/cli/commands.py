@@ -14,39 +14,34 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from tradeoff.atomic_write import atomic_write
-from tradeoff.cli.questions import (
+from tradeoff.cli.terminal import (
     NO_QUESTIONS,
-    Csv,
+    TEXT,
+    USUAL,
     Flag,
-    Json,
-    Latex,
+    Form,
     Output,
+    Precision,
     Questions,
     Source,
-    check_forms,
     compose_plan,
+    print_json,
+    progress,
     read_plan,
     read_questions,
     read_source,
     read_stdin,
+    screen,
+    show,
 )
-from tradeoff.cli.terminal import print_json, progress, screen, show
 from tradeoff.display import TextTable, exactly, plain
 from tradeoff.errors import DomainError, VerificationError
-from tradeoff.report.saving import check_target, save
+from tradeoff.report.styles import check_target, save
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
     from tradeoff.spec import PlanFile
 
-
-_TARGETS = {
-    ("epsilon", "delta"): "--epsilon with --delta",
-    ("mu",): "--mu",
-    ("mu", "failure"): "--mu with --failure",
-    ("alpha", "beta"): "--beta with --alpha",
-    ("advantage",): "--advantage",
-}
 
 _TEMPLATE = """\
 title = "My plan"
@@ -75,10 +70,8 @@ def dp_sgd(
     sample_rate: float | None = None,
     steps: int | None = None,
     questions: Questions = NO_QUESTIONS,
-    mu: Flag = False,
-    tol: float | None = None,
-    plot: Path | None = None,
-    as_json: Json = False,
+    precision: Precision = USUAL,
+    form: Form = TEXT,
 ) -> None:
     """Print bounds for a DP-SGD training run with Poisson batches, for add/remove neighbours.
 
@@ -99,16 +92,8 @@ def dp_sgd(
         Probability with which each record is in a batch.
     steps
         Number of steps.
-    questions
-        The questions.
-    mu
-        Also print the least mu of a Gaussian bound on the whole curve, except with probability 1e-10.
-    tol
-        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
-    plot
-        Draw the trade-off curve into this file: .png, .svg or .pdf.
-    as_json
-        Print the answers as JSON.
+    questions, precision, form
+        The questions, how to answer, and the form of the output.
     """
     from tradeoff.mechanisms.plan import dp_sgd as training
     from tradeoff.spec import PlanFile
@@ -121,8 +106,7 @@ def dp_sgd(
         sample_rate=sample_rate,
         steps=steps,
     )
-    content = PlanFile("DP-SGD", plan)
-    print_answers(Path("dp-sgd"), content, questions=questions, mu=mu, tol=tol, plot=plot, as_json=as_json)
+    _print_answers(Path("dp-sgd"), PlanFile("DP-SGD", plan), questions, precision, form)
 
 
 def init(plan: Path = Path("plan.toml")) -> None:
@@ -157,76 +141,27 @@ def compose(
     plan: Source,
     *,
     questions: Questions = NO_QUESTIONS,
-    mu: Flag = False,
-    failure: float | None = None,
-    tol: float | None = None,
-    plot: Path | None = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    as_latex: Latex = False,
+    precision: Precision = USUAL,
+    form: Form = TEXT,
 ) -> None:
     """Compose the mechanisms of a plan file, and print lower and upper bounds.
 
     The answers hold for every ordered pair of neighbours. An epsilon below 0 is reported as 0. Questions on
     the command line replace those of the file; the default is epsilon at delta = 1e-5.
-
-    Parameters
-    ----------
-    questions
-        The questions.
-    mu
-        Also print the least mu of a Gaussian bound on the whole curve. It is exact, and always printed, where
-        all mechanisms are Gaussian; elsewhere it takes longer than other questions.
-    failure
-        Probability that mu may leave out, with --mu; default: 1e-10.
-    tol
-        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
-    plot
-        Draw the trade-off curve into this file: .png, .svg or .pdf.
-    as_json
-        Print the answers as JSON.
-    as_csv
-        Print the answers as CSV.
-    as_latex
-        Print the answers as a LaTeX table for the package booktabs, rounded outward to 6 digits.
     """
-    check_forms(as_json, as_csv, as_latex)
+    form.check()
+    _print_answers(plan, read_plan(plan), questions, precision, form)
+
+
+def _print_answers(
+    plan: Path, content: PlanFile, questions: Questions, precision: Precision, form: Form
+) -> None:
+    form.check()
+    mu, failure, tol = precision.mu, precision.failure, precision.tol
     if failure is not None and not mu:
         raise DomainError(f"--failure must be given with --mu, got --failure {failure} alone")
-    if plot is not None:
-        check_target(plot, name="--plot")
-    print_answers(
-        plan,
-        read_plan(plan),
-        questions=questions,
-        mu=mu,
-        failure=failure,
-        tol=tol,
-        plot=plot,
-        as_json=as_json,
-        as_csv=as_csv,
-        as_latex=as_latex,
-    )
-
-
-def print_answers(
-    plan: Path,
-    content: PlanFile,
-    *,
-    questions: Questions,
-    mu: bool,
-    failure: float | None = None,
-    tol: float | None,
-    plot: Path | None,
-    as_json: bool,
-    as_csv: bool = False,
-    as_latex: bool = False,
-) -> None:
-    """Compose the contents of a plan file, and print the answers in the form asked for."""
-    target = check_target(plot, name="--plot") if plot is not None else None
     queries = read_questions(content, questions)
 
-    from tradeoff.curves.hooks import NOT_EXACT
     from tradeoff.families.gaussian import Gaussian
     from tradeoff.report.answers import COLUMNS, Answer, answer_query, csv, finite, latex, mechanism_rows, row
 
@@ -241,26 +176,31 @@ def print_answers(
             result = curve.gdp(1e-10 if mu and failure is None else failure or 0.0)
             reduced = {"failure": result.failure, "lower": result.bounds.lower, "upper": result.bounds.upper}
             lines.append(("mu", "failure", Answer(*reduced.values())))
-        if target is not None:
+        if form.plot is not None:
             from tradeoff.report.plot import figure
 
             step("drawing")
-            save(figure(curve, title=content.title), target)
-    if as_json:
+            save(figure(curve, title=content.title), form.plot)
+    if form.as_json:
         one = {name: finite(value) for name, value in reduced.items()} if reduced else None
         print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": one})
-    elif as_csv or as_latex:
-        sys.stdout.write((csv if as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
+    elif form.as_csv or form.as_latex:
+        sys.stdout.write((csv if form.as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
     else:
         mechanisms = [*mechanism_rows(content.plan)]
         show(TextTable(mechanisms, ("runs", "mechanism", "parameters"), content.title, sides="><<"))
-        notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
-        notes += [*answers.reasons, *(f"Assumes: {each}" for each in answers.assumptions)] + [NOT_EXACT] * (
-            not answers.exact
-        )
+        notes = [*answers.reasons, *(f"Assumes: {each}" for each in answers.assumptions)]
+        notes = _notes(content, notes, exact=answers.exact)
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
-        notes += [f"Plot written to {target}"] if target is not None else []
+        notes += [f"Plot written to {form.plot}"] if form.plot is not None else []
         show(TextTable([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))
+
+
+def _notes(content: PlanFile, notes: list[str], *, exact: bool) -> list[str]:
+    from tradeoff.curves.hooks import NOT_EXACT
+
+    valid = f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."
+    return [valid, *notes, *([] if exact else [NOT_EXACT])]
 
 
 def calibrate(
@@ -302,15 +242,16 @@ def calibrate(
     advantage
         Largest advantage of an attack, its true-positive rate less its false-positive rate.
     tol
-        Relative width within which the parameter is found.
+        Relative width within which the parameter is bounded.
     write
         Write the parameter into the file instead of printing the plan; the rest is unchanged.
     """
+    from tradeoff.design.calibration import KINDS
     from tradeoff.design.calibration import calibrate as find_parameter
     from tradeoff.spec.plan_file import find_number, replace_number
 
     given = {"epsilon": epsilon, "delta": delta, "mu": mu, "failure": failure}
-    given |= {"alpha": alpha, "beta": beta, "advantage": advantage}
+    given |= {"beta": beta, "alpha": alpha, "advantage": advantage}
     target = {name: value for name, value in given.items() if value is not None}
     if write and str(plan) == "-":
         raise DomainError("--write needs a plan file, got stdin")
@@ -318,15 +259,16 @@ def calibrate(
         check_target(plan, (plan.suffix.lower(),))
     content = read_source(plan)
     read_plan(plan, content)  # raises if the file is malformed
-    if tuple(target) not in _TARGETS:
-        flags = ", ".join(f"--{name}" for name in target) or "no flag"
-        raise DomainError(f"the target must be one of {', '.join(_TARGETS.values())}, got {flags}")
+    if tuple(target) not in KINDS:
+        flags = [" with ".join(f"--{name}" for name in names) for names in KINDS if set(names) <= set(given)]
+        typed = ", ".join(f"--{name}" for name in target) or "no flag"
+        raise DomainError(f"the target must be one of {', '.join(flags)}, got {typed}")
     places = [each.strip() for each in vary.split(",")]
 
     def edited(value: float) -> str:
         return reduce(lambda text, place: replace_number(text, place, value), places, content)
 
-    edited(1)  # raises if there is no such parameter
+    edited(1)  # raises if the plan lacks the parameter
 
     def guarantee(value: float) -> TradeOff:
         return compose_plan(read_plan(plan, edited(value)).plan)
@@ -350,10 +292,7 @@ def compare(
     *,
     method: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     questions: Questions = NO_QUESTIONS,
-    plot: Path | None = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    as_latex: Latex = False,
+    form: Form = TEXT,
 ) -> None:
     """Compare the exact answers for a plan with those of other methods, each error with its sign.
 
@@ -361,19 +300,10 @@ def compare(
     ----------
     method
         Methods to compare, one after each flag; default: all that apply.
-    questions
-        The questions.
-    plot
-        Draw all methods into this file: .png, .svg or .pdf.
-    as_json
-        Print the answers and their errors as JSON.
-    as_csv
-        Print them as CSV, with every digit.
-    as_latex
-        Print the answers as a LaTeX table for the package booktabs.
+    questions, form
+        The questions, and the form of the output.
     """
-    check_forms(as_json, as_csv, as_latex)
-    target = check_target(plot, name="--plot") if plot is not None else None
+    form.check()
     content = read_plan(plan)
     queries = read_questions(content, questions)
 
@@ -382,16 +312,16 @@ def compare(
     with progress() as step:
         step("composing")
         result = compare_methods(compose_plan(content.plan), method or None, **queries, step=step)
-        if target is not None:
+        if form.plot is not None:
             step("drawing")
-            save(result.figure(), target)
-    if as_json:
+            save(result.figure(), form.plot)
+    if form.as_json:
         print_json(plan, content, result.as_json())
-    elif as_csv or as_latex:
-        sys.stdout.write(result.to_csv() if as_csv else result.to_latex() + "\n")
+    elif form.as_csv or form.as_latex:
+        sys.stdout.write(result.to_csv() if form.as_csv else result.to_latex() + "\n")
     else:
         grid = result.grid(screen().width)
-        notes = [*grid.notes, *([f"Plot written to {target}"] if target is not None else [])]
+        notes = [*grid.notes, *([f"Plot written to {form.plot}"] if form.plot is not None else [])]
         show(grid._replace(head=content.title, notes=notes))
 
 
@@ -426,8 +356,8 @@ def report(
 
     from tradeoff.report.answers import answer_query
     from tradeoff.report.compare import compare as compare_methods
+    from tradeoff.report.html import registry_entry
     from tradeoff.report.html import report as write_report
-    from tradeoff.report.registry import registry_entry
 
     with progress() as step:
         step("composing")
@@ -469,7 +399,6 @@ def certify(
     content = read_plan(plan)
     queries = read_questions(content, questions)
 
-    from tradeoff.curves.hooks import NOT_EXACT
     from tradeoff.report.answers import COLUMNS, certify_plan, join_certificates, row
 
     with progress() as step:
@@ -477,8 +406,7 @@ def certify(
         curve = compose_plan(content.plan)  # raises if the plan is too large
         lines, certificates = zip(*certify_plan(content.plan, tol, **queries), strict=True)
     atomic_write(target, join_certificates(certificates))
-    notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
-    notes += [NOT_EXACT] * (not curve.exact) + [f"Certificates written to {target}"]
+    notes = [*_notes(content, [], exact=curve.exact), f"Certificates written to {target}"]
     show(TextTable([row(*each) for each in lines], COLUMNS, content.title, notes, "<>>"))
 
 

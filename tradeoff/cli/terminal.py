@@ -1,4 +1,4 @@
-"""Output of the command: tables on stdout, progress on stderr if it is a terminal."""
+"""Input and output of the commands: plan files, questions, tables on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -6,15 +6,153 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
 from rich.console import Console
 
+from tradeoff.atomic_write import read_text
 from tradeoff.display import TextTable, folded, plain
+from tradeoff.errors import DomainError
+from tradeoff.report.styles import check_target
 
 if TYPE_CHECKING:
+    from tradeoff.curves.contract import TradeOff
+    from tradeoff.mechanisms import Plan
     from tradeoff.spec import PlanFile
+
+DEFAULT_DELTA = 1e-5  # the delta that most papers report at
+_MAX_FACTORS = 1_000  # different mechanisms that no closed form adds up: 6 to 60 seconds
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]
+Source = Annotated[Path, Parameter(help="Plan file, in TOML; - reads it from stdin.")]
+Output = Annotated[Path, Parameter(name=["--output", "-o"])]
+Numbers = Annotated[tuple[float, ...], Parameter(negative="", show_default=False)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Questions:
+    """Questions on the command line, which replace those of a plan file.
+
+    Parameters
+    ----------
+    delta
+        Probabilities at which to bound epsilon; one or more.
+    epsilon
+        Losses in nats at which to bound delta; one or more.
+    alpha
+        Type I errors at which to bound the smallest type II error beta; one or more.
+    """
+
+    delta: Numbers = ()
+    epsilon: Numbers = ()
+    alpha: Numbers = ()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Precision:
+    """Answers to print, and how narrow.
+
+    Parameters
+    ----------
+    mu
+        Also print the least mu of a Gaussian bound on the whole curve. It is exact, and always printed, where
+        all mechanisms are Gaussian; elsewhere it takes longer than other questions.
+    failure
+        Probability that mu may leave out, with --mu; default: 1e-10.
+    tol
+        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+    """
+
+    mu: Flag = False
+    failure: float | None = None
+    tol: float | None = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Form:
+    """Form of the output.
+
+    Parameters
+    ----------
+    plot
+        Draw the trade-off curve, or the profiles of all methods, into this file: .png, .svg or .pdf.
+    as_json
+        Print the answers as JSON.
+    as_csv
+        Print the answers as CSV, with every digit.
+    as_latex
+        Print the answers as a LaTeX table for the package booktabs, bounds rounded outward.
+    """
+
+    plot: Path | None = None
+    as_json: Json = False
+    as_csv: Annotated[bool, Parameter(name="--csv", negative="", show_default=False)] = False
+    as_latex: Annotated[bool, Parameter(name="--latex", negative="", show_default=False)] = False
+
+    def check(self) -> None:
+        """Raise unless at most one form is given, and the figure can be written."""
+        if self.as_json + self.as_csv + self.as_latex > 1:
+            raise DomainError("at most one of --json, --csv and --latex must be given")
+        if self.plot is not None:
+            check_target(self.plot, name="--plot")
+
+
+NO_QUESTIONS, USUAL, TEXT = Questions(), Precision(), Form()
+
+
+def read_source(plan: Path) -> str:
+    """Return the text of a plan file, or of stdin if it is named -."""
+    from tradeoff.spec.plan_file import MAX_CHARACTERS
+
+    return read_stdin(MAX_CHARACTERS) if str(plan) == "-" else read_text(plan, MAX_CHARACTERS)
+
+
+def read_stdin(limit: int = -1) -> str:
+    """Return the text of stdin, up to one character more than the limit."""
+    if sys.stdin is None:
+        raise DomainError("stdin must be open")
+    try:
+        return sys.stdin.read(limit + 1 if limit >= 0 else -1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DomainError(f"stdin cannot be read: {error}") from error
+
+
+def read_plan(plan: Path, content: str | None = None) -> PlanFile:
+    """Read a plan file, or the text of one."""
+    from tradeoff.spec import loads
+
+    content = read_source(plan) if content is None else content
+    return loads(content, name="stdin" if str(plan) == "-" else str(plan), folder=plan.parent)
+
+
+def read_questions(content: PlanFile, questions: Questions) -> dict[str, tuple[float, ...]]:
+    """Return the questions of the command line if it has any, else those of the file, else the default."""
+    from tradeoff.spec.plan_file import check_questions
+
+    flags = asdict(questions)
+    for name, values in flags.items():
+        check_questions(name, values, f"--{name}")
+    if any(flags.values()):
+        return flags
+    in_file = {name: getattr(content, name) for name in flags}
+    return in_file if any(in_file.values()) else {"delta": (DEFAULT_DELTA,), "epsilon": (), "alpha": ()}
+
+
+def compose_plan(plan: Plan) -> TradeOff:
+    """Return the guarantee of a plan, if it has few enough factors."""
+    from tradeoff.report.answers import factors
+
+    curve = plan.guarantee()
+    if (n := len(factors(curve))) > _MAX_FACTORS:
+        raise DomainError(f"a plan must have at most {_MAX_FACTORS:,} different mechanisms, got {n:,}")
+    return curve
 
 
 class Screen(Console):
@@ -70,7 +208,7 @@ def show(grid: TextTable) -> None:
 def print_json(plan: Path, content: PlanFile, answers: Mapping[str, Any]) -> None:
     """Print answers for a plan as JSON, with the version of the library."""
     from tradeoff._version import __version__
-    from tradeoff.report.answers import summary
+    from tradeoff.mechanisms.plan import plain as plain_data
 
-    head = {"file": str(plan), **summary(content.title, content.plan)}
+    head = {"file": str(plan), "title": content.title, **plain_data(content.plan)}
     print(json.dumps({"tradeoff": __version__, "plan": head, **answers}, allow_nan=False), flush=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -23,7 +23,7 @@ from scipy.special import logsumexp, ndtri
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_COUNT, count, number
 from tradeoff.curves.product import tensor
-from tradeoff.design.calibration import read_target
+from tradeoff.design.calibration import Search, read_target
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, domain, shown
@@ -33,6 +33,7 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.mechanisms.base import Mechanism, by_number
 from tradeoff.mechanisms.plan import Plan
+from tradeoff.operators.order import both_orders
 from tradeoff.sweeps import Table
 
 Cost = Callable[[Sequence[float]], float]
@@ -40,12 +41,8 @@ Release = TradeOff | Mechanism | Plan  # made from a scale
 
 # Prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there.
 _POWER = 4.0
-_ACCURACY = 1e-3  # change of delta by a Gaussian added to a product of atoms, for prices only
 _APART = 1e-3  # step in log-scales of differences of certified answers, and of a cost
-_AFAR = 10.0  # step in log-scales without which a cost that is flat here may rise yet: a factor of 22,000
-_SOLVED = 1e-6  # residual at which prices are equal: the cost is flat there, and off by its square
-_MARGIN = 1e-6  # share of the target that the certified answer may stay below it: more questions gain less
-_NEAR = 0.5  # longest step in log-scales from which the steps to come are extrapolated
+_MARGIN = 1e-6  # relative width within which the common factor is bounded: more questions gain less
 _SHOWN = 8  # scales that are printed
 _SCALES = ("noise_multiplier", "sigma", "scale")  # names of the one number that is a mechanism's noise
 _ROUNDS, _FARTHEST = 40, 60.0  # most questions in a row; most that a logarithm of a scale moves
@@ -85,8 +82,14 @@ class Part:
 
     def curve(self, scale: float, adjacencies: set[str]) -> TradeOff:
         """Return its curve in one order of the pair, and add its adjacency to ``adjacencies``."""
+        made: Any
         if isinstance(self.build, Mechanism):
-            made: Any = _rescaled(self.build, scale)
+            given = self.build.parameters()
+            name = next((each for each in _SCALES if isinstance(given.get(each), float | Fraction)), "")
+            if not name:
+                remedy = "give a function of a scale"
+                raise KindError(f"{self.build!r} must have a number {', '.join(_SCALES)}; {remedy}")
+            made = type(self.build)(**{**given, name: scale})
         else:
             made = called("build", by_number(self.build), scale)
         if isinstance(made, TradeOff):
@@ -115,40 +118,9 @@ def listed(parts: Iterable[Any]) -> list[Part]:
     return [p if isinstance(p, Part) else Part(p) for p in made]
 
 
-def _rescaled(mechanism: Mechanism, scale: float) -> Mechanism:
-    given = mechanism.parameters()
-    for name in _SCALES:
-        if isinstance(given.get(name), float | Fraction):
-            return type(mechanism)(**{**given, name: scale})
-    raise KindError(f"{mechanism!r} must have a number {', '.join(_SCALES)}; give a function of a scale")
-
-
-def _key(build: Any) -> Any:
-    """Return a key of a build: itself, or its identity where it has no hash."""
-    try:
-        hash(build)
-    except TypeError:
-        return id(build)
-    return build
-
-
-def _rho(curve: TradeOff) -> float:
-    """Return rho of zero-concentrated privacy of Gaussian noise, else NaN."""
-    total = 0.0
-    for factor, n in curve.factors.items():
-        match factor:
-            case Gaussian(mu=mu):
-                total += n * mu * mu / 2
-            case DiscreteGaussianCurve(sigma=sigma, shift=shift):
-                total += n * (shift / sigma) ** 2 / 2
-            case _:
-                return math.nan
-    return total
-
-
 @dataclass(frozen=True, repr=False)
 class Allocation(Displayed):
-    """Scales, one a part, that meet a target at the least ``cost`` found; prints as its table.
+    """Scales, one a part, that meet a target at the least ``cost`` tried; prints as its table.
 
     ``achieved`` are certified bounds on the guarantee ``curve``: the upper one meets the target.
     ``residual`` estimates how far, relatively, prices over savings are from equal. ``evaluations`` counts the
@@ -174,13 +146,17 @@ class _Problem:
     """Parts, with one variable x = log scale for equal ones, their cost and their guarantee."""
 
     def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
-        self.target, self.own, self.evaluations, self.slope = read_target(given), cost, 0, -1.0
+        self.target, self.own, self.evaluations = read_target(given), cost, 0
         self.name = next((name for name in ("epsilon", "mu") if name in given), "")
         if not self.name or not number(self.name, given[self.name]) > 0:
             allowed = "{'epsilon': ..., 'delta': ...} or {'mu': ..., 'failure': ...}"
             raise DomainError(f"target must be {allowed} with a loss above 0, got {shown(given)}")
         self.delta, self.failure = (number(at, given.get(at, 0)) for at in ("delta", "failure"))
-        kinds: list[Any] = [(_key(p.build), p.weight) if cost is None else i for i, p in enumerate(parts)]
+        builds = (p.build if isinstance(p.build, Hashable) else id(p.build) for p in parts)
+        kinds: list[Any] = [
+            (build, part.weight) if cost is None else i
+            for i, (build, part) in enumerate(zip(builds, parts, strict=True))
+        ]
         rounds: dict[Any, int] = {}
         for kind, part in zip(kinds, parts, strict=True):  # in integers: floats would lose rounds
             rounds[kind] = rounds.get(kind, 0) + part.count
@@ -219,7 +195,7 @@ class _Problem:
         ]
         if len(adjacencies) > 1:
             named = " and ".join(sorted(adjacencies))
-            raise PlanError(f"parts are stated for {named} neighbours; choose one")
+            raise PlanError(f"parts must be stated for the same neighbours, got {named}; choose one")
         return result
 
     def order(self, x: Array) -> TradeOff:
@@ -240,51 +216,57 @@ class _Problem:
         return math.log(max(answer, TINY)) - math.log(self.target.wanted)
 
     def rho(self) -> Array:
-        """Return rho of every part at scale 1 where it goes as scale^-2, else NaN."""
-        one, two = (np.array([_rho(c) for c in self.curves(np.full(len(self.parts), x))]) for x in (0.0, 1.0))
+        """Return rho of every part at scale 1 where it is Gaussian noise and goes as scale^-2, else NaN."""
+
+        def rho(curve: TradeOff) -> float:
+            total = 0.0
+            for factor, n in curve.factors.items():
+                match factor:
+                    case Gaussian(mu=mu):
+                        total += n * mu * mu / 2
+                    case DiscreteGaussianCurve(sigma=sigma, shift=shift):
+                        total += n * (shift / sigma) ** 2 / 2
+                    case _:
+                        return math.nan
+            return total
+
+        one, two = (np.array([rho(c) for c in self.curves(np.full(len(self.parts), x))]) for x in (0.0, 1.0))
         return np.where(np.isclose(one, two * math.e**2), one, np.nan)
 
     def prices(self, x: Array) -> tuple[Array, float]:
         """Return -d answer/dx, up to a factor, and by how much x falls short of the target."""
-        answer, where = None, {"delta": self.delta} if self.delta else None
+        answer, where = None, {"delta": self.delta} if self.delta else {}
         if self.name == "mu":
-            answer, where = self._touch(x)
-        result = self._integral(x, where) if where else None
-        if result is None:
-            ends = [
-                (self.bound_answer(x - step), self.bound_answer(x + step)) for step in _APART * np.eye(len(x))
-            ]
-            each = np.array([low.upper - high.upper for low, high in ends])
-            answer = answer or self.bound_answer(x)
-            return each, self._above(answer.upper)
+            answer, where = Bounds(-math.inf, math.inf), {}
+            self.evaluations += 1
+            with suppress(PrecisionError):
+                result = self.guarantee(x).gdp(failure=self.failure)
+                # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
+                loss = -result.mu * float(ndtri(result.tight_at / (1 - self.failure))) - result.mu**2 / 2
+                answer, where = result.bounds, {"epsilon": loss} if math.isfinite(loss) else {}
+        at = self._integral(x, where) if where else None
+        if at is None:
+            steps = _APART * np.eye(len(x))
+            each = [self.bound_answer(x - step).upper - self.bound_answer(x + step).upper for step in steps]
+            return np.array(each), self._above((answer or self.bound_answer(x)).upper)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
-        at, inverted = result
+        line, inverted = at
         moves = [(~low, ~high) if inverted else (low, high) for low, high in pairs]
-        gains = [n * at.between(*move) for n, move in zip(self.counts, moves, strict=True)]
-        each = np.array([-at.gain(gain, of="epsilon") for gain in gains])
-        return each, self._above(answer.upper if answer else at.loss)
-
-    def _touch(self, x: Array) -> tuple[Bounds[float], dict[str, float] | None]:
-        """Return certified bounds on mu, and the loss that decides them."""
-        self.evaluations += 1
-        try:
-            result = self.guarantee(x).gdp(failure=self.failure)
-        except PrecisionError:
-            return Bounds(-math.inf, math.inf), None
-        # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
-        loss = result.mu * float(-ndtri(result.tight_at / (1 - self.failure))) - result.mu * result.mu / 2
-        return result.bounds, {"epsilon": loss} if math.isfinite(loss) else None
+        gains = [n * line.between(*move) for n, move in zip(self.counts, moves, strict=True)]
+        prices = np.array([-line.gain(gain, of="epsilon") for gain in gains])
+        return prices, self._above(answer.upper if answer else line.loss)
 
     def _integral(self, x: Array, where: Mapping[str, float]) -> tuple[Integral, bool] | None:
         """Return the integral of the order that loses more, and whether it is the other one."""
         self.evaluations += 1
-        order = self.order(x)
-        result = integral(order, accuracy=_ACCURACY, **where)
-        other = result if order.symmetric else integral(~order, accuracy=_ACCURACY, **where)
-        if result is None or other is None:
+        orders = both_orders(self.order(x))
+        # change of delta by a Gaussian added to a product of atoms, for prices only
+        results = [integral(each, accuracy=1e-3, **where) for each in orders]
+        sides = [(line.loss, line.delta, i) for i, line in enumerate(results) if line is not None]
+        if len(sides) < len(orders):
             return None
-        inverted = (other.loss, other.delta) > (result.loss, result.delta)
-        return (other if inverted else result), inverted
+        k = max(sides, key=lambda side: (side[:2], -side[2]))[2]
+        return cast(Integral, results[k]), k == 1
 
     def unequal(self, x: Array) -> tuple[Array, float]:
         """Return the logarithms of prices over savings, shares of their sums, and the shortfall."""
@@ -292,10 +274,11 @@ class _Problem:
         savings = self.log_savings(x)
         # A cost may be flat here, and steep farther out: that part is to have more noise.
         flat = np.isneginf(savings)
-        flat[flat] = [self.cost(x + _AFAR * step) > self.cost(x) for step in np.eye(len(x))[flat]]
+        # step in log-scales without which a cost that is flat here may rise yet: a factor of 22,000
+        flat[flat] = [self.cost(x + 10.0 * step) > self.cost(x) for step in np.eye(len(x))[flat]]
         for i in np.flatnonzero(~((prices > 0) & (np.isfinite(savings) | flat))[self.which]):
             raise DomainError(
-                f"parts[{i}] gains no privacy, or costs nothing, at a larger scale; leave it out"
+                f"parts[{i}] must be more private, and cost more, at a larger scale; leave it out"
             )
         return np.log(prices / np.sum(prices)) - (savings - logsumexp(savings)), short
 
@@ -315,32 +298,25 @@ class _Problem:
         with warnings.catch_warnings(), stalled, np.errstate(invalid="ignore"):
             warnings.simplefilter("ignore", LinAlgWarning)
             for _ in range(_ROUNDS // 4):  # half steps: prices may be far steeper than scale^-4
-                if np.max(np.abs(moved)) < _NEAR:
+                # longest step in log-scales from which the steps to come are extrapolated
+                if np.max(np.abs(moved)) < 0.5:
                     break
                 x = x + moved / 2
                 moved = step(x)
             options: dict[str, Any] = {"alpha": 1.0, "maxiter": _ROUNDS // 2, "line_search": None}
-            anderson(cast(Any, step), x, f_tol=_SOLVED, **options)
+            # residual at which prices are equal: the cost is flat there, and off by its square
+            anderson(cast(Any, step), x, f_tol=1e-6, **options)
         return min(seen, key=lambda pair: pair[0], default=(0.0, x))[1]
 
     def meet(self, x: Array) -> tuple[Array, Bounds[float]]:
         """Return x moved by one number so that the certified answer meets the target, and hardly more."""
-        low, high, best = -math.inf, math.inf, None
-        moved, last = 0.0, (0.0, math.inf)
-        for _ in range(_ROUNDS):
-            bounds = self.bound_answer(x + moved)
-            excess = self._above(bounds.upper)
-            met = self.target.is_met(bounds) is True
-            low, high, best = (low, moved, bounds) if met else (moved, high, best)
-            if (met and excess >= -_MARGIN) or abs(moved) > _FARTHEST:
-                break
-            rise = (excess - last[1]) / (moved - last[0]) if math.isfinite(last[1]) else self.slope
-            self.slope, last = (rise if -8 < rise < -0.1 else self.slope), (moved, excess)
-            moved -= min(max((excess + _MARGIN / 2) / self.slope, -3.0), 3.0)
-            moved = moved if low < moved < high else (low + high) / 2
-        if best is None or high < -_FARTHEST:
-            raise DomainError(f"no common factor of the scales makes {self.target}; allow more loss")
-        return x + high, best
+
+        def bound_answer(factor: float) -> Bounds[float]:
+            return self.bound_answer(x + math.log(factor))
+
+        search = Search(self.target, bound_answer, _MARGIN, farthest=_FARTHEST)
+        met, _ = search.run(None)
+        return x + math.log(met.x), met.answer
 
 
 def allocate(
@@ -363,16 +339,6 @@ def allocate(
     cost
         From the scales, one a part, to a positive number that grows smoothly with each; at a kink the best
         scales tried are reported. Default: the sum of weight * count * scale^2.
-
-    Raises
-    ------
-    DomainError
-        If the target is malformed or out of reach, a scale changes neither guarantee nor cost, or a
-        function raises.
-    KindError
-        If a part builds no release.
-    PlanError
-        If parts are stated for different neighbours.
 
     Examples
     --------

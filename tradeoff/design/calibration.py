@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.interpolate import krogh_interpolate
+from scipy.optimize import brentq
 from scipy.special import erfinv, ndtri
 
 from tradeoff.curves.contract import TradeOff, operand
@@ -24,32 +24,10 @@ from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.mechanisms.base import by_number
 
-
-@dataclass(frozen=True)
-class _Tuning:
-    """Numbers of the search, which only decide which numbers are tried.
-
-    Distances and steps are on a scale of logarithms. Steps of the proof to both sides of an estimate make
-    twice ``share`` of the tolerance, which ends at ``finest``, as floats are 2.2e-16 apart.
-    """
-
-    finest: float = 1e-15
-    max_evaluations: int = 150  # halving to a jump takes some 50
-    starts: tuple[float, ...] = (1.0, 0.5, 2.0, 0.1, 10.0, 0.01, 100.0)  # usual sizes of parameters
-    farthest: float = math.log(1e12)  # without ``between``
-    longest: float = math.log(1000.0)  # of a step to an estimate: a power law need not hold farther
-    overshoot: float = 0.1  # share of a step by which it passes the estimate
-    least_overshoot: float = 1e-3
-    at_wall: float = 1e-6  # distance to numbers without an answer, within which no root is looked for
-    against: float = 1e-6  # distance of verdicts that refute an estimate, each of which doubles the step
-    wide: float = 0.3  # width of an undecided answer that leaves the root open
-    share: float = 0.4
-    enough: float = 4.0  # width of the bracket over that of undecided answers in it, where to stop
-    patience: int = 4  # estimates in a row that may fail to halve the bracket
-
-
-_TUNING = _Tuning()
-_BLIND_STEPS = [sign * 4**k * math.log(2.0) for k in range(4) for sign in (1, -1)]  # without an estimate
+# These numbers only decide which numbers are tried.
+_STARTS = (1.0, 0.5, 2.0, 0.1, 10.0, 0.01, 100.0)  # usual sizes of parameters
+_LONGEST = math.log(1000.0)  # of a step outward: a power law need not hold farther
+_MAX_EVALUATIONS = 150  # halving to a jump takes some 50
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +39,7 @@ class Calibration(Displayed):
     value
         The number: its guarantee is proved to meet the target.
     bounds
-        From ``value`` to the nearest number found whose guarantee is proved not to meet the target, in order:
+        From ``value`` to the nearest number tried whose guarantee is proved not to meet the target, in order:
         the target is crossed between.
     achieved
         Bounds on the answer at ``value``; 1 for a target that is a curve, as the order holds. Narrower than
@@ -117,7 +95,7 @@ def calibrate(
         total variation distance), ``{"bayes_risk", "prior"}`` (at least that risk), or ``{"curve"}`` (at
         least that curve).
     between
-        Two positive numbers (integers from 0 if ``integer``) of which one meets the target; default: found
+        Two positive numbers (integers from 0 if ``integer``) of which one meets the target; default: searched
         between 1e-12 and 1e12.
     integer
         Whether the number is a count: ``bounds`` then holds two neighbours, or more where rounding leaves
@@ -125,13 +103,6 @@ def calibrate(
     tol
         Width of ``bounds`` relative to their upper end, in (0, 1); more where the answers are wider,
         or floats lie farther apart.
-
-    Raises
-    ------
-    DomainError
-        If the target is malformed, or no two numbers are found of which one meets it and one does not.
-    KindError
-        If ``build`` returns something without a guarantee, or ``integer`` is not a bool.
 
     Examples
     --------
@@ -148,7 +119,7 @@ def calibrate(
     if not isinstance(integer, bool | np.bool_):
         raise KindError(f"integer must be True or False, got {shown(integer)}")
     goal = read_target(target)
-    tol = max(number("tol", tol, 0, 1, open_low=True, open_high=True), _TUNING.finest)
+    tol = max(number("tol", tol, 0, 1, open_low=True, open_high=True), 1e-15)
     ends = None if between is None else _ends(between, integer=integer)
     width = [tol / 4]  # half a step of the proof, for a loss that is a power of the number
 
@@ -187,7 +158,7 @@ def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
     """Return the guarantee that ``build`` makes of a number, valid for both orders of a pair."""
     built = called("build", by_number(build), x)
     if isinstance(built, type):
-        raise KindError(f"build({x!r}) is the class {built.__name__}; return an instance made of the number")
+        raise KindError(f"build must return an instance, got the class {built.__name__} at {x!r}")
     for name in ("guarantee", "curve"):  # of plans and reports, of mechanisms, reductions and marginals
         result = getattr(built, name, None)
         built = result if isinstance(result, TradeOff) else result() if callable(result) else built
@@ -209,36 +180,37 @@ class Point(NamedTuple):
 
 @dataclass
 class Search:
-    """The numbers tried so far, and the next one, on a scale of log x, or log(1 + n) for integers.
+    """The numbers tried so far, on a scale of log x, or log(1 + n) for integers.
 
     ``bound_answer`` bounds the answer at a number, or raises ``DomainError`` or ``PrecisionError``; ``tol``
-    is the relative distance wanted; ``walls`` are places without a useful answer, and the reason.
+    is the relative distance wanted, ``farthest`` the largest log x tried without ends; ``walls`` are places
+    without a useful answer, and the reason.
     """
 
     target: Target
     bound_answer: Callable[[float], Bounds[float]]
     tol: float
     integer: bool = False
+    farthest: float = math.log(1e12)
     points: list[Point] = field(default_factory=list)
     walls: dict[float, str] = field(default_factory=dict)
 
     def run(self, between: tuple[float, float] | None) -> tuple[Point, Point]:
         """Return neighbours of which the first is proved to meet the target, the second not to; or raise."""
-        if between:
-            self.points += [self._end(x) for x in between]
-        else:
-            self._search_outward()
-        widths: list[float] = []
-        while (pair := self._bracket) and len(widths) < _TUNING.max_evaluations:
-            x = self._next_inside(*pair, widths)
-            if x is None:
-                break
+        for x in between or ():
             try:
                 self.points.append(self._point(x))
-            except (DomainError, PrecisionError):  # undecided: the crossing is nearby
-                self.points.append(Point(x, Bounds(-math.inf, math.inf), None, math.nan, math.inf))
+            except (DomainError, PrecisionError) as error:
+                problem = f"between must be two numbers with answers, got none at {x:g}"
+                raise DomainError(f"{problem}; move it: {error}") from error
+        if not between:
+            self._search_outward()
+        pair, last = self._bracket, None
         if pair is None:
             raise self._no_bracket()
+        while pair != last and self._is_wide(*pair) and len(self.points) < _MAX_EVALUATIONS:
+            self._narrow(*pair)
+            pair, last = cast(tuple[Point, Point], self._bracket), pair
         return pair
 
     @property
@@ -254,16 +226,16 @@ class Search:
                 return (a, b) if a.met else (b, a)
         return None
 
+    def _is_wide(self, met: Point, unmet: Point) -> bool:
+        """Return whether the ends are farther apart than wanted, and than four times the open width."""
+        low, high = sorted((met.x, unmet.x))
+        doubts = [p.x for p in self.points if low < p.x < high]
+        return high - low > max(1.0 if self.integer else self.tol * high, 4 * np.ptp(doubts) if doubts else 0)
+
     def _point(self, x: float) -> Point:
         answer = self.bound_answer(x)
         low, high = (self.target.gap(end) for end in answer)
         return Point(x, answer, self.target.is_met(answer), (low + high) / 2, abs(high - low))
-
-    def _end(self, x: float) -> Point:
-        try:
-            return self._point(x)
-        except (DomainError, PrecisionError) as error:
-            raise DomainError(f"no answer at {x:g}, an end of between; move it: {error}") from error
 
     def _place(self, x: float) -> float:
         return math.log1p(x) if self.integer else math.log(x)
@@ -271,135 +243,123 @@ class Search:
     def _number(self, t: float) -> float:
         return float(round(math.expm1(t))) if self.integer else math.exp(t)
 
-    def _estimate(self) -> tuple[float, float, float] | None:
-        """Estimate the root's place by a polynomial through places as a function of gaps, at gap 0.
+    def _narrow(self, met: Point, unmet: Point) -> None:
+        """Add a point next to the root of the gap, and from there verdicts to both sides."""
+        low, high = sorted((met.x, unmet.x))
 
-        With it go its error, about the product of distances to nodes, and the width that answers leave open.
-        """
-        nodes = list({p.gap: p for p in self._decided if math.isfinite(p.gap)}.values())
-        nodes = nodes[:4] if self._bracket else nodes[:2]  # a line is the safer extrapolation
-        if len(nodes) < 2:
-            return None
-        gaps, places = [p.gap for p in nodes], [self._place(p.x) for p in nodes]
-        with np.errstate(all="ignore"):
-            root = places[0] + float(krogh_interpolate(gaps, [t - places[0] for t in places], 0.0))
-        slope = abs((places[1] - places[0]) / (gaps[1] - gaps[0]))
-        return root, math.prod(abs(t - root) for t in places), slope * nodes[0].blur
+        def tried(x: float) -> Point:
+            point = next((p for p in self.points if p.x == x), None)
+            if point is None:
+                try:
+                    point = self._point(x)
+                except (DomainError, PrecisionError):  # undecided: the crossing is nearby
+                    point = Point(x, Bounds(-math.inf, math.inf), None, math.nan, math.inf)
+                self.points.append(point)
+            return point
+
+        def gap(t: float) -> float:
+            p = tried(min(max(self._number(t), low), high))
+            if p.met is None or not self._is_wide(*(self._bracket or (met, unmet))):
+                return 0.0  # ends the search for the root
+            return p.gap if math.isfinite(p.gap) else -1.0 if p.met else 1.0
+
+        doubts = [p.x for p in self.points if low < p.x < high]
+        if not doubts:
+            ends = self._place(low), self._place(high)
+            root = brentq(
+                gap, *ends, xtol=max(1.2 / high if self.integer else self.tol / 4, 4e-16), disp=False
+            )
+            doubts = [min(max(self._number(root), low), high)]
+        near, blur = self._decided[:2], max(tried(x).blur for x in doubts)
+        slope = abs(
+            (self._place(near[0].x) - self._place(near[1].x)) / (near[0].gap - near[1].gap or math.nan)
+        )
+        undecided = 0.55 * max(doubts) * slope * blur  # half of it, nearly
+        step = max(1.0 if self.integer else 0.4 * self.tol * high, undecided if undecided < high else 0.0)
+        for start, sign, end in ((min(doubts), -1, low), (max(doubts), 1, high)):
+            verdict = (met if met.x == end else unmet).met
+            k = 0
+            while low < (x := start + sign * 2**k * step) < high and tried(x).met != verdict:
+                k += 1
 
     def _search_outward(self) -> None:
-        """Try numbers until two verdicts differ: estimates, else both sides in ever longer steps."""
-        start = next((x for x in _TUNING.starts if (x >= 1 or not self.integer) and self._try(x)), None)
+        """Try numbers until two verdicts differ: just past a secant's root, else both sides in long steps."""
+        start = next((x for x in _STARTS if (x >= 1 or not self.integer) and self._try(x)), None)
         if start is None:
             return
-        blind = (self._new_place(self._place(start) + step) for step in _BLIND_STEPS)
-        for _ in range(_TUNING.max_evaluations):
-            t = self._extrapolated_place()
+        steps = (sign * 4**k * math.log(2.0) for k in range(4) for sign in (1, -1))
+        blind = (self._new_place(self._place(start) + step) for step in steps)
+        for _ in range(_MAX_EVALUATIONS):
+            nodes, t = list({p.gap: p for p in self._decided if math.isfinite(p.gap)}.values())[:2], None
+            if len(nodes) == 2:
+                nearest, other = (self._place(p.x) for p in nodes)
+                step = nodes[0].gap * (nearest - other) / (nodes[1].gap - nodes[0].gap)
+                step += math.copysign(max(0.1 * abs(step), 1e-3), step)
+                t = nearest + math.copysign(min(abs(step), _LONGEST), step)
+                if self.integer and self._number(t) == nodes[0].x:
+                    t = self._place(max(nodes[0].x + math.copysign(1.0, step), 0.0))
+                t = self._new_place(t)
             t = next((t for t in blind if t is not None), None) if t is None else t
             if t is None or self._bracket:
                 return
             self._try(self._number(t))
 
     def _try(self, x: float) -> bool:
-        """Add the point at a number, or a wall where there is no answer or a useless one."""
+        """Add the point at a number, or a wall where its answer is missing or useless."""
         try:
             point = self._point(x)
         except (DomainError, PrecisionError) as error:
             self.walls[self._place(x)] = str(error)
             return False
-        if point.met is None and not point.blur <= _TUNING.wide:
+        if point.met is None and not point.blur <= 0.3:
             self.walls[self._place(x)] = f"only {point.answer} is known at {x:g}"
             return False
         self.points.append(point)
         return True
 
-    def _extrapolated_place(self) -> float | None:
-        """Return a place a little beyond the estimate; None if there is none that is new."""
-        result = self._estimate()
-        if result is None:
-            return None
-        nearest = self._decided[0].x
-        step = result[0] - self._place(nearest)
-        step += math.copysign(max(_TUNING.overshoot * abs(step), _TUNING.least_overshoot), step)
-        t = self._place(nearest) + math.copysign(min(abs(step), _TUNING.longest), step)
-        if self.integer and self._number(t) == nearest:
-            t = self._place(max(nearest + math.copysign(1.0, step), 0.0))
-        return self._new_place(t)
-
     def _new_place(self, t: float) -> float | None:
         """Return a place within the ends, or halfway to a wall in between; None if not new."""
         places = sorted(self._place(p.x) for p in self.points)
-        ends = (0.0, self._place(MOST)) if self.integer else (-_TUNING.farthest, _TUNING.farthest)
+        ends = (0.0, self._place(MOST)) if self.integer else (-self.farthest, self.farthest)
         t = min(max(t, ends[0]), ends[1])
         for last, side in ((places[-1], 1.0), (places[0], -1.0)):
             room = min(
                 (abs(wall - last) for wall in self.walls if (wall - last) * side > 0), default=math.inf
             )
             if (t - last) * side >= room:
-                t = last + side * room / 2 if room > _TUNING.at_wall else last
+                t = last + side * room / 2 if room > 1e-6 else last
         tried = {p.x for p in self.points} | {self._number(wall) for wall in self.walls}
         return None if self._number(t) in tried else t
 
-    def _next_inside(self, met: Point, unmet: Point, widths: list[float]) -> float | None:
-        """Return a number between the ends of the bracket; None where they are close enough."""
-        low, high = sorted((met.x, unmet.x))
-        doubts = [p.x for p in self.points if low < p.x < high]
-        least = 1.0 if self.integer else self.tol * high
-        if high - low <= max(least, _TUNING.enough * (max(doubts) - min(doubts)) if doubts else 0.0):
-            return None
-        widths.append(high - low)
-        patience, share = _TUNING.patience, _TUNING.share
-        stuck = len(widths) > patience and widths[-1] > widths[-1 - patience] / 2
-        start, end = self._place(low), self._place(high)
-        t, error, blur = self._estimate() or (math.nan, math.inf, 0.0)
-        x = middle = self._number((start + end) / 2)
-        if doubts:
-            step = max(share * least * 2 ** len(doubts), high * blur / 2)
-            x = _aside(low, high, min(doubts), max(doubts), step)
-        elif not stuck and error < share * least / high:
-            root = self._number(min(max(t, start), end))
-            wrong = sum(math.isnan(p.gap) and abs(p.x / root - 1) < _TUNING.against for p in self._decided)
-            x = _aside(low, high, root, root, max(share * least * 2**wrong, high * blur))
-        elif not stuck and start < t < end:
-            x = self._number(t)
-        x = min(max(round(x), low + 1), high - 1) if self.integer else x
-        return next((each for each in (x, middle) if low < each < high and each not in doubts), None)
-
     def _no_bracket(self) -> DomainError:
-        """Explain why no two verdicts differ: value, limit, remedy."""
+        """Explain why no two verdicts differ."""
         walls = "".join(f"; {reason}" for reason in list(self.walls.values())[:1])
         if not self.points:
-            return DomainError(f"no number tried has an answer{walls}; give between=(low, high)")
+            return DomainError(
+                f"build must have an answer at a number tried{walls}; give between=(low, high)"
+            )
         first, *_, last = sorted(self.points * 2)
         given = (f"{self.target.verdict_or(p.answer)} at {p.x:.12g}" for p in (first, last))
         answers = f"{self.target.question} is {', '.join(given)}"
         if first.answer == last.answer:
             endless = math.isinf(first.answer.lower)
             answers += ": infinite" if endless else ": the same, so does build use its number?"
+        got = f"target must be met at some numbers and missed at others, got {self.target}, which"
         if any(p.met is None for p in self.points):
-            return DomainError(f"whether {self.target} is undecided: {answers}{walls}; give another between")
-        if not first.met and first.answer != last.answer and (rest := self._rest()):
-            return DomainError(f"{self.target} is out of reach: {rest}; allow more loss")
-        which, remedy = ("every", "less") if first.met else ("no", "more")
-        problem = f"{self.target} holds at {which} number tried: {answers}{walls}"
-        return DomainError(f"{problem}; allow {remedy} loss, or give another between")
-
-    def _rest(self) -> str:
-        """Describe the loss that remains at numbers a factor of 1000 apart; empty if it still changes."""
+            return DomainError(f"{got} is undecided: {answers}{walls}; give another between")
+        # The loss that remains at numbers a factor of 1000 apart is that of the other mechanisms.
         best, *others = sorted(self._decided, key=lambda p: p.gap)
-        far = [p for p in others if abs(self._place(p.x) - self._place(best.x)) >= _TUNING.longest]
-        if self.target.verdict or not far or not min(p.gap for p in far) < best.gap + 1e-6:
-            return ""
-        name, _, at = self.target.question.partition(" at ")
-        least = self.target.least
-        value = decimal(best.answer.upper if least else best.answer.lower, ".4g", up=least)
-        cost = f"{name} {'<=' if least else '>='} {value}"
-        return f"the other mechanisms alone cost {cost}" + (f" at {at}" if at else "")
-
-
-def _aside(low: float, high: float, first: float, last: float, step: float) -> float:
-    """Return a number a step outside [first, last], on the side with more room, at most halfway there."""
-    below, above = first - low, high - last
-    return last + min(step, above / 2) if above > below else first - min(step, below / 2)
+        far = [p.gap for p in others if abs(self._place(p.x) - self._place(best.x)) >= _LONGEST]
+        changes = first.answer != last.answer and not first.met and not self.target.verdict
+        if changes and far and min(far) < best.gap + 1e-6:
+            name, _, at = self.target.question.partition(" at ")
+            least, sign = self.target.least, "<=" if self.target.least else ">="
+            value = decimal(best.answer.upper if least else best.answer.lower, ".4g", up=least)
+            rest = f"the other mechanisms alone cost {name} {sign} {value}" + (f" at {at}" if at else "")
+            return DomainError(f"{got} is out of reach: {rest}; allow more loss")
+        which, remedy = ("every", "less") if first.met else ("no", "more")
+        problem = f"{got} holds at {which} number tried: {answers}{walls}"
+        return DomainError(f"{problem}; allow {remedy} loss, or give another between")
 
 
 @dataclass(frozen=True)
@@ -414,7 +374,7 @@ class Target:
     question: str
     wanted: float
     answer: Callable[[TradeOff, float | None], Bounds[float]]
-    size: Callable[[float], float]
+    size: Callable[[float], Any]
     least: bool = False
     verdict: bool = False
     takes_width: bool = True
@@ -431,7 +391,7 @@ class Target:
 
     def gap(self, answer: float) -> float:
         """Return log size(answer)/size(wanted): 0 at the root, positive where too much is lost; maybe NaN."""
-        size, wanted = self.size(answer), self.size(self.wanted)
+        size, wanted = float(self.size(answer)), float(self.size(self.wanted))
         return math.log(size / wanted) if 0 < size < math.inf and 0 < wanted < math.inf else math.nan
 
     def __str__(self) -> str:
@@ -441,18 +401,23 @@ class Target:
 def read_target(given: Mapping[str, Any]) -> Target:
     """Read a target from its keys; ``DomainError`` if no kind of target has them, or a value is outside."""
     keys = frozenset(given) if isinstance(given, Mapping) else frozenset()
-    for names, read in _KINDS.items():
+    for names, read in KINDS.items():
         if keys == set(names):
             return read(**given)
-    allowed = ", ".join(f"{{{', '.join(names)}}}" for names in _KINDS)
+    allowed = ", ".join(f"{{{', '.join(names)}}}" for names in KINDS)
     raise DomainError(f"target must be a mapping with keys {allowed}, got {shown(given)}")
+
+
+def _distance(most: float, question: str = "delta at epsilon = 0") -> Target:
+    """Return a target for the total variation; its size is mu/sqrt(8) of the G_mu at that distance."""
+    return Target(question, most, lambda f, tol: f.bounds.delta(0.0, tol=tol), erfinv)
 
 
 def _epsilon(epsilon: Any, delta: Any) -> Target:
     e = number("epsilon", epsilon, 0, math.inf, open_high=True)
     d = number("delta", delta, 0, 1, open_high=True)
     if e == 0:  # epsilon(delta) <= 0 iff delta(0) <= delta, and that has a logarithm
-        return Target("delta at epsilon = 0", d, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
+        return _distance(d)
     question = f"epsilon at delta = {exactly(d)}"
     return Target(question, e, lambda f, tol: f.bounds.epsilon(d, tol=tol and tol * e), float)
 
@@ -461,12 +426,13 @@ def _mu(mu: Any, failure: Any = 0.0) -> Target:
     m = number("mu", mu, 0, math.inf, open_high=True)
     q = number("failure", failure, 0, 1, open_high=True)
     if m == 0:  # f >= f_{0,q}: the total variation is at most q
-        return Target("delta at epsilon = 0", q, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
+        return _distance(q)
 
     def answer(f: TradeOff, _: float | None) -> Bounds[float]:
-        """Return 0 at once where f >= f_{0,q}."""
         f.require_numbers()
-        return Bounds(0.0, 0.0) if q > 0 and f.bounds.delta(0.0).upper <= q else least(f, q).mu
+        if q > 0 and f.bounds.delta(0.0).upper <= q:  # f >= f_{0,q}
+            return Bounds(0.0, 0.0)
+        return least(f, q).mu
 
     return Target(f"mu at failure = {exactly(q)}", m, answer, float, takes_width=False)
 
@@ -476,19 +442,14 @@ def _beta(beta: Any, alpha: Any) -> Target:
     b = number("beta", beta, 0, 1)
     if b > (1 - Bounds.of(a)).upper:
         raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {exactly(a)}")
-    start, question = float(ndtri(a)), f"beta at alpha = {exactly(a)}"
-    return Target(question, b, lambda f, tol: f.bounds(a, tol=tol), lambda x: -start - float(ndtri(x)), True)
-
-
-def _advantage(advantage: Any) -> Target:
-    v = number("advantage", advantage, 0, 1)
-    return Target("advantage", v, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
+    question = f"beta at alpha = {exactly(a)}"
+    return Target(question, b, lambda f, tol: f.bounds(a, tol=tol), lambda x: -ndtri(a) - ndtri(x), True)
 
 
 def _curve(curve: Any) -> Target:
     """Answer with the certified order: from 1 on where it holds, below where not, about 1 if undecided.
 
-    The numbers of a Gaussian goal say by how much; those of others are 1 and 0, which bisects.
+    The numbers of a Gaussian goal are margins; those of others are infinite and 0, which bisects.
     """
     goal = operand(curve)
 
@@ -499,40 +460,33 @@ def _curve(curve: Any) -> Target:
             most = (goal.mu / Bounds.of(low)).upper if low else math.inf
             return Bounds((goal.mu / Bounds.of(high)).lower, most)
         try:
-            verdict = float(f >= goal)
+            margin = math.inf if f >= goal else 0.0
         except Undecided:
-            return Bounds(0.0, 1.0)
-        return Bounds(verdict, verdict)
+            return Bounds(0.0, math.inf)
+        return Bounds(margin, margin)
 
-    def size(margin: float) -> float:
-        return 1 / margin if margin > 0 else math.inf
-
-    return Target(f"[curve >= {shown(goal)}]", 1.0, order, size, least=True, verdict=True, takes_width=False)
+    question = f"[curve >= {shown(goal)}]"
+    return Target(
+        question, 1.0, order, lambda margin: 1 / (margin or math.nan), True, True, takes_width=False
+    )
 
 
 def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
     p = number("prior", prior, 0, 1, open_low=True, open_high=True)
     blind = min(p, (1 - Bounds.of(p)).upper)
     r = number("bayes_risk", bayes_risk, 0, blind)
-
-    def size(risk: float) -> float:
-        return _mu_of_distance(1 - risk / blind)
-
     question = f"Bayes risk at prior = {exactly(p)}"
-    return Target(question, r, lambda f, tol: f.bounds.bayes_risk(prior, tol=tol), size, least=True)
+    return Target(
+        question, r, lambda f, tol: f.bounds.bayes_risk(prior, tol=tol), lambda x: erfinv(1 - x / blind), True
+    )
 
 
-def _mu_of_distance(v: float) -> float:
-    """Return mu/sqrt(8), where v is the total variation distance of G_mu: 2 Phi(mu/2) - 1."""
-    return float(erfinv(v))
-
-
-_KINDS: dict[tuple[str, ...], Callable[..., Target]] = {
+KINDS: dict[tuple[str, ...], Callable[..., Target]] = {
     ("epsilon", "delta"): _epsilon,
     ("mu",): _mu,
     ("mu", "failure"): _mu,
     ("beta", "alpha"): _beta,
-    ("advantage",): _advantage,
+    ("advantage",): lambda advantage: _distance(number("advantage", advantage, 0, 1), "advantage"),
     ("curve",): _curve,
     ("bayes_risk", "prior"): _bayes_risk,
 }

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -45,13 +44,10 @@ STEP = 2.0**-16
 
 _COARSE, _COARSEST = 1e-4, 1e-2  # of certified answers: the square is an error, and so is their width over it
 _CLOSE = 1e-7  # relative width of answers that are narrow enough to be differenced
-_KNOWN = 1e-2  # share of a difference that its bounds may leave open: beyond, it is no estimate
+_KNOWN = 1e-2  # share of a difference that its bounds may leave open: more is not an estimate
 _DECAYED = 25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
-_DIGITS = 27.0  # quadratures err by e^-27, over all rounds: 1e-7 after a division by STEP, at worst
 _ROOM, _BLOCK = 2**22, 64  # most nodes times factors, 64 MiB; nodes of the first block, which then double
-_BARS = 20  # a figure holds that many names
-_FAR = 1e100  # frequency beyond which only atoms are left
-_WITHIN = 1 / 16  # of a step that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3
+_FAR = 1e100  # frequency from which on only atoms are left
 _SHORTEST = 2.0**-28  # that fits: transforms are known to 1e-14, a difference to 1e-14 * 2^32 = 4e-5
 
 
@@ -68,7 +64,8 @@ class Sensitivities(Table):
         """Draw the gains per cent as bars, the 20 largest, the first on top; return the axes drawn on."""
         from tradeoff.report.plot import module
 
-        rows = sorted(self.rows, key=lambda row: abs(row[4]))[-_BARS:]
+        # a figure holds that many names
+        rows = sorted(self.rows, key=lambda row: abs(row[4]))[-20:]
         if ax is None:
             size = (7.0, 1.0 + 0.2 * len(rows))
             ax = module("matplotlib.pyplot").subplots(figsize=size, layout="constrained")[1]
@@ -110,17 +107,25 @@ class Integral:
 
     def counted(self, i: int) -> float:
         """Return the change by one round more of a factor, in proportion."""
-        return self._sum(self.logs[i]) - self._lost(
-            log_finite_mass([self.laws[i].mass_at_plus_infinity], [1])
-        )
+        mass = log_finite_mass([self.laws[i].mass_at_plus_infinity], [1])
+        return self._sum(self.logs[i]) - self._lost(mass)
 
     def between(self, below: TradeOff, above: TradeOff) -> float:
         """Return the change from one curve to another next to it."""
-        (low, low_kept), (high, high_kept) = self._log_transform(below), self._log_transform(above)
-        change = high - low
+        logs, kept = [], []
+        for curve in (below, above):
+            rounds = [factor.laws()[0].single_rounds(n) for factor, n in curve.factors.items()]
+            moments = [
+                n * _log_moment(_transform(law, float(self.z[0].real), self.digits), self.z.imag)
+                for law, n in rounds
+            ]
+            logs.append(np.sum(moments, axis=0))
+            masses = [law.mass_at_plus_infinity for law, _ in rounds]
+            kept.append(log_finite_mass(masses, [n for _, n in rounds]))
+        change = logs[1] - logs[0]
         # Logarithms are determined up to multiples of 2 pi i, and neighbours differ by less.
         change.imag = np.remainder(change.imag + np.pi, 2 * np.pi) - np.pi
-        return self._sum(change) + self._lost(low_kept - high_kept)
+        return self._sum(change) + self._lost(kept[0] - kept[1])
 
     def _sum(self, factor: Complex) -> float:
         return float(np.real(self.terms @ factor))
@@ -128,15 +133,6 @@ class Integral:
     def _lost(self, change: float) -> float:
         """Return the growth of 1 - e^log_finite_mass if that falls by ``change``: none in the middle."""
         return 0.0 if self.middle else self.kept * change
-
-    def _log_transform(self, curve: TradeOff) -> tuple[Complex, float]:
-        """Return the sum of n_i K_i and of n_i log(1 - q_i)."""
-        rounds = [factor.laws()[0].single_rounds(n) for factor, n in curve.factors.items()]
-        c, y = float(self.z[0].real), self.z.imag
-        logs = [n * _log_moment(_transform(law, c, self.digits), y) for law, n in rounds]
-        return np.sum(logs, axis=0), log_finite_mass(
-            [law.mass_at_plus_infinity for law, _ in rounds], [n for _, n in rounds]
-        )
 
 
 def integral(
@@ -149,26 +145,22 @@ def integral(
     pairs = [factor.laws() for factor in curve.factors]
     whole = Composition([low for low, _ in pairs], list(curve.factors.values()))
     contour, lines = whole.contour, whole.contour.forward
-    unfit = (
-        any(low is not high for low, high in pairs) or whole.mass_at_plus_infinity == 1
-    )  # 1: no finite loss is left
-    if unfit or not contour.possible:
+    has_loss = whole.mass_at_plus_infinity < 1
+    if not (has_loss and contour.possible and all(low is high for low, high in pairs)):
         return None
-    closes = next(whole.choices(None), (None, ""))[0] is contour
+    if next(whole.choices(None), (None, ""))[0] is not contour:
+        accuracy = 0.0
     loss = float(contour.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon
     middle = not lines.rare(np.array([loss]))[0]
-    saddles = lines.middle if middle else lines.tail
-    place = place_line(saddles, loss, math.inf, None, middle=middle)
-    if not place.drawable:
+    place = place_line(lines.middle if middle else lines.tail, loss, math.inf, None, middle=middle)
+    # quadratures err by e^-27, over all rounds: 1e-7 after a division by STEP, at worst
+    digits = 27.0 + math.log(sum(lines.counts))
+    nodes = _nodes(lines.laws, lines.counts, place, accuracy, digits) if place.drawable else None
+    if nodes is None:
         return None
-    digits = _DIGITS + math.log(sum(lines.counts))
-    try:
-        z, logs, product = _nodes(lines.laws, lines.counts, place, accuracy if closes else 0.0, digits)
-    except SizeError:
-        return None
+    z, logs, product = nodes
     kernel: Complex = (place.step / np.pi) * np.where(z.imag > 0, 1.0, 0.5) / (z * (z - 1))
     terms = np.exp(product - (z - 1) * loss) * (-kernel if middle else kernel)
-    kept = 1 - whole.mass_at_plus_infinity
     if delta is not None:
         goal, reach = (1 - delta if middle else delta - whole.mass_at_plus_infinity), place.scale
 
@@ -179,7 +171,7 @@ def integral(
             return None
         moved = float(brentq(over, -reach, reach, xtol=1e-14 * reach))
         loss, terms = loss + moved, terms * np.exp((1 - z) * moved)
-    return Integral(loss, z, terms, lines.laws, logs, kept, middle, digits)
+    return Integral(loss, z, terms, lines.laws, logs, 1 - whole.mass_at_plus_infinity, middle, digits)
 
 
 def _transform(law: PrivacyLossDistribution, c: float, digits: float) -> Transform:
@@ -202,31 +194,37 @@ def _nodes(
     place: Placement,
     accuracy: float,
     digits: float,
-) -> tuple[Complex, list[Complex], Complex]:
+) -> tuple[Complex, list[Complex], Complex] | None:
     """Return the nodes at which the product is not negligible, all K_i there, and K.
 
-    SizeError where they are too many, and at ``accuracy`` 0 where the product never decays.
+    None where they are too many, and at ``accuracy`` 0 where the product never decays.
     """
     c, step, size = place.c, place.step, _BLOCK
-    transforms = [_transform(law, c, digits) for law in laws]
+    try:
+        transforms = [_transform(law, c, digits) for law in laws]
+    except SizeError:
+        return None
     remaining = -sum(n * t.far(_FAR) for t, n in zip(transforms, counts, strict=True))
     tau = 0.0 if remaining > _DECAYED else math.sqrt(2 * accuracy / abs(c * (c - 1)))
     logs = [np.zeros(0, complex)] * len(laws)
     while size * len(laws) <= _ROOM and (tau or remaining > _DECAYED):
-        block: Array = step * np.arange(len(logs[0]), size, dtype=float)
-        logs = [np.append(log, _log_moment(t, block)) for log, t in zip(logs, transforms, strict=True)]
-        z: Complex = (c + 1j * step * np.arange(size)).astype(complex)
+        y: Array = step * np.arange(size, dtype=float)
+        z: Complex = (c + 1j * y).astype(complex)
+        logs = [
+            np.append(log, _log_moment(t, y[len(log) :])) for log, t in zip(logs, transforms, strict=True)
+        ]
         product: Complex = (
             sum(n * log for n, log in zip(counts, logs, strict=True)) + tau**2 * z * (z - 1) / 2
         )
         live = product.real > product[0].real - _DECAYED
-        if (tau * block[-1]) ** 2 >= 2 * _DECAYED * (tau > 0) and not live[-(size // 4) :].any():
+        if (tau * y[-1]) ** 2 >= 2 * _DECAYED * (tau > 0) and not live[-(size // 4) :].any():
             # Only relative to their mean do phases change slowly from node to node.
-            phases = [t.mean * z.imag for t in transforms]
-            logs = [m * 1j + (k.real + 1j * np.unwrap(k.imag - m)) for k, m in zip(logs, phases, strict=True)]
+            phases = [t.mean * y for t in transforms]
+            unwrapped = [m + np.unwrap(k.imag - m) for k, m in zip(logs, phases, strict=True)]
+            logs = [(k.real + 1j * u).astype(complex) for k, u in zip(logs, unwrapped, strict=True)]
             return z[live], [log[live] for log in logs], product[live]
         size *= 2
-    raise SizeError("the transform of the product does not decay within the memory allowed")
+    return None
 
 
 def sensitivities(
@@ -246,22 +244,15 @@ def sensitivities(
     delta, epsilon
         Give one: slopes of epsilon at a delta, in nats, or of delta at a loss.
 
-    Raises
-    ------
-    DomainError
-        Unless one question is given and its answer is finite, or where a parameter, such as 0, cannot move.
-    PrecisionError
-        Where no contour closes and the certified answers are too wide to be differenced.
-
     Examples
     --------
     >>> import tradeoff as to
     >>> (to.Gaussian(0.5) @ to.Laplace(0.1) ** 100).sensitivities(delta=1e-5)
-       factor  parameter  value  d epsilon      per 1%
-      G_{0.5}         mu    0.5    2.40669   0.0120334
-      G_{0.5}      count      1   0.601672  0.00601672
-    Lap_{0.1}    epsilon    0.1    43.6061   0.0436061
-    Lap_{0.1}      count    100  0.0227148   0.0227148
+    factor     parameter  value  d epsilon      per 1%
+    G_{0.5}    mu           0.5    2.40669   0.0120334
+    G_{0.5}    count          1   0.601672  0.00601672
+    Lap_{0.1}  epsilon      0.1    43.6061   0.0436061
+    Lap_{0.1}  count        100  0.0227148   0.0227148
     """
     if (delta is None) == (epsilon is None):
         raise DomainError("sensitivities() takes exactly one of delta, epsilon")
@@ -361,7 +352,8 @@ class Parameter(NamedTuple):
         while step >= _SHORTEST:
             with suppress(DomainError):
                 ends = self._apart(step)
-                return ends if step == share else self._apart(step * _WITHIN)
+                # of a step that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3
+                return ends if step == share else self._apart(step * 1 / 16)
             step /= 2
         raise self.stuck()
 
@@ -381,53 +373,47 @@ class Parameter(NamedTuple):
 
 def parameters(curve: TradeOff) -> Iterator[Parameter]:
     """Yield the floats a curve is made from, also inside the operands of operators."""
-    if isinstance(curve, Derived):
-        yield from _replaceable(curve)
-    elif isinstance(curve, Tensor):
-        for factor, n in curve.factors.items():
-            rest = tensor((each, power) for each, power in curve.factors.items() if each != factor)
-            for inner in parameters(factor):
+    names, parts, build = _take_apart(curve)
+    for at, (name, part) in enumerate(zip(names, parts, strict=True)):
 
-                def outer(fresh: TradeOff, rest: TradeOff = rest, n: int = n) -> TradeOff:
-                    return rest @ fresh**n
+        def put(fresh: Any, at: int = at) -> TradeOff:
+            return build([*parts[:at], fresh, *parts[at + 1 :]])
 
-                yield inner.within(outer)
-    else:
-        kind: Any = type(curve)
-        names = inspect.signature(kind).parameters
-        given = {name: getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in names}
-        if any(value is None and names[name].default is not None for name, value in given.items()):
-            return
-        for name, value in given.items():
-            if isinstance(value, float | Fraction):
-
-                def moved(x: float, name: str = name) -> TradeOff:
-                    return cast(TradeOff, kind(**{**given, name: x}))
-
-                yield Parameter(name, float(value), moved)
-
-
-def _replaceable(curve: Derived) -> Iterator[Parameter]:
-    """Yield the parameters that ``replaced`` may change."""
-    parts: list[Any] = []
-
-    def put(at: int, fresh: Any) -> TradeOff:
-        parts.clear()
-
-        def change(part: Any) -> Any:
-            parts.append(part)
-            return fresh if len(parts) == at + 1 else part
-
-        return curve.replaced(change)
-
-    try:
-        put(-1, None)
-    except SymbolError:  # it cannot be built anew
-        return
-    for at, part in enumerate(tuple(parts)):
         if isinstance(part, TradeOff):
             for inner in parameters(part):
-                yield inner.within(partial(put, at))
+                yield inner.within(put)
         elif isinstance(part, float | Fraction):
-            name = next((name for name, value in vars(curve).items() if value is part), "parameter")
-            yield Parameter(name, float(part), partial(put, at))
+            yield Parameter(name, float(part), put)
+
+
+def _take_apart(curve: TradeOff) -> tuple[list[str], list[Any], Callable[[Iterable[Any]], TradeOff]]:
+    """Return the parts of a curve with their names, and the function that builds it from others."""
+    if isinstance(curve, Tensor):
+        counts = list(curve.factors.values())
+        return [""] * len(counts), list(curve.factors), lambda parts: tensor(zip(parts, counts, strict=True))
+    if isinstance(curve, Derived):
+        derived, own = curve, vars(curve).items()
+        parts: list[Any] = []
+
+        def note(part: Any) -> Any:
+            parts.append(part)
+            return part
+
+        with suppress(SymbolError):  # where it cannot be built anew
+            curve.replaced(note)
+        names = [next((name for name, value in own if value is part), "parameter") for part in parts]
+
+        def rebuild(parts: Iterable[Any]) -> TradeOff:
+            left = iter(parts)
+            return derived.replaced(lambda _: next(left))
+
+        return names, parts, rebuild
+    kind: Any = type(curve)
+    given = {
+        name: (getattr(curve, f"{name}_0", getattr(curve, name, None)), each.default)
+        for name, each in inspect.signature(kind).parameters.items()
+    }
+    if any(value is None and default is not None for value, default in given.values()):
+        given = {}
+    values = [value for value, _ in given.values()]
+    return list(given), values, lambda parts: cast(TradeOff, kind(**dict(zip(given, parts, strict=True))))

@@ -27,6 +27,6 @@ def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:
     --------
     >>> from tradeoff import approximate_dp
     >>> approximate_dp(1.0, 0.25)
-    f_{0,0.25} ⊗ f_{1,0}
+    f_{1,0.25}
     """
     return PureDP(epsilon) @ TotalVariation(delta)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 from tradeoff import balls
 from tradeoff.balls import Balls, lower_float, normal_isf, normal_sf, to_ball, union, upper_float
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import flattened, shaped
+from tradeoff.curves.parameters import choice, flattened, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -175,6 +176,7 @@ class NormalPair:
         return np.asarray(np.exp(np.clip(loss + moved, -600.0, 600.0)))
 
 
+Constants = Literal["sharp", "theorem"]
 Powers = dict[TradeOff, int]
 
 # sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands, V in all (Shevtsova 2010).
@@ -188,6 +190,13 @@ _IDENTICAL = tuple(
 )
 
 
+class Hypothesis(NamedTuple):
+    """A condition of a theorem, and whether it holds here."""
+
+    statement: str
+    holds: bool
+
+
 @dataclass(frozen=True, eq=False)
 class BerryEsseen:
     """Enclosure of a composition by Gaussian curves with a proved error; every answer has two sides.
@@ -198,6 +207,8 @@ class BerryEsseen:
         The composition.
     pairs
         For each order of the pair that counts, the normal laws of a curve below and of a curve above it.
+    constants
+        Constants of the theorem, as in ``berry_esseen``.
 
     Examples
     --------
@@ -212,6 +223,7 @@ class BerryEsseen:
 
     of: TradeOff
     pairs: tuple[tuple[NormalPair, NormalPair], ...]
+    constants: Constants
     name = "Berry-Esseen"
 
     @property
@@ -220,12 +232,25 @@ class BerryEsseen:
         theorem = "Dong, Roth, Su 2022, Theorem 3.4"
         if not (self.of.symmetric and len(self.pairs) == 1):
             theorem = f"the proof of {theorem}, law by law"
+        if self.constants == "theorem":
+            return theorem
         return f"{theorem}; constants of Shevtsova 2013 for identical factors, else 2010"
 
     @cached_property
     def gamma(self) -> float:
         """The error of the distribution functions: the band's half-width in alpha and in beta."""
         return max(max(pair.gamma_p, pair.gamma_q) for sides in self.pairs for pair in sides)
+
+    @property
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """The theorem's conditions, checked."""
+        symmetric = self.of.symmetric and len(self.pairs) == 1
+        return (
+            Hypothesis("the losses of the factors are independent", True),
+            Hypothesis("every factor is symmetric (else each law has its own bound)", symmetric),
+            Hypothesis("kappa3bar of the finite losses is finite", math.isfinite(self.gamma)),
+            Hypothesis("gamma < 1/2 (else the bounds are trivial)", self.gamma < 1 / 2),
+        )
 
     @property
     def mu(self) -> float:
@@ -293,7 +318,7 @@ class BerryEsseen:
         return f"Berry-Esseen band of {self.of!r}: mu = {self.mu:.6g}, gamma = {self.gamma:.6g}"
 
 
-def berry_esseen(curve: TradeOff) -> BerryEsseen:
+def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEsseen:
     """Enclose a composition between G_mu(alpha + gamma) - gamma and G_mu(alpha - gamma) + gamma.
 
     Parameters
@@ -302,6 +327,10 @@ def berry_esseen(curve: TradeOff) -> BerryEsseen:
         A product of curves, symmetric or not, or the either-order envelope of one. Masses at infinity are
         split off and attached again; a factor whose law is enclosed by two others contributes one to each
         side.
+    constants
+        ``"theorem"``: 0.56 for all, as in Dong, Roth, Su 2022, Theorem 3.4 (the constant of Shevtsova 2010
+        for independent summands). ``"sharp"``: for identical factors min{0.4690 rho, 0.3322 (rho + 0.429),
+        0.3031 (rho + 0.646)}/sqrt(n) (Shevtsova 2013).
 
     Returns
     -------
@@ -316,10 +345,8 @@ def berry_esseen(curve: TradeOff) -> BerryEsseen:
 
     Notes
     -----
-    Dong, Roth, Su 2022, Theorem 3.4. For asymmetric curves each law has its own mean, variance and gamma:
-    alpha(t) = P(sum L > t) and beta(t) = Q(sum L <= t) are each within gamma of their normal law. The
-    constants are 0.56 (Shevtsova 2010) and for identical factors min{0.4690 rho, 0.3322 (rho + 0.429),
-    0.3031 (rho + 0.646)}/sqrt(n) (Shevtsova 2013).
+    For asymmetric curves each law has its own mean, variance and gamma: alpha(t) = P(sum L > t) and
+    beta(t) = Q(sum L <= t) are each within gamma of their normal law.
 
     Examples
     --------
@@ -329,45 +356,51 @@ def berry_esseen(curve: TradeOff) -> BerryEsseen:
     >>> round(band.lower(0.1), 4), round(f(0.1), 4), round(band.upper(0.1), 4)
     (0.5961, 0.6109, 0.6259)
     """
+    choice("constants", constants, get_args(Constants))
     orders = curve.operands if isinstance(curve, Envelope) else (curve,)
     pairs = []
     for powers in map(factors, orders):
-        below = _normal_pair(powers, 0)
+        below = _normal_pair(powers, 0, sharp=constants == "sharp")
         exact = all(moments(factor)[0] is moments(factor)[1] for factor in powers)
-        pairs.append((below, below if exact else _normal_pair(powers, 1)))
-    return BerryEsseen(curve, tuple(pairs))
+        pairs.append((below, below if exact else _normal_pair(powers, 1, sharp=constants == "sharp")))
+    return BerryEsseen(curve, tuple(pairs), constants)
 
 
-def _normal_pair(powers: Powers, side: int) -> NormalPair:
+def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
     """Return the normal laws of L under P and Q of a curve below (side 0) or above (1) a product."""
-    gap, sds, gammas, masses = NOTHING, [], [], []
+    gap, sds, gammas = NOTHING, [], []
     for reverse in (False, True):
         law = [(f, moments(f, reverse=reverse and not f.symmetric)[side], n) for f, n in powers.items()]
         variance = check_variance(total(whole(n) * m.variance for _, m, n in law))
         # G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish.
         rough = [(m, n) for f, m, n in law if m.third.upper > 0 and not isinstance(f, Gaussian)]
-        gammas.append(float(normal_distance(rough, variance)))
+        gammas.append(float(normal_distance(rough, variance, sharp=sharp)))
         # A constant 0 counts as normal with a deviation of 1 and a gap of 0.
         sds.append(Bounds(1.0, 1.0) if variance.upper == 0 else sqrt(variance))
         gap = gap + total(whole(n) * m.kl for _, m, n in law)
-        # 1 - prod (1 - mass)^n of masses at +inf under Q, or at -inf under P; a law below may have more.
-        lost = []
-        for f, n in powers.items():
-            (low, high), one = f.laws(), f.inverse() if reverse else f
-            ends = (
-                (high if side else low).mass_at_minus_infinity,
-                (high if side else low).mass_at_plus_infinity,
-            )
-            lost.append((one.mass_at_infinity if low is high else bound_mass(ends[not reverse]), n))
-        positive = [(mass, n) for mass, n in lost if mass.upper > 0]
-        alone = len(positive) == 1 and positive[0][1] == 1
-        log_left = total(whole(n) * log1p(-mass) for mass, n in positive)
-        masses.append(positive[0][0] if alone else clip(-expm1(log_left), 0.0, 1.0))
-    (sd_p, sd_q), (gamma_p, gamma_q), (at_plus, at_minus) = sds, gammas, masses
-    return NormalPair(gap, sd_p, sd_q, gamma_p, gamma_q, at_minus, at_plus)
+    masses = (_added_mass(powers, side, reverse=reverse) for reverse in (True, False))
+    (sd_p, sd_q), (gamma_p, gamma_q) = sds, gammas
+    return NormalPair(gap, sd_p, sd_q, gamma_p, gamma_q, *masses)
 
 
-def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds) -> Any:
+def _added_mass(powers: Powers, side: int, *, reverse: bool) -> Bounds:
+    """Bound 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``)."""
+    masses = [(_mass(factor, side, reverse=reverse), n) for factor, n in powers.items()]
+    positive = [(mass, n) for mass, n in masses if mass.upper > 0]
+    if len(positive) == 1 and positive[0][1] == 1:
+        return positive[0][0]
+    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
+
+
+def _mass(factor: TradeOff, side: int, *, reverse: bool) -> Bounds:
+    """Bound the mass at infinity of the law that replaces a factor: a law below it may have more."""
+    laws = factor.laws()
+    if laws[0] is laws[1]:
+        return (factor.inverse() if reverse else factor).mass_at_infinity
+    return bound_mass(laws[side].mass_at_minus_infinity if reverse else laws[side].mass_at_plus_infinity)
+
+
+def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:
     """Bound sup |F - Phi| of a standardised sum of this variance in all, the normal summands' included.
 
     ``rough`` has the moments ``third`` and ``variance`` of those that are not normal, and their numbers. A
@@ -379,7 +412,7 @@ def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds) -> Any:
         return 0.0
     third = sum((whole(n) * m.third for m, n in rough), NOTHING)
     gamma = _INDEPENDENT * third / (variance * sqrt(variance))
-    if len(rough) == 1:
+    if sharp and len(rough) == 1:
         [(m, n)] = rough
         rho = m.third / (m.variance * sqrt(m.variance))
         gamma = minimum(gamma, *(a * (rho + b) / sqrt(whole(n)) for a, b in _IDENTICAL))

@@ -149,7 +149,7 @@ def answer_query(
         step(f"{name} at {len(values)} {PARAMETERS[name]}{'s' if len(values) > 1 else ''}")
         bounds = query(np.asarray(values, dtype=float), tol=tol)
         if not np.all(bounds.lower <= bounds.upper):  # NaN too, which must not pass for a small loss
-            raise TradeOffError(f"no bounds found at {list(values)}: {bounds}; please report this")
+            raise TradeOffError(f"there are no bounds at {list(values)}: {bounds}; please report this")
         floor = 0.0 if name == "epsilon" else -math.inf
         lower, upper = ((np.maximum(side, floor) + 0.0).tolist() for side in bounds)  # + 0.0: no -0.0
         result[name] = tuple(map(Answer, map(float, values), lower, upper))
@@ -196,18 +196,6 @@ def composition(curve: TradeOff) -> TradeOff:
     if isinstance(curve, Maximum) and isinstance(curve.operands[0], Tensor) and not curve.exact:
         return limited(curve.operands[0], curve.tightness)
     return curve
-
-
-def summary(title: str, plan: Plan) -> dict[str, Any]:
-    """Return a plan under the keys of its file; infinity is the string ``"inf"``.
-
-    Examples
-    --------
-    >>> from tradeoff.mechanisms import Gaussian
-    >>> summary("one", Plan({Gaussian(noise_multiplier=2): 3}))["mechanism"]
-    [{'kind': 'gaussian', 'noise_multiplier': 2.0, 'count': 3}]
-    """
-    return {"title": title, **plain_data(plan)}
 
 
 def mechanism_rows(plan: Plan) -> Iterator[tuple[str, str, str]]:

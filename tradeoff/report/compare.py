@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,23 +15,16 @@ from tradeoff.curves.parameters import reals
 from tradeoff.display import Displayed, TextTable, exactly, rounded
 from tradeoff.errors import KindError, TradeOffError, domain, shown
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import Array
 from tradeoff.report.answers import PARAMETERS, SYMBOLS, Answers, answer_query, composition, finite
-from tradeoff.report.methods import METHODS, Claim, claim_of
-from tradeoff.sweeps import Table
+from tradeoff.report.methods import METHODS, Claim, claim_of, evaluate_each
+from tradeoff.sweeps import Exported, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tradeoff.report.series import Kind
 
-UNDER, ELSEWHERE, SAFE, WITHIN, DECLINED = (
-    "under-reports",
-    "under-reports elsewhere",
-    "safe",
-    "within the bounds",
-    "declined",
-)
+UNDER, ELSEWHERE = "under-reports", "under-reports elsewhere"
 
 # Verdicts in a table: short, so that eight questions fit into 100 columns. Each has its line in the legend.
 _LEGEND = {
@@ -46,13 +39,11 @@ ALPHAS = np.unique(
     np.concatenate([np.arange(101) / 100, [float(f"{a:.3g}") for a in np.geomspace(1e-6, 0.495, 28)]])
 )
 
-_WIDTH = 100  # columns of a terminal that a table fits into
 # Significant digits of a table, and whether it has errors: the first layout that fits is taken.
 _LAYOUTS = ((5, True), (5, False), (4, False), (3, False))
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One answer of one method; its error is to the middle of the exact bounds, or to a lone lower bound.
 
     It ``under_reports`` if it claims more privacy than both exact bounds: epsilon or delta too small, beta
@@ -66,8 +57,7 @@ class Entry:
     undecided: bool = False
 
 
-@dataclass(frozen=True)
-class Unsafe:
+class Unsafe(NamedTuple):
     """A claim of more privacy than there is; ``error`` is the answer less the exact bound that it passes."""
 
     answered: str
@@ -112,18 +102,17 @@ class Row:
     def verdict(self) -> str:
         """One of "under-reports" (elsewhere), "safe", "within the bounds" and "declined"."""
         if self.claim is None:
-            return DECLINED
+            return "declined"
         if self.unsafe:
             entries = (entry for each in self.entries.values() for entry in each)
             return UNDER if any(entry.under_reports for entry in entries) else ELSEWHERE
-        return f"{SAFE if self.proved else WITHIN} ({self.claim.kind})"
+        return f"{'safe' if self.proved else 'within the bounds'} ({self.claim.kind})"
 
     @property
     def word(self) -> str:
         """The verdict in tables and figures, a key of the legend: unsafe, unsafe*, safe, open, or empty."""
-        if self.verdict in (UNDER, ELSEWHERE):
-            return "unsafe" if self.verdict == UNDER else "unsafe*"
-        return "" if self.claim is None else "safe" if self.proved else "open"
+        words = {UNDER: "unsafe", ELSEWHERE: "unsafe*", "declined": ""}
+        return words.get(self.verdict, "safe" if self.proved else "open")
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data; infinity is the string ``"inf"``, a missing answer null."""
@@ -134,11 +123,11 @@ class Row:
             "name": self.claim.name,
             "kind": self.claim.kind,
             "source": self.claim.source,
-            **{name: [_plain(name, asdict(each)) for each in self.entries[name]] for name in PARAMETERS},
+            **{name: [_plain(name, each._asdict()) for each in self.entries[name]] for name in PARAMETERS},
             **_plain("beta", {"sup_error": self.sup_error, "sup_error_at": self.sup_error_at}),
             "under_reports": self.under_reports,
             "verdict": self.verdict,
-            "unsafe": [_plain(each.answered, asdict(each)) for each in self.unsafe],
+            "unsafe": [_plain(each.answered, each._asdict()) for each in self.unsafe],
         }
 
 
@@ -153,7 +142,7 @@ def _plain(quantity: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bounds) -> Row:
-    """Compare a claim, or the reason why there is none, with the exact answers.
+    """Compare a claim with the exact answers; a text is the reason why a method has no claim.
 
     Bounds on a dominating curve are not exact: a method may be closer to the mechanism from either side, so
     an answer on their unsafe side is undecided.
@@ -169,7 +158,8 @@ def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bo
         at, lower, upper = np.array(answers, dtype=float).reshape(-1, 3).T
         if is_beta:
             at, lower, upper = np.hstack([(at, lower, upper), (ALPHAS, *beta_bounds)])
-        value = np.maximum(_evaluate(claim, quantity, at), 0.0)  # an epsilon below 0 is reported as 0
+        answered = evaluate_each(partial(claim.evaluate, quantity), at, np.nan)
+        value = np.maximum(answered, 0.0)  # an epsilon below 0 is reported as 0
         with np.errstate(invalid="ignore"):  # inf - inf
             middle = np.where(np.isinf(upper), lower, (lower + upper) / 2)
             error = np.where((value == lower) & (value == upper), 0.0, value - middle)
@@ -191,32 +181,12 @@ def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bo
     return Row(name, claim, "", entries, sup_error, sup_error_at, tuple(unsafe), proved)
 
 
-def _evaluate(claim: Claim, quantity: Any, at: Array) -> Array:
-    """Evaluate a batch, which costs least, or one by one; NaN where there is no answer."""
-    if at.size == 0:
-        return at
-    try:
-        return np.atleast_1d(claim.evaluate(quantity, at))
-    except TradeOffError:
-        return (
-            at * np.nan if at.size == 1 else np.hstack([_evaluate(claim, quantity, x) for x in at[:, None]])
-        )
-
-
 @dataclass(frozen=True, repr=False)
-class Comparison(Displayed):
+class Comparison(Exported, Displayed):
     """Exact answers with those of every method; prints as a table of at most 100 columns if it can.
 
-    Parameters
-    ----------
-    curve
-        The curve compared against.
-    exact
-        Its two-sided answers.
-    rows
-        One for each method.
-    beta
-        Bounds on the beta of the curve at 129 type I errors.
+    ``exact`` has the two-sided answers of the ``curve``, ``rows`` those of each method, and ``beta`` bounds
+    on the beta of the curve at 129 type I errors.
     """
 
     curve: TradeOff
@@ -246,30 +216,33 @@ class Comparison(Displayed):
     def table(self, digits: int = 5, *, errors: bool = True) -> list[list[str]]:
         """Return bounds and methods that apply as texts: "!" where unsafe, "?" where undecided.
 
-        Parameters
-        ----------
-        digits
-            Significant digits; bounds are rounded to their safe side.
-        errors
-            Whether each answer has its signed error in brackets.
+        Bounds have so many digits, rounded to their safe side; with ``errors`` each answer has its signed
+        error in brackets.
         """
-        sides: tuple[Literal["lower", "upper"], ...] = ("lower", "upper")
-        result = [
-            [f"{side} bound", "certified", *(rounded(getattr(a, side), side, digits) for *_, a in self.exact)]
-            for side in sides
+
+        def cell(kind: str, quantity: str, each: Entry) -> str:
+            if np.isnan(each.value):
+                return "-"
+            value = f"{each.value:.{digits}g}"
+            if kind != "estimate":  # a proved number stays one when it is rounded
+                value = rounded(each.value, "lower" if quantity == "beta" else "upper", digits)
+            sign = "!" if each.under_reports else "?" if each.undecided else ""
+            return f"{value} ({each.error:+.2g}){sign}" if errors else value + sign
+
+        answers = [a for *_, a in self.exact]
+        return [
+            ["lower bound", "certified", *(rounded(a.lower, "lower", digits) for a in answers)],
+            ["upper bound", "certified", *(rounded(a.upper, "upper", digits) for a in answers)],
+            *(
+                [
+                    row.name,
+                    row.word,
+                    *(cell(row.claim.kind, q, e) for q in PARAMETERS for e in row.entries[q]),
+                ]
+                for row in self.rows
+                if row.claim is not None
+            ),
         ]
-        for row in self.rows:
-            if row.claim is not None:
-                cells = []
-                for name, each in ((q, entry) for q in PARAMETERS for entry in row.entries[q]):
-                    value = f"{each.value:.{digits}g}"
-                    if row.claim.kind != "estimate":  # a proved number stays one when it is rounded
-                        value = rounded(each.value, "lower" if name == "beta" else "upper", digits)
-                    error = f" ({each.error:+.2g})" if errors else ""
-                    sign = "!" if each.under_reports else "?" if each.undecided else ""
-                    cells.append("-" if np.isnan(each.value) else f"{value}{error}{sign}")
-                result.append([row.name, row.word, *cells])
-        return result
 
     def notes(self, *, errors: bool = True) -> list[str]:
         """Return the legend of the table, the errors on the unsafe side, and reasons of declined methods."""
@@ -283,7 +256,7 @@ class Comparison(Displayed):
         reasons = [f"{method} does not apply: {reason}." for method, reason in self.declined.items()]
         return [*legend, *worst, *reasons, *self.curve.caveats]
 
-    def grid(self, width: int = _WIDTH) -> TextTable:
+    def grid(self, width: int = 100) -> TextTable:
         """Return the table with as many digits, and if possible errors, as fit into so many columns."""
         header = self.header()
         for digits, errors in _LAYOUTS:
@@ -302,32 +275,20 @@ class Comparison(Displayed):
         questions = [f"{name} at {parameter} = {exactly(a.argument)}" for name, parameter, a in self.exact]
         columns = ["method", "verdict", *questions, *(f"error of {each}" for each in questions)]
         columns += ["largest error of beta", "alpha there"]
-        empty = [None] * (len(questions) + 2)
+        n = len(questions)
         rows: list[tuple[Any, ...]] = [
-            (f"{side} bound", "certified", *(getattr(a, side) for *_, a in self.exact), *empty)
+            (f"{side} bound", "certified", *(getattr(a, side) for *_, a in self.exact), *[None] * (n + 2))
             for side in ("lower", "upper")
         ]
         for row in self.rows:
             entries = [each for name in PARAMETERS for each in row.entries.get(name, ())]
-            pairs = [(each.value, each.error) for each in entries] or [(np.nan, np.nan)] * len(questions)
-            values = [*(v for v, _ in pairs), *(e for _, e in pairs), row.sup_error, row.sup_error_at]
-            rows.append((row.name, row.verdict, *(None if np.isnan(x) else float(x) for x in values)))
+            numbers = [e.value for e in entries] + [e.error for e in entries] or [np.nan] * 2 * n
+            numbers += [row.sup_error, row.sup_error_at]
+            rows.append((row.name, row.verdict, *(None if np.isnan(x) else float(x) for x in numbers)))
         notes = {} if self.curve.symmetric else {"order": "one order of the pair"}
         if self.curve.assumptions:
             notes["assumes"] = "; ".join(self.curve.assumptions)
         return Table((*columns, *notes), tuple((*row, *notes.values()) for row in rows))
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Return ``numbers()`` as ``{column: values}``."""
-        return self.numbers().to_dict()
-
-    def to_csv(self, path: str | PathLike[str] | None = None) -> str:
-        """Return ``numbers()`` as comma-separated text with every digit; write it to ``path`` if given."""
-        return self.numbers().to_csv(path)
-
-    def to_pandas(self) -> Any:
-        """Return ``numbers()`` as a ``pandas.DataFrame``; raise ``MissingExtraError`` without pandas."""
-        return self.numbers().to_pandas()
 
     def to_latex(
         self,
@@ -360,7 +321,7 @@ class Comparison(Displayed):
 
     def figure(self, kind: Kind = "profile") -> Figure:
         """Draw a panel for each method, thin dashes over the exact curve, red if it under-reports."""
-        from tradeoff.report.figures import comparison_figure
+        from tradeoff.report.plot import comparison_figure
 
         return comparison_figure(self.curve, [row for row in self if row.claim is not None], kind)
 
@@ -395,13 +356,6 @@ def compare(
         Table, figure and data; ``under_reports`` where a method claims more privacy than the exact bounds
         allow, on a question or on the curve at 129 type I errors; ``unsafe`` has the amounts and the places.
 
-    Raises
-    ------
-    KindError
-        If ``curve`` is not a curve.
-    DomainError
-        If a method is unknown.
-
     Examples
     --------
     >>> import tradeoff as to
@@ -432,19 +386,17 @@ def compare(
 def _claims(
     curve: TradeOff, methods: Sequence[str] | Mapping[str, Any] | None, step: Callable[[str], Any]
 ) -> Iterator[tuple[str, Claim | str]]:
-    if isinstance(methods, Mapping):
-        for name, thing in methods.items():
-            step(name)
-            yield name, claim_of(name, thing)
-        return
     if not isinstance(methods, Iterable | None):
         raise domain("methods", methods, "names, or a mapping from names to curves")
     names = list(METHODS) if methods is None else [methods] if isinstance(methods, str) else list(methods)
     for name in names:
-        if name not in METHODS:
+        if name not in METHODS and not isinstance(methods, Mapping):
             raise domain("method", name, f"one of {', '.join(map(repr, METHODS))}")
     for name in names:
         step(name)
+        if isinstance(methods, Mapping):
+            yield name, claim_of(name, methods[name])
+            continue
         try:
             yield name, claim_of(name, METHODS[name](composition(curve)))
         except TradeOffError as error:

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs no network: tables, figures, certificates, assumptions in words."""
+"""Reports: an HTML page that needs no network, and an entry for the registry of deployments."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tradeoff._version import __version__
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import NOT_EXACT
-from tradeoff.display import exactly, folded, plain, rounded
+from tradeoff.display import Strong, TextTable, exactly, folded, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
@@ -23,18 +23,17 @@ from tradeoff.report.answers import (
     COLUMNS,
     Answers,
     certify_plan,
+    finite,
     join_certificates,
     mechanism_rows,
     row,
 )
 from tradeoff.report.compare import ALPHAS, Comparison
-from tradeoff.report.figures import comparison_figure, paper
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.names import mu_name
-from tradeoff.report.plot import paint
-from tradeoff.report.saving import figure_bytes
+from tradeoff.report.plot import comparison_figure, paint, paper
 from tradeoff.report.series import Kind, Scale, make_series, outline, view_of
-from tradeoff.report.styles import COLUMN
+from tradeoff.report.styles import COLUMN, figure_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,12 +50,6 @@ _SCHEMES = {
     "allocated": "Each record takes part in a fixed number of steps, chosen uniformly at random.",
     "shuffled": "Each record is randomised on its own, and the outputs are shuffled.",
 }
-
-
-class Strong(str):
-    """A cell in bold: the number to report."""
-
-    __slots__ = ()
 
 
 def report(
@@ -82,21 +75,20 @@ def report(
     exact, gaussian = claim_of("exact", curve), outline(claim_of(mu_name(reduction), reduction))
     panels = [each for each in comparison if each.claim is not None]
     sides = "The truth lies between the two bounds; they account for rounding."
-    header = [each.replace("\n", " ") for each in comparison.header()]
     return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
         made=escape(f"{made}."),
         assumptions=_items([*assumptions(plan), *curve.assumptions]),
         sides=sides if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
         risks=_items(risks(curve)),
-        mechanisms=_table(("runs", "mechanism", "parameters"), mechanism_rows(plan)),
-        answers=_table(COLUMNS, lines),
+        mechanisms=TextTable([*mechanism_rows(plan)], ("runs", "mechanism", "parameters")).html(),
+        answers=TextTable(lines, COLUMNS).html(),
         proofs=proofs + "".join(f"<p>{escape(each)}</p>" for each in answers.reasons),
         gdp=_describe_reduction(reduction),
         curves=_draw("tradeoff", "linear", exact, gaussian)
         + _draw("tradeoff", "loglog", exact)
         + _draw("profile", "linear", exact),
-        comparison=_table(header, comparison.table(4)),
+        comparison=TextTable(comparison.table(4), comparison.header()).html(),
         notes=_items(comparison.notes()),
         methods=_image(comparison_figure(curve, panels, across=2), "Profile of each method"),
         plan=file,
@@ -195,17 +187,63 @@ def _items(texts: Iterable[str]) -> str:
     return "".join(f"<li>{escape(each)}</li>" for each in texts)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return an HTML table; each cell has the name of its column, which narrow screens show next to it."""
+_DISTANCES = {"add-remove": "Symmetric distance", "replace-one": "Change-one distance"}
+_BY_USER = {  # keys of facts that no plan has
+    "product": (
+        "name data_curators intended_use data_product_type data_product_region description publication_date "
+        "data_product_sector"
+    ),
+    "model": (
+        "model_name model_name_description actors release_type release_type_description data_source_type "
+        "data_source_type_description access_type access_type_description"
+    ),
+    "implementation": "pre_processing_eda_hyperparameter_tuning justification",
+    "resources": "sources registry_authors",
+}
 
-    def cell(name: str, text: str) -> str:
-        words = f"<strong>{escape(text)}</strong>" if isinstance(text, Strong) else escape(text)
-        return f"<td data-name='{escape(name)}'>{words}</td>"
 
-    head = "".join(f"<th>{escape(each)}</th>" for each in header)
-    body = ""
-    for cells in rows:
-        unsafe = any(each.endswith("!") for each in cells)
-        line = "".join(cell(*each) for each in zip(header, cells, strict=True))
-        body += f"<tr{' class=under' if unsafe else ''}>{line}</tr>"
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+def registry_entry(title: str, plan: Plan, answers: Answers) -> dict[str, Any]:
+    """Return plain data with the keys of the registry; null where the plan has no answer.
+
+    The keys are those of Nanayakkara, Ghazi, Vadhan 2025 (arXiv:2509.13509), as the registry's files have
+    them. Epsilon is the upper bound at the first delta of the answers.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 4})
+    >>> from tradeoff.report.answers import answer_query
+    >>> answers = answer_query(plan.guarantee(), delta=[1e-5])
+    >>> registry_entry("counts", plan, answers)["deployment"]["dp_flavor"]["input_metric"]
+    'Symmetric distance'
+    """
+    entry: dict[str, dict[str, Any]] = {name: dict.fromkeys(keys.split()) for name, keys in _BY_USER.items()}
+    first = answers.epsilon[0]
+    epsilon, delta = finite(first.upper), first.argument
+    entry["product"]["name"] = title or None
+    entry["dp_flavor"] = {
+        "name": "Approximate DP" if delta else "Pure DP",
+        "input_metric": _DISTANCES[plan.adjacency],
+        "bound_on_input_distance": "1",
+        "output_measure": "Approximate divergence" if delta else "Max divergence",
+        "bound_on_output_distance": f"({epsilon}, {exactly(delta)})",
+        "data_domain": None,
+        "unprotected_quantities": None,
+    }
+    bounds = [
+        f"{name} at {parameter} = {exactly(each.argument)}: at least {each.lower!r}, at most {each.upper!r}"
+        for name, parameter, each in answers
+    ]
+    entry["privacy_loss"] = {
+        "privacy_unit": None,
+        "privacy_unit_description": assumptions(plan)[0],
+        "privacy_parameters": {"epsilon": epsilon, "delta": delta},
+        "privacy_parameters_description": "\n".join(bounds),
+    }
+    entry["accounting"] = {
+        "post_processing": None,
+        "composition": f"Composed as trade-off functions, with certified bounds, by tradeoff {__version__}.",
+    }
+    rows = (f"{n} × {kind}: {parameters}" for n, kind, parameters in mechanism_rows(plan))
+    entry["implementation"]["mechanisms"] = "\n".join([*rows, *assumptions(plan)[1:], *answers.assumptions])
+    return {"status": "Draft", "tier": None, "deployment": entry}

@@ -65,8 +65,8 @@ class Claim:
                     return 1.05 * end
         return 1.0
 
-    def evaluate(self, quantity: Literal["beta", "delta", "epsilon"], at: Array) -> Array:
-        """Return the answers, or raise a ``TradeOffError``."""
+    def evaluate(self, quantity: str, at: Array) -> Array:
+        """Return the answers for beta, delta or epsilon, or raise a ``TradeOffError``."""
         function = getattr(self, quantity)
         if function is None:
             raise NoClosedForm(f"{self.name} has no answer for {quantity}")
@@ -95,7 +95,12 @@ def claim_of(name: str, thing: Any) -> Claim:
             return replace(claim_of(name, line), band=band.band, profile=band.profile, whole=band.whole)
         case (TradeOff() as lower, TradeOff() as upper) | Bounds(TradeOff() as lower, TradeOff() as upper):
             return _between(name, lower, upper)
-    curve = _curve(thing)
+    if isinstance(thing, type) or not (
+        isinstance(thing, TradeOff) or hasattr(thing, "guarantee") or hasattr(thing, "curve")
+    ):
+        remedy = "give a curve, a plan, a mechanism, or a result of tradeoff.limits"
+        raise KindError(f"{shown(thing)} is not a trade-off function; {remedy}")
+    curve = claimed(thing)
     bounds, source = curve.bounds, getattr(thing, "source", "")
     name = _label(name, symmetric=curve.symmetric)
     return Claim(
@@ -107,20 +112,6 @@ def _label(name: str, *, symmetric: bool) -> str:
     if symmetric or "one order" in name:
         return name
     return f"{name} (one order)" if name else "one order"
-
-
-def _curve(thing: Any) -> TradeOff:
-    if isinstance(thing, TradeOff):
-        curve = thing
-    elif isinstance(guarantee := getattr(thing, "guarantee", None), TradeOff):
-        curve = guarantee
-    elif not isinstance(thing, type) and (hasattr(thing, "guarantee") or hasattr(thing, "curve")):
-        curve = claimed(thing)
-    else:
-        remedy = "give a curve, a plan, a mechanism, or what tradeoff.limits returns"
-        raise KindError(f"{shown(thing)} is not a trade-off function; {remedy}")
-    curve.require_numbers()
-    return curve
 
 
 def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
@@ -175,7 +166,8 @@ def claim_of_pairs(
     with suppress(TradeOffError):
         epsilon([1e-5, *deltas])  # one batch costs less than single questions
     epsilon([1e-5])  # raises here where the rule does not apply
-    pairs = np.array([[epsilon_at_0, *_each(epsilon, deltas), 0.0], [0.0, *deltas, 1.0]])
+    answered = evaluate_each(epsilon, np.array(deltas), math.inf)
+    pairs = np.array([[epsilon_at_0, *answered, 0.0], [0.0, *deltas, 1.0]])
     e, d = map(Bounds.of, pairs[:, np.isfinite(pairs[0]), None])
 
     def profile(at: Array) -> Array:
@@ -193,12 +185,16 @@ def claim_of_pairs(
     return Claim("", "bound", beta, profile, epsilon, source)
 
 
-def _each(epsilon: Function, deltas: list[float]) -> list[float]:
-    """Evaluate a batch, or one by one with infinity where the rule has no answer."""
+def evaluate_each(function: Function, at: Array, missing: float) -> Array:
+    """Evaluate a batch, which costs least, or one by one, with ``missing`` for answers that it lacks."""
+    if at.size == 0:
+        return at
     try:
-        return [float(each) for each in epsilon(deltas)]
+        return np.atleast_1d(np.asarray(function(at), dtype=float))
     except TradeOffError:
-        return [math.inf] if len(deltas) == 1 else [e for x in deltas for e in _each(epsilon, [x])]
+        if at.size == 1:
+            return np.full(1, missing)
+        return np.hstack([evaluate_each(function, x, missing) for x in at[:, None]])
 
 
 def formula_of_orders(orders: Array, divergences: Array) -> Function:
@@ -252,16 +248,15 @@ def _renyi(curve: TradeOff) -> Claim:
 
 
 class Release(NamedTuple):
-    """So many releases, each (epsilon, delta)-DP."""
+    """``n`` releases, each epsilon-DP but for failures of probability ``failure`` in all."""
 
     epsilon: float
-    delta: float
+    failure: float
     n: int
 
-    @property
-    def failure(self) -> float:
-        """The sum of delta over the releases, rounded up."""
-        return min(float((Bounds.of(self.delta) * self.n).upper), 1.0)
+
+def _total(each: float, n: int) -> float:
+    return float((Bounds.of(each) * n).upper)
 
 
 def _claim_of_releases(
@@ -275,17 +270,16 @@ def _claim_of_releases(
     parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
 
-    def releases(e: float, d: float, factor: TradeOff, n: int, budgets: list[float]) -> list[Release]:
+    def releases(e: float, d: float, factor: TradeOff, n: int, budgets: Array) -> list[Release]:
         if math.isfinite(e):
-            return [Release(e, d, n)] * len(budgets)
-        each = np.array(budgets) / unbounded
+            return [Release(e, min(_total(d, n), 1.0), n)] * len(budgets)
+        each = budgets / unbounded
         losses = np.max([order.epsilon(each) for order in {factor, factor.inverse()}], axis=0)
         pairs = zip(np.maximum(losses, 0.0).tolist(), each.tolist(), strict=True)
-        return [Release(*pair, n) for pair in pairs]
+        return [Release(loss, min(_total(delta, n), 1.0), n) for loss, delta in pairs]
 
     def rule(deltas: list[float]) -> list[float]:
-        budgets = [delta * share for delta in deltas]
-        rows = zip(*(releases(*part, budgets) for part in parts), strict=True)
+        rows = zip(*(releases(*part, np.array(deltas) * share) for part in parts), strict=True)
         return [least(delta, each) for delta, each in zip(deltas, rows, strict=True)]
 
     return claim_of_pairs(source, rule, _FEW_PAIRS if unbounded else _MANY_PAIRS, epsilon_at_0=epsilon_at_0)
@@ -306,13 +300,13 @@ def _advanced(curve: TradeOff) -> Claim:
 
 def _basic(curve: TradeOff) -> Claim:
     def least(delta: float, releases: Sequence[Release]) -> float:
-        losses = [float((Bounds.of(each.epsilon) * each.n).upper) for each in releases]
+        losses = [_total(each.epsilon, each.n) for each in releases]
         result = baselines.basic_composition(losses, [each.failure for each in releases])
         return result.epsilon if result.delta <= delta else math.inf
 
     parts = [Release(*pure_loss(factor), n) for factor, n in factors(curve).items()]
-    pure = all(math.isfinite(each.epsilon) and each.delta == 0 for each in parts)
-    epsilon_at_0 = least(0.0, parts) if pure else math.inf
+    is_pure = all(math.isfinite(each.epsilon) and each.failure == 0 for each in parts)
+    epsilon_at_0 = least(0.0, parts) if is_pure else math.inf
     return _claim_of_releases("Dwork, Roth 2014, Theorem 3.16", curve, 1 - 1e-12, least, epsilon_at_0)
 
 

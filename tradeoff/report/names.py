@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.baselines import Baseline
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
-from tradeoff.display import exactly, rounded
+from tradeoff.display import exactly, rounded, typeset_power
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
@@ -127,8 +127,8 @@ def number(value: float) -> str:
     """
     if value == 0 or abs(value) >= 1e-3:
         return exactly(value)
-    digits, _, power = np.format_float_scientific(value, trim="-").partition("e")
-    return f"$10^{{{int(power)}}}$" if digits == "1" else rf"${digits} \times 10^{{{int(power)}}}$"
+    power = typeset_power(np.format_float_scientific(value, trim="-"), r"\times")
+    return f"${power}$"
 
 
 def typeset(name: str) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import written as parameter
 from tradeoff.curves.product import Tensor
+from tradeoff.display import typeset_power
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
@@ -87,10 +88,7 @@ def _number(value: Any, *, bracket: bool = True) -> str:
         written = str(sympy.latex(value, symbol_names=names))
         return _inside(written) if value.is_Add and bracket else written
     text = f"{float(value):.6g}" if hasattr(value, "xreplace") else parameter(value)
-    digits, _, power = text.lower().partition("e")
-    if not power:
-        return digits.replace("inf", r"\infty")
-    return ("" if digits == "1" else rf"{digits} \cdot ") + f"10^{{{int(power)}}}"
+    return typeset_power(text).replace("inf", r"\infty")
 
 
 def _text(words: str) -> str:

@@ -1,4 +1,4 @@
-"""Plots of trade-off curves, estimates and audits on matplotlib axes."""
+"""Plots of trade-off curves, estimates and audits, heat maps of sweeps, and figures for papers."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.display import folded
-from tradeoff.errors import DomainError, TradeOffError, needed, shown
+from tradeoff.errors import DomainError, KindError, TradeOffError, needed, shown
+from tradeoff.intervals.rounding import Array
 from tradeoff.limits import ApproximateCurve
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.operators.symmetrise import Envelope
+from tradeoff.report import styles
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.names import name_items
-from tradeoff.report.series import Kind, Scale, Series, View, error_limits, make_series, positive, view_of
-from tradeoff.report.styles import (
-    BAND,
-    CHANCE,
-    COLUMN,
-    EDGE,
-    EXACT,
-    PAGE,
-    WIDE,
-    add_title,
-    dashed,
-    paper_settings,
-    place_legend,
-    readable,
+from tradeoff.report.series import (
+    Kind,
+    Scale,
+    Series,
+    View,
+    error_limits,
+    make_known_series,
+    make_series,
+    outline,
+    positive,
+    view_of,
 )
 from tradeoff.sweeps import Table
 
@@ -73,7 +72,7 @@ def plot(
         of ``tradeoff.limits``, estimates and bands; scores (``tradeoff.empirical``: the estimate is the
         line, its simultaneous confidence band is filled); pairs (lower, upper) of curves with
         the truth between. Or one table of ``tradeoff.sweep`` over two parameters: a heat map
-        (``tradeoff.report.heatmap``).
+        (``tradeoff.report.plot.heatmap``).
     kind
         ``"tradeoff"``: type II error beta against type I error alpha. ``"roc"``: the power 1 - beta against
         alpha. ``"profile"``: delta on a log axis against epsilon in nats. ``"error"``: a lower bound on the
@@ -82,7 +81,7 @@ def plot(
     scale
         ``"linear"``, or ``"loglog"``: small type I errors, at which beta is next to 1 and 1 - beta is drawn.
     labels
-        A name for each item, used as it is; default: mechanisms with the parameters that tell them apart,
+        A name for each item, used as it is; default: mechanisms with the parameters that differ,
         normal forms of other curves, of estimates the method and the word "estimate", and none for one item
         that is not an estimate. Many or long names go below, in lines that fit.
     legend
@@ -103,20 +102,6 @@ def plot(
         Keywords of ``matplotlib.lines.Line2D`` (of the heat map: of ``pcolormesh``) for every line drawn, of
         Plotly's ``line`` if interactive.
 
-    Returns
-    -------
-    matplotlib.axes.Axes or plotly.graph_objects.Figure
-        The axes drawn on.
-
-    Raises
-    ------
-    KindError
-        If an item is none of the above.
-    DomainError
-        If there is no item, an argument is out of range, or ``ax`` is given to an interactive figure.
-    MissingExtraError
-        If matplotlib, or for interactive figures plotly, is not installed.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -131,8 +116,6 @@ def plot(
     if columns not in (1, 2):
         raise DomainError(f"columns must be 1 or 2, got {shown(columns)}")
     if len(items) == 1 and isinstance(items[0], Table):
-        from tradeoff.report.heatmap import heatmap
-
         if (kind, scale, labels, interactive) != ("tradeoff", "linear", None, False):
             raise DomainError("a heat map takes no kind, scale, labels or interactive; leave them out")
         return heatmap(items[0], ax=ax if ax is not None else new_axes(style, columns), **line)
@@ -145,13 +128,11 @@ def plot(
             raise DomainError(f"ax must be None if interactive, got {shown(ax)}")
         return plotly_figure(view, claims, line)
     axes = ax if ax is not None else new_axes(style, columns)
-    settings = paper_settings() if style else getattr(getattr(axes, "figure", None), "style", {})
+    settings = styles.paper_settings() if style else getattr(getattr(axes, "figure", None), "style", {})
     remedy = "give axes of matplotlib, and keywords of matplotlib.lines.Line2D"
     with matplotlib_errors(remedy), module("matplotlib").rc_context(settings):
         paint(axes, view, list(make_series(view, claims)), style=line, legend=legend)
         if inset is not None:
-            from tradeoff.report.figures import add_inset
-
             add_inset(axes, claims, *inset)
     return axes
 
@@ -212,7 +193,7 @@ def paint(
                 "matplotlib.lines.Line2D, such as color or linewidth, and names as labels=[...]"
             )
     if view.chance is not None:
-        axes.plot(view.grid, view.chance, **CHANCE)
+        axes.plot(view.grid, view.chance, **styles.CHANCE)
     ylim = error_limits(series) if view.kind == "error" else view.ylim
     axes.set(xscale=view.xscale, yscale=view.yscale, xlim=view.xlim, ylim=ylim)
     axes.set(xlabel=view.xlabel, ylabel=view.ylabel)
@@ -224,12 +205,14 @@ def paint(
         axes.set_box_aspect(1)
     if looks is None:  # black and solid for the first item unless it is an estimate, dashes for the others
         solid = series[0] is not None and not series[0].is_estimate
-        exact = {**EXACT, "linewidth": WIDE} if len(series) > 1 else EXACT
-        looks = [exact if solid and not i else dashed(i - solid) for i in range(len(series))]
+        exact = {**styles.EXACT, "linewidth": styles.WIDE} if len(series) > 1 else styles.EXACT
+        looks = [exact if solid and not i else styles.dashed(i - solid) for i in range(len(series))]
     for each, look in zip(series, looks, strict=True):
         _paint_series(axes, view, each, {**look, **given})
     if legend and axes.get_legend_handles_labels()[1]:
-        place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
+        styles.place_legend(
+            axes, None if view.kind == "error" else "lower right" if view.power else "upper right"
+        )
     return axes
 
 
@@ -238,17 +221,17 @@ def _paint_series(axes: Axes, view: View, series: Series | None, look: Look) -> 
 
     if series is None:
         return
-    name, y = readable(series.name), series.y
+    name, y = styles.readable(series.name), series.y
     if series.band is not None:
         visible = y is None and np.max(series.band[1]) > axes.get_ylim()[0]
         label = f"{name}: width of its bounds" if visible else None
-        axes.fill_between(series.x, *series.band, color=look["color"], label=label, **BAND)
+        axes.fill_between(series.x, *series.band, color=look["color"], label=label, **styles.BAND)
     if y is not None:  # a line along the edge of the axes is not clipped
         at_edge = view.square and view.whole and view.yscale == "linear"
         y = positive(y) if axes.get_yscale() == "log" else y
         (line,) = axes.plot(series.x, y, label=name or None, clip_on=not at_edge, **look)
         if line.is_dashed():  # white edges, so that dashes are seen over another line
-            edge = withStroke(linewidth=line.get_linewidth() + EDGE, foreground="white")
+            edge = withStroke(linewidth=line.get_linewidth() + styles.EDGE, foreground="white")
             line.set_path_effects([edge])
     if series.unsafe is not None and np.isfinite(series.unsafe).any():
         axes.plot(series.x, series.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
@@ -259,7 +242,7 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
     result: PaperFigure = canvas()()
     plot(curve, ax=result.subplots())
     with module("matplotlib").rc_context(result.style):
-        add_title(result, folded(title))
+        styles.add_title(result, folded(title))
     return result
 
 
@@ -280,5 +263,197 @@ def new_axes(style: str | None = None, columns: int = 1) -> Any:
     """Return the axes of a new figure of pyplot, as wide as so many columns."""
     settings: dict[str, Any] = {"FigureClass": canvas(), "paper": style == "paper"}
     if columns == 2:
-        settings["figsize"] = (PAGE, COLUMN)
+        settings["figsize"] = (styles.PAGE, styles.COLUMN)
     return module("matplotlib.pyplot").figure(**settings).subplots()
+
+
+def heatmap(
+    table: Table,
+    column: str | None = None,
+    *,
+    levels: Sequence[float] | None = None,
+    label: str | None = None,
+    ax: Axes | None = None,
+    **style: Any,
+) -> Axes:
+    """Draw a sweep over two parameters: a coloured cell for each point, and labelled contour lines.
+
+    Parameters
+    ----------
+    table
+        Result of ``tradeoff.sweep`` over a grid of two parameters, the first of them on the x axis. A
+        geometric grid gets a log axis, and values over several decades logarithmic colours; those that are
+        not finite are left white.
+    column
+        Column to draw; default: the only column of answers, and of bounds ``upper``.
+    levels
+        Values of the contour lines, which interpolate between the points and are not bounds there.
+    label
+        Name of the values, such as "ε at δ = 1e-5"; default: the column's.
+    ax
+        Matplotlib axes to draw on; default: those of a new figure.
+    **style
+        Keywords of ``matplotlib.axes.Axes.pcolormesh``.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> import tradeoff as to
+    >>> grid = {"mu": [0.5, 1.0, 2.0], "delta": [1e-7, 1e-5, 1e-3]}
+    >>> table = to.sweep(lambda mu, delta: to.Gaussian(mu).epsilon(delta), grid)
+    >>> axes = heatmap(table, ax=Figure().subplots(), label="ε")
+    >>> axes.get_xscale(), axes.get_ylabel()
+    ('log', 'delta')
+    """
+    if not isinstance(table, Table):
+        raise KindError(f"table must be a result of tradeoff.sweep, got {shown(table)}")
+    x, y, name, values = _grid(table, column)
+    axes = ax if ax is not None else new_axes()
+    mpl = module("matplotlib")
+    remedy = "give increasing levels, keywords of pcolormesh, and values within some hundred powers of ten"
+    with (
+        mpl.rc_context(getattr(axes.figure, "style", {})),
+        np.errstate(all="ignore"),
+        matplotlib_errors(remedy),
+    ):
+        # colours and levels are logarithmic above a ratio of 30
+        log = values.min() > 0 and values.max() > 30.0 * values.min()
+        norm = module("matplotlib.colors").LogNorm() if log else None
+        look = {"cmap": "Blues", "norm": norm, "shading": "nearest", "rasterized": True, **style}
+        cells = axes.pcolormesh(x, y, values, **look)
+        ticker = module("matplotlib.ticker")
+        # labels of more than seven lines overlap on one column
+        locator = ticker.LogLocator(subs=(1, 2, 5)) if log else ticker.MaxNLocator(7)
+        chosen = levels if levels is not None else locator.tick_values(values.min(), values.max())
+        lines = axes.contour(x, y, values, levels=chosen, colors="black", linewidths=0.8)
+        effects = module("matplotlib.patheffects")
+        for text in axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize="small"):
+            text.set_path_effects([effects.withStroke(linewidth=2, foreground="white")])
+        axes.set(xlabel=table.columns[0], ylabel=table.columns[1])
+        axes.set(xscale=_scale(x), yscale=_scale(y))
+        for axis, along in ((axes.xaxis, x), (axes.yaxis, y)):
+            # powers of ten are enough ticks on three decades
+            if _scale(along) == "log" and along[-1] < 1e3 * along[0]:
+                axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter(lambda value, _: f"{value:g}")
+                axis.set_minor_formatter(ticker.NullFormatter())
+        axes.figure.colorbar(cells, ax=axes, label=styles.readable(label or name))
+    return axes
+
+
+def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
+    """Return both axes, the label of the values, and the values, those that are not finite masked."""
+    first, second, *answers = (*table.columns, "", "")[: max(len(table.columns), 2)]
+    if not answers:
+        raise DomainError(f"table must have two parameters and an answer, got columns {table.columns}")
+    name = column or (answers[0] if len(answers) == 1 else "upper")
+    if name not in table.columns:
+        raise DomainError(f"column must be one of {table.columns}, got {name!r}")
+    try:
+        x, across = np.unique(np.array(table[first], dtype=float), return_inverse=True)
+        y, up = np.unique(np.array(table[second], dtype=float), return_inverse=True)
+        numbers = np.array(table[name], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"{first!r}, {second!r} and {name!r} must be numbers: {error}") from error
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise DomainError(f"{first!r} and {second!r} must be finite")
+    if min(len(x), len(y)) < 2 or len(table) != len(x) * len(y):
+        grid = f"{len(x)} values of {first!r} and {len(y)} of {second!r}"
+        raise DomainError(f"table must be a grid of two or more values each, got {len(table)} rows of {grid}")
+    values = np.full((len(y), len(x)), np.nan)
+    values[up, across] = numbers
+    if not np.isfinite(values).any():
+        raise DomainError(f"{name!r} must have a finite value")
+    label = {"upper": "upper bound", "lower": "lower bound"}.get(name, name)
+    return x, y, label, np.ma.masked_invalid(values)
+
+
+def _scale(values: Array) -> str:
+    """Return "log" for a geometric grid."""
+    if values[0] <= 0:
+        return "linear"
+    even, ratios = np.diff(values), np.diff(np.log(values))
+    return "log" if np.std(ratios) / np.mean(ratios) < np.std(even) / np.mean(even) else "linear"
+
+
+@contextmanager
+def paper(
+    width: float = styles.COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1, **share: bool
+) -> Iterator[tuple[Figure, Any]]:
+    """Yield a figure of the stated size in inches, with its axes, in the style of papers."""
+    figure = canvas()(figsize=(width, height))
+    with module("matplotlib").rc_context(figure.style):
+        yield figure, figure.subplots(rows, columns, **share)
+
+
+def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> Axes:
+    """Add a view of the type I errors between two in the empty upper right of a plot, with its factors."""
+    if not 0 <= low < high <= 1:
+        raise DomainError(f"inset must be two type I errors in increasing order, got ({low}, {high})")
+    window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
+    view = view_of("tradeoff", "linear", claims[:1]).pointwise(np.linspace(low, high, 25))
+    series = list(make_known_series(view, [claims[0], *map(outline, claims[1:])]))
+    heights = np.asarray(next(make_series(view, claims[:1])).y)
+    bottom, top = float(np.min(heights)), float(np.max(heights))
+    paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), series, legend=False)
+    window.set(xticks=[], yticks=[], xlabel="", ylabel="", aspect="auto")
+    spans = {"α": high - low, "β": top - bottom}
+    factors = "\n".join(
+        f"{name} ×{float(f'{0.4 / span:.2g}'):,.0f}" for name, span in spans.items() if span > 0
+    )
+    window.text(
+        0.95, 0.94, factors, transform=window.transAxes, ha="right", va="top", fontsize="small", color="0.3"
+    )
+    for spine in window.spines.values():
+        spine.set(visible=True, color="0.5", linewidth=0.6, position=("outward", 0))
+    axes.indicate_inset_zoom(window, edgecolor="0.5", linewidth=0.6)
+    return window
+
+
+def shared_legend(figure: Figure, *panels: Axes) -> None:
+    """Put one legend for all panels below them."""
+    handles: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+        legend = axes.get_legend()
+        if legend is not None:
+            legend.remove()
+    inches = 0.6 + 0.065 * max(map(len, handles), default=0)  # of a line and its label
+    columns = max(min(len(handles), int(figure.get_figwidth() / inches), 5), 1)
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
+
+
+def comparison_figure(
+    curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *, across: int = 4
+) -> Figure:
+    """Draw each method in a panel of its own over the exact curve; its verdict is in the title."""
+    width = styles.PAGE * across / 4
+    down = max(-(-len(rows) // across), 1)
+    exact = claim_of("exact", curve)
+    view = view_of(kind, "linear", [exact])
+    view = replace(view, grid=view.grid[::4])  # enough for a panel of 1.6 inches
+    line = next(make_series(view, [exact]))
+    with paper(width, 0.5 + 1.55 * down, columns=across, rows=down, sharex=True, sharey=True) as (
+        figure,
+        grid,
+    ):
+        panels = np.ravel(grid)
+        for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
+            # red if the method claims too much privacy
+            look = styles.dashed(0) | ({"color": "#b3261e"} if row.unsafe else {})
+            method = next(make_known_series(view, [outline(row.claim)]))
+            paint(
+                axes,
+                view,
+                [line, method],
+                looks=[styles.EXACT | {"linewidth": styles.WIDE}, look],
+                legend=False,
+            )
+            axes.set_title(f"{row.name}: {row.word}", fontsize="small")
+            is_lowest = i + across >= len(rows)
+            axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)
+            axes.set(xlabel=view.xlabel if is_lowest else "", ylabel="" if i % across else view.ylabel)
+        for axes in panels[len(rows) :]:
+            axes.remove()
+    return figure

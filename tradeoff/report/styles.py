@@ -1,13 +1,17 @@
-"""Styles of figures for papers: widths in inches, small sans text, lines that differ without colour."""
+"""Styles of figures for papers, whose lines differ without colour, and the files of figures."""
 
 from __future__ import annotations
 
+import io
 import re
 import textwrap
 import warnings
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from tradeoff.atomic_write import atomic_write, check_writable
+from tradeoff.errors import DomainError, file_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,13 +27,6 @@ def paper_settings() -> dict[Any, Any]:
 
     path = Path(__file__).with_name("paper.mplstyle")
     return dict(rc_params_from_file(path, use_default_template=False))
-
-
-def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the settings that still have matplotlib's default value."""
-    from matplotlib import rcParams, rcParamsDefault
-
-    return {name: value for name, value in settings.items() if rcParams[name] == rcParamsDefault[name]}
 
 
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}
@@ -61,8 +58,7 @@ def dashed(i: int) -> dict[str, Any]:
     return {"color": colour, "linestyle": dashes, "linewidth": THIN, "zorder": 3.2 + 0.01 * i}
 
 
-_INSIDE_ENTRIES, _INSIDE_COLUMNS = 5, 26  # most entries and characters of a legend inside the axes
-_BELOW_COLUMNS = 44  # characters of a line of a legend below the axes, and of a name
+_SHORT, _LINE = 26, 44  # characters of a name inside the axes, and of a line of a legend below them
 _WORDS = re.compile(r"(?:(?<!\\)\$.*?(?<!\\)\$|\S)+")  # a formula with spaces is one word
 _MARKUP = re.compile(r"[$\\{}_^]|mathrm")  # characters of a formula that take no space
 
@@ -115,31 +111,62 @@ def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | Non
     """Put the legend where the plot is empty, if anywhere; else right of a square, or below."""
     handles, labels = axes.get_legend_handles_labels()
     longest = max((len(_MARKUP.sub("", label)) for label in labels), default=0)
-    if inside is not None and len(labels) <= _INSIDE_ENTRIES and longest <= _INSIDE_COLUMNS:
+    if inside is not None and len(labels) <= 5 and longest <= _SHORT:
         axes.legend(loc=inside)
         return
+    folded = [fold(label, _LINE) for label in labels]
     if axes.figure.get_layout_engine() is None:  # nothing makes space below the axes
-        wrapped = [fold(label, _BELOW_COLUMNS) for label in labels]
-        axes.legend(handles, wrapped, loc=inside or "best", fontsize="small")
+        axes.legend(handles, folded, loc=inside or "best", fontsize="small")
         return
     spec = axes.get_subplotspec()
     width = 0.9 * axes.figure.bbox.width / (spec.get_gridspec().ncols if spec else 1)
     is_square = axes.get_aspect() == 1 or axes.get_box_aspect() == 1
     # a figure this wide has space to the right of a square
     if is_square and width > 1.5 * axes.figure.bbox.height:
-        wrapped = [fold(label, _BELOW_COLUMNS) for label in labels]
-        axes.legend(handles, wrapped, fontsize="small", loc="upper left", bbox_to_anchor=(1.02, 1.0))
+        axes.legend(handles, folded, fontsize="small", loc="upper left", bbox_to_anchor=(1.02, 1.0))
         return
     from matplotlib.transforms import ScaledTranslation
 
-    layouts = [(1, line) for line in range(_BELOW_COLUMNS, 0, -4)]
-    if longest <= _INSIDE_COLUMNS:
-        layouts.insert(0, (2, _INSIDE_COLUMNS))
+    layouts = [(2, _SHORT)] * (longest <= _SHORT) + [(1, line) for line in range(_LINE, 0, -4)]
     for columns, line in layouts:
-        wrapped = [fold(label, line) for label in labels]
-        legend = axes.legend(handles, wrapped, fontsize="small", loc="upper center", ncols=columns)
+        folded = [fold(label, line) for label in labels]
+        legend = axes.legend(handles, folded, fontsize="small", loc="upper center", ncols=columns)
         if legend.get_window_extent().width <= width:
             break
     size = axes.xaxis.label.get_fontproperties().get_size_in_points()
     below = axes.transAxes + ScaledTranslation(0, -4 * size / 72, axes.figure.dpi_scale_trans)
     legend.set_bbox_to_anchor((0.5, 0), transform=below)
+
+
+FORMATS = (".png", ".svg", ".pdf")  # of a figure
+_TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same bytes each time
+
+
+def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS, name: str = "path") -> Path:
+    """Return the path of a file that can be written, leaving nothing behind; else raise ``DomainError``."""
+    target = file_name(path)
+    if target.suffix.lower() not in endings:
+        raise DomainError(f"{name} must end in one of {', '.join(endings)}, got {target}")
+    check_writable(target)
+    return target
+
+
+def figure_bytes(figure: Figure, ending: str) -> bytes:
+    """Return a figure in a file format."""
+    from matplotlib import rc_context
+
+    buffer = io.BytesIO()
+    output = {k: v for k, v in paper_settings().items() if k.startswith(("svg.", "pdf.", "savefig."))}
+    with rc_context(output), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
+        # after one round of layout some titles and legends are cut by a point
+        for _ in range(2):
+            figure.draw_without_rendering()
+        figure.savefig(buffer, format=ending[1:], metadata=_TIMELESS.get(ending))
+    return buffer.getvalue()
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure; an existing file is replaced, or left as it was if that fails."""
+    ending = check_target(path).suffix.lower()
+    atomic_write(path, figure_bytes(figure, ending))
