@@ -139,7 +139,7 @@ class Law:
         finite = np.isfinite(at)
         if (single := self._single) is not None:
             low[finite], high[finite] = _single_cdf(single, at[finite], under)
-        else:  # where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t
+        else:  # where floats do not hold e^t: P(L > t) and Q(L <= -t) are at most e^-t
             low[finite & (at >= _FARTHEST) & (under == "P")] = (1 - exp(-_FARTHEST)).lower
             high[finite & (at <= -_FARTHEST) & (under == "Q")] = exp(-_FARTHEST).upper
             right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
