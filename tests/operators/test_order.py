@@ -108,6 +108,7 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
     (to.mixture({G(1): 0.5, Lap(1): 0.5}), to.mixture({G(2): 0.5, Lap(1.5): 0.5}), True),
     (to.mixture({Lap(1): 0.5, Lap(2): 0.5}), to.mixture({Lap(1): 0.4, Lap(2): 0.6}), True),
     (to.mixture({Lap(1): 0.4, Lap(2): 0.6}), to.mixture({Lap(1): 0.5, Lap(2): 0.5}), False),
+    (to.mixture({P(1): 0.95, G(0.1): 0.05}), to.mixture({P(2): 0.5, G(0.1): 0.5}), False),
     (to.mixture({G(1): 0.5, Lap(1): 0.5}), to.minimum(G(1), Lap(1)), True),
     (to.mixture({G(1): THIRD, Lap(1): 1 - THIRD}), to.mixture({G(1): THIRD, Lap(1): 1 - THIRD}), True),
     (to.maximum(G(1), Lap(1)), to.mixture({G(1): 0.5, Lap(1): 0.5}), True),
@@ -120,7 +121,6 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
     (Lap(0.1) ** 50 @ G(1), Lap(0.1) ** 20 @ G(1), False),
     (Lap(0.1) ** 50 @ G(1), Lap(0.1) ** 60 @ G(2), True),
     (P(0.5) ** 4 @ Lap(1), P(2) @ Lap(1), True),
-    (P(0.5) ** 8, P(1) ** 4, True),
     (P(1) ** 4, P(0.5) ** 8, False),
     (thin(G(1), 0.01) ** 1000, thin(G(1), 0.01) ** 2000, True),
     (thin(G(1), 0.01) ** 1000, dp(2, 1e-5), True),  # eps(1e-5) = 1.8282366665
