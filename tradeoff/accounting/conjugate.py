@@ -183,9 +183,9 @@ def _log_with_slope(e: Enclosure, x: Array, gap: Array) -> tuple[Array, Array, A
         value = np.concatenate([x, x + gap]) + np.log1p(-np.minimum(middle, 1 - UNIT))
     here, there = value[: len(x)], value[len(x) :]
     scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, _LEAST)[: len(x)]
-    with np.errstate(over="ignore"):  # where the scale is subnormal
+    with np.errstate(over="ignore", invalid="ignore"):  # where the scale is subnormal, or floats hold no gap
         width = np.minimum((high - low)[: len(x)] / scale, 1.0)
-    slope = (there - here) / gap
+        slope = (there - here) / gap
     usual = -1.0 if e.kind == "delta" else 1.0
     # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
     return here, width, np.where(slope * usual > 1e-12, slope, usual)

@@ -147,8 +147,8 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) 
     log = math.log(end.excess[-1]) if _FAINT <= end.excess[-1] < math.inf else -math.inf
     some = np.zeros(int(log > -math.inf))
     units = UNIT * (64 + 8 * abs(log) + abs(b))
-    beyond = AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units)
-    parts = (moved(each, nodes, tilt) for each in (_merged(law, nodes, crowds), beyond))
+    outside = AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units)
+    parts = (moved(each, nodes, tilt) for each in (_merged(law, nodes, crowds), outside))
     return sum(parts, _weighed(polygon, tilt, down=True))
 
 
