@@ -213,7 +213,7 @@ def test_error_names_value_limit_and_remedy() -> None:
             "n must be an integer from 0 to 9007199254740992",
         ),
         (lambda: to.subsample(f, 0.1, scheme=[]), "scheme must be one of 'poisson'"),
-        (lambda: to.PiecewiseLinear(0.5, 0.5), "not a list of vertices"),
+        (lambda: to.PiecewiseLinear(0.5, 0.5), "must be a list of vertices"),
     ):
         with pytest.raises(DomainError, match=said):
             call()
@@ -286,7 +286,7 @@ def test_subsampled_gaussian_at_largest_mu_answers_or_refuses() -> None:
     f = to.subsample(to.Gaussian(1e4), 0.1) ** 7
     assert 1 - 0.9**7 <= f.delta(1.0) <= 1.0
     assert f.bounds(0.1).upper <= 0.9
-    with pytest.raises(PrecisionError, match="ask a larger delta"):
+    with pytest.raises(PrecisionError, match="use a larger delta"):
         f.epsilon(1e-6)
 
 

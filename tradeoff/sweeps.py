@@ -32,7 +32,6 @@ _SAFE: dict[str, Literal["lower", "upper"]] = {
 }
 
 _CACHED_PRODUCTS = 8  # shared between neighbouring points: a few MB each, 180 MiB at worst
-_BATCHES_PER_JOB, _LARGEST_BATCH = 8, 64  # points differ in cost
 
 
 class Exported:
@@ -110,7 +109,7 @@ class Table(Exported, Displayed):
         self,
         *,
         pivot: str | None = None,
-        digits: int = 6,
+        digits: int | None = None,
         caption: str | None = None,
         label: str | None = None,
     ) -> str:
@@ -121,7 +120,8 @@ class Table(Exported, Displayed):
         pivot
             Parameter whose values become the columns; the cells are the only answer, or the upper bound.
         digits
-            Significant digits of answers that have a safe side, to which they are rounded.
+            Significant digits of answers, rounded to their safe side, or to the nearest where there is none;
+            default: six, and all digits where there is none.
         caption, label
             Of a ``table`` environment around it; default: the ``tabular`` alone.
 
@@ -158,14 +158,14 @@ class Table(Exported, Displayed):
         notes = [f"... {hidden} more rows ..."] if hidden > 0 else []
         return self._texts(self.rows[:_SHOWN])._replace(notes=notes)
 
-    def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int = 6) -> TextTable:
+    def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int | None = None) -> TextTable:
         texts = [[self._text(k, each, digits) for k, each in enumerate(row)] for row in rows]
         is_text = [all(isinstance(each, str) for each in column) for column in zip(*self.rows, strict=True)]
         sides = "".join("<" if each else ">" for each in is_text) or ">" * len(self.columns)
         return TextTable(texts, self.columns, sides=sides)
 
-    def _text(self, k: int, value: Any, digits: int) -> str:
-        """Format a cell: so many digits towards the safe side of its column, every digit elsewhere."""
+    def _text(self, k: int, value: Any, digits: int | None) -> str:
+        """Format a cell as ``to_latex`` does; parameters keep all their digits."""
         if not isinstance(value, float | np.floating):
             return str(value)
         value = float(value)
@@ -173,8 +173,8 @@ class Table(Exported, Displayed):
             return exactly(value)
         side = _SAFE.get(self.columns[k])
         if side is None or math.isnan(value):
-            return f"{value:.{digits}g}" if self.estimated else exactly(value)
-        return rounded(value, side, digits)
+            return f"{value:.{digits or 6}g}" if digits or self.estimated else exactly(value)
+        return rounded(value, side, digits or 6)
 
 
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:
@@ -269,7 +269,9 @@ def _answers(
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # some backends, such as Ray's, return everything at the end
         parallel = joblib.Parallel(n_jobs=n_jobs)
-    size = _batch_size(lengths, joblib.effective_n_jobs(n_jobs))
+    # Points differ in cost. A batch is whole cycles of as many last axes as fit: they share products.
+    size = max(1, min(64, len(points) // (8 * joblib.effective_n_jobs(n_jobs))))
+    size -= size % max(cycle for cycle in accumulate(reversed(lengths), mul, initial=1) if cycle <= size)
     starts = range(0, len(points), size)
     return _run(parallel, (joblib.delayed(_batch)(function, points[at : at + size]) for at in starts))
 
@@ -291,13 +293,6 @@ def _run(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 batches.close()
-
-
-def _batch_size(lengths: Sequence[int], jobs: int) -> int:
-    """Return the number of points of a batch: whole cycles of as many last axes as fit."""
-    size = max(1, min(_LARGEST_BATCH, math.prod(lengths) // (_BATCHES_PER_JOB * jobs)))
-    cycle = max(cycle for cycle in accumulate(reversed(lengths), mul, initial=1) if cycle <= size)
-    return size // cycle * cycle
 
 
 def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import tradeoff as to
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError
+from tradeoff.families.discrete import CorrelatedCurve
+from tradeoff.pld.allocation import hockey_stick
 
 BANDED = np.array([1, 1 / 2, 1 / 4, 1 / 8]) / np.linalg.norm([1, 1 / 2, 1 / 4, 1 / 8])
 
@@ -63,6 +66,26 @@ def test_bounds_of_banded_strategy_hold_simulated_deltas(sigma, widest):
     assert not mechanism.exact
     bounds = mechanism.guarantee().bounds.epsilon(1e-5)
     assert 0 < bounds.width < widest * bounds.upper
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_groups_of_bins_are_above_and_below_the_gram_matrix(seed):
+    rng = np.random.default_rng(seed)
+    bins, epochs, sigma = int(rng.integers(2, 9)), int(rng.integers(1, 4)), float(rng.uniform(0.5, 3))
+    steps = bins * epochs
+    rows = np.tril(rng.uniform(size=(steps, steps)) ** 3)
+    curve = binned(sigma, rows, bins, epochs).curve()
+    exact = [[Fraction(x) for x in row] for row in rows.tolist()]
+    means = [[sum(row[i::bins], Fraction(0)) / Fraction(sigma) for row in exact] for i in range(bins)]
+    for i, j in itertools.product(range(bins), repeat=2):
+        truth = sum((a * b for a, b in zip(means[i], means[j], strict=True)), Fraction(0))
+        above, below = (
+            Fraction(groups.common)
+            + Fraction(groups.group) * (i // groups.size == j // groups.size)
+            + Fraction(groups.single) * (i == j)
+            for groups in (curve.above, curve.below)
+        )
+        assert below <= truth <= above
 
 
 def delta_of_two(gram, epsilon, *, reverse):
@@ -144,8 +167,29 @@ def test_contributions_chosen_by_outputs_stay_within_bounds():
             assert each.mean() <= curve.bounds.delta(epsilon).upper + 5 * each.std() / math.sqrt(size)
 
 
+@pytest.mark.parametrize(("bins", "common", "single"), [(3, 0.4, 0.5), (30, 0.1, 1.3)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_bounds_of_exchangeable_bins_hold_average_of_allocations(bins, common, single, reverse):
+    """Given the shared normal variable z, steps are one allocation: 30 nodes of Gauss-Hermite average it."""
+    z, weight = np.polynomial.hermite_e.hermegauss(30)
+    groups, epsilon = (bins, 1, common, 0.0, single), 0.5
+    curve = CorrelatedCurve(groups, groups, reverse)
+    # An excess over K is shared w times one over K/w, and w e^-z^2/2 is e^-(z - c)^2/2, c^2 = common.
+    shared = math.sqrt(common) * (z if reverse else z + math.sqrt(common)) - common / 2
+    losses = epsilon + shared if reverse else epsilon - shared
+    each = [hockey_stick(math.sqrt(single), bins, x, reverse=reverse) for x in losses.tolist()]
+    truth = float(np.dot(weight, np.mean(each, axis=1)) / np.sum(weight))
+    bounds = curve.bounds.delta(epsilon)
+    assert bounds.lower <= truth <= bounds.upper
+    assert bounds.width <= 2e-3 * truth
+
+
 def test_many_noisy_and_public_bins():
     assert binned(math.inf, [1, 0.5], 3, 2).curve() == to.Gaussian(0.0)
+    sampled = binned(1.0, [[0, 0], [0, 1]], 2, 1).guarantee().bounds.epsilon(1e-5)  # a step at rate 1/2
+    assert sampled.lower <= to.subsample(to.Gaussian(1), 0.5).epsilon(1e-5) <= sampled.upper
+    tiny = CorrelatedCurve((3, 1, 1e-40, 0.0, 0.0), (3, 1, 1e-40, 0.0, 0.0)).bounds.delta(0.0)
+    assert tiny.lower == 0 < tiny.upper < 1e-11
     known = binned(1.0, [1, 0.5], 1, 3)  # (1, 1.5, 1.5) of every record
     assert known.exact
     assert known.curve().mu == pytest.approx(math.sqrt(5.5))
@@ -164,7 +208,7 @@ def test_many_noisy_and_public_bins():
         ({"strategy": [1]}, "scheme must be given with a strategy, got None"),
         ({"strategy": [1, 2, 3], "bins": 2, "epochs": 1}, "must have bins * epochs = 2 steps, got 3"),
         ({"strategy": [[1, 1], [0, 1]], "bins": 2, "epochs": 1}, "must be square and lower triangular"),
-        ({"strategy": [0.0], "bins": 2, "epochs": 1}, "strategy must be different from 0"),
+        ({"strategy": [0.0], "bins": 2, "epochs": 1}, "the largest entry of strategy must be"),
         ({"strategy": "abc", "bins": 2, "epochs": 1}, "strategy must be a list of finite numbers"),
         ({"strategy": [1], "bins": 10**6, "epochs": 1}, "bins must be so few"),
     ],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,7 +29,6 @@ from tradeoff.pld.transformed import ReversedPLD
 
 # Most records shuffled: the atoms within some deviations of the counts of more do not fit in the list.
 MOST_RECORDS = 10**9
-_FEW = 8  # losses of which one allocation answers exactly; whole curves are those of its two laws
 MOST_STEPS = 10**7  # most steps of one allocation: sums lose a digit for every hundred times as many
 
 
@@ -209,8 +208,37 @@ class ShuffledCurve(FinitelyMany):
         return f"shuffled(f_{{{self.epsilon_0:.6g},0}}, {self.records}{kind})"
 
 
+class _OneOfSteps(TradeOff):
+    """One random step of several between two laws: one order, or the other if ``reverse``."""
+
+    reverse: bool
+    symmetric = False
+    composed = True
+
+    @abstractmethod
+    def both_laws(self) -> tuple[AtomicLaw, AtomicLaw]:
+        """Return the laws above and below, the record absent under the null hypothesis."""
+
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        above, below = self.both_laws()
+        return (ReversedPLD(above), ReversedPLD(below)) if self.reverse else (above, below)
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        return Tensor({self: 1}).delta_bounds(epsilon, tol)
+
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        return beta_from_delta(self, alpha, tol)
+
+    def inverse(self) -> Self:
+        return replace(self, reverse=not self.reverse)  # type: ignore[type-var]  # each kind is a dataclass
+
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(np.inf, np.inf)
+
+
 @dataclass(frozen=True, repr=False, eq=True)
-class AllocatedCurve(TradeOff):
+class AllocatedCurve(_OneOfSteps):
     """T(N(0, I), mean over i of N(mu e_i, I)) of 2 to 10^7 steps and dimensions, mu in (0, 20].
 
     One order, the record absent under the null hypothesis, or the other if ``reverse``. Hockey-sticks are
@@ -227,26 +255,21 @@ class AllocatedCurve(TradeOff):
     steps: int
     reverse: bool = False
 
-    symmetric = False
-    composed = True
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", real("mu", self.mu, 0, STEEPEST, open_low=True))
         object.__setattr__(self, "steps", count("steps", self.steps, 2, MOST_STEPS))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if len(epsilon) > _FEW:
-            return Tensor({self: 1}).delta_bounds(epsilon, tol)
+        # Losses of which one allocation answers exactly; whole curves are those of its two laws.
+        if len(epsilon) > 8:
+            return super().delta_bounds(epsilon, tol)
         low, high = np.zeros(len(epsilon)), np.ones(len(epsilon))
         for k, x in enumerate(epsilon.tolist()):
             low[k], high[k] = hockey_stick(self.mu, self.steps, x, reverse=self.reverse)
         if (wide := high - low > 1e-3 * high).any():  # far out a line may bound little
-            least, most = Tensor({self: 1}).delta_bounds(epsilon[wide], None)
+            least, most = super().delta_bounds(epsilon[wide], None)
             low[wide], high[wide] = np.maximum(low[wide], least), np.minimum(high[wide], most)
         return low, high
-
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return beta_from_delta(self, alpha, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         each = [None if self.reverse else bound_epsilon(self.mu, self.steps, x) for x in delta.tolist()]
@@ -259,16 +282,8 @@ class AllocatedCurve(TradeOff):
         spread = math.sqrt(math.log1p(math.expm1(min(self.mu**2, 700.0)) / self.steps))  # of a lognormal Y
         return [(-spread * spread / 2 - spread * float(ndtri(alpha)), spread)]
 
-    def inverse(self) -> AllocatedCurve:
-        return AllocatedCurve(self.mu, self.steps, not self.reverse)
-
-    @property
-    def loss_bounds(self) -> Bounds[float]:
-        return Bounds(np.inf, np.inf)
-
-    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        above, below = allocated_laws(self.mu, self.steps)
-        return (ReversedPLD(above), ReversedPLD(below)) if self.reverse else (above, below)
+    def both_laws(self) -> tuple[AtomicLaw, AtomicLaw]:
+        return allocated_laws(self.mu, self.steps)
 
     @property
     def notation(self) -> str:
@@ -277,7 +292,7 @@ class AllocatedCurve(TradeOff):
 
 
 @dataclass(frozen=True, repr=False, eq=True)
-class CorrelatedCurve(TradeOff):
+class CorrelatedCurve(_OneOfSteps):
     """T(N(0, I), mean over i of N(m_i, I)), bounded by Gram matrices above and below that of the m_i.
 
     Both are of steps in groups: (steps, size of a group, and the variances that all steps share, that a group
@@ -293,33 +308,16 @@ class CorrelatedCurve(TradeOff):
     below: Groups
     reverse: bool = False
 
-    symmetric = False
-    composed = True
-
     def __post_init__(self) -> None:
         for name in ("above", "below"):
             steps, size, *parts = getattr(self, name)
             steps = count(f"{name}[0]", steps, 2, MOST_STEPS)
-            checked = [real(f"{name}[{k}]", each, 0, STEEPEST**2) for k, each in enumerate(parts, 2)]
+            checked = [real(f"{name}[{k}]", each, 0, 1.01 * STEEPEST**2) for k, each in enumerate(parts, 2)]
             groups = Groups(steps, count(f"{name}[1]", size, 1, steps), *checked)
             object.__setattr__(self, name, groups)
 
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return Tensor({self: 1}).delta_bounds(epsilon, tol)
-
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return beta_from_delta(self, alpha, tol)
-
-    def inverse(self) -> CorrelatedCurve:
-        return CorrelatedCurve(self.above, self.below, not self.reverse)
-
-    @property
-    def loss_bounds(self) -> Bounds[float]:
-        return Bounds(np.inf, np.inf)
-
-    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        above, below = grouped_law(self.above, merged=False), grouped_law(self.below, merged=True)
-        return (ReversedPLD(above), ReversedPLD(below)) if self.reverse else (above, below)
+    def both_laws(self) -> tuple[AtomicLaw, AtomicLaw]:
+        return grouped_law(self.above, merged=False), grouped_law(self.below, merged=True)
 
     @property
     def notation(self) -> str:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+from scipy.linalg import toeplitz
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count
@@ -186,9 +187,6 @@ def _undominated(sums: Sums) -> Sums:
 
 Strategy = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
-# Most steps times bins, whose columns are held at once: 256 MiB.
-_MOST_COLUMNS = 2**25
-
 
 def _check_strategy(name: str, value: Any) -> Strategy:
     """Return the first column of a Toeplitz matrix, or the rows of a lower triangular one, as tuples."""
@@ -200,10 +198,7 @@ def _check_strategy(name: str, value: Any) -> Strategy:
         raise domain(name, value, "a list of finite numbers, or of rows of them")
     if rows.ndim == 2 and (rows.shape[0] != rows.shape[1] or np.triu(rows, 1).any()):
         raise domain(name, value, "square and lower triangular", "a Toeplitz matrix is its first column")
-    most = float(np.max(np.abs(rows)))
-    if most == 0:
-        raise domain(name, value, "different from 0")
-    in_interval("[1e-9, 1e9]")(f"the largest entry of {name}", most)
+    in_interval("[1e-9, 1e9]")(f"the largest entry of {name}", float(np.max(np.abs(rows))))
     return tuple(rows.tolist()) if rows.ndim == 1 else tuple(map(tuple, rows.tolist()))
 
 
@@ -212,8 +207,7 @@ def _matrix(strategy: Strategy, steps: int) -> Array:
     entries = np.array(strategy)
     if entries.ndim == 2:
         return entries
-    full = np.append(entries, np.zeros(max(steps - len(entries), 0)))[:steps]
-    return np.tril(full[np.abs(np.subtract.outer(np.arange(steps), np.arange(steps)))])
+    return np.asarray(toeplitz(np.pad(entries, (0, steps))[:steps], np.zeros(steps)))
 
 
 def strategy_sensitivity(
@@ -233,13 +227,10 @@ def strategy_sensitivity(
     participations
         Most steps in which one record takes part; by default as many as the separation allows.
 
-    Returns
-    -------
-    float
-        Largest norm of C u, for changes u of norm 1, also vectors, in the steps of the record.
-
     Notes
     -----
+    It is the largest norm of C u, for changes u of norm 1, also vectors, in the steps of the record.
+
     Exact where columns at least the separation apart are orthogonal, as of a matrix with as many bands: the
     largest sum of squared norms of columns (Choquette-Choo, Ganesh, McKenna et al. 2023, Algorithm 3). Exact
     for Toeplitz matrices whose entries fall from the diagonal on and are not negative: products of two
@@ -256,20 +247,18 @@ def strategy_sensitivity(
     1.7897
     """
     checked = _check_strategy("strategy", strategy)
-    toeplitz = not isinstance(checked[0], tuple)
+    is_toeplitz = not isinstance(checked[0], tuple)
     n = count("steps", len(checked) if steps is None else steps, 1, 4096)
-    if not toeplitz and n != len(checked):
+    if not is_toeplitz and n != len(checked):
         raise domain("steps", steps, f"the number of rows, {len(checked)}")
     apart = count("separation", separation, 1, MOST)
     most = -(-n // apart)
-    if participations is not None:
-        most = min(most, count("participations", participations, 1, MOST))
-    matrix = np.abs(_matrix(checked, n))
-    if toeplitz and np.all(np.diff(matrix[:, 0]) <= 0) and np.min(np.array(checked)) >= 0:
+    most = min(most, count("participations", most if participations is None else participations, 1, MOST))
+    matrix = _matrix(checked, n)
+    if is_toeplitz and np.all(np.diff(matrix[:, 0]) <= 0) and np.min(matrix) >= 0:
         square = float(np.sum(np.sum(matrix[:, : most * apart : apart], axis=1) ** 2))
     else:
-        signed = _matrix(checked, n)
-        products = np.abs(signed.T @ signed) + (n + 4) * UNIT * (matrix.T @ matrix)
+        products = np.abs(matrix.T @ matrix) + (n + 4) * UNIT * (np.abs(matrix.T) @ np.abs(matrix))
         far = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) >= apart
         each = np.diag(products) if not products[far].any() else _most_of(products, apart, most)
         square = float(_most_of(each[None, :], apart, most)[0])
@@ -318,17 +307,16 @@ class MatrixMechanism(Mechanism):
     sensitivity/noise_multiplier (Li et al. 2015; for C lower triangular also where x is chosen in view of
     earlier sums: Denisov et al. 2022, Theorem 2.1).
 
-    With balls in bins each record draws one of the bins, once for all epochs, and takes part in step t if t
-    is its bin modulo the number of bins. A bin i adds m_i, the sum of the columns of |C| for its steps, and
-    ``curve()`` is that of T(N(0, I), mean of the N(m_i, I)), m_i over the noise multiplier, between those of
-    Gram matrices above and below that of the m_i, whose steps are in groups: hockey-sticks of both orders
-    grow in each entry (Kahane 1986; ``tradeoff.pld.allocated_laws`` has the proof). Contributions x_t of norm
-    1 have <C x, C y> <= <m_i, m_j> in each row of C, whatever earlier outputs they were chosen by: row after
-    row, the same derivative moves them to the m_i. Where no entry is negative equal contributions attain the
-    m_i, and both ends of ``bounds`` hold for the mechanism; where one is, the lower ends are those of
-    contributions that are equal in a group of bins and orthogonal between groups. It is exact if all bins are
-    exchangeable, as for C = I, where it is ``BallsInBins``. What other sampling adds is in
-    ``docs/sampled-mechanisms.md``.
+    With balls in bins each record draws one of the bins, once for all epochs, and takes part in the steps
+    that are its bin modulo the number of bins. Bin i adds m_i, the sum of the columns of |C| for its steps
+    over the noise multiplier, and ``curve()`` is T(N(0, I), mean of the N(m_i, I)), between those of Gram
+    matrices of groups of bins: hockey-sticks of both orders grow in each entry (Kahane 1986; proof in
+    ``tradeoff.pld.allocated_laws``). Contributions of norm 1 have no larger products than the m_i in each row
+    of C, whatever earlier outputs they are chosen by: row after row, the same derivative moves them to the
+    m_i. Equal ones attain the m_i if no entry is negative; else the lower ends of ``bounds`` are those of
+    contributions equal in a group of bins, and orthogonal between groups. So both ends hold for the
+    mechanism, which is exact if bins are exchangeable: for C = I it is ``BallsInBins``. What other sampling
+    adds is in ``docs/sampled-mechanisms.md``.
 
     >>> MatrixMechanism(noise_multiplier=4, sensitivity=2).curve()
     G_{0.5}
@@ -372,10 +360,10 @@ class MatrixMechanism(Mechanism):
             if (getattr(self, name) is None) != (self.strategy is None):
                 needed = "given with a strategy" if self.strategy else "left out without a strategy"
                 raise DomainError(f"{name} must be {needed}, got {getattr(self, name)!r}")
-        if self.strategy is not None and self.bins and self.epochs:
+        if self.strategy and self.bins and self.epochs:
             steps, size = self.bins * self.epochs, len(self.strategy)
-            if steps * self.bins > _MOST_COLUMNS:
-                raise domain("bins", self.bins, f"so few that bins^2 epochs is at most {_MOST_COLUMNS}")
+            if steps * self.bins > 2**25:  # 256 MiB of columns
+                raise domain("bins", self.bins, f"so few that bins^2 epochs is at most {2**25}")
             if size > steps or (isinstance(self.strategy[0], tuple) and size != steps):
                 raise DomainError(f"strategy must have bins * epochs = {steps} steps, got {size}")
 
@@ -389,37 +377,30 @@ class MatrixMechanism(Mechanism):
 
     @property
     def exact(self) -> bool:
-        return self.strategy is None or self._bins_are_exchangeable
+        if self.strategy is None:
+            return True
+        above, below = _gram(self.strategy, self.bins or 1, self.epochs or 1)
+        most, slack, off = float(np.max(above)), float(np.max(above - below)), ~np.eye(len(above), dtype=bool)
+        if slack > 1e-9 * most:  # some entries are negative
+            return False
+        if len(above) == 1 or math.sqrt(most) > STEEPEST * self.noise_multiplier:
+            return len(above) == 1
+        return bool(max(np.ptp(np.diag(above)), np.ptp(above[off])) <= slack)
 
     def curve(self) -> TradeOff:
-        if self.sensitivity is not None:
+        if self.strategy is None:
             return Gaussian(loss(self.sensitivity, self.noise_multiplier))
-        above, below = self._gram_bounds()
+        above, below = _gram(self.strategy, self.bins or 1, self.epochs or 1)
         mu = loss(root(Fraction(float(np.max(np.diag(above))))), self.noise_multiplier)
         if len(above) == 1 or not 0 < mu <= STEEPEST:
             return Gaussian(mu)
-        if self._bins_are_exchangeable and above[0, 1] == 0:
+        if self.exact and above[0, 1] == 0:
             return AllocatedCurve(mu, len(above))
         square = self.noise_multiplier**2
         return CorrelatedCurve(
             _groups(above / square * (1 + 4 * UNIT), above=True),
             _groups(below / square * (1 - 4 * UNIT), above=False),
         )
-
-    @property
-    def _bins_are_exchangeable(self) -> bool:
-        """Whether bounds are those of one pair: a known step, or equal bins of no negative entries."""
-        above, below = self._gram_bounds()
-        off = ~np.eye(len(above), dtype=bool)
-        if len(above) == 1 or math.sqrt(np.max(above)) > STEEPEST * self.noise_multiplier:
-            return len(above) == 1 and bool(np.min(np.array(self.strategy)) >= 0)
-        slack = float(np.max(above - below))
-        parts = np.append(np.ptp(np.diag(above)), np.ptp(above[off]))
-        return bool(np.all(parts <= slack)) and slack <= 1e-9 * float(np.max(above))
-
-    def _gram_bounds(self) -> tuple[Array, Array]:
-        """Bound the products of the m_i, and of the sums of columns of C, for noise of deviation 1."""
-        return _gram(self.strategy, self.bins or 1, self.epochs or 1) if self.strategy else (np.eye(1),) * 2
 
 
 @lru_cache(maxsize=16)
@@ -439,9 +420,9 @@ def _gram(strategy: Strategy, bins: int, epochs: int) -> tuple[Array, Array]:
                 columns[t : t + len(values), t % bins] += values[: steps - t]
         return np.asarray(columns.T @ columns)
 
-    is_whole = np.all(entries == np.rint(entries)) and steps * np.sum(np.abs(entries)) ** 2 < 2**53
+    is_integer = np.all(entries == np.rint(entries)) and steps * np.sum(np.abs(entries)) ** 2 < 2**53
     size = gram(np.abs(entries))
-    off = 0.0 if is_whole else (steps + 4 * epochs + 16) * UNIT * size
+    off = 0.0 if is_integer else (steps + 4 * epochs + 16) * UNIT * size
     return size + off, (gram(entries) if np.min(entries) < 0 else size) - off
 
 
@@ -450,29 +431,19 @@ def _groups(gram: Array, *, above: bool) -> Groups:
 
     Of all sizes of groups it is the one whose ratio has a variance next to that of the Gram matrix.
     """
-    bins, best = len(gram), (math.inf, Groups(1, 1, 0.0, 0.0, 0.0))
-    pick, off = (np.max if above else np.min), ~np.eye(len(gram), dtype=bool)
+    bins, off, sign = len(gram), ~np.eye(len(gram), dtype=bool), 1 if above else -1
+    best = math.inf, Groups(1, 1, 0.0, 0.0, 0.0)
     for size in np.unique(np.geomspace(1, max(bins // 2, 1), 24).astype(int)).tolist():
         group = np.arange(bins) // size
         same = np.equal.outer(group, group)
-        single, common = float(pick(np.diag(gram))), max(float(pick(gram[~same])), 0.0)
-        shared = max(float(pick(gram[same & off])), 0.0) if size > 1 else common
-        if above:
-            shared = max(shared, common)
-            single = max(single, shared * (1 + 1e-6))
-        else:
-            shared = min(shared, single * (1 - 1e-6))
-            common = min(common, shared)
-        parts = [common, shared - common, single - shared]
-        parts = [
-            max(x * (1 + 4 * UNIT), 1e-20 * (x > 0)) if above else x * (1 - 4 * UNIT) * (x > 1e-20)
-            for x in parts
-        ]
-        variance = sum(
-            float(np.count_nonzero(where)) * math.expm1(min(sum(parts[:k]), 700.0))
-            for k, where in ((1, ~same), (2, same & off), (3, ~off))
-        )
-        best = min(best, (variance if above else -variance, Groups(bins, size, *parts)))
+        kinds = [~same, same & off, ~off] if size > 1 else [~same, ~same, ~off]
+        levels = np.array([max(sign * float(np.max(sign * gram[kind])), 0.0) for kind in kinds])
+        levels = np.maximum.accumulate(levels) if above else np.minimum.accumulate(levels[::-1])[::-1]
+        levels *= [1, 1, 1 + 1e-6] if above else [1 - 1e-6, 1 - 1e-6, 1]  # each step has its own variance
+        parts = np.diff(levels, prepend=0.0) * (1 + sign * 8 * UNIT)
+        pairs = [np.sum(~same), np.sum(same & off), bins]
+        variance = float(np.dot(pairs, np.expm1(np.minimum(levels, 700))))
+        best = min(best, (sign * variance, Groups(bins, size, *parts.tolist())))
     return best[1]
 
 

@@ -68,7 +68,11 @@ def grouped_law(groups: Groups, *, merged: bool) -> AtomicLaw:
 
     Given what is shared, ratios of steps are independent; what is shared multiplies their mean.
     """
-    steps, size, common, group, single = groups
+    (steps, size), least = groups[:2], 0.0 if merged else _LEAST**2
+    common, group, single = (x if x >= _LEAST**2 else least * (x > 0) for x in groups[2:])
+    single = max(single, least)
+    if single == 0:  # no loss is less than any
+        return AtomicLaw(np.zeros(1), np.zeros(1))
     count, rest = divmod(steps, size)
 
     def group_of(n: int) -> Block:
