@@ -286,7 +286,7 @@ def test_subsampled_gaussian_at_largest_mu_answers_or_refuses() -> None:
     f = to.subsample(to.Gaussian(1e4), 0.1) ** 7
     assert 1 - 0.9**7 <= f.delta(1.0) <= 1.0
     assert f.bounds(0.1).upper <= 0.9
-    with pytest.raises(PrecisionError, match="ask a larger delta"):
+    with pytest.raises(PrecisionError, match="use a larger delta"):
         f.epsilon(1e-6)
 
 
