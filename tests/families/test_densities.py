@@ -28,8 +28,8 @@ def normal(mean: float) -> Density:
     return lambda x: bell(x - mean)
 
 
-def holds(found: to.Bounds[float], truth: mpmath.mpf) -> bool:
-    return bool(found.lower <= truth <= found.upper)
+def holds(bounds: to.Bounds[float], truth: mpmath.mpf) -> bool:
+    return bool(bounds.lower <= truth <= bounds.upper)
 
 
 @pytest.mark.slow

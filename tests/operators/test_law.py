@@ -211,15 +211,15 @@ def laplace_beyond(t: float) -> mpf:
     with mp.workdps(40):
         e = mpf(1) / 2
 
-        def beyond(loss: mpf) -> mpf:
+        def tail(loss: mpf) -> mpf:
             """Return P(L > loss) of one factor."""
             if loss < -e:
                 return mpf(1)
             return mp.exp(-(loss + e) / 2) / 2 if loss < e else mpf(0)
 
-        atoms = beyond(mpf(t) + e) / 2 + beyond(mpf(t) - e) * mp.exp(-e) / 2
+        atoms = tail(mpf(t) + e) / 2 + tail(mpf(t) - e) * mp.exp(-e) / 2
         kinks = sorted({mpf(0), e, *(min(max((mpf(t) + e + s * e) / 2, 0), e) for s in (-1, 1))})
-        return atoms + mp.quad(lambda x: beyond(mpf(t) - 2 * x + e) * mp.exp(-x) / 2, kinks)
+        return atoms + mp.quad(lambda x: tail(mpf(t) - 2 * x + e) * mp.exp(-x) / 2, kinks)
 
 
 @pytest.mark.parametrize("t", [-1.0 + 1e-9, -0.5, 1e-9, -1e-9, 0.3, 1 - 1e-9, 1.0, 1.2])
