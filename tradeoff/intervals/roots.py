@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tradeoff.intervals.rounding import Array
 
@@ -131,4 +130,6 @@ def find_root(function: Callable[[float], float], low: float, high: float, toler
         return high
     if value(low) >= 0:
         return low
+    from scipy.optimize import brentq  # its import takes a third of a first answer
+
     return float(brentq(value, low, high, xtol=tolerance, maxiter=300, disp=False))

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.bounds import Bounds
@@ -257,6 +256,8 @@ class Piece(PrivacyLossDistribution):
 
     def place(self, loss: Array) -> tuple[Array, Array]:
         """Return where L is about each loss, or the nearest end, and how far L is from it there at most."""
+        from scipy.optimize import elementwise  # its import takes a third of a first answer
+
         table, points = self._table
         k = np.clip(np.searchsorted(table, loss), 1, len(points) - 1)
 
