@@ -13,7 +13,6 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
-_WORK = 2e4  # most products of short fractions in a power, half a second; larger powers stay symbolic
 # Curves equal to the identity.
 _UNITS = (
     Identity(),
@@ -72,7 +71,8 @@ def fractions(factors: Factors, new: Factors) -> Factors | None:
     exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.is_rational]
     if sum(n for _, n in exact) < 2:
         return None
-    result = exact_product(exact, _WORK)
+    # Most products of short fractions in a power, half a second; larger powers stay symbolic.
+    result = exact_product(exact, 2e4)
     return None if result is None else {**_without([f for f, _ in exact], factors), result: 1}
 
 

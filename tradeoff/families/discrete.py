@@ -29,7 +29,6 @@ from tradeoff.pld.transformed import ReversedPLD
 
 # Most records shuffled: the atoms within some deviations of the counts of more do not fit in the list.
 MOST_RECORDS = 10**9
-_FEW = 8  # losses of which one allocation answers exactly; whole curves are those of its two laws
 MOST_STEPS = 10**7  # most steps of one allocation: sums lose a digit for every hundred times as many
 
 
@@ -261,7 +260,8 @@ class AllocatedCurve(_OneOfSteps):
         object.__setattr__(self, "steps", count("steps", self.steps, 2, MOST_STEPS))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if len(epsilon) > _FEW:
+        # Losses of which one allocation answers exactly; whole curves are those of its two laws.
+        if len(epsilon) > 8:
             return super().delta_bounds(epsilon, tol)
         low, high = np.zeros(len(epsilon)), np.ones(len(epsilon))
         for k, x in enumerate(epsilon.tolist()):

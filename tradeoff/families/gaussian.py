@@ -35,8 +35,6 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.intervals.special import hockey_stick, shifted_tail
 from tradeoff.pld.gaussian import GaussianLaw
 
-_STEPS = 8  # of Newton's method in floats, from starts a few nats away
-
 
 def gaussian_beta(alpha: Balls, mu: Balls) -> Balls:
     """Return Phi(Phi^-1(1 - alpha) - mu)."""
@@ -189,7 +187,7 @@ class Gaussian(ClosedForm):
         negative = delta > erf(mu / math.sqrt(8.0))  # delta(0)
         x = np.where(negative, rest, mu * mu / 2 - mu * ndtri(delta))
         with np.errstate(all="ignore"):
-            for _ in range(_STEPS):
+            for _ in range(8):  # of Newton's method in floats, from starts a few nats away
                 a = x / mu - mu / 2
                 first, second = log_ndtr(-a), x + log_ndtr(-a - mu)
                 value = first + np.log1p(-np.exp(second - first))

@@ -25,8 +25,6 @@ from tradeoff.pld.normal_mixtures import MixturePair
 
 Weights = Mapping[Any, Number]
 
-_WEIGHT_TOLERANCE = Fraction(1, 10**12)  # by which the sum of rounded weights may differ from 1
-
 
 class GaussianMixtures(CurveFromPLD):
     """Testing sum p_i N(a_i, sigma^2) against sum q_i N(b_i, sigma^2), on the line.
@@ -157,6 +155,6 @@ def _check_weights(name: str, given: Weights) -> dict[Fraction, Fraction]:
         at = exact_number(f"mean of {name}", mean, -math.inf, math.inf, open_low=True, open_high=True)
         weights[at] = weights.get(at, Fraction(0)) + exact_number(f"weight of {name}", weight, 0.0, 2.0)
     total = sum(weights.values(), Fraction(0))
-    if abs(total - 1) > _WEIGHT_TOLERANCE:
+    if abs(total - 1) > Fraction(1, 10**12):  # by which the sum of rounded weights may differ from 1
         raise DomainError(f"weights of {name} must add to 1, got {float(total)!r}")
     return {a: w / total for a, w in weights.items() if w > 0}

@@ -20,9 +20,7 @@ from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, envelope, whole
 
-_WIDTH = 1e-3  # relative error that a chord may leave, as that of whole curves
 _MIN_DELTA = 1e-30  # smallest delta of which chords are refined
-_ROUNDS = 16  # halvings of a cell, from 256 to 0.004 nats
 
 # (epsilon, delta) guarantees, or all of them as a function.
 Guarantees = Mapping[float, float] | Iterable[tuple[float, float]] | Callable[[float], float]
@@ -110,14 +108,15 @@ def _sample(delta: Callable[[float], Any]) -> list[tuple[float, float]]:
     losses = [0.0, *(2.0**k for k in range(-6, 10)), 700.0]
     values = {e: evaluate(e) for e in losses}
     cells = [(a, b) for a, b in pairwise(losses) if values[a] > _MIN_DELTA]
-    for _ in range(_ROUNDS):
+    for _ in range(16):  # halvings of a cell, from 256 to 0.004 nats
         halves: list[tuple[float, float]] = []
         for a, b in cells:
             middle = (a + b) / 2
             values[middle] = evaluate(middle)
             share = math.expm1(middle - a) / math.expm1(b - a)
             chord = values[a] + (values[b] - values[a]) * share
-            if chord > max((1 + _WIDTH) * values[middle], _MIN_DELTA):
+            # Relative error that a chord may leave, as that of whole curves.
+            if chord > max((1 + 1e-3) * values[middle], _MIN_DELTA):
                 halves += [(a, middle), (middle, b)]
         cells = halves
     return sorted(values.items())

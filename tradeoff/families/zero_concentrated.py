@@ -14,7 +14,6 @@ from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, 
 from tradeoff.intervals.rounding import Array
 
 _CLOSEST, _FARTHEST = -700.0, 330.0  # logarithms of orders, less 1, whose squares are floats
-_HALVINGS = 50  # of the interval between them: the error of an order counts by its square
 _STEEPEST, _LAST = 1e200, 700.0  # losses up to which delta is asked, of the inverse while e^eps is a float
 
 
@@ -69,7 +68,7 @@ class ZeroConcentrated(TradeOff):
     def _order(self, epsilon: Array) -> Array:
         """Return k with log(k/(k + 1)) + rho (2 k + 1) = eps - xi, as far as floats lead: it rises with k."""
         low, high = np.full(epsilon.shape, _CLOSEST), np.full(epsilon.shape, _FARTHEST)
-        for _ in range(_HALVINGS):
+        for _ in range(50):  # of the interval between them: the error of an order counts by its square
             middle = (low + high) / 2
             k = np.exp(middle)
             under = -np.log1p(1 / k) + self.rho * (2 * k + 1) < epsilon - self.xi

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array, few_bits
-from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate, Tail
+from tradeoff.intervals.rounding import UNIT, few_bits
+from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate
 from tradeoff.pld.gaussian import (
     MOST,
     DampedNormalBase,
@@ -24,7 +24,7 @@ from tradeoff.pld.gaussian import (
     path_rule,
 )
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
-from tradeoff.pld.law import LogRatio, PlanningPoints, PrivacyLossDistribution, Transformed
+from tradeoff.pld.law import PrivacyLossDistribution, Transformed
 from tradeoff.pld.quadrature import FINER, QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 
@@ -32,13 +32,9 @@ from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 # where no path avoids quadratures of a hundred thousand nodes.
 _MOST, _FEW = 64, 8
 
-_EXACT = 2**53  # counts up to this one are floats
 _COUNTED = (
     10**9
 )  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
-_MILD = 4.0  # largest mu of which sketches are thinned out
-_RARER = 7.0  # nats by which rarer means may be left out: answers lack 1e-6 of themselves at most
-_NOTHING = 1e5  # minus the log-weight of padding: 0 in floats, whatever the tilt
 
 
 def batch_factors(
@@ -48,7 +44,7 @@ def batch_factors(
     alike: dict[tuple[Any, ...], list[tuple[Component, PrivacyLossDistribution, int]]] = {}
     factors: list[tuple[Transformed, int]] = []
     for law, n in zip(laws, counts, strict=True):
-        part = _sampled_normal(law) if n <= _EXACT else None
+        part = _sampled_normal(law) if n <= 2**53 else None  # counts up to this one are floats
         if part is None:
             factors.append((law, n))
             continue
@@ -63,22 +59,6 @@ def batch_factors(
             parts, each, powers = zip(*alike[key][start : start + most], strict=True)
             factors += [(Batch(parts, powers), 1)] if len(parts) > 1 else [(each[0], powers[0])]
     return [law for law, _ in factors], [n for _, n in factors]
-
-
-def sketches(
-    laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]
-) -> list[tuple[PlanningPoints, int]]:
-    """Return the planning points of all factors; of sampled normal pairs a third is enough.
-
-    They are equidistant, a third of a deviation apart then, so that moments of mildly steep losses stay known
-    to e^-15 of themselves.
-    """
-    result = [(law.sketch(), n) for law, n in zip(laws, counts, strict=True)]
-    for k, part in enumerate(map(_sampled_normal, laws)):
-        if part is not None and part.base.scale <= _MILD:
-            (loss, log_p), n = result[k]
-            result[k] = PlanningPoints(loss[::3], log_p[::3] + math.log(3)), n
-    return result
 
 
 def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
@@ -104,7 +84,8 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
     """
     inner = law.base if isinstance(law, ReversedPLD) else law
     if isinstance(inner, MixtureLaw):
-        return _without_rare_means(law, inner, math.exp(_RARER - level) / (3 * count))
+        # Nats by which rarer means may be left out: answers lack 1e-6 of themselves at most.
+        return _without_rare_means(law, inner, math.exp(7.0 - level) / (3 * count))
     part = _sampled_normal(law)
     if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > _COUNTED:
         return law
@@ -166,58 +147,20 @@ def _columns(rows: Sequence[Sequence[float]]) -> list[Any]:
 class BatchedTransform(QuadratureTransform):
     """The transform of a product of rows; ``log`` is the sum of n_i times theirs."""
 
-    def __init__(self, rows: Batch, c: float, digits: float) -> None:
-        self.c, self.rows, self.smooth, self.mass_at_minus_infinity = c, rows, rows.parts, 0.0
-        self.each = [digits + math.log(n) for n in rows.counts]
-        self.powers = np.array(rows.counts, dtype=float)
-        # The quadratures of every row serve frequencies by its own scale, and those of the widest row the
-        # least: all go by that.
-        self._begin()
-        first = self._level(0)
-        # A product and an exact sum: two roundings of all sizes.
-        self.log_m, size = self._total(first.log_m)
-        self.log_m_error = self._whole(first.log_m_error[:, 0]) * (1 + 1e-9) + 2 * UNIT * size
-        self.mean, size = self._total(first.mean)
-        self.mean_error = 2 * UNIT * size
-
-    def _total(self, each: Array) -> tuple[float, float]:
-        """Return the sum of n_i times ``each``, and that of its sizes."""
-        return self._whole(each[:, 0]), self._whole(np.abs(each[:, 0])) * (1 + 1e-9)
+    def __init__(self, batch: Batch, c: float, digits: float) -> None:
+        self.batch, self.each = batch, [digits + math.log(n) for n in batch.counts]
+        self._begin([[part] for part in batch.parts], batch.counts, c, digits)
 
     def _on_line(self, j: int) -> QuadratureNodes:
-        each = zip(self.smooth, self._paces, self.each, strict=True)
+        each = zip(self.batch.parts, self._paces, self.each, strict=True)
         rules = [line_rule(part, self.c, FINER**j / pace, digits) for part, pace, digits in each]
-        return _padded(line_points, self.rows.column, self.c, rules)
+        return _padded(line_points, self.batch.column, self.c, rules)
 
     @cached_property
     def _path(self) -> QuadratureNodes | None:
-        result = [path_rule(part, self.c, n) for part, n in zip(self.smooth, self.each, strict=True)]
+        result = [path_rule(part, self.c, n) for part, n in zip(self.batch.parts, self.each, strict=True)]
         rules = [rule for rule in result if rule is not None]
-        return _padded(path_points, self.rows.column, self.c, rules) if len(rules) == len(result) else None
-
-    @cached_property
-    def _tails(self) -> list[list[Tail]]:
-        first = self._level(0)
-        each = zip(self.smooth, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
-        return [[part.base.tail(part, self.c, log_m, error)] for part, log_m, error in each]
-
-    def _product(self, y: Array, rows: LogRatio) -> LogRatio:
-        """Add up n_i log rho_i, less the phase of each centre.
-
-        A product and a sum of all rows are 1 + len(rows) units of each term; the centres add up to ``mean``
-        but for ``mean_error``.
-        """
-        log, error, ceiling = rows
-        size = np.abs(np.where(np.isfinite(error), log, 0.0))
-        units = (2 + len(self.powers)) * UNIT
-        slip = self.powers @ (error + units * size) + y * self.mean_error
-        return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), slip, self.powers @ ceiling)
-
-    def _added(self, rows: Array) -> Array:
-        return np.asarray(self.powers @ rows)
-
-    def _whole(self, rows: Array) -> float:
-        return math.fsum(self.powers * rows)
+        return _padded(path_points, self.batch.column, self.c, rules) if len(rules) == len(result) else None
 
 
 def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezoid]) -> QuadratureNodes:
@@ -231,5 +174,6 @@ def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezo
     index = np.minimum(start[:, None] + np.arange(int(np.max(size))), kept.shape[1] - 1)
     kept = np.take_along_axis(kept, index, axis=1) & (np.arange(index.shape[1]) < size[:, None])
     rows: list[Any] = [np.take_along_axis(each, index, axis=1) for each in result[:4]]
-    rows[1] = rows[1] - np.where(kept, 0.0, _NOTHING)
+    # Minus the log-weight of padding: 0 in floats, whatever the tilt.
+    rows[1] = rows[1] - np.where(kept, 0.0, 1e5)
     return result._replace(**dict(zip(("loss", "log_p", "slack", "error"), rows, strict=True)))

@@ -23,7 +23,6 @@ from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 
 LARGE = 600.0  # losses up to this one have an e^L that a float holds, and log1p(s expm1(L)) loses nothing
-_FLOOR = -0.75  # log1p of this is below -1, where another form takes over
 
 
 class SamplingRate(NamedTuple):
@@ -57,7 +56,8 @@ def subsampled_loss(rate: SamplingRate, loss: Array) -> Array:
         return loss
     if np.all(part == 0):
         return np.zeros_like(loss)
-    near = np.log1p(np.maximum(part * np.expm1(np.minimum(loss, LARGE)), _FLOOR))
+    # log1p(-0.75) is below -1, where another form takes over.
+    near = np.log1p(np.maximum(part * np.expm1(np.minimum(loss, LARGE)), -0.75))
     below = np.log(rest + part * np.exp(np.minimum(loss, 0.0)))
     large = np.maximum(loss, LARGE)
     above = large + np.log(part + rest * np.exp(-large))

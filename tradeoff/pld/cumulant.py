@@ -4,37 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.intervals.roots import find_root
+from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PlanningPoints
-
-
-@dataclass(frozen=True)
-class _Tuning:
-    """Choices of the estimates."""
-
-    rarest: float = 600.0  # minus the logarithm of the rarest round worth tilting to: e^-600 is still a float
-    small: float = 0.1  # where t L stays below this the logarithm of E e^(t L) would lose a digit and more
-    rounded: float = 1e-10  # sketches' masses add up to 1 within about 1e-13
-    # A rung's height, and the first one's, over the standard deviation; 1 + u is above 1.
-    rung: float = 0.6
-    first: float = 0.01
-    least: float = 1e-9
-    apart: float = 2.0  # deviations between rungs from which on a loss between is solved for
-    near: float = 0.1  # spreads from its saddle at which a tilt loses nothing
-    steps: int = 12  # steps of Newton's method at most: one is enough where K'' is smooth
-    close: float = 1e-9  # share of itself by which a tilt may miss: the loss moves by 1e-8 of its spread
-    faintest: float = 745.0  # minus the logarithm of the least float
-    most: int = 4000  # more rungs than any law seen needs
-
-
-_TUNING = _Tuning()
 
 
 class Cumulant:
@@ -54,19 +31,16 @@ class Cumulant:
         """Largest theta worth trying: it reaches the last atoms, or rounds rarer than e^-600."""
         widest = float(np.max(self.loss))  # losses far below only lose their weight
         limit = max(2000 / max(widest, 1e-12), 2e-3)
-        if self._rarity(limit) <= _TUNING.rarest:
-            return limit
-        low, high = 1e-3, limit
-        for _ in range(_TUNING.steps):
-            middle = float(np.sqrt(low * high))
-            low, high = (middle, high) if self._rarity(middle) <= _TUNING.rarest else (low, middle)
-        return low
 
-    def _rarity(self, theta: float) -> float:
-        """Return the largest theta K_i' - K_i: minus the log-probability under P of tilted rounds."""
-        weight, total, log = self._tilted(theta)
-        mean = np.add.reduceat(weight * self.loss, self.starts) / total
-        return max(0.0, float(np.max(theta * mean - log)))
+        def is_float(theta: float) -> bool:
+            """Whether minus the log-probability under P of tilted rounds, theta K_i' - K_i, is below 600."""
+            weight, total, log = self._tilted(theta)
+            mean = np.add.reduceat(weight * self.loss, self.starts) / total
+            return float(np.max(theta * mean - log)) <= 600.0
+
+        if is_float(limit):
+            return limit
+        return math.exp(largest(lambda t: is_float(math.exp(t)), math.log(1e-3), math.log(limit), 12))
 
     def _tilted(self, t: float) -> tuple[Array, Array, Array]:
         """Return e^(log_p + t loss) up to a factor, and its sum and log E e^(t L_i) for every sketch."""
@@ -90,16 +64,19 @@ class Cumulant:
         """Masses; 1 less those of each sketch, rounding aside; its largest |loss|; their least."""
         p = np.exp(self.log_p)
         missing: Array = 1 - np.add.reduceat(p, self.starts)
-        missing = np.where(np.abs(missing) < _TUNING.rounded, 0.0, missing)
+        missing = np.where(np.abs(missing) < 1e-10, 0.0, missing)  # masses add up to 1 within about 1e-13
         farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)
         return p, missing, farthest, float(np.min(farthest))
 
     def value(self, t: float, plain: Array | None = None) -> float:
-        """Return K at t; from E (e^(t L_i) - 1), for many rounds, where the logarithm is near 0."""
+        """Return K at t; from E (e^(t L_i) - 1), for many rounds, where t L stays below 0.1.
+
+        The logarithm of E e^(t L_i) would lose a digit and more there.
+        """
         logs = self._tilted(t)[2] if plain is None else plain
         p, missing, farthest, least = self._near
-        if abs(t) * least < _TUNING.small:
-            near = (abs(t) * farthest < _TUNING.small) & (missing < _TUNING.small)
+        if abs(t) * least < 0.1:
+            near = (abs(t) * farthest < 0.1) & (missing < 0.1)
             gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
             change = np.add.reduceat(gain, self.starts) - missing
             logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
@@ -190,11 +167,6 @@ def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
     return saddle(cumulant, 1 + u, (0, 1)).x
 
 
-def log_delta_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
-    """Estimate log delta(epsilon)."""
-    return saddle(cumulant, tilt_for_epsilon(cumulant, epsilon), (0, 1)).log
-
-
 def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
     """Estimate the losses epsilon with P(L > epsilon) = alpha.
 
@@ -262,7 +234,7 @@ class SaddleTable:
     ) -> None:
         self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
         self.last = min(last, cumulant.steepest)
-        u = min(max(_TUNING.first / math.sqrt(1 + cumulant(start)[2]), _TUNING.least), self.last / 2)
+        u = min(max(0.01 / math.sqrt(1 + cumulant(start)[2]), 1e-9), self.last / 2)  # 1 + u is above 1
         # The last u, and the saddles so far. Replaced as a whole, and each follows from the one below:
         # threads that climb at once write the same.
         self._climbed = u, [self._saddle(u)]
@@ -274,10 +246,10 @@ class SaddleTable:
         """Climb until beyond x, or to a smaller ``log``, and return the rungs as columns."""
         u, known = self._climbed
         rungs = known.copy()
-        while not ((top := rungs[-1]).x > x or top.log < log) and u < self.last and len(rungs) < _TUNING.most:
-            if top.log < -_TUNING.faintest and top.log < rungs[-2:][0].log:  # near 0 it may rise first
+        while not ((top := rungs[-1]).x > x or top.log < log) and u < self.last and len(rungs) < 4000:
+            if top.log < -745.0 and top.log < rungs[-2:][0].log:  # not a float; near 0 it may rise first
                 break
-            u = min(u + _TUNING.rung / float(spread(top.c, top.sd, self.poles)), self.last)
+            u = min(u + 0.6 / float(spread(top.c, top.sd, self.poles)), self.last)
             rungs.append(self._saddle(u))
         self._climbed = u, rungs
         return list(np.array(rungs).T)
@@ -295,15 +267,15 @@ class SaddleTable:
         """
         c, loss, *_ = self._climb(x, -math.inf)
         if x < loss[0]:
-            return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), _TUNING.least)
+            return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), 1e-9)
         loss = np.maximum.accumulate(loss)
         above = min(int(np.searchsorted(loss, x, side="right")), len(c) - 1)
         low, high, tilt = float(c[above - 1]), float(c[above]), float(np.interp(x, loss, c))
-        for _ in range(_TUNING.steps):
+        for _ in range(12):  # one is enough where K'' is smooth
             here = saddle(self.cumulant, tilt, self.poles)
             width = float(spread(here.c, here.sd, self.poles))
             last, tilt = tilt, min(max(tilt + (x - here.x) / width**2, low), high)
-            if not abs(tilt - last) * width > _TUNING.near:
+            if not abs(tilt - last) * width > 0.1:  # so near the tilt loses nothing
                 break
         return tilt
 
@@ -314,7 +286,7 @@ class SaddleTable:
         if not above:  # smaller at once, or nowhere
             return float(loss[0 if known[0] < log else -1])
         low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
-        return self._saddle(find_root(lambda u: log - self._saddle(u).log, low, high, _TUNING.close * low)).x
+        return self._saddle(find_root(lambda u: log - self._saddle(u).log, low, high, 1e-9 * low)).x
 
     def losses(self, log: Array) -> Array:
         """Return the x at which the estimated logarithm is ``log``; solved for where rungs are far apart."""
@@ -322,7 +294,7 @@ class SaddleTable:
             return log
         _, loss, sd, known = self._climb(math.inf, float(np.min(log)))
         above = np.argmax(known < log[:, None], axis=1)
-        far = np.abs(loss[above] - loss[above - 1]) > _TUNING.apart * sd[above - 1]
+        far = np.abs(loss[above] - loss[above - 1]) > 2 * sd[above - 1]
         x = self.x_for(log)
         x[far] = [self.loss(each) for each in log[far].tolist()]
         return x

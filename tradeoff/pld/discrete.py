@@ -25,7 +25,6 @@ from tradeoff.pld.law import (
 
 MAX_ATOMS = 4_000_000  # most atoms of one law
 MOST_DESCRIBED = 2**14  # most atoms of a description: about half a megabyte of JSON
-_MOST_POINTS = 2**17  # most points of a sketch, which only choices are made of
 LOST = 1e-300  # bound on the mass of atoms that are left out; e^-750 and less in truth
 
 # Losses nearer to 0 are one atom there, as their sums and cells would have no digits; the mass of such a law
@@ -79,7 +78,7 @@ class AtomicLaw(PrivacyLossDistribution):
         return low - float(error[0]), high + float(error[-1])
 
     def sketch(self) -> PlanningPoints:
-        each = -(-len(self.loss) // _MOST_POINTS)
+        each = -(-len(self.loss) // 2**17)  # most points of a sketch, which only choices are made of
         if each <= 1:
             return PlanningPoints(self.loss, self.log_p)
         starts = np.arange(0, len(self.loss), each)

@@ -59,9 +59,6 @@ _STRIP = 2.8
 # than nodes fall; and by at most e^(1/2) for negative powers.
 _HIGHEST, _ANGLE = 1.0, 1.4
 
-_NODES = 20_000  # most nodes: tilts that need more are rare, and their lines of few frequencies
-_LARGEST = 300.0  # squares of e^300 are floats
-
 
 class Trapezoid(NamedTuple):
     """A trapezoid rule: its step, its first and last node, and the parameters of its error.
@@ -132,22 +129,8 @@ def line_rule(part: Component, c: float, y: float, digits: float) -> Trapezoid:
     spare = math.sqrt(2 * digits) + 1.5
     low, high = _ends(part, powers, spare)
     first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-    # Log-weights turn by at most 1 in a stride: slopes anywhere bound their derivatives.
-    stride = max(1, int(1 / (h * (mu * (high - slopes(part, powers)[0]) + spare + h))))
-    _check_size((last - first) / stride, part.base)
-    looked = np.append(np.arange(first, last, stride, dtype=float), float(last))
-    if stride > 1:
-        # Beyond them all hold less than e^-(digits + 20) of the largest: log-weights between are above the
-        # nearer neighbour's by 1/2 at most.
-        x = h * looked
-        logs = part.logs(part.base.loss(x), np.zeros(len(x)))
-        log_p = part.base.log_density(x) + logs.p
-        weights = np.array([log_p + power * logs.loss for power in (*powers, c, 0.0)])
-        weights -= np.max(weights, axis=1, keepdims=True)
-        near = np.flatnonzero(np.max(weights, axis=0) > -digits - 21)
-        first, last = int(looked[max(near[0] - 1, 0)]), int(looked[min(near[-1] + 1, len(x) - 1)])
     _check_size(last - first, part.base)
-    return Trapezoid(h, first, last, spare, digits, float(looked[-1] - looked[0]))
+    return Trapezoid(h, first, last, spare, digits, last - first + 1.0)
 
 
 def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[float, float]:
@@ -242,7 +225,8 @@ def path_rule(part: Component, c: float, digits: float) -> Trapezoid | None:
     spare = math.sqrt(2 * digits) + 1.5
     low, high = _ends(part, powers, spare)
     first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-    if max(part.b.part, part.d.part) > MOST or last - first > _NODES or mu * h * last > _LARGEST:
+    # Tilts that need more nodes are rare, and their lines of few frequencies; squares of e^300 are floats.
+    if max(part.b.part, part.d.part) > MOST or last - first > 20_000 or mu * h * last > 300.0:
         return None
     return Trapezoid(h, first, last, spare, digits, last - first + 1.0, a, falling)
 

@@ -11,19 +11,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tradeoff import balls
 from tradeoff.errors import DomainError
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import LOST, MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.law import LogRatio, PrivacyLossDistribution, Transform, logarithm
-
-_LEAST_SIGMA = 1.0  # narrower laws are few atoms, and their sums over frequencies long
-_REACH = 40.0  # deviations beyond which atoms are left out: less than e^-799 of mass
 
 # Frequencies 2 pi j next to the nearest: those beyond add less than e^(-4 pi^2 sigma^2) of a unit's e^-36.
 _TERMS = np.array([-2, -1, 1, 2])
@@ -44,14 +41,14 @@ class DiscreteGaussianLaw(AtomicLaw):
         return -np.inf, np.inf  # the far tails were left out
 
     def transform(self, c: float, digits: float) -> Transform | None:
-        if self.sigma < _LEAST_SIGMA:
+        if self.sigma < 1.0:  # narrower laws are few atoms, and their sums over frequencies long
             return super().transform(c, digits)
         return DiscreteGaussianTransform(self.sigma, self.shift, c)
 
 
 def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
     """Return the law of L = (2 s x - s^2)/(2 sigma^2), x on the integers with pmf e^(-x^2/2 sigma^2)."""
-    reach = np.ceil(_REACH * sigma) + 2
+    reach = np.ceil(40.0 * sigma) + 2  # deviations beyond which atoms are left out: less than e^-799 of mass
     if 2 * reach + shift >= MAX_ATOMS:
         raise too_many(f"the discrete Gaussian with sigma = {sigma:.6g}", 2 * reach + shift)
     if not sigma * sigma * sys.float_info.max > (reach + shift) ** 2:
@@ -137,11 +134,6 @@ class DiscreteGaussianTransform(Transform):
         return 0.0  # the law is periodic in y
 
 
-_EXPONENT = 760.0  # atoms are left out where less than e^-760 lies beyond, on either side: no float holds it
-_MOST = 2**17  # most atoms of a Skellam law: some seconds, as every one is computed in balls
-_MOST_COINS = 2**20  # most coins of binomial noise, and of coins times shift: a second
-
-
 class CutLaw(AtomicLaw):
     """Atoms whose far tails were left out."""
 
@@ -156,7 +148,8 @@ class CutLaw(AtomicLaw):
 def skellam_law(variance: float, shift: int) -> CutLaw:
     """Return the law of log p(x - shift)/p(x), p(x) = e^-v I_|x|(v) with v the variance."""
     reach = _reach(variance)
-    if 2 * reach + shift > _MOST:
+    # Most atoms of a Skellam law: some seconds, as every one is computed in balls.
+    if 2 * reach + shift > 2**17:
         raise too_many(f"Skellam noise of variance {variance:.6g}, shifted by {shift},", 2.0 * reach + shift)
     log_p, x = _skellam(variance, reach, shift), range(-reach, shift + reach + 1)
     loss = [float((log_p[abs(k - shift)] - log_p[abs(k)]).mid()) for k in x]
@@ -171,7 +164,8 @@ def _reach(variance: float) -> int:
         r = (low + high) // 2
         # sqrt(r^2 + v^2) - v without cancellation; the bound has a margin of 2^-40 of itself.
         bound = r * math.asinh(r / variance) - r * (r / (math.hypot(r, variance) + variance))
-        low, high = (low, r) if bound > _EXPONENT * (1 + 2**-40) else (r, high)
+        # Atoms are left out where less than e^-760 lies beyond, on either side: no float holds it.
+        low, high = (low, r) if bound > 760.0 * (1 + 2**-40) else (r, high)
     return high
 
 
@@ -198,7 +192,7 @@ def _skellam(variance: float, reach: int, shift: int) -> list[balls.Balls]:
 
 def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
     """Return the law of log p(x - shift)/p(x), p(x) = C(n, x)/2^n with n the coins, 0 < shift <= n."""
-    if coins * shift > _MOST_COINS:
+    if coins * shift > 2**20:  # most coins of binomial noise, and of coins times shift: a second
         raise too_many(f"noise of {coins} coins, shifted by {shift},", float(coins) * shift)
     x = np.arange(shift, coins + 1, dtype=float)
     log_p, slack = log_pmf(x, coins, 0.0)
@@ -221,8 +215,6 @@ def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
 
 _MOST_POINTS, _MOST_FACTORS = 2**15, 64  # points of a lattice, and factors on it: a second
 _SAME = 1e-6  # shares of a gap by which atoms of one point of a lattice may differ, and crossings lie apart
-_CLOSE = 1e-9  # share of itself by which the law may miss the greatest profile
-_FARTHEST = 1000.0  # losses up to which masses are floats
 _EXTENDED = np.finfo(np.longdouble)
 _WIDE = _EXTENDED.minexp < -16000 and float(_EXTENDED.eps) < UNIT / 256
 
@@ -279,59 +271,6 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     return AtomicLaw(loss, log_p, slack=slack, position=position + apart)
 
 
-class _Profiles(NamedTuple):
-    """Masses of laws at common losses, their profiles D at s = e^loss, and D - (1 - s), a row for each."""
-
-    loss: Array
-    mass: Any
-    above: Any
-    below: Any
-
-    @classmethod
-    def of(cls, loss: Array, mass: Any) -> _Profiles:
-        """Sum positive terms: D_k = D_(k+1) + (s_(k+1) - s_k) P(L > s_k), and D - (1 - s) from the left."""
-        gaps = np.diff(np.exp(loss.astype(np.longdouble)))
-        rising, falling = np.cumsum(mass, axis=1), np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
-        zero = np.zeros((len(mass), 1), np.longdouble)
-        above = np.cumsum((gaps * falling[:, 1:])[:, ::-1], axis=1)[:, ::-1]
-        return cls(
-            loss, mass, np.hstack([above, zero]), np.hstack([zero, np.cumsum(gaps * rising[:, :-1], axis=1)])
-        )
-
-    def greatest(self, tolerance: float) -> Index:
-        """Return the law of the greatest profile at each loss: up to the tolerance the one before."""
-        value = np.where(self.loss >= 0, self.above, self.below)
-        best, top = np.argmax(value, axis=0), np.max(value, axis=0)
-        result = best.copy()
-        for k in range(1, len(result)):
-            last = result[k - 1]
-            result[k] = last if top[k] <= value[last, k] * (1 + tolerance) else best[k]
-        for k in range(len(result) - 2, -1, -1):  # the profile that takes over was not greater before
-            if value[result[k + 1], k] > value[result[k], k]:
-                result[k] = result[k + 1]
-        return np.asarray(result)
-
-    def changes(self, best: Index) -> tuple[Index, Any, Any, Any, Any]:
-        """Return the cells where another profile becomes the greatest.
-
-        With them, over the width, by how much the old one is above the new one at the start, and the new one
-        at the stop; by how much the chord is above both where they cross, of them; the greatest value over
-        the width.
-        """
-        k, width = np.flatnonzero(best[1:] != best[:-1]), np.diff(np.exp(self.loss.astype(np.longdouble)))
-        right, old, new = self.loss[k + 1] >= 0, best[k], best[k + 1]
-        first, under, over, last = (
-            np.where(right, self.above[law, at], self.below[law, at])
-            for at in (k, k + 1)
-            for law in (old, new)
-        )
-        ahead, behind = np.maximum(first - under, 0.0), np.maximum(last - over, 0.0)
-        share = ahead / np.maximum(ahead + behind, _EXTENDED.tiny)
-        crossing = np.maximum(first + share * (over - first), _EXTENDED.tiny)
-        size = np.maximum(first, last) / width[k]
-        return k, ahead / width[k], behind / width[k], share * behind / crossing, size
-
-
 def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     """Return the law of the greatest profile of laws, if it is almost one of theirs everywhere; or None.
 
@@ -347,7 +286,8 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     """
     least = min(float(np.min(np.diff(law.loss), initial=np.inf)) for law in laws)
     every = np.unique(np.concatenate([law.loss for law in laws]))
-    if not _WIDE or len(every) > _MOST_POINTS or not least > 0 or np.max(np.abs(every)) > _FARTHEST:
+    # Losses up to which masses are floats.
+    if not _WIDE or len(every) > _MOST_POINTS or not least > 0 or np.max(np.abs(every)) > 1000.0:
         return None
     first = np.append(True, np.diff(every) > _SAME * least)
     loss, owner = every[first], np.cumsum(first) - 1
@@ -355,23 +295,42 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     for row, law in zip(mass, laws, strict=True):
         np.add.at(row, owner[np.searchsorted(every, law.loss)], np.exp(law.log_p.astype(np.longdouble)))
     slack = max(float(np.max(law.atoms.slack)) for law in laws) + float(8 * len(loss) * _EXTENDED.eps)
-    profiles = _Profiles.of(loss, mass)
-    best = profiles.greatest(4 * slack)
-    k, ahead, behind, above, size = profiles.changes(best)
-    r = 6 * slack + float(np.max(above, initial=0.0))
+    # D_k = D_(k+1) + (s_(k+1) - s_k) P(L > s_k), and D - (1 - s) from the left: positive terms.
+    width = np.diff(np.exp(loss.astype(np.longdouble)))
+    rising, falling = np.cumsum(mass, axis=1), np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
+    above = np.pad(np.cumsum((width * falling[:, 1:])[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+    below = np.pad(np.cumsum(width * rising[:, :-1], axis=1), ((0, 0), (1, 0)))
+    # The law of the greatest profile at each loss: up to 4 slack of it the one before.
+    value = np.where(loss >= 0, above, below)
+    best, top = np.argmax(value, axis=0), np.max(value, axis=0)
+    for i in range(1, len(best)):
+        best[i] = best[i - 1] if top[i] <= value[best[i - 1], i] * (1 + 4 * slack) else best[i]
+    for i in range(len(best) - 2, -1, -1):  # the profile that takes over was not greater before
+        best[i] = best[i + 1] if value[best[i + 1], i] > value[best[i], i] else best[i]
+    # Cells [k, k + 1] where another profile becomes the greatest: by how much the old one is above the new
+    # one at the start, and the new one at the stop; how much the chord is above both where they cross.
+    k = np.flatnonzero(best[1:] != best[:-1])
+    at_start, at_stop = (np.where(loss[k + 1] >= 0, above[:, at], below[:, at]) for at in (k, k + 1))
+    old, new, cells = best[k], best[k + 1], np.arange(len(k))
+    start, stop = at_start[old, cells], at_stop[old, cells]
+    ahead = np.maximum(start - at_start[new, cells], 0.0)
+    behind = np.maximum(at_stop[new, cells] - stop, 0.0)
+    share = ahead / np.maximum(ahead + behind, _EXTENDED.tiny)
+    crossing = np.maximum(start + share * (stop - start), _EXTENDED.tiny)
+    r = 6 * slack + float(np.max(share * behind / crossing, initial=0.0))
     # Left of s = 1 the chord is compared with D - (1 - s): a change in the cell about it is not bounded.
-    if r > _CLOSE or np.any((loss[k] < 0) & (loss[k + 1] >= 0)):
+    # Share of itself by which the law may miss the greatest profile.
+    if r > 1e-9 or np.any((loss[k] < 0) & (loss[k + 1] >= 0)):
         return None
     p, off = mass[best, np.arange(len(loss))], np.zeros(len(loss), np.longdouble)
     for at, more in ((k, behind), (k + 1, ahead)):
-        np.add.at(p, at, more)
-        np.add.at(off, at, 2 * slack * size)
+        np.add.at(p, at, more / width[k])
+        np.add.at(off, at, 2 * slack * np.maximum(start, at_stop[new, cells]) / width[k])
     seen = p > 0  # lattices of other laws
     if np.any(off > p):
         return None
     log_p = np.log(p[seen]).astype(float)
-    errors = (
-        np.minimum(off[seen] / p[seen], 1.0).astype(float) + slack + 3 * r + UNIT * (8 + 2 * np.abs(log_p))
-    )
+    errors = np.minimum(off[seen] / p[seen], 1.0).astype(float) + slack + 3 * r
+    errors += UNIT * (8 + 2 * np.abs(log_p))
     position = max(float(np.max(law.loss_error)) for law in laws) + float(np.max(every - loss[owner])) + 3 * r
     return CutLaw(loss[seen], log_p, slack=errors, position=position + 8 * UNIT * float(np.max(np.abs(loss))))

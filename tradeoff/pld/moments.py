@@ -28,7 +28,6 @@ from tradeoff.pld.transformed import ReversedPLD
 
 _CUT = 600.0  # losses between which cells are narrow, and e^L is a float with all its digits
 _WIDEN = 5.0  # nats by which a tail is widened for a bound on its mass
-_LEFT_OUT = 1e-290  # above the mass outside a law's support or left out of its atoms, weighed with any loss
 _DIGITS = 100.0  # quadratures err by e^-100 of a moment, 1e-43: nothing to a divergence of 1e-30
 _STEP = 2.0**-36  # distance of orders around 1 whose divergences enclose that of order 1: to 1e-11 of it
 
@@ -193,7 +192,8 @@ class FiniteLaw:
         rounding = 64 * UNIT + self._shift_error
         whole, left_out = 1 - self.law.mass_at_minus_infinity, self.law.continuous or self.law.lost > 0
         low, high = low / whole * (1 - rounding), high / whole * (1 + rounding)
-        return max(low, 0.0), high + (_LEFT_OUT if left_out else 0.0)
+        # Above the mass outside a law's support or left out of its atoms, weighed with any loss.
+        return max(low, 0.0), high + (1e-290 if left_out else 0.0)
 
     def _over_cells(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
         x, y, at_x, at_y, slack, off = self._cells

@@ -28,9 +28,7 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, Index, around
 from tradeoff.intervals.special import tail_above
 from tradeoff.pld.gaussian import LOG_SQRT_2PI
 
-_CHUNK = 2**19  # numbers computed at once: 4 MiB, about the size of a cache
 _MOST_CELLS = 200_000  # cells searched for extrema of L: of means 400 deviations apart, in half a second
-_SURE = 1e-9  # more than the rounding of L'
 
 
 class Logs(NamedTuple):
@@ -159,7 +157,8 @@ class MixturePair:
 
     def _chunks(self, x: Array) -> Iterator[tuple[slice, Index, Array]]:
         """Yield pieces of x with r and the exponents u_i, a row for every mean."""
-        step, m = max(1, _CHUNK // len(self.means)), self.means
+        # Numbers computed at once: 4 MiB, about the size of a cache.
+        step, m = max(1, 2**19 // len(self.means)), self.means
         for start in range(0, len(x), step):
             here = slice(start, start + step)
             r = np.searchsorted((m[1:] + m[:-1]) / 2, x[here])
@@ -255,7 +254,7 @@ class MixturePair:
         x = np.linspace(low, high, int(min((high - low) * (1 + self.spread), _MOST_CELLS)) + 2)
         slope, parts = self.slopes(x)
         for _ in range(34):
-            size, steep = np.abs(slope), parts * (1 + _SURE)
+            size, steep = np.abs(slope), parts * (1 + 1e-9)  # more than the rounding of L'
             grown = np.expm1(2 * self.spread * np.diff(x))
             sure = (size[1:] > steep[1:] * grown) | (size[:-1] > steep[:-1] * grown) | (parts[1:] == 0)
             if sure.all():

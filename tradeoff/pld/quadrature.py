@@ -28,7 +28,6 @@ PATH = 1  # index from which on a path next to the line, where there is one, ser
 
 _CHUNK = 2**18  # sines and cosines computed at once: 2 MiB each, the size of a cache
 _BLOCK = 64  # points added up at once
-_MARGINS = 5  # margins tried for a variance, each a fourth of the one before: rare losses spoil the widest
 _FEW, _GROUP = 16, 64  # more than 16 equal steps share their sines, in groups of their root or 64
 _LARGE = 600.0  # masses up to e^600 are floats, and so are their sums
 
@@ -36,24 +35,38 @@ _LARGE = 600.0  # masses up to e^600 are floats, and so are their sums
 class QuadratureTransform(Transform):
     """A law as weighted points; finer quadratures are made for higher frequencies.
 
-    There may be rows of points, one a factor of a product; here there is one.
+    There is one row of points for each factor of a product, whose transform is raised to the row's power:
+    here for one law, in `pld.batched` for many.
     """
 
-    smooth: Sequence[Component]
+    rows: Sequence[Sequence[Component]]
+    """The smooth components of each row."""
 
     def __init__(self, law: PrivacyLossDistribution, c: float, digits: float) -> None:
-        self.c, self.digits, self.smooth = c, digits, law.components() or []
-        self.atoms, self.loss_error = law.atoms, law.loss_error
-        self.mass_at_minus_infinity, self.cut = law.mass_at_minus_infinity, law.lost > 0
-        self._begin()
-        level = self._level(0)
-        self.log_m, self.log_m_error = level.log_m.item(), level.log_m_error.item()
-        self.mean = level.mean.item()
+        self.atoms, self.loss_error, self.cut = law.atoms, law.loss_error, law.lost > 0
+        self._begin([law.components() or []], [1.0], c, digits, law.mass_at_minus_infinity)
 
-    def _begin(self) -> None:
-        self._levels: dict[int, Level] = {}
-        self._paces = [min(part.base.scale, 1.0) / FIRST for part in self.smooth]
+    def _begin(
+        self,
+        rows: Sequence[Sequence[Component]],
+        powers: Sequence[float],
+        c: float,
+        digits: float,
+        mass_at_minus_infinity: float = 0.0,
+    ) -> None:
+        self.rows, self.powers, self.c, self.digits = rows, np.array(powers, dtype=float), c, digits
+        self.mass_at_minus_infinity, self._levels = mass_at_minus_infinity, dict[int, Level]()
+        # The quadratures of every row serve frequencies by its own scale, and those of the widest row the
+        # least: all go by that.
+        self._paces = [min(part.base.scale, 1.0) / FIRST for row in rows for part in row]
         self._pace = max(self._paces, default=1 / FIRST)
+        level, many = self._level(0), len(rows) > 1
+        # A product and an exact sum: two roundings of all sizes, unless there is one.
+        self.log_m, self.mean = (math.fsum(self.powers * each[:, 0]) for each in (level.log_m, level.mean))
+        off = 2 * UNIT * math.fsum(self.powers * np.abs(level.log_m[:, 0])) if many else 0.0
+        self.log_m_error = (math.fsum(self.powers * level.log_m_error[:, 0]) + off) * (1 + 1e-9 * many)
+        off = 2 * UNIT * math.fsum(self.powers * np.abs(level.mean[:, 0]))
+        self.mean_error = off * (1 + 1e-9) if many else 0.0
 
     def _level(self, j: int) -> Level:
         if j not in self._levels:
@@ -65,12 +78,12 @@ class QuadratureTransform(Transform):
     def _on_line(self, j: int) -> QuadratureNodes:
         """Return the nodes of a quadrature."""
         y = FINER**j / self._pace
-        return self._with_atoms([part.base.nodes(part, self.c, y, self.digits) for part in self.smooth])
+        return self._with_atoms([part.base.nodes(part, self.c, y, self.digits) for part in self.rows[0]])
 
     @cached_property
     def _path(self) -> QuadratureNodes | None:
         """Nodes that serve all frequencies, where every component has a path."""
-        result = [part.base.path(part, self.c, self.digits) for part in self.smooth]
+        result = [part.base.path(part, self.c, self.digits) for part in self.rows[0]]
         known = [nodes for nodes in result if nodes is not None]
         return self._with_atoms(known) if known and len(known) == len(result) else None
 
@@ -83,28 +96,28 @@ class QuadratureTransform(Transform):
             loss, log_p, slack, error, np.array([[max(part.quadrature for part in parts)]])
         )
 
+    def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
+        """Add up n_i log rho_i, less the phase of each centre.
+
+        A product and a sum of all rows are 1 + len(rows) units of each term; the centres add up to ``mean``
+        but for ``mean_error``.
+        """
+        parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
+        log, error, ceiling = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+        if len(self.rows) == 1 == self.powers[0]:
+            return LogRatio(log[0], error[0], ceiling[0])
+        size = np.abs(np.where(np.isfinite(error), log, 0.0))
+        slip = self.powers @ (error + (2 + len(self.rows)) * UNIT * size) + y * self.mean_error
+        return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), slip, self.powers @ ceiling)
+
     @property
     def variance(self) -> Array:
         """Upper bounds on E_c (L - m)^2, a column: those of |rho''|, once the centre is taken out."""
         return self._level(0).variance
 
-    def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
-        parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
-        return self._product(
-            y, LogRatio(*(np.concatenate(rows, axis=-1) for rows in zip(*parts, strict=True)))
-        )
-
-    def _product(self, y: Array, rows: LogRatio) -> LogRatio:
-        """Return the product of the rows' n_i-th powers: there is one."""
-        return LogRatio(*(each[0] for each in rows))
-
     def around(self, y: Array, radius: float) -> Array:
         parts = [level.around(y[here], radius, self.variance) for level, here in self._by_level(y)]
-        return self._added(np.concatenate(parts, axis=-1))
-
-    def _added(self, rows: Array) -> Array:
-        """Return the sum of n_i times the rows: there is one."""
-        return np.asarray(rows[0])
+        return np.asarray(self.powers @ np.concatenate(parts, axis=-1))
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
         """Return the quadratures for increasing frequencies, each with the frequencies it serves."""
@@ -114,7 +127,7 @@ class QuadratureTransform(Transform):
 
     def _which(self, y: Array) -> NDArray[np.int64]:
         """Return the quadrature that serves each frequency: atoms alone serve all with one."""
-        if not self.smooth:
+        if not self._paces:
             return np.zeros(len(y), np.int64)
         result = np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(FINER)).astype(np.int64)
         return result if self._path is None else np.minimum(result, PATH)
@@ -122,22 +135,21 @@ class QuadratureTransform(Transform):
     @cached_property
     def _tails(self) -> list[list[Tail]]:
         """The tails of the components, row by row."""
-        return [[part.base.tail(part, self.c, self.log_m, self.log_m_error) for part in self.smooth]]
+        first = self._level(0)
+        each = zip(self.rows, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
+        return [[part.base.tail(part, self.c, log_m, error) for part in row] for row, log_m, error in each]
 
     def far(self, y: float) -> float:
         bounds = [[np.max(tail.mass - tail.variation / y) for tail in row] for row in self._tails]
         decayed = np.sum(np.fmax(bounds, 0.0), axis=1)  # NaN bounds nothing
-        return self._whole(np.minimum(np.log1p(-np.minimum(decayed, 1 - UNIT)), self._bound_from(y)))
+        rows = np.minimum(np.log1p(-np.minimum(decayed, 1 - UNIT)), self._bound_from(y))
+        return math.fsum(self.powers * rows)
 
     def bound_from(self, y: float) -> float:
-        return self.far(y) if self._path is None else self._whole(self._bound_from(y))
+        return self.far(y) if self._path is None else math.fsum(self.powers * self._bound_from(y))
 
     def _bound_from(self, y: float) -> Array:
         return np.zeros(1) if self._path is None else self._level(PATH).far(y)
-
-    def _whole(self, rows: Array) -> float:
-        """Return the logarithm of the whole from those of the rows: there is one."""
-        return float(rows.item())
 
     def cost(self, y: float) -> int:
         return int(self._level(int(self._which(np.array([y]))[0])).size.sum())
@@ -206,7 +218,8 @@ class Level:
 
         The second by 2 (cosh(s d) - 1)/s^2 >= d^2, whose integrand is analytic, for the best of some margins.
         """
-        s = MARGIN / 4.0 ** np.arange(_MARGINS)[:, None, None]
+        # Margins tried for a variance, each a fourth of the one before: rare losses spoil the widest.
+        s = MARGIN / 4.0 ** np.arange(5)[:, None, None]
         half = np.sinh(np.minimum(s * np.abs(self.d) / 2, 300.0))
         rise = 2 * _sum(self.w * half * half)
         grown = 2 * (_sum(self.w) + rise)
@@ -230,16 +243,9 @@ class Level:
         step = max(1, _CHUNK // self.d.size)
         for start in range(0, len(y), step):
             here = slice(start, start + step)
-            half = y[here, None] * (self.d / 2)[:, None, :]
-            if self.complex:
-                rise = _phase_rise(half)
-                parts = [_add_up(rise, w) for w in weights]
-            else:
-                s, co = np.sin(half), np.cos(half)
-                square, sine = s * s, s * co
-                parts = [2j * _add_up(sine, w) - 2 * _add_up(square, w) for w in weights]
-            for whole, part in zip(result, parts, strict=True):
-                whole[:, here] = part
+            rise = _phase_rise(y[here, None] * (self.d / 2)[:, None, :])
+            for whole, w in zip(result, weights, strict=True):
+                whole[:, here] = _add_up(rise, w)
         return result
 
     def _error(self, y: Array, u: Complex, heads: Array | None = None) -> Array:

@@ -36,7 +36,6 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import AtomicLaw
 
-_SMALLEST = 1e-300  # least epsilon, which bounds smaller ones: below it products underflow
 _REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies beyond, and is moved to y = 1
 _CLASSES, _LISTED = 512, 4_000_000  # most classes of C, and most pairs of C and a: a second or two
 _SPREAD = 9  # least number of values of o, if there are more
@@ -49,7 +48,7 @@ _SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which mov
 @lru_cache(maxsize=16)
 def shuffled_law(epsilon: float, records: int, categories: int | None = None) -> AtomicLaw:
     """Return the law for shuffled epsilon-DP answers: any, or randomised response with so many categories."""
-    epsilon = max(epsilon, _SMALLEST)
+    epsilon = max(epsilon, 1e-300)  # least epsilon, which bounds smaller ones: below it products underflow
     if categories is None or categories == 2:
         odds = log(expm1(epsilon) / (categories or 1))
         listed = _distances(float(odds.upper), records - 1)

@@ -52,7 +52,12 @@ Ends = tuple[float, float]
 
 
 class TransformedPLD(PrivacyLossDistribution):
-    """A law made of others: bounds on its losses follow from theirs."""
+    """A law made of others: bounds on its losses follow from theirs, and all else is that of ``base``."""
+
+    base: PrivacyLossDistribution
+
+    def _begin(self, base: PrivacyLossDistribution) -> None:
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
 
     @abstractmethod
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
@@ -74,18 +79,25 @@ class TransformedPLD(PrivacyLossDistribution):
     def enclosure(self) -> Ends:
         return self._ends(lambda law: law.enclosure)
 
+    def _cells(self, edges: Array) -> Cells:
+        return self.base.cells(edges)
+
 
 class SubsampledPLD(TransformedPLD):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
 
     def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
-        self.base, self.p, self.share = base, p, SamplingRate.of(p)
-        self.continuous, self.lost = base.continuous, base.lost
+        self._begin(base)
+        self.p, self.share = p, SamplingRate.of(p)
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
         self.mass_at_plus_infinity = weighted_mass([(p, base.mass_at_plus_infinity)])
-        # Mass at -infinity becomes an atom at log(1 - p).
-        self._alone = base.mass_at_minus_infinity > 0 and p < 1
-        self._lowest = math.log1p(-p) if p < 1 else -math.inf
+        # Mass at -infinity becomes an atom at log(1 - p), below the span. It is known to 16 units; a
+        # logarithm costs 8 of itself.
+        self._lowest, self._added = math.log1p(-p) if p < 1 else -math.inf, np.zeros((4, 0))
+        if base.mass_at_minus_infinity > 0 and p < 1:
+            log_mass = math.log(base.mass_at_minus_infinity)
+            row = self._lowest, log_mass, (16 - 8 * log_mass) * UNIT, -8 * UNIT * self._lowest
+            self._added = np.array(row)[:, None]
 
     def forward(self, loss: Array) -> Array:
         """Return log(1 - p + p e^loss)."""
@@ -93,45 +105,35 @@ class SubsampledPLD(TransformedPLD):
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         low, high = self.forward(np.array(of(self.base))).tolist()
-        return self._lowest if self._alone else low, high
+        return self._lowest if self._added.size else low, high
 
     @property
     def span(self) -> Ends:
         low, high = self.forward(np.array(self.base.span)).tolist()
-        return low, high  # that atom lies below it
+        return low, high
 
     @property
     def enclosure(self) -> Ends:
         base = np.array(self.base.enclosure)
-        base[0] = -np.inf if self._alone else base[0]
+        base[0] = -np.inf if self._added.size else base[0]
         ends = self.forward(base)
         off = subsampled_loss_error(base, ends)
         return float(ends[0] - off[0]), float(ends[1] + off[1])
 
     @cached_property
     def loss_error(self) -> Array:
-        loss = self.base.atoms.loss
-        error = self.base.loss_error + subsampled_loss_error(loss, self.forward(loss))  # a slope of at most 1
-        return np.append(-8 * UNIT * self._lowest, error) if self._alone else error
+        loss = self.base.atoms.loss  # the slope is at most 1
+        error = self.base.loss_error + subsampled_loss_error(loss, self.forward(loss))
+        return np.append(self._added[3], error)
 
     @cached_property
     def atoms(self) -> Atoms:
         loss, log_p, slack = self.base.atoms
-        loss = self.forward(loss)
-        if self._alone:
-            # Of a mass known to 16 units; a logarithm costs 8 of itself.
-            log_mass = np.log(self.base.mass_at_minus_infinity)
-            loss, log_p = np.append(self._lowest, loss), np.append(log_mass, log_p)
-            slack = np.append((16 - 8 * log_mass) * UNIT, slack)
-        return Atoms(loss, log_p, slack)
+        return Atoms(*map(np.append, self._added, (self.forward(loss), log_p, slack)))
 
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
-        loss = self.forward(loss)
-        if self._alone:
-            log_mass = np.log(self.base.mass_at_minus_infinity)
-            loss, log_p = np.append(self._lowest, loss), np.append(log_mass, log_p)
-        return PlanningPoints(loss, log_p)
+        return PlanningPoints(*map(np.append, self._added, (self.forward(loss), log_p)))
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
@@ -182,17 +184,13 @@ class DampedPLD(TransformedPLD):
     def components(self) -> list[Component]:
         return [self.part]
 
-    def _cells(self, edges: Array) -> Cells:
-        raise NotImplementedError
-
 
 class ReversedPLD(TransformedPLD):
     """Law of T(Q, P): the loss changes sign, P and Q change places."""
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
-        self.base, self.symmetric = base, base.symmetric
-        self.continuous, self.lost = base.continuous, base.lost
-        self.mass_at_minus_infinity = base.mass_at_plus_infinity
+        self._begin(base)
+        self.symmetric, self.mass_at_minus_infinity = base.symmetric, base.mass_at_plus_infinity
         self.mass_at_plus_infinity = base.mass_at_minus_infinity
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
@@ -314,8 +312,8 @@ class PositivePart(TransformedPLD):
     """
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
-        self.base, self.mass_at_plus_infinity = base, base.mass_at_plus_infinity
-        self.continuous, self.lost = base.continuous, base.lost
+        self._begin(base)
+        self.mass_at_plus_infinity = base.mass_at_plus_infinity
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         return 0.0, max(of(self.base)[1], 0.0)
@@ -353,9 +351,6 @@ class PositivePart(TransformedPLD):
     def edge_error(self, edges: Array) -> Array:
         return super().edge_error(edges) + self.base.edge_error(edges)
 
-    def _cells(self, edges: Array) -> Cells:
-        return self.base.cells(edges)
-
 
 class SymmetrisedPLD(MixturePLD):
     """The upper half of a law, its mirror image, and an atom of the rest at 0."""
@@ -368,7 +363,9 @@ def folded(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> 
     """Return the law of hull(min{f_p, f_p^-1}) for a symmetric f with this law, delta(0) in ``advantage``.
 
     With U = P(L > 0), Q(L > 0) = U + delta(0), and f_p leaves 1 - U - ((1 - p) U + p Q(L > 0)) for 0. As
-    U + P(L = 0) + Q(L > 0) = 1 by symmetry, that is (1 - p) delta(0) + P(L = 0), where nothing cancels.
+    U + P(L = 0) + Q(L > 0) = 1 by symmetry, that is (1 - p) delta(0) + P(L = 0), where nothing cancels. Atoms
+    that may be at 0 are at most ``moved`` away, in pairs m at e and m e^e at -e. Of f_p's m (1 - p + p e^e)
+    lies below 0; to count m e^e instead is too much by less than expm1(moved) of the whole.
     """
     if advantage.upper == 0:
         return AtomicLaw(np.zeros(1), np.zeros(1))
@@ -376,23 +373,15 @@ def folded(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> 
     if whole is not law:  # sampling brings losses nearer to 0
         return whole
     upper = SubsampledPLD(PositivePart(law), p)
-    return SymmetrisedPLD(((1.0, upper), (1.0, ReversedPLD(upper)), (1.0, _centre(law, p, advantage))))
-
-
-def _centre(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> AtomicLaw:
-    """Return the atom at 0, with those of the law that may be at 0.
-
-    They are at most ``moved`` away, in pairs m at e and m e^e at -e. Of f_p's m (1 - p + p e^e) lies below 0;
-    to count m e^e instead is too much by less than expm1(moved) of the whole.
-    """
     loss, log_p, slack = law.atoms
     here = np.abs(loss) <= law.loss_error
     near = exp(log_p[here]) * (1 + Bounds(-slack[here], slack[here]))
     mass = total([(1 - Bounds.of(p)) * advantage, *map(Bounds, near.lower.tolist(), near.upper.tolist())])
-    if mass.upper == 0:
-        return AtomicLaw(np.zeros(0), np.zeros(0))
-    moved = float(np.max(np.abs(loss[here]) + law.loss_error[here], initial=0.0))
-    middle = mass.lower / 2 + mass.upper / 2
-    log_mass = math.log(middle)
-    off = mass.width / middle + math.expm1(moved) + UNIT * (8 + 8 * abs(log_mass))  # a logarithm costs 8
-    return AtomicLaw(np.zeros(1), np.array([log_mass]), slack=np.array([off]), position=moved)
+    centre = AtomicLaw(np.zeros(0), np.zeros(0))
+    if mass.upper > 0:
+        moved = float(np.max(np.abs(loss[here]) + law.loss_error[here], initial=0.0))
+        middle = mass.lower / 2 + mass.upper / 2
+        log_mass = math.log(middle)
+        off = mass.width / middle + math.expm1(moved) + UNIT * (8 + 8 * abs(log_mass))  # a logarithm costs 8
+        centre = AtomicLaw(np.zeros(1), np.array([log_mass]), slack=np.array([off]), position=moved)
+    return SymmetrisedPLD(((1.0, upper), (1.0, ReversedPLD(upper)), (1.0, centre)))

@@ -12,7 +12,7 @@ from tradeoff.accounting.lattice.convolve import TiltedFactor, Window
 from tradeoff.accounting.lattice.discretise import discretise
 from tradeoff.accounting.options import LATTICE_LEAST, LATTICE_WIDTH, LATTICE_WORK, query_options
 from tradeoff.intervals.rounding import UNIT, Array, Index
-from tradeoff.pld.cumulant import Cumulant, log_delta_for_epsilon, tilt_for_epsilon
+from tradeoff.pld.cumulant import Cumulant, saddle, tilt_for_epsilon
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
 
 _BYTES = 256  # working memory of a lattice point: 2^22 points fit into the usual gibibyte
@@ -165,7 +165,7 @@ def plan(
 ) -> LatticePlan:
     """Choose the lattice for delta near ``epsilon`` with bounds about ``effort.width`` apart in epsilon."""
     theta = tilt_for_epsilon(cumulant, epsilon)
-    log_delta = log_delta_for_epsilon(cumulant, epsilon)
+    log_delta = saddle(cumulant, theta, (0, 1)).log
     weights = cumulant.weights(theta)
     log_eta = np.log(_NEGLIGIBLE / 100)
     low, down = cumulant.edge(theta, -1, log_eta)
