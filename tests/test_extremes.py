@@ -262,7 +262,7 @@ def test_error_names_value_limit_and_remedy() -> None:
             "n must be an integer from 0 to 9007199254740992",
         ),
         (lambda: to.subsample(f, 0.1, scheme=[]), "scheme must be one of 'poisson'"),
-        (lambda: to.PiecewiseLinear(0.5, 0.5), "not a list of vertices"),
+        (lambda: to.PiecewiseLinear(0.5, 0.5), "must be a list of vertices"),
     ):
         with pytest.raises(DomainError, match=said):
             call()

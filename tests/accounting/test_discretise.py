@@ -255,10 +255,10 @@ def test_answers_of_huge_loss_between_nodes_hold_truth() -> None:
 def test_polygon_part_equals_polygon_of_part() -> None:
     law, nodes = gaussian(1.0)[0], np.linspace(-3.0, 3.0, 121)
     inner = law.cells(nodes)
-    whole, run = _Polygon.measured(law, inner, nodes), Run(20, 70)
+    whole, run = _Polygon(law, inner, nodes), Run(20, 70)
     whole.bend(np.array([30, 31]), np.array([1e-6, 1e-7]))  # moves cuts, which a part has where they were
     again = whole.part(run, 0).part(Run(25, 60), run.first)
-    alone = _Polygon.measured(law, Cells(*(part[25:60] for part in inner)), nodes[25:61])
+    alone = _Polygon(law, Cells(*(part[25:60] for part in inner)), nodes[25:61])
     assert np.array_equal(again.cuts, alone.cuts)
     assert not np.array_equal(whole.cuts[25:60], alone.cuts)
     for result, known in zip(again.masses(), alone.masses(), strict=True):

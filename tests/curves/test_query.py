@@ -19,9 +19,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import curves, exact_curves, log_uniform
-from tradeoff.accounting.options import QueryOptions
 from tradeoff.accounting.planner import Composition
-from tradeoff.curves.query import Query
 from tradeoff.errors import DomainError
 
 F = Fraction  # short in formulas
@@ -64,14 +62,6 @@ def test_check_wrong_keyword_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(DomainError, match=next(iter(wrong))):
         STEPS.epsilon(1e-5, **wrong)
     assert STEPS.epsilon(1e-5, memory=None) == STEPS.epsilon(1e-5)
-
-
-def test_check_query_holds_argument_tolerance_and_options() -> None:
-    query = Query.check("delta", [0.5, 1], 1e-3, {"memory": 2**21, "n_jobs": 2})
-    assert (query.kind, query.at.tolist(), query.tol) == ("delta", [0.5, 1.0], 1e-3)
-    assert query.options == QueryOptions(memory=2**21, jobs=2)
-    with pytest.raises(AttributeError):
-        query.tol = 1.0
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -1,6 +1,6 @@
 """What engines remember.
 
-Values that are pure functions of their keys, so that no answer depends on what was asked before.
+Values that are pure functions of their keys, so that no answer depends on earlier questions.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -27,48 +26,10 @@ from tradeoff.pld.batched import batch_factors
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 
-
-@dataclass(frozen=True)
-class _Tuning:
-    """Choices of lines: no bound rests on them but ``blur``, which is charged."""
-
-    apart: float = 5.0  # deviations of the tilted loss from one line to the next, at most
-    lost: float = 5.0  # nats of the accuracy that are lost half-way between
-    # Shares of that distance which are tried: where rare rounds lose much, a tilt next to another may take a
-    # hundred times its nodes.
-    shares: tuple[float, ...] = tuple(0.75**k for k in range(14))
-    rungs: int = 16  # lines on either side of the middle, at most
-    rarest: float = 300.0  # minus the logarithm of the rarest loss they are for
-    alias: float = 44.0  # minus the logarithm of the aliases of a line
-    goal: float = 1e-17  # size of the product beyond the last node, aimed at
-    terms: float = 2e6  # terms summed for a line, about 30 ms: other products are left to whole curves
-    blur: float = (
-        2.0**-44
-    )  # losses are moved by so many deviations, so that sums beyond the last node converge
-    finer: int = 8  # points of a sketch in a deviation, and how many deviations it reaches
-    points: float = 40.0
-    # Minus the logarithm of the rarest masses of a sketch: lattices end there, and mass beyond counts as
-    # infinite. Rare rounds that lose much would lead them a thousand deviations on.
-    deepest: float = 48.0
-    narrowest: float = (
-        1e-6  # deviation over that of the middle line below which next to all mass is at an end
-    )
-    # Deviation of the middle line up to which the blur is nothing to any tilt: 2^-44 of it, times
-    # 80/narrowest of the tilts between the poles and the farthest, is below 1e-5.
-    widest: float = 1e6
-    # Lines beyond the outermost edge between cells, and with tilts below 0 and above 1: the rest is e^-12
-    # of the mass that edge holds, and e^-80 of all.
-    margin: int = 1
-    tilts_beyond: int = 3
-    negligible: float = (
-        1e-6  # size beyond the last node, and error of a logarithm, from which on a line is useless
-    )
-    unseen: float = 1e-24  # values of the product that count as errors: floats cannot see them in a sum
-    block: int = 64  # frequencies in a row
-    together: int = 2048  # rows summed at once, for as many edges: few enough for one thread of a BLAS
-
-
-_TUNING = _Tuning()
+_APART = 5.0  # deviations of the tilted loss from one line to the next, at most
+_RUNGS = 16  # lines on either side of the middle, at most
+_NARROWEST = 1e-6  # deviation over that of the middle line below which next to all mass is at an end
+_BLOCK = 64  # frequencies in a row
 
 
 class CellLine:
@@ -88,14 +49,14 @@ class CellLine:
         # Moved by a uniform amount of width blur, losses have the factor sinh(w)/w = int_0^1 cosh(tw) dt with
         # w = z blur/2: within cosh(Re w) |w|^2/6 of 1, at most cosh(Re w)/|w|, where cosh(Re w) < 1 + 1e-9.
         error = weight * line.error + size * (np.hypot(line.c, y) * blur) ** 2 / 24
-        seen = size > _TUNING.unseen * weight
+        seen = size > 1e-24 * weight  # others count as errors: floats cannot see them in a sum
         self.each = float(np.sum(np.where(seen, error, error + size))) * (1 + 1e-8)
         kept = int(np.flatnonzero(seen)[-1]) + 1
         y, rho, size = y[:kept], np.where(seen, rho, 0.0)[:kept], np.where(seen, size, 0.0)[:kept]
         # int_Y^inf 2/y min(1, 2/(y blur)) dy = 2 (log(2/(Y blur)) + 1).
         reach = max(math.log(2 / (line.last * blur)), 0.0) + 1
         self.left_out = line.tail_bound * 2 * reach / math.pi * (1 + 1e-8)
-        z, block = line.c + 1j * y, _TUNING.block
+        z, block = line.c + 1j * y, _BLOCK
         self.rows = [np.pad(rho / kernel, (0, -len(y) % block)).reshape(-1, block) for kernel in (z, z - 1)]
         self.totals = [float(np.sum(size / np.abs(kernel))) for kernel in (z, z - 1)]
         self.moments = [float(np.sum(size * y / np.abs(kernel))) for kernel in (z, z - 1)]
@@ -108,11 +69,11 @@ class CellLine:
         pace, step = self.line.mean - x, self.line.step
         moved = self.line.mean_error + 4 * UNIT * (np.abs(x) + abs(self.line.mean))
         result = [np.empty(len(x)), np.empty(len(x))]
-        each = max(_TUNING.together // len(self.rows[0]), 8)
+        each = max(2048 // len(self.rows[0]), 8)
         for first in range(0, len(x), each):
             some = slice(first, first + each)
-            within = np.exp(1j * np.outer(step * np.arange(_TUNING.block, dtype=float), pace[some]))
-            starts = step * _TUNING.block * np.arange(len(self.rows[0]), dtype=float)
+            within = np.exp(1j * np.outer(step * np.arange(_BLOCK, dtype=float), pace[some]))
+            starts = step * _BLOCK * np.arange(len(self.rows[0]), dtype=float)
             between = np.exp(1j * np.outer(starts, pace[some]))
             for rows, sums in zip(self.rows, result, strict=True):
                 sums[some] = np.sum(((rows @ within) * between).real, axis=0)
@@ -178,7 +139,7 @@ class ComposedLaw(PrivacyLossDistribution):
             )
         )
         self.cumulant = Cumulant([(law.sketch(), n) for law, n in zip(laws, counts, strict=True)])
-        self._lines_known: Cache[CellLine | None] = Cache(2 * _TUNING.rungs + 1)
+        self._lines_known: Cache[CellLine | None] = Cache(2 * _RUNGS + 1)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -208,8 +169,8 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @property
     def blur(self) -> float:
-        """Width of the uniform law by which losses are moved."""
-        return _TUNING.blur * self.middle.sd
+        """Width of the uniform law by which losses are moved, so that sums beyond the last node converge."""
+        return 2.0**-44 * self.middle.sd
 
     def _rung(self, c: float) -> Rung:
         value, mean, variance = self.cumulant(c)
@@ -220,7 +181,7 @@ class ComposedLaw(PrivacyLossDistribution):
         """Tilts so far apart that half-way e^-lost of the accuracy is left, not next to the poles 0 and 1."""
         result = [self.middle]
         for side in (-1, 1):
-            for _ in range(_TUNING.rungs):
+            for _ in range(_RUNGS):
                 rung = self._next(result[-1] if side > 0 else result[0], side)
                 if rung is None:
                     break
@@ -230,15 +191,16 @@ class ComposedLaw(PrivacyLossDistribution):
     def _next(self, at: Rung, side: int) -> Rung | None:
         """Return the tilt that leads farthest for its nodes, or None where losses are too rare to matter."""
         best, most = None, 0.0
-        for share in _TUNING.shares:
-            step = share * _TUNING.apart / at.sd
+        # Where rare rounds lose much, a tilt next to another may take a hundred times its nodes.
+        for share in (0.75**k for k in range(14)):
+            step = share * _APART / at.sd
             c = at.c + side * step
             near = round(min(max(c, 0.0), 1.0))
             c = near + side * step / 4 if abs(c - near) < step / 4 else c
             rung = self._rung(c)
             lost = (at.log_m + rung.log_m) / 2 - self.cumulant.value((at.c + c) / 2)
-            apart = side * (rung.mean - at.mean) > 0 and rung.sd > _TUNING.narrowest * self.middle.sd
-            if lost < _TUNING.lost and apart and c * rung.mean - rung.log_m < _TUNING.rarest:
+            apart = side * (rung.mean - at.mean) > 0 and rung.sd > _NARROWEST * self.middle.sd
+            if lost < 5.0 and apart and c * rung.mean - rung.log_m < 300.0:
                 gain = step * self._place(rung).step
                 best, most = (rung, gain) if gain > most else (best, most)
         return best
@@ -247,7 +209,7 @@ class ComposedLaw(PrivacyLossDistribution):
     def bounds(self) -> Array:
         """Losses between which each line serves: e^(K(c) - cx) of its neighbours are equal there."""
         c, mean, sd, log_m = np.array(self.rungs).T
-        ends = mean[[0, -1]] + np.array([-1, 1]) * _TUNING.apart / 2 * sd[[0, -1]]
+        ends = mean[[0, -1]] + np.array([-1, 1]) * _APART / 2 * sd[[0, -1]]
         result = np.concatenate([ends[:1], np.diff(log_m) / np.diff(c), ends[1:]])
         return np.maximum.accumulate(result)
 
@@ -258,29 +220,33 @@ class ComposedLaw(PrivacyLossDistribution):
     def _line(self, rung: Rung) -> CellLine | None:
         place = self._place(rung)
         line = evaluate_line(self.factors, self.counts, place) if place.drawable else None
-        negligible = line is None or max(line.tail_bound, line.log_m_error) > _TUNING.negligible
+        negligible = line is None or max(line.tail_bound, line.log_m_error) > 1e-6
         return None if line is None or negligible else CellLine(line, self.blur)
 
     def _place(self, rung: Rung) -> Placement:
         """Place a line whose aliases are nothing to cells less than ``apart`` deviations from its mean."""
         best = []
         for side in (-1, 1):
-            worst = rung.mean - side * _TUNING.apart * rung.sd
+            worst = rung.mean - side * _APART * rung.sd
 
             def period(reach: float, side: int = side, worst: float = worst) -> float:
                 gap = side * reach / rung.sd
                 rise = self.cumulant.value(rung.c + gap) - rung.log_m
-                return (rise - gap * worst + _TUNING.alias) / abs(gap)
+                return (rise - gap * worst + 44.0) / abs(gap)
 
             best.append(min((period(reach), side * reach) for reach in np.arange(2.0, 18.0, 2.0).tolist()))
         left, right = (rung.c + reach / rung.sd for _, reach in best)
-        step, goal = 2 * math.pi / max(each for each, _ in best), _TUNING.goal * rung.sd / 30
-        return Placement(rung.c, left, right, step, goal, _TUNING.terms, 0.0, rung.sd)
+        step, goal = 2 * math.pi / max(each for each, _ in best), 1e-17 * rung.sd / 30
+        return Placement(rung.c, left, right, step, goal, 2e6, 0.0, rung.sd)
 
     @cached_property
     def usable(self) -> bool:
-        """Whether tilts reach beyond 0 and 1, and the middle line knows 1/64 deviation to 1e-4."""
-        if not (0 < self.middle.sd < _TUNING.widest and all(map(math.isfinite, self.support))):
+        """Whether tilts reach beyond 0 and 1, and the middle line bounds 1/64 deviation to 1e-4.
+
+        A blur of 2^-44 deviations, times 80/_NARROWEST of the tilts between the poles and the farthest, is
+        below 1e-5 up to a deviation of 1e6.
+        """
+        if not (0 < self.middle.sd < 1e6 and all(map(math.isfinite, self.support))):
             return False
         if self.rungs[0].c >= 0 or self.rungs[-1].c <= 1:
             return False
@@ -296,19 +262,21 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @cached_property
     def _sketch(self) -> PlanningPoints:
-        """Saddle-point densities e^(K - cx)/sqrt(2 pi K'') dx."""
+        """Saddle-point densities e^(K - cx)/sqrt(2 pi K'') dx.
+
+        Lattices end at masses of e^-48, and mass beyond counts as infinite: rare rounds that lose much would
+        lead them a thousand deviations on.
+        """
         loss, log_p = [], []
         for side in (-1, 1):
             rung = self.middle
-            for _ in range(int(_TUNING.finer * _TUNING.points)):
+            for _ in range(320):  # eight points in a deviation, forty deviations out
                 loss.append(rung.mean)
                 log_p.append(rung.log_m - rung.c * rung.mean)
-                if log_p[-1] + max(side * rung.mean, 0.0) < -_TUNING.deepest:
+                if log_p[-1] + max(side * rung.mean, 0.0) < -48.0:
                     break
-                after = self._rung(rung.c + side / (_TUNING.finer * rung.sd))
-                if not (
-                    side * (after.mean - rung.mean) > 0 and after.sd > _TUNING.narrowest * self.middle.sd
-                ):
+                after = self._rung(rung.c + side / (8 * rung.sd))
+                if not (side * (after.mean - rung.mean) > 0 and after.sd > _NARROWEST * self.middle.sd):
                     break
                 rung = after
         at, index = np.unique(loss, return_index=True)
@@ -352,12 +320,16 @@ class ComposedLaw(PrivacyLossDistribution):
         return Cells(value[0], value[1], np.maximum(*slack))
 
     def _lines(self, inside: Array) -> dict[int, CellLine]:
-        """Return lines in a row, the outermost to bound the rest: with tilts below 0 and above 1."""
+        """Return lines in a row, the outermost to bound the rest: with tilts below 0 and above 1.
+
+        One line more than the outermost edge needs leaves e^-12 of the mass it holds, and three tilts below 0
+        and above 1 leave e^-80 of all.
+        """
         bounds = inside[[0, -1]] if len(inside) else np.full(2, self.middle.mean)
         (low, high), start = self._nearest(bounds).tolist(), self.rungs.index(self.middle)
         below, above = (sum(rung.c < 0 for rung in self.rungs), sum(rung.c <= 1 for rung in self.rungs))
-        least = max(min(low - _TUNING.margin, below - _TUNING.tilts_beyond), 0)
-        most = min(max(high + _TUNING.margin, above + _TUNING.tilts_beyond - 1) + 1, len(self.rungs))
+        least = max(min(low - 1, below - 3), 0)
+        most = min(max(high + 1, above + 3 - 1) + 1, len(self.rungs))
         result = {}
         for way in (range(start, least - 1, -1), range(start, most)):
             for k in way:

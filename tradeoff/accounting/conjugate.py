@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -27,26 +26,7 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 Mask = NDArray[np.bool_]
 Kind = Literal["delta", "rest", "other"]
 
-# Newton's method takes three or four steps; beside a supremum, where log delta falls to -inf, halves take
-# over.
-_NEWTON, _HALVING = 12, 60
-
-# Share of the bounds' own width to which a crossing is solved for: it is lost, and more steps gain nothing.
-_CLOSE = 0.05
-
-# Distance over which a slope is taken, in spreads of the integrand: half the digits of what is differenced
-# are left.
-_GAP = 1e-4
-
-_BESIDE = 1.1  # half widths from a crossing at which its sides are tried first
-
-# Steps outward before nothing is said; after so many that double, they grow sixteenfold.
-_OUTWARD, _GENTLE = 20, 6
-
-_BACK = 4  # halvings of such a factor, which leave at most twice the distance needed
-_ASTRAY = 100.0  # a crossing farther than so many times 1 + the loss expected is none: nothing is said of it
-
-# Stands for a number that rounding or ignorance left at 0, where a logarithm is taken to aim by.
+# In place of a number that rounding left at 0, where a logarithm is taken to aim by.
 _LEAST = 1e-320
 
 
@@ -107,32 +87,29 @@ def delta(e: Enclosure, x: Array) -> Bounds:
 def epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
     """Bound the least x with delta(x) <= level.
 
-    Newton's method for the place, then outwards until it is certified.
+    Newton's method for the place, then outwards until it is certified, by steps that double and, after six,
+    grow sixteenfold; a factor that is too large is halved at most four times. A crossing farther than 100
+    times 1 + the loss expected bounds nothing.
     """
     x, reach = _crossing(e, level, e.crossing(level, guess))
-    farthest = _ASTRAY * (1 + np.abs(guess))
-    step, n = np.clip(reach, 4 * UNIT * (1 + np.abs(x)), farthest), len(x)
+    farthest, n = np.tile(100.0 * (1 + np.abs(guess)), 2), len(x)
+    step = np.clip(reach, 4 * UNIT * (1 + np.abs(x)), farthest[:n])
+    x, step = np.tile(x, 2), np.append(-step, step)
+    missed, bounds = np.zeros(2 * n), np.copysign(np.inf, step)
 
     def holds(at: Array, k: Index) -> Mask:
         low, high = delta(e, at)
         return np.asarray(np.where(k < n, low > level[k % n], high <= level[k % n]))
 
-    result = _outward(holds, np.tile(x, 2), np.append(-step, step), np.tile(farthest, 2))
-    return result[:n], result[n:]
-
-
-def _outward(holds: Callable[[Array, Index], Mask], x: Array, step: Array, farthest: Array) -> Array:
-    """Return points near x, on the side of ``step``, from where on a condition holds; or infinities."""
-    missed, bounds = np.zeros(len(x)), np.copysign(np.inf, step)
-    for k in range(_OUTWARD):
+    for k in range(20):
         active = np.flatnonzero(np.isinf(bounds) & (np.abs(missed) < farthest))
         if not len(active):
             break
         result = holds((x + step)[active], active)
         bounds[active] = np.where(result, step[active], bounds[active])
         missed[active] = np.where(result, missed[active], step[active])
-        step = np.clip(step * (2 if k < _GENTLE else 16), -farthest, farthest)
-    for _ in range(_BACK):
+        step = np.clip(step * (2 if k < 6 else 16), -farthest, farthest)
+    for _ in range(4):
         active = np.flatnonzero(np.isfinite(bounds) & (np.abs(bounds) > 3 * np.abs(missed)) & (missed != 0))
         if not len(active):
             break
@@ -140,55 +117,53 @@ def _outward(holds: Callable[[Array, Index], Mask], x: Array, step: Array, farth
         result = holds(x[active] + middle, active)
         bounds[active] = np.where(result, middle, bounds[active])
         missed[active] = np.where(result, missed[active], middle)
-    return x + bounds
+    x += bounds
+    return x[:n], x[n:]
 
 
 def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
-    """Estimate x with delta(x) = level, and how far from it both sides are first looked for."""
+    """Estimate x with delta(x) = level, and how far from it both sides are first looked for.
+
+    Newton's method takes three or four steps; next to a supremum, where log delta falls to -inf, halves take
+    over. It is solved to a twentieth of the bounds' own width; slopes are taken over 1e-4 spreads of the
+    integrand, where half the digits of what is differenced are left.
+    """
     goal = np.log(np.maximum(level - e.leak, _LEAST)) if e.kind == "delta" else np.log1p(-level)
-    start, x, reach = x, x.copy(), np.ones(len(x))
+    start, x, reach, usual = x, x.copy(), np.ones(len(x)), -1.0 if e.kind == "delta" else 1.0
     active = np.arange(len(x))
     left, right = np.full(len(x), -np.inf), np.full(len(x), np.inf)
-    for k in range(_HALVING):
-        at = x[active]
-        gap = np.clip((right - left)[active] / 8, 1e-14 * (1 + np.abs(at)), _GAP * min(1.0, e.scale))
-        here, width, slope = _log_with_slope(e, at, gap)
+    for k in range(60):
+        at, n = x[active], len(active)
+        gap = np.clip((right - left)[active] / 8, 1e-14 * (1 + np.abs(at)), 1e-4 * min(1.0, e.scale))
+        both = np.concatenate([at, at + gap])
+        low, high = e.bound(both)
+        middle = (low + high) / 2
+        value = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, _LEAST))
+        if e.kind == "other":
+            value = both + np.log1p(-np.minimum(middle, 1 - UNIT))
+        scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, _LEAST)[:n]
+        here, slope = value[:n], (value[n:] - value[:n]) / gap
+        # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
+        slope = np.where(slope * usual > 1e-12, slope, usual)
         before = (here > goal[active]) == (e.kind == "delta")  # delta falls, and 1 - delta rises
         left[active], right[active] = np.where(before, at, left[active]), np.where(before, right[active], at)
-        with np.errstate(over="ignore"):
-            move, within = (here - goal[active]) / slope, width / np.abs(slope)
-        reach[active] = _BESIDE * within / 2
-        far = np.abs(move) > np.maximum(_CLOSE * within, 1e-15 * (1 + np.abs(at)))
+        with np.errstate(over="ignore"):  # where a scale is subnormal
+            within = np.minimum((high - low)[:n] / scale, 1.0) / np.abs(slope)
+            move = (here - goal[active]) / slope
+        reach[active] = 0.55 * within  # a tenth more than half of it
+        far = np.abs(move) > np.maximum(0.05 * within, 1e-15 * (1 + np.abs(at)))
         next_ = at - np.clip(move, -5.0, 5.0)
         lost = ~((next_ > left[active]) & (next_ < right[active])) & np.isfinite(left[active] + right[active])
         next_ = np.where(lost, (left[active] + right[active]) / 2, next_)
         x[active] = np.where(far, next_, at)
         active = active[far & (right[active] - left[active] > 4 * UNIT * (1 + np.abs(at)))]
-        # What has not crossed its level by now never does, and is looked for from where it began.
-        if k == _NEWTON:
+        if k == 12:  # what has not crossed its level by now never does, and is looked for from where it began
             lost = active[~np.isfinite(left[active] + right[active])]
             x[lost], reach[lost] = start[lost], 0.0
             active = np.setdiff1d(active, lost)
         if not len(active):
             break
     return x, reach
-
-
-def _log_with_slope(e: Enclosure, x: Array, gap: Array) -> tuple[Array, Array, Array]:
-    """Estimate the logarithm that crosses its level, the relative width of its bounds, and its slope."""
-    low, high = e.bound(np.concatenate([x, x + gap]))
-    middle = (low + high) / 2
-    value = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, _LEAST))
-    if e.kind == "other":
-        value = np.concatenate([x, x + gap]) + np.log1p(-np.minimum(middle, 1 - UNIT))
-    here, there = value[: len(x)], value[len(x) :]
-    scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, _LEAST)[: len(x)]
-    with np.errstate(over="ignore"):  # where the scale is subnormal
-        width = np.minimum((high - low)[: len(x)] / scale, 1.0)
-    slope = (there - here) / gap
-    usual = -1.0 if e.kind == "delta" else 1.0
-    # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
-    return here, width, np.where(slope * usual > 1e-12, slope, usual)
 
 
 def gains(kind: Kind, x: Array, value: Bounds, alpha: Array) -> tuple[Bounds, Bounds]:
@@ -224,8 +199,12 @@ def supremum(x: Array, value: Bounds) -> Supremum:
     is_fenced = rises.any(axis=1) & falls.any(axis=1) & np.all((step > 1e-12) | ~used, axis=1)
     widths = expm1(Bounds.of(x[:, 1:]) - x[:, :-1])  # over the s at their left ends
     before, inner, after = (Bounds(*(side[:, k : k + len(cells) - 2] for side in widths)) for k in range(3))
-    rise = _growth(high[:, 1:-2], low[:, :-3]) * exp(Bounds.of(x[:, 1:-2]) - x[:, :-3]) * (inner / before)
-    fall = _growth(high[:, 2:-1], low[:, 3:]) * exp(Bounds.of(x[:, 1:-2]) - x[:, 2:-1]) * (inner / after)
+    up, down = (  # how much it grows between two samples, from above
+        Bounds.of(np.maximum((Bounds.of(least) - most).upper, 0.0))
+        for least, most in ((high[:, 1:-2], low[:, :-3]), (high[:, 2:-1], low[:, 3:]))
+    )
+    rise = up * exp(Bounds.of(x[:, 1:-2]) - x[:, :-3]) * (inner / before)
+    fall = down * exp(Bounds.of(x[:, 1:-2]) - x[:, 2:-1]) * (inner / after)
     slope = rise.upper + fall.upper
     with np.errstate(invalid="ignore"):  # of samples that bound nothing
         share = (high[:, 2:-1] - high[:, 1:-2] + fall.upper) / np.where(slope > 0, slope, 1.0)
@@ -236,11 +215,6 @@ def supremum(x: Array, value: Bounds) -> Supremum:
     rows, best = np.arange(len(x)), np.argmax(peaks, axis=1)
     place = x[rows, 1 + best] + share[rows, best] * step[rows, 1 + best]
     return Supremum(low[rows, top[:, 0]], peaks[rows, best], place, is_fenced)
-
-
-def _growth(high: Array, low: Array) -> Bounds:
-    """Bound from above, by at least 0, how much a function grows between two samples."""
-    return Bounds.of(np.maximum((Bounds.of(high) - low).upper, 0.0))
 
 
 def under_a_tangent(x: Array, value: Array, alpha: Array) -> Array:

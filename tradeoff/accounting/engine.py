@@ -25,20 +25,7 @@ Effort = TypeVar("Effort")
 Place = Callable[[Effort], Enclosure | None]
 
 APART = 2.0  # spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost
-_ROUNDS = 4  # finer enclosures asked for one question
-
-# A finer enclosure divides widths by the next power of two of what is missing, within these.
-_LEAST_STEP, _MOST_STEP = 2.0, 512.0
-
 _ATTEMPTS = 8  # places looked at for one answer; Newton's method needs three, a bad start a few more
-
-# Closer samples that leave more than this of a width will not make it narrower: the enclosure is not.
-_STALLED = 0.7
-
-# Width of epsilon from which on a nearer place is tried, one so many spreads away.
-_CLOSE, _NEAR = 1e-8, 0.1
-
-_FAR = 100.0  # an answer farther from the first guess than so many times 1 + the guess is not followed
 _STEEPEST = 600.0  # slopes beyond e^600 are not sampled: floats hold no more
 
 # Samples about the supremum, in paces: close where it is expected, far where it may be.
@@ -69,14 +56,14 @@ class Engine(ABC, Generic[Effort]):
     name: str
 
     single_pass: bool = False
-    """Whether nothing finer is asked unless a tolerance is given."""
+    """Whether the first enclosure is not refined without a tolerance."""
 
     @abstractmethod
     def initial_effort(self, question: Question, tol: float | None) -> Effort:
         """Return the effort of a first enclosure."""
 
     def refine(self, effort: Effort, by: float) -> Effort:
-        """Return the effort for bounds ``by`` times narrower; asked only where there is room."""
+        """Return the effort for bounds ``by`` times narrower; called only where there is room."""
         raise NotImplementedError
 
     def coarse(self, effort: Effort) -> Effort | None:
@@ -84,7 +71,7 @@ class Engine(ABC, Generic[Effort]):
         return None
 
     def tail_fallback(self, question: Question, at: Array, low: Array, high: Array) -> Array:
-        """Return the upper bounds, or better ones where enclosures said next to nothing."""
+        """Return the upper bounds, or better ones where enclosures were nearly trivial."""
         return high
 
     @abstractmethod
@@ -113,18 +100,18 @@ class Engine(ABC, Generic[Effort]):
         """Bound delta at losses, epsilon at deltas above Q(L = inf), or f at alphas in (0, 1).
 
         Every entry again more finely while it is wider than wanted, each by its own need. ``tol`` is a width
-        as ``measure`` gives it; infinite bounds say nothing. ``known`` are widths that another engine has
-        reached: nothing finer is asked that would stay wider.
+        as ``measure`` gives it; infinite bounds are trivial. ``known`` are widths that another engine has
+        reached: enclosures that would stay wider are not refined.
         """
         goal = WIDTHS[self.name][question].goal if tol is None else tol
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
         waiting, last = {self.initial_effort(question, tol): np.arange(len(at))}, np.full(len(at), np.inf)
-        for _ in range(1 if self.single_pass and tol is None else _ROUNDS):
+        for _ in range(1 if self.single_pass and tol is None else 4):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():
                 query_options().tell(len(at) - sum(map(len, waiting.values())), len(at))
                 if question == "delta":
-                    result = self._delta(at[which], effort)
+                    result = self._at(at[which], effort, lambda e, x, _: conjugate.delta(e, x))
                 elif question == "epsilon":
                     result = self._epsilon(at[which], effort)
                 else:
@@ -133,15 +120,15 @@ class Engine(ABC, Generic[Effort]):
                 with np.errstate(invalid="ignore", over="ignore"):  # of infinite bounds, or an extreme goal
                     own = measure(question, at[which], result.low, result.high)
                     reached = measure(question, at[which], low[which], high[which])
-                    missing = np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP)
+                    missing = np.nan_to_num(1.5 * reached / goal, nan=2.0)
                     least = np.nan_to_num(own / result.refinement_factor, posinf=0.0)  # of the finest
                 worth = (result.refinement_factor > 1) & ~(
                     least > (np.inf if known is None else known[which])
                 )
-                # What comes out wider is wide of rounding, or of what a law knows of itself.
+                # Bounds that become wider are wide of rounding, or of the errors of a law.
                 wide = worth & ~(reached <= goal) & ~(own > last[which])
                 last[which] = own
-                _, steps = np.frexp(np.clip(missing, _LEAST_STEP, _MOST_STEP))
+                _, steps = np.frexp(np.clip(missing, 2.0, 512.0))  # to the next power of two
                 for by, mine in group_by_key(np.ldexp(1.0, steps[wide])):
                     next_ = self.refine(effort, by)
                     finer[next_] = np.append(finer.get(next_, np.empty(0, np.int64)), which[wide][mine])
@@ -149,59 +136,53 @@ class Engine(ABC, Generic[Effort]):
                 break
         return low, self.tail_fallback(question, at, low, high)
 
-    def _delta(self, x: Array, effort: Effort) -> _Answers:
-        return self._at(x, effort, lambda e, which: conjugate.delta(e, x[which]))
-
-    def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
-        aimed, result, rest = self._followed(delta, self.loss_at_delta(delta), self.coarse(effort))
-        level, x = delta[rest], aimed[rest]
-        fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]), level)
-        for whole, part in zip(result, fine, strict=True):
-            whole[rest] = part
-        return result
-
     def _at(
         self,
         x: Array,
         effort: Effort,
-        answer: Callable[[Enclosure, Index], Iterable[Array]],
+        answer: Callable[[Enclosure, Array, Index], Iterable[Array]],
         delta: Array | None = None,
     ) -> _Answers:
         """Answer from enclosures at losses x; infinite bounds are trivial."""
         result = _Answers.none(len(x))
         for enclose, which in self.evaluation_points(x, delta) if len(x) else ():
             if (e := enclose(effort)) is not None:
-                result.low[which], result.high[which] = answer(e, which)
+                result.low[which], result.high[which] = answer(e, x[which], which)
                 result.refinement_factor[which] = e.refinement_factor
         return result
 
-    def _followed(self, delta: Array, aimed: Array, effort: Effort | None) -> tuple[Array, _Answers, Index]:
-        """Follow each answer from place to place by cheap enclosures.
-
-        Returns the places, answers, and which of those are to be asked again with all effort.
-        """
-        result, rest, active = _Answers.none(len(delta)), np.ones(len(delta), bool), np.arange(len(delta))
-        if effort is None:
-            return aimed, result, active
-        aimed, far = aimed.copy(), _FAR * (1 + np.abs(aimed))
-        for k in range(_ATTEMPTS):
+    def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
+        """Follow each answer from place to place by cheap enclosures, and answer with all effort there."""
+        coarse, aimed, result = (
+            self.coarse(effort),
+            self.loss_at_delta(delta).copy(),
+            _Answers.none(len(delta)),
+        )
+        rest, active = np.ones(len(delta), bool), np.arange(len(delta))
+        far = 100.0 * (1 + np.abs(aimed))  # an answer farther from the first guess is not followed
+        for k in range(_ATTEMPTS) if coarse is not None else ():
             moved = np.zeros(len(delta), bool)
             for enclose, which in self.evaluation_points(aimed[active], delta[active] if k else None):
                 mine = active[which]
-                if (e := enclose(effort)) is not None:
+                if coarse is not None and (e := enclose(coarse)) is not None:
                     below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
                     result.low[mine], result.high[mine] = below, above
                     # Where no upper bound crosses, the lower ones may show that the answer is greater.
                     near = np.where(np.isfinite(above), above, np.fmax(below, e.center))
-                    away = np.abs(near - e.center)
-                    wide = ~(above - below <= _CLOSE)
-                    onward = (away > np.where(wide, _NEAR, APART) * e.scale) & (away < far[mine])
+                    away, wide = np.abs(near - e.center), ~(above - below <= 1e-8)
+                    # A nearer place is tried for a wide answer that is a tenth of a spread away.
+                    onward = (away > np.where(wide, 0.1, APART) * e.scale) & (away < far[mine])
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better
                     rest[mine] = moved[mine] | (not e.final)
                     aimed[mine] = np.where(onward, near, aimed[mine])
             if not len(active := np.flatnonzero(moved)):
                 break
-        return aimed, result, np.flatnonzero(rest)
+        again = np.flatnonzero(rest)
+        level = delta[again]
+        fine = self._at(aimed[again], effort, lambda e, x, k: conjugate.epsilon(e, level[k], x), level)
+        for whole, part in zip(result, fine, strict=True):
+            whole[again] = part
+        return result
 
     def _beta(self, alpha: Array, effort: Effort, goal: float) -> _Answers:
         """Sample the suprema over s where they lie.
@@ -254,10 +235,11 @@ class Engine(ABC, Generic[Effort]):
                 last = width[rows]
                 now = measure("beta", alpha[rows], low[rows], high[rows])
                 width[rows] = np.where(fenced, now, last)
-                enough = (now <= (0.0 if coarse is None else goal / 2)) | (now > _STALLED * last)
+                # Closer samples that leave more than 0.7 of a width will not make it narrower.
+                enough = (now <= (0.0 if coarse is None else goal / 2)) | (now > 0.7 * last)
                 finer = pace[rows] * np.clip(np.sqrt(goal / np.maximum(now, 1e-300)) / 2, 1e-2, 0.5)
                 pace[rows] = np.where(fenced, finer, 2 * pace[rows])
-                # The place is known: what follows is asked of the full effort.
+                # The place is known: the full effort follows.
                 is_new[rows] = (fenced & ~is_sharp[rows]) | (np.abs(x[rows] - center[rows]) > reach[rows])
                 is_sharp[rows] |= fenced
                 aimed[rows] = np.where(is_new[rows], x[rows], aimed[rows])
@@ -269,7 +251,7 @@ class Engine(ABC, Generic[Effort]):
 def _samples(x: Array, pace: Array, peak: Array) -> Array:
     """Return where suprema are sampled, a row each.
 
-    About their places, and where prolonged chords met, if that is no other sample.
+    About their places, and where prolonged chords met, unless that is another sample.
     """
     at = x[:, None] + pace[:, None] * _OFFSETS
     apart = np.min(np.abs(at - peak[:, None]), axis=1) > 1e-3 * pace

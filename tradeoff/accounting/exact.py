@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -133,23 +133,13 @@ def _tail(masses: Any) -> Any:
     return np.cumsum(masses[::-1])[::-1]
 
 
-class _Sums(NamedTuple):
-    """Partial sums of masses, and of the errors of the masses."""
-
-    value: Array
-    off: Array
-
-    @classmethod
-    def up_to(cls, masses: Any, slack: Array) -> _Sums:
-        """Return 0 and the sums of the first masses, to all of them."""
-        each = (np.append(0.0, np.cumsum(part)) for part in (masses, masses * slack))
-        return cls(*(np.asarray(part, dtype=float) for part in each))
-
-    @classmethod
-    def after(cls, masses: Any, slack: Array) -> _Sums:
-        """Return the sums of the last masses, from all of them to 0."""
-        each = (np.append(_tail(part), 0.0) for part in (masses, masses * slack))
-        return cls(*(np.asarray(part, dtype=float) for part in each))
+def _sums(masses: Any, slack: Array, *, last: bool) -> tuple[Array, Array]:
+    """Return the sums of the first masses, from 0 to all, or of the ``last`` ones, and of their errors."""
+    if last:
+        value, off = (np.append(_tail(part), 0.0) for part in (masses, masses * slack))
+    else:
+        value, off = (np.append(0.0, np.cumsum(part)) for part in (masses, masses * slack))
+    return value.astype(float), off.astype(float)
 
 
 def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
@@ -159,37 +149,37 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
     """
     p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
     slack_p, slack_q = _slacks(law)
-    above, under = _Sums.after(p, slack_p), _Sums.up_to(p, slack_p)
-    power, below = _Sums.after(q, slack_q), _Sums.up_to(q, slack_q)
-    left = under.value + law.mass_at_minus_infinity
+    (above, above_off), (under, under_off) = (_sums(p, slack_p, last=last) for last in (True, False))
+    (power, power_off), (below, below_off) = (_sums(q, slack_q, last=last) for last in (True, False))
+    left = under + law.mass_at_minus_infinity
     # Near 1 the rest is exact, its tail sums are the accurate ones and find the vertex.
     near_one, rest = alpha > 0.5, 1 - alpha
     by_rest = np.searchsorted(left, rest, side="right")
-    by_alpha = np.searchsorted(-above.value, -alpha, side="right")
+    by_alpha = np.searchsorted(-above, -alpha, side="right")
     last = len(law.loss) - 1
     k = np.clip(np.where(near_one, by_rest, by_alpha) - 1, 0, last)
     width = np.maximum(np.exp(law.log_p[k]), TINY)
     with np.errstate(over="ignore"):  # beyond 1 by however much; right of all vertices it is 0, and beta too
-        share = np.clip(np.where(near_one, rest - left[k], above.value[k] - alpha) / width, 0.0, 1.0)
-        taken = np.where(near_one, 1 - share, np.clip((alpha - above.value[k + 1]) / width, 0.0, 1.0))
-    kept = below.value[k] + share * (below.value[k + 1] - below.value[k])
-    rejected = power.value[k + 1] + taken * (power.value[k] - power.value[k + 1])
+        share = np.clip(np.where(near_one, rest - left[k], above[k] - alpha) / width, 0.0, 1.0)
+        taken = np.where(near_one, 1 - share, np.clip((alpha - above[k + 1]) / width, 0.0, 1.0))
+    kept = below[k] + share * (below[k + 1] - below[k])
+    rejected = power[k + 1] + taken * (power[k] - power[k + 1])
     # The error of every mass, as far as it is kept.
-    kept_off = below.off[k] + share * (below.off[k + 1] - below.off[k]) + 16 * UNIT * kept
-    rejected_off = power.off[k] + 16 * UNIT * (rejected + mass_at_plus_infinity) + 4 * UNIT
-    inside = np.where(near_one, rest > left[0], alpha < above.value[0])
+    kept_off = below_off[k] + share * (below_off[k + 1] - below_off[k]) + 16 * UNIT * kept
+    rejected_off = power_off[k] + 16 * UNIT * (rejected + mass_at_plus_infinity) + 4 * UNIT
+    inside = np.where(near_one, rest > left[0], alpha < above[0])
     # There beta is near 1, and its distance from it is the accurate sum.
     small = (rejected + mass_at_plus_infinity < 0.5) & inside
     value = np.where(small, (1 - mass_at_plus_infinity) - rejected, kept)
     # P(L = -inf) is known to 16 units of itself, which is at most the rest; sums round.
     # Abscissas are known to ``moved``; f moves along its steepest slope so near, e^l of the farthest atom.
-    moved_left = above.off[k + 1] + taken * (above.off[k] - above.off[k + 1]) + 4 * UNIT * alpha
-    moved_right = under.off[k] + share * (under.off[k + 1] - under.off[k])
+    moved_left = above_off[k + 1] + taken * (above_off[k] - above_off[k + 1]) + 4 * UNIT * alpha
+    moved_right = under_off[k] + share * (under_off[k + 1] - under_off[k])
     moved_right += 12 * UNIT * (rest + law.mass_at_minus_infinity)
     moved = np.where(near_one, moved_right, moved_left)
-    nearest = np.minimum.accumulate((left - under.off - 20 * UNIT * left)[::-1])[::-1]
+    nearest = np.minimum.accumulate((left - under_off - 20 * UNIT * left)[::-1])[::-1]
     far_by_rest = np.searchsorted(nearest, rest + moved, side="right")
-    far_by_alpha = np.searchsorted(-above.value, 2 * moved - alpha, side="right")
+    far_by_alpha = np.searchsorted(-above, 2 * moved - alpha, side="right")
     farthest = np.clip(np.where(near_one, far_by_rest, far_by_alpha) - 1, k, last)
     steep = law.loss[farthest] + np.max(law.loss_error)
     along = np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved)

@@ -11,7 +11,7 @@ from tradeoff.accounting.cache import Cache, cache_for
 from tradeoff.accounting.options import Explanation, query_options
 from tradeoff.curves.hooks import CurveHooks
 from tradeoff.curves.parameters import Number, Numbers
-from tradeoff.curves.query import BoundsView, Query, QueryKwargs, explain_query
+from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
 from tradeoff.errors import KindError, NoClosedForm, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
@@ -100,7 +100,7 @@ class TradeOff(CurveHooks, CurveMethods):
         >>> round(f(0.05), 6), f([0.1, 0.5]).round(3).tolist()
         (0.740489, [0.611, 0.159])
         """
-        return Query.check("beta", alpha, tol, how).bounds(self).lower
+        return answer_query(self, "beta", alpha, tol, how).lower
 
     @overload
     def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
@@ -126,7 +126,7 @@ class TradeOff(CurveHooks, CurveMethods):
         >>> round(to.Gaussian(1).delta(1.0), 6), to.PureDP(1).delta([1, 2]).tolist()
         (0.126937, [0.0, 0.0])
         """
-        return Query.check("delta", epsilon, tol, how).bounds(self).upper
+        return answer_query(self, "delta", epsilon, tol, how).upper
 
     @overload
     def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
@@ -142,7 +142,7 @@ class TradeOff(CurveHooks, CurveMethods):
         Parameters
         ----------
         delta
-            Probabilities in [0, 1]; any shape. Negative epsilon answers delta > delta(0); 0 asks for sup L.
+            Probabilities in [0, 1]; any shape. Where delta > delta(0) epsilon is negative; at 0 it is sup L.
         tol, **how
             Absolute width the bounds must reach; see ``bounds``.
 
@@ -152,7 +152,7 @@ class TradeOff(CurveHooks, CurveMethods):
         >>> round(to.Gaussian(1).epsilon(1e-5), 6), to.PureDP(1).epsilon([0, 1e-5]).round(3).tolist()
         (4.377178, [1.0, 1.0])
         """
-        return Query.check("epsilon", delta, tol, how).bounds(self).upper
+        return answer_query(self, "epsilon", delta, tol, how).upper
 
     @overload
     def bayes_risk(self, prior: Number) -> float: ...
@@ -192,7 +192,7 @@ class TradeOff(CurveHooks, CurveMethods):
         Parameters
         ----------
         delta
-            Probabilities in [0, 1]; any shape. 0 asks for sup L.
+            Probabilities in [0, 1]; any shape. at 0 it is sup L.
 
         Examples
         --------

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from fractions import Fraction
-from functools import cached_property, partial, wraps
+from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,11 +41,6 @@ NOT_EXACT = (
 _CHANGES = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic")
 
 
-_LOG_STEP = 4.0  # step in log s of the first points; cells that matter are halved
-_FAR = 40.0  # log s up to which points are laid out: e^40 alpha is above 1 for all but the least alphas
-_CLOSEST = 1e-11  # share of s by which points differ at least
-_ABOUT = np.array([-0.06, -0.02, 0.02, 0.06])  # points about a supremum that is expected, in its spreads
-
 _STEEPEST = 700.0  # loss whose e^eps is still a float
 
 
@@ -65,9 +60,17 @@ class CurveHooks(ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Let methods that change a curve keep its tightness, so that no family has to."""
         super().__init_subclass__(**keywords)
+
+        def keeping(method: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(method)
+            def changed(self: Any, *arguments: Any, **keywords: Any) -> Any:
+                return limited(method(self, *arguments, **keywords), self.tightness)
+
+            return changed
+
         for name in _CHANGES:
             if name in vars(cls):
-                setattr(cls, name, _keep_tightness(vars(cls)[name]))
+                setattr(cls, name, keeping(vars(cls)[name]))
 
     composed: bool = False
     """Whether the numbers of the curve come from engines or from other curves, not from a closed form."""
@@ -278,17 +281,19 @@ C = TypeVar("C", bound=CurveHooks)
 
 def limited(curve: C, tightness: int) -> C:
     """Return the same curve with at most this tightness."""
-    return curve if curve.tightness <= tightness else _with_tightness(curve, tightness)
+    if curve.tightness <= tightness:
+        return curve
+    result = copy(curve)
+    object.__setattr__(result, "tightness", tightness)  # of frozen dataclasses, too
+    return result
 
 
 def pure(curve: C) -> C:
     """Return the same curve as an object of its own, not of a mechanism."""
-    return curve if curve.tightness == PAIR else _with_tightness(curve, PAIR)
-
-
-def _with_tightness(curve: C, tightness: int) -> C:
+    if curve.tightness == PAIR:
+        return curve
     result = copy(curve)
-    object.__setattr__(result, "tightness", tightness)  # of frozen dataclasses, too
+    object.__setattr__(result, "tightness", PAIR)
     return result
 
 
@@ -298,52 +303,38 @@ def joint(parts: Iterable[CurveHooks]) -> int:
     return min(each, default=PAIR) if len(each) <= 1 or min(each) == PAIR else BOUND
 
 
-def _keep_tightness(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def changed(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        return limited(method(self, *arguments, **keywords), self.tightness)
+def beta_from_delta(curve: Any, alpha: Array, tol: float | None) -> Pair:
+    """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12).
 
-    return changed
+    First points s are about where the supremum is expected, or from e^-4 up to 1/alpha, at most e^40; between
+    suprema expected on both sides of 1 there may be a corner of both orders' profiles.
+    """
 
+    def value(s: Array) -> Pair:  # delta(log s) - (1 - s)_+, which is s delta_{f^-1}(-log s) where s < 1
+        low, high = np.zeros(len(s)), np.zeros(len(s))
+        for some, f in ((s >= 1, curve), ((s > 0) & (s < 1), curve.inverse())):
+            if some.any():
+                # ``conjugate`` allows for the rounding of the logarithm.
+                result = clip(Bounds(*f.delta_bounds(np.abs(np.log(s[some])), None)), 0.0, 1.0)
+                low[some], high[some] = result * np.minimum(s[some], 1.0)
+        return low, high
 
-def beta_from_delta(curve: CurveHooks, alpha: Array, tol: float | None) -> Pair:
-    """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12)."""
-    leak = curve.mass_at_infinity
+    leak, points = curve.mass_at_infinity, []
     low, high = (np.where(alpha == 0, side, 0.0) for side in 1 - leak)  # f(0), and f(1) = 0
     inside = (alpha > 0) & (alpha < 1)
-    points = [_ratios_about(curve, each) for each in alpha[inside].tolist()]
-    result = conjugate(partial(_in_ratio, curve), alpha[inside], points, tol, limit=leak.lower)
-    low[inside], high[inside] = result
+    for each in alpha[inside].tolist():
+        expected = [place for place in curve.expected(each) if np.isfinite(place).all()]
+        if expected:
+            about = np.array([-0.06, -0.02, 0.02, 0.06])
+            losses = np.concatenate([loss + spread * about for loss, spread in expected])
+            losses = np.append(losses, 0.0) if losses.min() < 0 < losses.max() else losses
+        else:
+            losses = np.arange(-4.0, 5 + min(max(curve.sup_loss, 0.0), 40.0), 4.0)
+            losses = losses[losses <= 4 - np.log(each)]
+        s: Array = np.append(0.0, np.exp(np.unique(np.clip(losses, -_STEEPEST, _STEEPEST))))
+        points.append(s[np.append(True, np.diff(s) > 1e-11 * s[1:])])
+    low[inside], high[inside] = conjugate(value, alpha[inside], points, tol, limit=leak.lower)
     return np.maximum(low, 0.0), np.maximum(high, 0.0)
-
-
-def _ratios_about(curve: CurveHooks, alpha: float) -> Array:
-    """Return first points s: about where the supremum is expected, or from e^-4 up to 1/alpha.
-
-    Between suprema expected on both sides of 1 there may be a corner of both orders' profiles.
-    """
-    expected = [place for place in curve.expected(alpha) if np.isfinite(place).all()]
-    if not expected:
-        top = 1 + min(max(curve.sup_loss, 0.0), _FAR)
-        losses = np.arange(-_LOG_STEP, top + _LOG_STEP, _LOG_STEP)
-        losses = losses[losses <= _LOG_STEP - np.log(alpha)]
-    else:
-        losses = np.concatenate([loss + spread * _ABOUT for loss, spread in expected])
-        losses = np.append(losses, 0.0) if losses.min() < 0 < losses.max() else losses
-    s: Array = np.append(0.0, np.exp(np.unique(np.clip(losses, -_STEEPEST, _STEEPEST))))
-    apart: Array = s[np.append(True, np.diff(s) > _CLOSEST * s[1:])]
-    return apart
-
-
-def _in_ratio(curve: Any, s: Array) -> Pair:
-    """Bound delta(log s) - (1 - s)_+, which is s delta_{f^-1}(-log s) where s < 1."""
-    low, high = np.zeros(len(s)), np.zeros(len(s))
-    for some, f in ((s >= 1, curve), ((s > 0) & (s < 1), curve.inverse())):
-        if some.any():
-            # ``conjugate`` allows for the rounding of the logarithm.
-            result = clip(Bounds(*f.delta_bounds(np.abs(np.log(s[some])), None)), 0.0, 1.0)
-            low[some], high[some] = result * np.minimum(s[some], 1.0)
-    return low, high
 
 
 def delta_from_beta(curve: CurveHooks, epsilon: Array, tol: float | None) -> Pair:

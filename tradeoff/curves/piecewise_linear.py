@@ -39,7 +39,7 @@ class PiecewiseLinear(TradeOff):
     Parameters
     ----------
     alpha, beta
-        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (beside
+        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (next to
         others) for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
 
     Raises
@@ -135,13 +135,16 @@ class PiecewiseLinear(TradeOff):
         >>> PiecewiseLinear.hull([F(1, 2), F(1, 4), F(1, 3)], [F(1, 4), F(1, 2), F(2, 3)])
         PL[(0, 1), (1/4, 1/2), (1/2, 1/4), (1, 0)]
         """
-        x, y, exact = scattered(alpha, beta)
+        x, y, exact, _ = read(alpha, beta)
         if exact:
-            return cls.of_checked(*lowest(x, y), is_rational=True)
+            ends = [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]
+            points = sorted([*zip(x, np.minimum(y, 1 - x), strict=True), *ends])
+            x, y = (np.array(side, dtype=object) for side in zip(*points, strict=True))
+            return cls.of_checked(*canonical(*lower_hull(x, y)), is_rational=True)
         order = np.lexsort((y, x))
         few = order[below_chords(x[order], y[order])]  # exact integers are slow
-        points = zip(map(whole, x[few].tolist()), map(whole, y[few].tolist()), strict=True)
-        return cls.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
+        tests = zip(map(whole, x[few].tolist()), map(whole, y[few].tolist()), strict=True)
+        return cls.of_wholes(*zip(*hull([*tests, (0, ONE), (ONE, 0)]), strict=True))
 
     @property
     def symmetric(self) -> bool:
@@ -169,7 +172,10 @@ class PiecewiseLinear(TradeOff):
         if self.is_rational:
             return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
         points = zip(*map(np.ndarray.tolist, self.points), strict=True)
-        return [(_nearer(x, p), _nearer(y, q)) for x, y, p, q in points]
+        return [
+            (Fraction(x) if x <= 0.5 else 1 - Fraction(p), Fraction(y) if y <= 0.5 else 1 - Fraction(q))
+            for x, y, p, q in points
+        ]
 
     def rational(self) -> PiecewiseLinear:
         """Return the same curve with fractions for vertices, which every operation keeps exact."""
@@ -379,10 +385,6 @@ def capped(size: int) -> None:
         )
 
 
-def _nearer(value: float, rest: float) -> Fraction:
-    return Fraction(value) if value <= 0.5 else 1 - Fraction(rest)
-
-
 def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> FloatBalls:
     """Return high - low from the smaller number, which is exact, of each pair that adds to 1."""
     across = (0.5 - FloatBalls.of(low)) + (0.5 - FloatBalls.of(high_rest))
@@ -434,8 +436,20 @@ def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> Piece
     if not (largest or f.is_rational or g.is_rational):  # far cheaper than fractions
         points = [(int(a * ONE), int(b * ONE)) for a, b in (*f.vertices, *g.vertices)]
         return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True)).made_of(f, g)
-    corners = _maximum(f.rational(), g.rational()) if largest else _hull(f.rational(), g.rational())
-    result = PiecewiseLinear(*(v.tolist() for v in corners))
+    one, two = f.rational(), g.rational()
+    alpha, beta = (np.concatenate(each) for each in ((one.alpha, two.alpha), (one.beta, two.beta)))
+    if largest:
+        alpha = np.unique(alpha)
+        first, second = (interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two))
+        gap = first - second
+        k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
+        crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
+        alpha = np.unique(np.concatenate([alpha, crossing]))
+        beta = np.maximum(*(interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two)))
+    else:  # no crossing is a vertex, as it lies between corners of f
+        order = np.argsort(alpha, kind="stable")
+        alpha, beta = lower_hull(alpha[order], beta[order])
+    result = PiecewiseLinear(alpha.tolist(), beta.tolist())
     given = {vertex for curve in (f, g) if not curve.is_rational for vertex in curve.vertices}
     if given.issuperset(result.vertices):  # then floats hold it
         columns = zip(*result.vertices, strict=True)
@@ -443,111 +457,59 @@ def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> Piece
     return result.made_of(f, g)
 
 
-def _hull(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
-    """Return the vertices of the hull of min{f, g}: no crossing is one, as it lies between corners of f."""
-    alpha, beta = (np.concatenate(each) for each in ((one.alpha, two.alpha), (one.beta, two.beta)))
-    order = np.argsort(alpha, kind="stable")
-    return lower_hull(alpha[order], beta[order])
-
-
-def _maximum(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
-    """Return the corners of max{f, g}: of both, and where they cross, in fractions."""
-    alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
-    first, second = (interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two))
-    gap = first - second
-    k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
-    crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
-    alpha = np.unique(np.concatenate([alpha, crossing]))
-    first, second = (interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two))
-    return alpha, np.maximum(first, second)
-
-
-_FORGIVEN = 1e-12  # violation of convexity or of f <= 1 - alpha that rounding explains: repaired downwards
-
-
-def listed(name: str, values: Any) -> list[Any]:
-    """Return a list of values."""
-    if is_masked(values) or not np.iterable(values):
-        raise CurveError(f"{name} = {shown(values)} is not a list of vertices, one number each")
-    return list(values)
-
-
-def entries(values: list[Any], name: str, *, exact: bool) -> Any:
-    """Return coordinates as an array: of fractions, or of floats."""
-    if exact:
-        return np.array([Fraction(v) for v in values], dtype=object)
-    try:
-        array = reals(name, values)
-    except DomainError as error:
-        raise CurveError(f"{name} holds something that is not a number: {shown(values)}") from error
-    if array.ndim != 1:
-        raise CurveError(f"{name} = {shown(values)} is not one list of numbers")
-    if np.isnan(array).any():
-        raise CurveError(f"{name}[{int(np.argmax(np.isnan(array)))}] is NaN")
-    return array
-
-
 def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
-    """Return the coordinates as arrays, whether they are fractions, and whether floats are among them.
+    """Check points one by one: return arrays, whether of fractions, and whether floats are among the numbers.
 
     With fractions among them, floats are converted to fractions exactly.
     """
-    given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
-    every = [v for values in given.values() for v in values]
+    for name, values in (("alpha", alpha), ("beta", beta)):
+        if is_masked(values) or not np.iterable(values):
+            raise CurveError(f"{name} must be a list of vertices, one number each, got {shown(values)}")
+    given = list(alpha), list(beta)
+    every = [*given[0], *given[1]]
     rounded = not all(isinstance(v, Rational) for v in every)
     exact = any(type(v) is Fraction for v in every) and all(
         isinstance(v, Rational) or math.isfinite(v) for v in every
     )
-    x, y = (entries(v, name, exact=exact) for name, v in given.items())
+    sides: list[Any] = []
+    for name, values in zip(("alpha", "beta"), given, strict=True):
+        try:
+            side = np.array(list(map(Fraction, values)), dtype=object) if exact else reals(name, values)
+        except DomainError as error:
+            raise CurveError(f"{name} must be a list of numbers, got {shown(values)}") from error
+        if side.ndim != 1:
+            raise CurveError(f"{name} must be one list of numbers, got {shown(values)}")
+        _refuse(~((side >= 0) & (side <= 1)), lambda k: f"{name}[{k}] must be in [0, 1], got {side[k]}")  # noqa: B023 - called at once
+        sides.append(side)
+    x, y = sides
+    if len(x) != len(y):
+        raise CurveError(f"alpha and beta must have the same length, got {len(x)} and {len(y)}")
     return x, y, exact, rounded or not exact
 
 
-def scattered(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:
-    """Return the coordinates of points in any order, checked one by one."""
-    x, y, exact, _ = read(alpha, beta)
-    if len(x) != len(y):
-        raise CurveError(f"alpha and beta need the same length, not {len(x)} and {len(y)}")
-    for name, values in (("alpha", x), ("beta", y)):
-        wrong = np.flatnonzero((values < 0) | (values > 1))
-        if len(wrong):
-            raise CurveError(f"{name}[{wrong[0]}] = {values[wrong[0]]} is outside [0, 1]")
-    return x, y, exact
-
-
 def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
-    """Check every property of a trade-off function, up to rounding."""
-
-    def at(k: int) -> str:
-        return f"({alpha[k]}, {beta[k]})"
-
-    if len(alpha) != len(beta) or len(alpha) == 0:
-        raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
-    slack: Any = _FORGIVEN if rounded else 0
-    _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {alpha[k]} is outside [0, 1]")
-    _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {beta[k]} is outside [0, 1]")
-    _refuse(alpha[:1] != 0, lambda _: f"alpha[0] = {alpha[0]} must be 0: give f(0) as the first vertex")
-    _refuse(
-        beta[-1:] != 0,
-        lambda _: f"the last vertex {at(-1)} must have beta = 0, as f(1) = 0 for every trade-off function",
-    )
-    _refuse(
-        np.diff(alpha) < 0,
-        lambda k: f"alpha is not sorted: alpha[{k + 1}] = {alpha[k + 1]} < alpha[{k}] = {alpha[k]}",
-    )
-    _refuse(
-        np.diff(beta) > slack,
-        lambda k: f"beta increases from vertex {k} to {k + 1}: {beta[k]} to {beta[k + 1]}",
-    )
-    _refuse(beta > 1 - alpha + slack, lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: {at(k)}")
-    hull = lower_hull(alpha, np.minimum(beta, 1 - alpha))
+    """Check every property of a trade-off function, up to a rounding, which is repaired downwards."""
+    if len(alpha) == 0:
+        raise CurveError("alpha and beta must have at least one vertex, got 0")
+    slack: Any = 1e-12 if rounded else 0
+    hull = lower_hull(alpha, np.minimum(beta, 1 - alpha)) if np.all(np.diff(alpha) >= 0) else (alpha, beta)
     # The upper end of a vertical start is not a vertex of the curve; elsewhere a fall is not convex.
     repeated = (alpha == 0) & np.append(np.diff(alpha) == 0, False)
     above = (beta - interpolate(alpha, *hull) > slack) & ~repeated
+    for wrong, rule in (
+        (alpha[:1] != 0, "alpha[0] must be 0: give f(0) as the first vertex"),
+        (
+            np.append(np.zeros(len(beta) - 1, bool), beta[-1] != 0),
+            "the last beta must be 0, as f(1) = 0 for all f",
+        ),
+        (np.append(False, np.diff(alpha) < 0), "alpha must increase"),
+        (np.append(False, np.diff(beta) > slack), "beta must decrease"),
+        (beta > 1 - alpha + slack, "f(alpha) must be at most 1 - alpha"),
+    ):
+        _refuse(wrong, lambda k: f"{rule}, got vertex {k}: ({alpha[k]}, {beta[k]})")  # noqa: B023 - called at once
     remedy = "PiecewiseLinear.hull(alpha, beta) is the greatest convex curve below the vertices"
-    _refuse(
-        above,
-        lambda k: f"not convex at vertex {k}: {at(k)} lies above the chord of its neighbours; {remedy}",
-    )
+    where = "lies above the chord of its neighbours"
+    _refuse(above, lambda k: f"not convex at vertex {k}: ({alpha[k]}, {beta[k]}) {where}; {remedy}")
     return hull
 
 
@@ -577,14 +539,6 @@ def chained(g: tuple[Any, Any], f: tuple[Any, Any]) -> tuple[Any, Any]:
     alpha = np.unique(np.append(f[0], interpolate(reached, f[1][::-1], f[0][::-1])))
     beta = interpolate(1 - interpolate(alpha, *f), *g)
     return canonical(*lower_hull(alpha, beta))
-
-
-def lowest(alpha: Any, beta: Any) -> tuple[Any, Any]:
-    """Return the vertices of the greatest convex curve below points in fractions and 1 - alpha."""
-    ends = [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]
-    points = sorted([*zip(alpha, np.minimum(beta, 1 - alpha), strict=True), *ends])
-    x, y = (np.array(side, dtype=object) for side in zip(*points, strict=True))
-    return canonical(*lower_hull(x, y))
 
 
 def canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:

@@ -131,18 +131,19 @@ class Tensor(TradeOff):
     def assumptions(self) -> tuple[str, ...]:
         return gathered(self.factors)
 
-    @property
-    def _engines(self) -> Composition | _ProductBounds:
-        """Engines for the product under the options of this question."""
-        return self._engines_by_options.of(query_options().choices, self._compositions)
-
     @cached_property
     def _engines_by_options(self) -> Cache[Composition | _ProductBounds]:
         return cache_for(("product", self), CHOICES)
 
-    def _compositions(self) -> Composition | _ProductBounds:
-        bounds = _ProductBounds(self.factors, symmetric=self.symmetric)
-        return bounds if bounds.nested or bounds.below is not bounds.above else bounds.below
+    @property
+    def _engines(self) -> Composition | _ProductBounds:
+        """Engines for the product under the options of this question."""
+
+        def make() -> Composition | _ProductBounds:
+            bounds = _ProductBounds(self.factors, symmetric=self.symmetric)
+            return bounds if bounds.nested or bounds.below is not bounds.above else bounds.below
+
+        return self._engines_by_options.of(query_options().choices, make)
 
     @cached_property
     def _leak_and_rest(self) -> tuple[Any, TradeOff] | None:
@@ -268,28 +269,28 @@ class _ProductBounds:
 
     @cached_property
     def nested(self) -> Composition | None:
-        laws = {factor: law for factor in self.factors if (law := factor.lattice_pld()) is not None}
-        if not laws:
+        laws = {f: law for f in self.factors if (law := f.lattice_pld()) is not None}
+        rest = [law_pair(f, n) for f, n in self.factors.items() if f not in laws] if laws else []
+        if not laws or any(low is not high for low, high, _ in rest):
             return None
-        rest = [(factor, *law_pair(factor, n)) for factor, n in self.factors.items() if factor not in laws]
-        if any(low is not high for _, low, high, _ in rest):
-            return None
-        powers = [(law, self.factors[factor]) for factor, law in laws.items()]
-        return _compose(*powers, *((low, n) for _, low, _, n in rest), symmetric=self.symmetric, once=True)
+        powers = [(law, self.factors[f]) for f, law in laws.items()] + [(low, n) for low, _, n in rest]
+        return _compose(powers, symmetric=self.symmetric, once=True)
 
     @cached_property
-    def _pairs(self) -> list[tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]]:
-        return [law_pair(factor, n) for factor, n in self.factors.items()]
+    def _sides(self) -> tuple[Composition, Composition]:
+        pairs = [law_pair(factor, n) for factor, n in self.factors.items()]
+        below = _compose([(low, n) for low, _, n in pairs], symmetric=self.symmetric)
+        if all(low is high for low, high, _ in pairs):
+            return below, below
+        return below, _compose([(high, n) for _, high, n in pairs], symmetric=self.symmetric)
 
-    @cached_property
+    @property
     def below(self) -> Composition:
-        return _compose(*((low, n) for low, _, n in self._pairs), symmetric=self.symmetric)
+        return self._sides[0]
 
-    @cached_property
+    @property
     def above(self) -> Composition:
-        if all(low is high for low, high, _ in self._pairs):
-            return self.below
-        return _compose(*((high, n) for _, high, n in self._pairs), symmetric=self.symmetric)
+        return self._sides[1]
 
     def expected(self, alpha: float) -> list[tuple[float, float]]:
         return self.below.expected(alpha)
@@ -330,7 +331,7 @@ class _ProductBounds:
 
 
 def _compose(
-    *powers: tuple[PrivacyLossDistribution, int], symmetric: bool, once: bool = False
+    powers: list[tuple[PrivacyLossDistribution, int]], *, symmetric: bool, once: bool = False
 ) -> Composition:
     from tradeoff.accounting.planner import Composition  # engines are loaded with the first question
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
@@ -74,73 +74,51 @@ _ARGUMENTS: dict[Question, tuple[str, float, float]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Query:
-    """Question to a curve: checked by ``check``, then handed on whole.
+def answer_query(
+    curve: TradeOff, kind: Question, value: Any, tol: float | None, how: QueryKwargs
+) -> Bounds[float] | Bounds[Array]:
+    """Check a question, and bound its answer in the shape and with the labels of its argument.
 
-    Attributes
+    Parameters
     ----------
     kind
         ``"beta"`` at type I errors, ``"delta"`` at losses in nats, ``"epsilon"`` at probabilities.
-    at
+    value
         Numbers of any shape, in the range of the argument; or a symbol.
     tol
         Width the bounds must reach; None: as good as a second or so allows.
-    options
-        Limits of the engines.
-    argument
-        The argument before the check, with its labels or as a fraction.
     """
-
-    kind: Question
-    at: Any
-    tol: float | None
-    options: QueryOptions
-    argument: Any
-
-    @classmethod
-    def check(cls, kind: Question, value: Any, tol: float | None, how: QueryKwargs) -> Query:
-        """Check an argument and the keywords of its question."""
-        options = _checked_options(how) if how else query_options()
-        tol = None if tol is None else number("tol", tol, 0, open_low=True)
-        if is_symbol(value):
-            return cls(kind, value, tol, options, value)
-        name, low, high = _ARGUMENTS[kind]
-        return cls(kind, reals_between(name, value, low, high), tol, options, value)
-
-    def bounds(self, curve: TradeOff) -> Bounds[float] | Bounds[Array]:
-        """Bound the answer for a curve, in the shape and with the labels of the argument."""
-        if is_symbol(self.at):
-            formula = curve.formula_at(_ARGUMENTS[self.kind][0], self.at)
-            return Bounds(formula, formula)
-        curve.require_numbers()
-        method, is_fraction = self.options.method, isinstance(self.argument, Fraction)
-        if method is not None and query_options().method is None:  # questions inside this one inherit it
-            curve = _forced_curve(curve, method)
-        elif is_fraction and (exact := curve.exact_answer(self.kind, self.argument)) is not None:
-            return Bounds(exact, exact)
-        at = self.at.ravel()
-        if is_fraction:  # answers fall: the float above gives the lower side
-            below, above = rational(self.argument)
-            at = np.array([above, below])
-        with query_context(self.options):
-            if self.kind == "beta":
-                lower, upper = certified_beta(curve, at, self.tol)
-            elif self.kind == "delta":
-                lower, upper = certified_delta(curve, at, self.tol)
-            else:
-                lower, upper = certified_epsilon(curve, at, self.tol)
-        if self.at.ndim == 0:
-            return Bounds(float(lower[0]), float(upper[-1]))
-        return Bounds(*(self._labelled(side.reshape(self.at.shape)) for side in (lower, upper)))
-
-    def _labelled(self, answer: Array) -> Any:
-        pandas = sys.modules.get("pandas")  # labels need it, and it is slow to import
-        if pandas is not None and isinstance(self.argument, pandas.Series):
-            return pandas.Series(answer, self.argument.index, name=self.kind)
-        if pandas is not None and isinstance(self.argument, pandas.DataFrame):
-            return pandas.DataFrame(answer, self.argument.index, self.argument.columns)
-        return answer
+    options = _checked_options(how) if how else query_options()
+    tol = None if tol is None else number("tol", tol, 0, open_low=True)
+    name, least, most = _ARGUMENTS[kind]
+    if is_symbol(value):
+        formula = curve.formula_at(name, value)
+        return Bounds(formula, formula)
+    argument = reals_between(name, value, least, most)
+    curve.require_numbers()
+    if options.method is not None and query_options().method is None:  # questions inside this one inherit it
+        curve = _forced_curve(curve, options.method)
+    elif isinstance(value, Fraction) and (exact := curve.exact_answer(kind, value)) is not None:
+        return Bounds(exact, exact)
+    at = argument.ravel()
+    if isinstance(value, Fraction):  # answers fall: the float above gives the lower side
+        at = np.array(tuple(rational(value))[::-1])
+    with query_context(options):
+        if kind == "beta":
+            lower, upper = certified_beta(curve, at, tol)
+        elif kind == "delta":
+            lower, upper = certified_delta(curve, at, tol)
+        else:
+            lower, upper = certified_epsilon(curve, at, tol)
+    if argument.ndim == 0:
+        return Bounds(float(lower[0]), float(upper[-1]))
+    sides: list[Any] = [side.reshape(argument.shape) for side in (lower, upper)]
+    pandas = sys.modules.get("pandas")  # labels need it, and it is slow to import
+    if pandas is not None and isinstance(value, pandas.Series):
+        sides = [pandas.Series(side, value.index, name=kind) for side in sides]
+    elif pandas is not None and isinstance(value, pandas.DataFrame):
+        sides = [pandas.DataFrame(side, value.index, value.columns) for side in sides]
+    return Bounds(*sides)
 
 
 def _checked_options(how: QueryKwargs) -> QueryOptions:
@@ -187,7 +165,7 @@ def explain_query(
         raise DomainError(f"explain() takes one of epsilon, delta, alpha, got {listed}")
     ((kind, value),) = given.items()
     with collect_steps() as steps:
-        bounds = Query.check(kind, value, tol, how).bounds(curve)
+        bounds = answer_query(curve, kind, value, tol, how)
     caveats = curve.caveats
     if kind == "epsilon" and np.any(np.isposinf(bounds.upper)):
         caveats = (explain_infinity(curve), *caveats)
@@ -256,7 +234,7 @@ def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refus
         if len(unknown):
             listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
             raise PrecisionError(
-                f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf
+                f"no finite epsilon can be certified at delta = {listed}; use a larger delta", np.inf
             )
     if tol is not None and refuse:
         _require_width("epsilon", delta, lower, upper, tol)
@@ -316,7 +294,7 @@ class BoundsView(BoundsMethods):
         self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> Bounds:
         """Bound f(alpha)."""
-        return Query.check("beta", alpha, tol, how).bounds(self._curve)
+        return answer_query(self._curve, "beta", alpha, tol, how)
 
     @overload
     def delta(
@@ -330,7 +308,7 @@ class BoundsView(BoundsMethods):
         self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> Bounds:
         """Bound delta(epsilon), a probability, epsilon in nats and of any sign and shape."""
-        return Query.check("delta", epsilon, tol, how).bounds(self._curve)
+        return answer_query(self._curve, "delta", epsilon, tol, how)
 
     @overload
     def epsilon(
@@ -344,7 +322,7 @@ class BoundsView(BoundsMethods):
         self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> Bounds:
         """Bound epsilon(delta), in nats, delta in [0, 1] and of any shape."""
-        return Query.check("epsilon", delta, tol, how).bounds(self._curve)
+        return answer_query(self._curve, "epsilon", delta, tol, how)
 
     @overload
     def bayes_risk(self, prior: Number, *, tol: float | None = None) -> Bounds[float]: ...

@@ -48,39 +48,12 @@ from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.law import PrivacyLossDistribution, Transformed, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 
+# Levels of damping: Q loses less than e^-level, and an answer at most e^-_TAKEN of itself. Damping avoids
+# long periods where a loss is rare, and is tried for at most _DISTINCT factors.
+_LEVELS, _TAKEN, _DISTINCT = tuple(36.0 * 1.13**k for k in range(24)), 20.0, 8
 
-@dataclass(frozen=True)
-class _Tuning:
-    """Choices of the engine: they set widths and times, never whether bounds hold."""
-
-    # Nodes of lines kept, 180 MiB a strip: a long one where atoms last, and the shorter one before it. With
-    # room for one alone each would replace the other, at every question.
-    nodes: int = 2 * (2**21 + 2**19)
-    placements: int = 1024  # placements kept of smoothed lines
-    widest: float = 1.0  # largest mu of a Gaussian added: the product is lost in a larger one
-    farthest: float = 1e100  # losses beyond this overflow in the numbers of a line
-    half: float = math.log(0.7)  # rarer tails are answered for c > 1, without a difference from 1
-    # Chernoff's tilts c: c - 1 of the first one in units of 1/spread, its growth, and how many points are
-    # kept. A bound at z deviations between two of them loses at most e^(z^2/256).
-    first_tilt: float = 0.25
-    next_tilt: float = 2**0.25
-    points: int = 256
-    certain: float = 0.5  # how far below a level the logarithm of a bound must be estimated
-    last: float = 1 - 1e-9  # saddles of the middle strip stay below 1, where they are of losses beyond 1e9
-    farthest_middle: float = 1e4  # losses beyond this are not estimated in the middle strip
-    wide: float = 1.0  # bounds on epsilon farther apart than this are compared with Chernoff's
-    share: float = 3.0  # width of most smoothed answers over that of the smoothing alone
-    # Levels of damping: Q loses less than e^-level, and an answer at most e^-taken of itself. Damping avoids
-    # long periods where a loss is rare, and is tried for few distinct factors.
-    levels: tuple[float, ...] = tuple(36.0 * 1.13**k for k in range(24))
-    taken: float = 20.0
-    distinct: int = 8
-    slow: float = 0.05  # size beyond the last node of usual lines from which on longer ones gain little
-    fall: float = 6.0  # nats that psi may fall by from the center of a line to losses that it serves
-    tiniest: float = 1e-290  # delta below which a line has lost digits that Chernoff's bound has
-
-
-_TUNING = _Tuning()
+_HALF = math.log(0.7)  # rarer tails are answered for c > 1, without a difference from 1
+_FARTHEST = 1e100  # losses beyond this overflow in the numbers of a line
 _POLES = (0.0, 1.0)  # where the integrand of delta has poles
 
 
@@ -127,13 +100,15 @@ class ContourCache:
             combine_masses_at_infinity([law.mass_at_plus_infinity for law in each], counts)
             for each in (self.whole.laws, laws)
         )
+        # Nodes kept, 180 MiB a strip: a long line where atoms last, and the shorter one before it. With room
+        # for one alone each would replace the other, at every question.
         self.lines: Cache[EvaluatedContour] = Cache(
-            _TUNING.nodes, lambda result: 0 if result.line is None else len(result.line.log)
+            2 * (2**21 + 2**19), lambda result: 0 if result.line is None else len(result.line.log)
         )
-        self._damped: Cache[ContourCache] = Cache(len(_TUNING.levels))
-        self.coarse_placements: Cache[Placement] = Cache(_TUNING.placements)
-        self.points: Cache[Chernoff] = Cache(_TUNING.points)
-        self.estimates: Cache[float] = Cache(_TUNING.points)  # of log psi(0) at a tilt
+        self._damped: Cache[ContourCache] = Cache(len(_LEVELS))
+        self.coarse_placements: Cache[Placement] = Cache(1024)
+        self.points: Cache[Chernoff] = Cache(256)
+        self.estimates: Cache[float] = Cache(256)  # of log psi(0) at a tilt
 
     @property
     def leak(self) -> Bounds:
@@ -142,12 +117,12 @@ class ContourCache:
 
     def damped(self, level: int) -> ContourCache:
         """Return lines of the laws without losses rarer than e^-levels[level]; self if none is damped."""
-        if level == len(_TUNING.levels) or len(self.laws) > _TUNING.distinct:
+        if level == len(_LEVELS) or len(self.laws) > _DISTINCT:
             return self
 
         def make() -> ContourCache:
             each = zip(self.laws, self.counts, strict=True)
-            laws = [damped_law(law, n, _TUNING.levels[level]) for law, n in each]
+            laws = [damped_law(law, n, _LEVELS[level]) for law, n in each]
             same = all(law is other for law, other in zip(laws, self.laws, strict=True))
             return self if same else ContourCache(laws, self.counts, self)
 
@@ -158,12 +133,12 @@ class ContourCache:
     ) -> Iterator[tuple[ContourCache, Index]]:
         """Yield lines that lack at most e^-20 of psi(x), with the losses that they serve."""
         left = np.arange(len(x))
-        for level in range(len(_TUNING.levels) + 1):
+        for level in range(len(_LEVELS) + 1):
             lines = self if kind == "rest" else self.damped(level)
             enough = np.ones(len(left), bool)
             if lines is not self:
                 size = lines.saddles(kind).at(x[left]).log if log_psi is None else log_psi[left]
-                enough = size > _TUNING.taken - _TUNING.levels[level]
+                enough = size > _TAKEN - _LEVELS[level]
             if enough.any():
                 yield lines, left[enough]
             if not len(left := left[~enough]):
@@ -186,7 +161,7 @@ class ContourCache:
     @cached_property
     def middle(self) -> SaddleTable:
         """The saddle points of 0 < c < 1, by loss."""
-        return SaddleTable(self.cumulant, _POLES, last=_TUNING.last)
+        return SaddleTable(self.cumulant, _POLES, last=1 - 1e-9)  # there they are of losses beyond 1e9
 
     def saddles(self, kind: Kind) -> SaddleTable:
         """Return the saddle points of the strip of a kind."""
@@ -196,20 +171,20 @@ class ContourCache:
         """Return the centers of lines that serve questions at losses x of this order."""
         saddles = self.saddles(kind)
         spread = saddles.spread(x)
-        if kind != "rest":  # psi falls by at most e^-((c - 1) x)
-            spread = np.minimum(spread, _TUNING.fall / (saddles.at(x).c - 1))
+        if kind != "rest":  # psi falls by at most e^-((c - 1) x), 6 nats from the center to a loss served
+            spread = np.minimum(spread, 6.0 / (saddles.at(x).c - 1))
         return snap_to_grid(x, spread, APART)
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
-        return (x >= 0) & (self.damped(0).tail.at(x).log < _TUNING.half)
+        return (x >= 0) & (self.damped(0).tail.at(x).log < _HALF)
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
         """Return the bounds of the line placed at the loss x of this order, where psi is about e^log_psi.
 
         Where the product does not decay a Gaussian is added, for a share of the cost.
         """
-        if abs(x) > _TUNING.farthest:
+        if abs(x) > _FARTHEST:
             return None
         # By how much psi changes a nat about x, relative to itself.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
@@ -219,7 +194,7 @@ class ContourCache:
         for terms in sorted({min(usual, cost.terms), cost.terms}):
             place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=middle)
             result = sharp = self.lines.of((*key, terms, 0.0), partial(self._line, place))
-            if sharp.line is not None and sharp.line.tail_bound > _TUNING.slow:
+            if sharp.line is not None and sharp.line.tail_bound > 0.05:
                 break  # ten times the terms would not end it either
         cost = cost._replace(terms=terms)
         if needs_smoothing := sharp.truncation_exceeds(10):
@@ -250,17 +225,18 @@ class ContourCache:
     def chernoff_bound(self, x: Array, level: Array) -> Array:
         """Bound psi from above by Chernoff's bound at the least tilt that shows it to be below ``level``.
 
-        Quadratures are shorter at lesser tilts. Where none is estimated to show it, the best tilt is taken.
+        Quadratures are shorter at lesser tilts. Where none is estimated to show it, by e^(1/2), the best tilt
+        is taken. A bound at z deviations between two of the tilts loses at most e^(z^2/256).
         """
-        result, x = np.ones(len(x)), np.minimum(x, _TUNING.farthest)  # psi falls
-        goal = np.log(np.maximum(level, TINY)) - _TUNING.certain
+        result, x = np.ones(len(x)), np.minimum(x, _FARTHEST)  # psi falls
+        goal = np.log(np.maximum(level, TINY)) - 0.5
         tilts, least = np.ones(len(x)), np.full(len(x), math.inf)
-        waiting, c = np.arange(len(x)), 1 + _TUNING.first_tilt / max(self.cumulant.spread, 1e-300)
+        waiting, c = np.arange(len(x)), 1 + 0.25 / max(self.cumulant.spread, 1e-300)
         while len(waiting) and c - 1 < self.cumulant.steepest:
             estimate = self.estimates.of(c, partial(self._log_psi, c)) - (c - 1) * x[waiting]
             falls = estimate < least[waiting]  # it is convex in c
             tilts[waiting[falls]], least[waiting] = c, np.fmin(estimate, least[waiting])
-            waiting, c = waiting[falls & (estimate > goal[waiting])], 1 + _TUNING.next_tilt * (c - 1)
+            waiting, c = waiting[falls & (estimate > goal[waiting])], 1 + 2**0.25 * (c - 1)
         for c, mine in group_by_key(tilts):
             point = self.points.of((c, *query_options().choices[1:]), partial(try_chernoff, *self.factors, c))
             result[mine] = [point.psi(each) for each in x[mine].tolist()]
@@ -271,7 +247,7 @@ class ContourCache:
 
     def _line(self, placed: Callable[[], Placement]) -> EvaluatedContour:
         place = placed()
-        drawable = place.drawable and place.smoothing_width <= _TUNING.widest
+        drawable = place.drawable and place.smoothing_width <= 1.0  # lost in a wider Gaussian
         return EvaluatedContour(place, evaluate_line(*self.factors, place) if drawable else None)
 
 
@@ -327,7 +303,7 @@ class ContourEngine(Engine[Cost]):
         if tol is None:
             return Cost(self.terms, SMOOTHING)
         terms = PATIENT_TERMS if self.extended_budget else self.terms
-        return Cost(terms, min(SMOOTHING, tol / _TUNING.share), in_nats=question == "epsilon")
+        return Cost(terms, min(SMOOTHING, tol / 3.0), in_nats=question == "epsilon")
 
     def refine(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by)
@@ -365,11 +341,11 @@ class ContourEngine(Engine[Cost]):
             x[which] = part.tail.x_for(left[which])
             if part is not lines:
                 x[which] = np.minimum(x[which], part.cumulant.rare.loss(left[which]))
-        near = left >= _TUNING.half
+        near = left >= _HALF
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():
             result = bracket_root(lambda x: -lines.middle.at(x).log, -np.log1p(-delta[near]))[1]
-            x[near] = np.clip(result, -_TUNING.farthest_middle, _TUNING.farthest_middle)
+            x[near] = np.clip(result, -1e4, 1e4)
         return x
 
     @property
@@ -380,11 +356,11 @@ class ContourEngine(Engine[Cost]):
         """Lower upper bounds that are nearly trivial to Chernoff's, at one real point."""
         lines = self.forward
         if question == "delta":
-            mine = np.flatnonzero(((high >= 1) | (high < _TUNING.tiniest)) & (at > 0))
+            mine = np.flatnonzero(((high >= 1) | (high < 1e-290)) & (at > 0))
             chernoff = (lines.leak + lines.chernoff_bound(at[mine], np.full(len(mine), TINY))).upper
             high[mine] = np.minimum(chernoff, np.minimum(high[mine], 1.0))
         elif question == "epsilon":
-            for k in np.flatnonzero(~(high - low < _TUNING.wide)):
+            for k in np.flatnonzero(~(high - low < 1.0)):
                 left = float((at[k] - lines.leak).lower)
                 if left > 0:
                     high[k] = min(high[k], chernoff_epsilon(*lines.factors, lines.cumulant, left))

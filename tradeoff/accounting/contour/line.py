@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.accounting.contour.place import TUNING, Placement, log_kappa
+from tradeoff.accounting.contour.place import NODE_BYTES, Placement, log_kappa
 from tradeoff.accounting.options import NODE_TERMS, query_options
 from tradeoff.errors import MissingExtraError, SizeError
 from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex, few_bits
@@ -40,28 +40,10 @@ _PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
 _EXACT = 2**53  # counts up to this one are floats; others are rounded before they multiply
 
 
-@dataclass(frozen=True)
-class _Walk:
-    """Choices of how the nodes of a line are found to end."""
-
-    negligible: float = 20.0  # without smoothing, products whose atoms leave more than e^-20 are not followed
-    rarest: float = 800.0  # nothing that a float holds is below e^-800
-    block: int = 64  # nodes of the first block; each further one doubles their number
-    # In blocks of more than so many nodes, those where the product is below e^-silent are skipped; a factor
-    # is evaluated at single frequencies where fewer than one in ``sparse`` is left.
-    many: int = 2048
-    silent: float = 120.0
-    sparse: int = 8
-    shared: int = 64  # fewest factors worth sharing among jobs
-    steps: int = (
-        400  # steps of a walk; they double where they succeed, and so pass any frequency that matters
-    )
-    cheap: int = 6  # steps before the best tail bound is computed: by then most walks have ended
-    ahead: int = 8  # discs cleared at once: NumPy's overhead is that of so many
-    finest: float = 1e-4  # steps, over the start, below which the product has grown again
-
-
-_WALK = _Walk()
+# Beyond so many nodes of a block those where the product is below e^-_SILENT are skipped.
+_CROWDED, _SILENT = 2048, 120.0
+_FACTORS = 64  # fewest factors worth sharing among jobs
+_RAREST = 800.0  # nothing that a float holds is below e^-800
 
 
 class Chernoff(NamedTuple):
@@ -249,17 +231,12 @@ class ContourLine:
             lower = np.maximum(low, 0.0) * least * (1 - slack) - SUBNORMAL
         return np.fmax(lower, 0.0), np.minimum(high, 1e40) * most + SUBNORMAL
 
-    def _phase_error(self, x: Array) -> Array:
-        """Bound the error of mean - x, which moves every phase: three roundings, with y."""
-        return self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
-
     def _at(self, x: Array) -> tuple[Array, Array]:
         """Return Re sum of values e^(i (mean - x) y) and its error, a row a sum."""
         sums = self._sums
-        # None depends on those passed with it.
+        result = np.empty((len(sums.error), len(x)))  # none depends on those passed with it
         if len(sums.values) == len(sums.error):
-            result, each = np.empty((len(sums.error), len(x))), max(1, _PIECE // sums.values.shape[1])
-            y = sums.step * np.arange(sums.values.shape[1])
+            each, y = max(1, _PIECE // sums.values.shape[1]), sums.step * np.arange(sums.values.shape[1])
             for first in range(0, len(x), each):
                 some = slice(first, first + each)
                 phase = np.multiply.outer(self.mean - x[some], y)
@@ -267,19 +244,18 @@ class ContourLine:
                 for total, values in zip(result, sums.values, strict=True):
                     total[some] = np.sum(cosine * values.real - sine * values.imag, axis=1)
         else:
-            rows = [self._phased_sum(sums, each) for each in x.tolist()]
-            result = np.array(rows).reshape(-1, len(sums.error)).T
-        return result, (sums.error + sums.rounding)[:, None] + np.outer(sums.moment, self._phase_error(x))
-
-    def _phased_sum(self, sums: Sums, x: float) -> Array:
-        pace, values = self.mean - x, sums.values
-        # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): both phases err within the charge for their sum.
-        size = len(values) // len(sums.error)
-        within, between = (pace * (sums.step * np.arange(n, dtype=float)) for n in (_BLOCK, size))
-        # Not by BLAS, which starts threads for so few numbers; the error charged holds for any order of sums.
-        rows = np.einsum("ij,j->i", values, _unit(within)).reshape(-1, size)
-        parts = (_unit(_BLOCK * between) * rows).real
-        return np.asarray(np.sum(np.add.reduceat(parts, np.arange(0, size, _BLOCK), axis=1), axis=1))
+            # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): each errs within the charge.
+            size = len(sums.values) // len(sums.error)
+            y, starts = (sums.step * np.arange(n, dtype=float) for n in (_BLOCK, size))
+            for k, pace in enumerate((self.mean - x).tolist()):
+                within, between = (_unit(phase) for phase in (pace * y, _BLOCK * (pace * starts)))
+                # Not by BLAS, which starts threads for so few numbers; any order of sums is charged.
+                rows = np.einsum("ij,j->i", sums.values, within).reshape(-1, size)
+                parts = np.add.reduceat((between * rows).real, np.arange(0, size, _BLOCK), axis=1)
+                result[:, k] = np.sum(parts, axis=1)
+        # mean - x, which moves every phase, is known to three roundings, with y.
+        slip = self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
+        return result, (sums.error + sums.rounding)[:, None] + np.outer(sums.moment, slip)
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound the sum of the periods on one side, in units of e^(log_m - (c - 1) x)."""
@@ -349,24 +325,34 @@ def _decayed(
 ) -> tuple[Complex, Array, float]:
     """Return log of the product at the nodes, absolute errors, and a bound on it beyond the last node.
 
-    The nodes go on until the truncation is below ``place.goal``; where the cost allowed is spent before,
-    the bounds are wider.
+    The nodes go on until the truncation is below ``place.goal``; where the cost allowed is spent before, or
+    more than e^-20 of a product without smoothing lasts, the bounds are wider.
     """
     lasting = -far(
-        transforms, counts, 1e100, _WALK.rarest, cheap=True
+        transforms, counts, 1e100, _RAREST, cheap=True
     )  # minus log of the part of atoms, which lasts
-    if lasting < _WALK.rarest:
-        lasting = -far(transforms, counts, 1e100, _WALK.rarest)
-    tau, (stop, gone) = place.smoothing_width, _ends(place, lasting)
+    if lasting < _RAREST:
+        lasting = -far(transforms, counts, 1e100, _RAREST)
+    tau, stop, gone = place.smoothing_width, math.inf, math.inf
+    if tau:
+        # Where the product is at most e^-lasting, the integral beyond y = depth/tau is at most
+        # tau e^(-lasting - depth^2/2); from ``gone`` on the Gaussian is nothing.
+        depth = math.sqrt(2 * max(math.log(tau / place.goal) - lasting, 2.0))
+        stop, gone = min(depth, _DEEP) / tau, _DEEP / tau
     jobs = query_options().jobs
-    sums = _sums if jobs == 1 or len(transforms) < _WALK.shared else partial(_shared, jobs)
+    sums = _sums if jobs == 1 or len(transforms) < _FACTORS else partial(_shared, jobs)
     log, error, size, spent, blocked = [], [], 0, 0.0, 0.0
     while True:
-        end = max(2 * size, _WALK.block)
+        end = max(2 * size, _BLOCK)
         if end * place.step > stop:
             end = max(math.ceil(stop / place.step) + 1, size + 1)
         block: Array = place.step * np.arange(size, end, dtype=float)
-        values, off, ceiling = _product(*sums(transforms, counts, block))
+        values, slip, ceiling = sums(transforms, counts, block)
+        absent = ceiling <= -_SILENT
+        # The truth is in the unit disc: moving there brings the value no farther from it.
+        values.real = np.where(absent, -np.inf, np.minimum(values.real, 0.0))
+        modulus, near = np.exp(values.real), (slip < 0.5) & ~absent
+        off = np.where(near, modulus * np.expm1(np.where(near, slip, 0.0)), np.exp(ceiling) + modulus)
         smooth = (tau * block) ** 2 / 2
         log.append(values - smooth)
         # Three roundings of a square, and twice that of its node, move both; the exponential and the products
@@ -384,8 +370,8 @@ def _decayed(
             bound = -level
         elif (
             last >= stop
-            or (lasting < _WALK.negligible and not tau)
-            or size >= query_options().most(TUNING.node_bytes)
+            or (lasting < 20.0 and not tau)
+            or size >= query_options().most(NODE_BYTES)
             or spent + 2 * len(block) * _cost(transforms, 2 * (last + place.step)) > place.most
         ):
             bound = far(transforms, counts, last)
@@ -395,37 +381,12 @@ def _decayed(
         return np.concatenate(log), np.concatenate(error), tail_bound
 
 
-def _ends(place: Placement, lasting: float) -> tuple[float, float]:
-    """Return the largest frequency of a node, and that from which on the smoothing Gaussian is negligible.
-
-    Where the product is at most e^-lasting, the integral beyond y = depth/tau is at most
-    tau e^(-lasting - depth^2/2).
-    """
-    tau = place.smoothing_width
-    if not tau:
-        return math.inf, math.inf
-    depth = math.sqrt(2 * max(math.log(tau / place.goal) - lasting, 2.0))
-    return min(depth, _DEEP) / tau, _DEEP / tau
-
-
 def _cost(transforms: Sequence[Transform], y: float) -> float:
     """Return the terms of the product at y: infinitely many where a quadrature grows beyond its cap."""
     try:
         return max(NODE_TERMS, sum(t.cost(y) for t in transforms))
     except SizeError:
         return math.inf
-
-
-def _product(log: Complex, slip: Array, ceiling: Array) -> LogRatio:
-    """Return the log of the product, its absolute error and its ceiling, from sums of logarithms."""
-    gone = ceiling <= -_WALK.silent
-    # The truth is in the unit disc: moving there brings the value no farther from it.
-    log.real = np.minimum(log.real, 0.0)
-    log.real[gone] = -np.inf
-    size = np.exp(np.minimum(log.real, 0.0))
-    near = (slip < 0.5) & ~gone
-    error = np.where(near, size * np.expm1(np.where(near, slip, 0.0)), np.exp(ceiling) + size)
-    return LogRatio(log, error, ceiling)
 
 
 def _sums(
@@ -442,14 +403,14 @@ def _sums(
     log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
     alive, units = np.arange(len(y)), (2 + (terms or len(transforms))) * UNIT
     for factor, n in zip(transforms, counts, strict=True):
-        sparse = len(alive) < len(y) / _WALK.sparse
+        sparse = len(alive) < len(y) / 8
         ratio = factor.ratio(y[alive]) if sparse else factor.ratio(y, even=True).at(alive)
         size = np.abs(np.where(np.isfinite(ratio.error), ratio.log, 0.0))
         log[alive] += n * ratio.log.real + 1j * (n * ratio.log.imag)  # n times a complex -inf would be NaN
         slip[alive] += n * (ratio.error + units * size)
         ceiling[alive] += n * ratio.ceiling
-        if len(y) > _WALK.many:
-            alive = alive[ceiling[alive] > -_WALK.silent]
+        if len(y) > _CROWDED:
+            alive = alive[ceiling[alive] > -_SILENT]
             if not len(alive):
                 break
     return LogRatio(log, slip, ceiling)
@@ -463,7 +424,7 @@ def _shared(jobs: int | None, transforms: Sequence[Transform], counts: Sequence[
         raise MissingExtraError(
             'n_jobs other than 1 needs joblib: pip install "tradeoff[parallel]"'
         ) from error
-    each = _WALK.shared // 2
+    each = _FACTORS // 2
     starts = range(0, len(transforms), each)
     parts = [(transforms[i : i + each], counts[i : i + each], y, len(transforms)) for i in starts]
     done: list[LogRatio] = joblib.Parallel(n_jobs=jobs)(joblib.delayed(_sums)(*part) for part in parts)
@@ -485,11 +446,17 @@ def stays_below(
     need be shown; after ``max_terms`` terms the walk stops where it is.
     """
     try:
-        chosen = _strongest(transforms, counts, start, 3 * level)
+        # The factors that are smallest at the start, as many as multiply to e^(-3 level).
+        first, pairs = np.array([start]), list(zip(transforms, counts, strict=True))
+        strength = np.array([-n * float(t.ratio(first).ceiling[0]) for t, n in pairs])
+        order = np.argsort(strength)[::-1]
+        chosen = order[: int(np.searchsorted(np.cumsum(strength[order]), 3 * level)) + 1].tolist()
         few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
-        at, step, spent, failed, ahead = start, start / 16, 0.0, False, _WALK.ahead
-        for k in range(_WALK.steps):
-            if at >= stop or far(few, powers, at, level, cheap=k < _WALK.cheap) < -level:
+        # Eight intervals are cleared at once: NumPy's overhead is that of so many.
+        at, step, spent, failed, ahead = start, start / 16, 0.0, False, 8
+        for k in range(400):  # steps double where they succeed, and so pass any frequency that matters
+            # By the sixth step, when the best tail bound is computed, most walks have ended.
+            if at >= stop or far(few, powers, at, level, cheap=k < 6) < -level:
                 return np.inf
             # Each point is the middle of an interval, which it clears to both sides.
             middle: Array = at + step * np.arange(1, 2 * ahead, 2, dtype=float)
@@ -500,7 +467,7 @@ def stays_below(
             failed = run <= ahead // 2
             step *= 2.0 if grown else 0.5 if failed else 1.0
             spent += ahead * sum(t.cost(at) for t in few)
-            if step < _WALK.finest * start or spent > max_terms:
+            if step < 1e-4 * start or spent > max_terms:  # the product has grown again
                 break
     except SizeError:  # a quadrature grew too large before the walk ended
         return start
@@ -522,14 +489,3 @@ def far(
         if result < -enough:
             break
     return result
-
-
-def _strongest(transforms: Sequence[Transform], counts: Sequence[int], y: float, enough: float) -> list[int]:
-    """Return the factors that are smallest at y, as many as multiply to e^-enough."""
-    if len(transforms) == 1:
-        return [0]
-    at = np.array([y])
-    strength = [-n * float(t.ratio(at).ceiling[0]) for t, n in zip(transforms, counts, strict=True)]
-    order = np.argsort(strength)[::-1]
-    reached = np.cumsum(np.array(strength)[order])
-    return [int(i) for i in order[: int(np.searchsorted(reached, enough)) + 1]]

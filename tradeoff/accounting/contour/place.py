@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -13,31 +12,9 @@ import numpy as np
 from tradeoff.accounting.options import query_options
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 
-
-@dataclass(frozen=True)
-class Tuning:
-    """Choices of placements: they set widths and times, never whether bounds hold."""
-
-    node_bytes: int = 256  # working memory of a node while a line is evaluated
-    alias: float = 1e-14  # share of an answer that the neighbouring periods may add: rounding is as large
-    goal: float = 1e-13  # share of an answer that may lie beyond the last node: more nodes gain nothing
-    # Smoothed lines have tilts so many deviations beyond the saddle, for a half or a third of the period,
-    # where e^(Gaussian) leaves more than rounding: they may lose a factor of e^spent against the saddle.
-    ahead: tuple[float, float] = (2.0, 1.0)
-    spent: float = 6.0
-    normal: float = 1.5  # deviations from its mean up to which a tilted loss is about normal
-    smoothed_goal: float = 1 / 512  # share of the smoothing's error beyond the last node, up to some hundreds
-    depth: float = 5.5  # frequencies, in units of 1/tau, where smoothed lines end for the most part
-    uneven: float = (
-        1.5  # periods on the right of a saddle over those on the left from which lower tilts are tried
-    )
-    shorter: float = 1.2  # factor by which the period of a lower tilt must be shorter
-    cancels: float = 3.0  # nats of the sum that may cancel for a period shorter by e
-    usual: int = 11  # index of the distance of a Chernoff point that is usually best: sqrt(2 log 1e14) = 8
-    largest: float = 1e60  # above tau z at the first nodes of a line whose fourth powers are floats
-
-
-TUNING = Tuning()
+NODE_BYTES = 256  # working memory of a node while a line is evaluated
+_ALIAS = 1e-14  # share of an answer that the neighbouring periods may add: rounding is as large
+_GOAL = 1e-13  # share of an answer that may lie beyond the last node: more nodes gain nothing
 _SHARES = np.append(np.linspace(0.0, 1.2, 37), np.geomspace(1.3, 8.0, 8))  # lower tilts less 1, of the saddle
 _REACH = np.geomspace(0.05, 60, 16)  # distances of Chernoff points tried, in tilted deviations
 
@@ -73,21 +50,24 @@ class Placement(NamedTuple):
 
     @property
     def drawable(self) -> bool:
-        """Whether floats hold the line: far out tilts meet, and periods, goals and powers overflow."""
+        """Whether floats hold the line: far out tilts meet, and periods, goals and fourth powers overflow."""
         return (
             0 < self.goal < math.inf
             and 0 < self.step < math.inf
             and self.left < self.c < self.right
             and self.scale < math.inf
-            and self.smoothing_width * max(self.c, self.step) < TUNING.largest
+            and self.smoothing_width * max(self.c, self.step) < 1e60
         )
 
 
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
-    """Return the placement smoothed for a relative error ``accuracy`` of psi, if the cost allows."""
-    nodes = min(query_options().most(TUNING.node_bytes), sharp.most / each) / 2
-    tau = float(max(least_smoothing(sharp, accuracy), TUNING.depth / (sharp.step * nodes)))
-    goal = TUNING.smoothed_goal * min(sharp.blur * tau * tau, 1.0) * sharp.goal / TUNING.goal
+    """Return the placement smoothed for a relative error ``accuracy`` of psi, if the cost allows.
+
+    Such lines end at about 5.5/tau for the most part, with 1/512 of the smoothing's error beyond.
+    """
+    nodes = min(query_options().most(NODE_BYTES), sharp.most / each) / 2
+    tau = float(max(least_smoothing(sharp, accuracy), 5.5 / (sharp.step * nodes)))
+    goal = 1 / 512 * min(sharp.blur * tau * tau, 1.0) * sharp.goal / _GOAL
     return sharp._replace(smoothing_width=tau, goal=goal)
 
 
@@ -117,30 +97,32 @@ def place_line(
         return result
     points = 1 + (c - 1) * _SHARES
     excess = np.array([cumulant.value(t) - (t - 1) * x + log_kappa(t) for t in points.tolist()])
-    excess = np.maximum(excess - size - math.log(TUNING.alias), 1.0)
+    excess = np.maximum(excess - size - math.log(_ALIAS), 1.0)
     gap = points - points[:, None]
     with np.errstate(divide="ignore"):
         periods = excess / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
     left, right = (np.min(periods, axis=1, where=side, initial=math.inf) for side in (gap < 0, gap > 0))
     # Room beyond that for aliases cancels in the sum.
-    k = int(np.argmin(np.log(np.maximum(left, right)) + excess / TUNING.cancels))
+    k = int(np.argmin(np.log(np.maximum(left, right)) + excess / 3.0))
     lower = float(points[k])
     value, _, variance = cumulant(lower)
     tilt, sides = (lower, value, variance), (points[:k][::-1].tolist(), points[k + 1 :].tolist())
     other = _between(cumulant, x, most, tilt, *sides, size)
-    return other if other.step > TUNING.shorter * result.step else result
+    return other if other.step > 1.2 * result.step else result
 
 
 def coarse_placement(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
     """Return a placement of a shorter period beyond the saddle, if there is one.
 
-    Aliases from the left fall as e^-((c - 1) period), slowly near c = 1.
+    Aliases from the left fall as e^-((c - 1) period), slowly near c = 1. Tilts two deviations or one beyond
+    the saddle have a half or a third of the period, where e^(Gaussian) leaves more than rounding: they may
+    lose a factor of e^6 against the saddle.
     """
     value, _, variance = cumulant(sharp.c)
-    for ahead in TUNING.ahead if sharp.c > 1 and sharp.drawable else ():
+    for ahead in (2.0, 1.0) if sharp.c > 1 and sharp.drawable else ():
         c = sharp.c + ahead / math.sqrt(max(variance, 1e-300))
         moved, _, width = cumulant(c)
-        if abs(moved - value - (c - sharp.c) * x) < TUNING.spent:
+        if abs(moved - value - (c - sharp.c) * x) < 6.0:
             reach = _REACH / math.sqrt(max(width, 1e-300))
             below, above = [*np.maximum(c - reach, 1.0).tolist(), 1.0], (c + reach).tolist()
             result = _between(cumulant, x, sharp.most, (c, moved, width), below, above, sharp.log_psi)
@@ -169,27 +151,29 @@ def _between(
         if gap == 0:  # c is so large that no float is near it
             return math.inf
         excess = cumulant.value(other) - value - gap * x + log_kappa(other) - log_size
-        return (excess - math.log(TUNING.alias)) / abs(gap) + spread  # it serves losses within so much of x
+        return (excess - math.log(_ALIAS)) / abs(gap) + spread  # it serves losses within so much of x
 
     left, right = _least(period, below), _least(period, above)
     sides = period(left), period(right)
-    goal = TUNING.goal * math.exp(min(log_size, 700.0))
+    goal = _GOAL * math.exp(min(log_size, 700.0))
     # The density at x of the tilted loss, whose mean is 1/c + 1/(c - 1) above x, over psi.
     deviation = math.sqrt(max(variance, 1e-300))
-    apart = min(abs(1 / c + 1 / (c - 1)) / deviation, TUNING.normal)
+    apart = min(abs(1 / c + 1 / (c - 1)) / deviation, 1.5)
     blur = LEFT * abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
-    uneven = bool(sides[1] > TUNING.uneven * sides[0])
+    uneven = bool(sides[1] > 1.5 * sides[0])
     step = 2 * math.pi / max(sides)
     return Placement(c, left, right, step, goal, most, 0.0, spread, float(blur), log_psi, uneven)
 
 
 def _least(function: Callable[[float], float], points: Sequence[float]) -> float:
-    """Return the first point where a function that falls and then rises is least, from one usually near.
+    """Return the first point where a function that falls and then rises is least.
+
+    The twelfth is usually near it, of a Chernoff point at the distance sqrt(2 log 1e14) = 8.
 
     A period falls and rises: over the distance it is a convex function, K + log kappa and a constant.
     """
     points = list(dict.fromkeys(points))
-    k = min(TUNING.usual, len(points) - 1)
+    k = min(11, len(points) - 1)
     while k and function(points[k - 1]) <= function(points[k]):
         k -= 1
     while k + 1 < len(points) and function(points[k + 1]) < function(points[k]):

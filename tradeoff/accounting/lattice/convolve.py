@@ -25,7 +25,7 @@ Values = TypeVar("Values", Array, Complex)
 _NOTHING = 1e300  # minus this is a trivial lower bound that can still be interpolated
 _STEPS = 64  # entries of a block of a recursion: one small matrix product a level, four for a million entries
 _FAINT = 1e-290  # a smaller sum of terms may have lost its largest ones to underflow
-_FEW = 16  # powers up to this one are multiplied out: from here on an exponential is no slower
+_FEW = 16  # powers up to this one are multiplied out: from here on an exponential is as fast
 
 # Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276,
 # exceeds the underflow at all its frequencies.
@@ -88,7 +88,7 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
         spectrum = fft.rfft(np.bincount(place % size, weights=vector, minlength=size).astype(float))
         folds = 1 + int(place[-1] - place[0]) // size  # masses added up where the vector is wound round
         error, modulus = (fft_error(size) + folds * UNIT) * total, np.abs(spectrum)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # overflow is found below
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # overflow is tested below
             power, rounding = _power(spectrum, factor.count)
             product *= power
             relative += factor.count * error / modulus + rounding
@@ -116,7 +116,7 @@ def fft_error(size: int) -> float:
     multiplies two table entries for a twiddle, each known to 2.4 units (1.6 for its angle of at most pi/4,
     0.8 for sine and cosine), so it errs by 2 * 2.4 + 2 sqrt(2) < 8 units and its product with a number by 2
     sqrt(2) more. A stage of radix 4 is one such product and two additions, each sqrt(2) units: 13.7, or 6.9 a
-    factor of 2. A length that is no power of 4 takes one stage of radix 2, 12.3. For N >= 32 that is at most
+    factor of 2. Lengths other than powers of 4 take one stage of radix 2, 12.3. For N >= 32 that is at most
     7.9 log2 N in all.
     """
     return 8 * max(1.0, math.log2(size)) * UNIT

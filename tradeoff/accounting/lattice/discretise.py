@@ -147,8 +147,8 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) 
     log = math.log(end.excess[-1]) if _FAINT <= end.excess[-1] < math.inf else -math.inf
     some = np.zeros(int(log > -math.inf))
     units = UNIT * (64 + 8 * abs(log) + abs(b))
-    beyond = AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units)
-    parts = (moved(each, nodes, tilt) for each in (_merged(law, nodes, crowds), beyond))
+    tail = AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units)
+    parts = (moved(each, nodes, tilt) for each in (_merged(law, nodes, crowds), tail))
     return sum(parts, _weighed(polygon, tilt, down=True))
 
 
@@ -263,7 +263,7 @@ def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> Array:
 def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Array:
     """Return log-masses at ``goal <= loss`` after each atom drew from the one below the mass for its move.
 
-    With x_j the share that atom j hands up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1))
+    With x_j the share that atom j gives up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1))
     keeps every barycentre at or above its goal s_j; the rest is Q-mass lost. Drawing less is always
     allowed: gaps are taken 16 units and the loss's error smaller, and the result 1e-6 less, which is
     more than the roundings of masses and of a room above two gaps.
@@ -275,7 +275,7 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Ar
     with np.errstate(divide="ignore", invalid="ignore"):
         log_need = log_p[1:] - log_p[:-1] + gap[1:] + np.log(-np.expm1(-gap[1:]))
         log_need -= np.log(-np.expm1(-np.maximum(room, 1e-300)))
-    # Finite, so that an atom that gives all can draw nothing: 0 times infinity is no bound.
+    # Finite, so that an atom that gives all can draw nothing: 0 times infinity bounds nothing.
     allowed = (room > 2 * gap[1:]) & ~np.isnan(log_need)
     need = np.where(allowed, np.exp(np.minimum(log_need, 600.0)), 0.0) * (1 - 1e-6)
     share = np.zeros(len(loss))
@@ -312,7 +312,7 @@ def gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> tuple[
     filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < _KNOWN))
     first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
     cells = Cells(*(each[first:last] for each in inner))
-    waiting = [(Run(first, last), partial(_Polygon.measured, law, cells, nodes[first : last + 1]))]
+    waiting = [(Run(first, last), partial(_Polygon, law, cells, nodes[first : last + 1]))]
     for attempt in range(_ATTEMPTS):
         if not waiting:
             break
@@ -325,32 +325,23 @@ def gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> tuple[
         if len(lacking) == 0:
             result[run.first : run.last + 1] = np.maximum(mass, 0.0)
         else:
-            cut = _around(lacking, run, 1 << attempt if len(lacking) == 1 else 1)
+            spare = 1 << attempt if len(lacking) == 1 else 1  # cells cut out on both sides of a node
+            near = max((run.last - run.first) // _RUNS, 2 * spare + 2)
+            groups = np.split(lacking + run.first, np.flatnonzero(np.diff(lacking) > near) + 1)
+            pairs = [(int(g[0]) - spare, int(g[-1]) + spare) for g in groups]
+            cut = [Run(max(a, run.first), min(b, run.last)) for a, b in pairs]
             without += cut
             ends = [run.first, *chain.from_iterable(cut), run.last]
             between = zip(ends[::2], ends[1::2], strict=True)
             runs = [Run(a, b) for a, b in between if a < b]
             waiting += [(each, partial(polygon.part, each, run.first)) for each in runs]
-    rest = without + [run for run, _ in waiting]
-    return result, _joined([Run(0 if a == first else a, size if b == last else b) for a, b in rest])
-
-
-def _around(lacking: Index, run: Run, spare: int) -> list[Run]:
-    """Return the runs of cells around nodes that cannot be bent, with ``spare`` on both sides."""
-    near = max((run.last - run.first) // _RUNS, 2 * spare + 2)
-    groups = np.split(lacking + run.first, np.flatnonzero(np.diff(lacking) > near) + 1)
-    return [Run(max(int(g[0]) - spare, run.first), min(int(g[-1]) + spare, run.last)) for g in groups]
-
-
-def _joined(runs: list[Run]) -> list[Run]:
-    """Return the runs in order, neighbours as one."""
-    result = list[Run]()
-    for run in sorted(runs):
-        if result and result[-1].last >= run.first:
-            result[-1] = Run(result[-1].first, run.last)
-        else:
-            result.append(run)
-    return result
+    joined = list[Run]()
+    for a, b in sorted([*without, *(run for run, _ in waiting)]):
+        run = Run(0 if a == first else a, size if b == last else b)
+        if joined and joined[-1].last >= run.first:
+            run = Run(joined.pop().first, run.last)
+        joined.append(run)
+    return result, joined
 
 
 def _convex(polygon: _Polygon) -> tuple[Array, Index]:
@@ -363,11 +354,17 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
     before = np.inf
     for repair in range(_REPAIRS):
         p, noise = polygon.masses()
-        unbounded = np.flatnonzero(~np.isfinite(noise))  # a gap over the width of its cell is no float
+        unbounded = np.flatnonzero(~np.isfinite(noise))  # a gap over the width of its cell overflowed
         if len(unbounded):
             return p, unbounded
-        starts, ends = polygon.ends_hold()
-        p[0], p[-1] = (noise[0] if starts else p[0]), (noise[-1] if ends else p[-1])
+        # Where the end cells' own gaps are the drops of the nodes next to the ends, end masses are 0 exactly.
+        # A gap is the greater for certain if it is by the slack of both, and two units of each exponential.
+        rise, fall, extra, slack = polygon.rise, polygon.fall, polygon.extra, polygon.slack
+        left, right = (1 - 8 * float(np.max(near)) - 2 * _ROUNDING for near in (slack[:2], slack[-3:-1]))
+        if rise[1] <= fall[1] * left and extra[1] == 0:
+            p[0] = noise[0]
+        if fall[-2] <= rise[-2] * right and extra[-2] == 0:
+            p[-1] = noise[-1]
         lacking = np.flatnonzero(p < noise)
         bounds = polygon.extra[0] == polygon.extra[-1] == 0
         if len(lacking) == 0 and bounds:
@@ -390,7 +387,9 @@ class _Polygon:
     and keeps both masses between the nodes.
     """
 
-    def __init__(self, law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> None:
+    def __init__(
+        self, law: PrivacyLossDistribution, inner: Cells, nodes: Array, *, measured: bool = True
+    ) -> None:
         self.law, self.inner, self.nodes = law, inner, nodes
         size, width = len(nodes), np.diff(nodes)
         self.cuts = _cuts(masses(inner, nodes)[0], nodes)
@@ -403,20 +402,14 @@ class _Polygon:
         self.chord[:-1] += inner.deficit * self.to_left
         self.own[:-1] += self.to_right
         self.own[1:] += self.to_left
-
-    @classmethod
-    def measured(cls, law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> _Polygon:
-        """Return tangents at their first cuts."""
-        result = cls(law, inner, nodes)
-        result.measure(np.arange(len(nodes) - 1))
-        return result
+        if measured:
+            self.measure(np.arange(size - 1))
 
     def part(self, run: Run, start: int) -> _Polygon:
         """Return the tangents of some cells at their first cuts; ``start`` is the first one here."""
         cells = slice(run.first - start, run.last - start)
-        result = _Polygon(
-            self.law, Cells(*(each[cells] for each in self.inner)), self.nodes[cells.start : cells.stop + 1]
-        )
+        inner, nodes = Cells(*(each[cells] for each in self.inner)), self.nodes[cells.start : cells.stop + 1]
+        result = _Polygon(self.law, inner, nodes, measured=False)
         result.rise[:-1], result.slack[:-1] = self.rise[cells], self.slack[cells]
         result.fall[1:] = self.fall[1:][cells]
         result.measure(np.flatnonzero(result.cuts != self.cuts[cells]))
@@ -451,21 +444,6 @@ class _Polygon:
         slack = np.maximum.reduce([near[:-3], near[1:-2], near[2:-1], near[3:]])
         with np.errstate(invalid="ignore"):
             return p - drawn, (p + drawn) * (slack + _ROUNDING)
-
-    def ends_hold(self) -> tuple[bool, bool]:
-        """Whether the end cells' own gaps are the drops of the nodes next to the ends.
-
-        End masses then are 0 exactly.
-
-        A gap is the greater for certain if it is by the slack of both, with two units of each exponential to
-        spare.
-        """
-        left, right = (
-            1 - 8 * float(np.max(near)) - 2 * _ROUNDING for near in (self.slack[:2], self.slack[-3:-1])
-        )
-        first = self.rise[1] <= self.fall[1] * left and self.extra[1] == 0
-        last = self.fall[-2] <= self.rise[-2] * right and self.extra[-2] == 0
-        return bool(first), bool(last)
 
     def bend(self, lacking: Index, goal: Array) -> None:
         """Raise the masses at ``lacking`` by ``goal``.

@@ -77,21 +77,16 @@ class ProfileTable(Enclosure):
         return float(self.above[k]), float(self.upper[k])
 
     @cached_property
-    def _falling(self) -> Array:
-        return np.minimum.accumulate(self.upper)
-
-    @cached_property
-    def _least(self) -> Array:
-        """Return the greatest lower bound at a node or right of it."""
-        return np.maximum.accumulate(self.lower[::-1])[::-1]
+    def _monotone(self) -> Pair:
+        return np.minimum.accumulate(self.upper), np.maximum.accumulate(self.lower[::-1])[::-1]
 
     def crossing(self, delta: Array, guess: Array) -> Array:
         """Return where the upper bounds cross a level, or the lower ones if those never fall so low."""
         if self.reverse:
             return guess
-        falling = self._falling
+        falling, least = self._monotone  # the greatest lower bound at a node or right of it
         k = np.searchsorted(-falling, -delta, side="left")
-        last = np.searchsorted(-self._least, -delta, side="left") - 1
+        last = np.searchsorted(-least, -delta, side="left") - 1
         right = np.clip(k, 0, len(falling) - 1)
         crossed = np.where(
             k == 0, self.above[0], _cross(self.above, falling, np.maximum(right - 1, 0), delta)
@@ -123,18 +118,13 @@ def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float
     """Interpolate linearly in e^epsilon, without forming it; constants to both sides of the table."""
     inside = np.clip(epsilon, at[0], at[-1])
     k = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, len(at) - 2)
-    weight = _share(inside - at[k], at[k + 1] - at[k], at[k + 1] - inside)
+    part, whole, rest = inside - at[k], at[k + 1] - at[k], at[k + 1] - inside
+    # (e^part - 1)/(e^whole - 1) to a few units of 1 + rest.
+    small = np.expm1(np.minimum(part, 30.0)) / np.expm1(np.clip(whole, 5e-324, 30.0))
+    large = np.exp(-rest) * np.expm1(-part) / np.expm1(-np.maximum(whole, 1.0))
+    weight = np.where(whole > 30.0, large, small)
     inner = value[k] + np.clip(weight, 0.0, 1.0) * (value[k + 1] - value[k])
     return np.where(epsilon < at[0], left, np.where(epsilon >= at[-1], right, inner))
-
-
-def _share(part: Array, whole: Array, rest: Array) -> Array:
-    """Return (e^part - 1)/(e^whole - 1) for part + rest = whole, to a few units of 1 + rest."""
-    wide = whole > 30.0
-    small = np.expm1(np.minimum(part, 30.0)) / np.expm1(np.clip(whole, 5e-324, 30.0))
-    return np.asarray(
-        np.where(wide, np.exp(-rest) * np.expm1(-part) / np.expm1(-np.maximum(whole, 1.0)), small)
-    )
 
 
 def _cross(at: Array, value: Array, k: Index, level: Array) -> Array:

@@ -36,7 +36,7 @@ _CELLS = 64  # cells in which the density of an overlap is bounded
 
 
 class Nodes(NamedTuple):
-    """M(c + iy) = sum w e^(iy loss), to an absolute error, for 0 <= y <= the frequency asked for."""
+    """M(c + iy) = sum w e^(iy loss), to an absolute error, for 0 <= y <= ``top``."""
 
     weight: list[Any]
     loss: list[Any]
