@@ -33,10 +33,10 @@ from .intervals.bounds import Bounds as Bounds
 from .mechanisms.plan import Plan as Plan
 from .mechanisms.plan import dp_sgd as dp_sgd
 from .operators.distance import distance as distance
-from .operators.mixture import mixture as mixture
 from .operators.order import order as order
 from .operators.pointwise import maximum as maximum
 from .operators.pointwise import minimum as minimum
+from .operators.pointwise import mixture as mixture
 from .operators.subsample import subsample as subsample
 from .proofs.certify import certify as certify
 from .proofs.verify import verify as verify

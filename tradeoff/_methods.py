@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from tradeoff.gdp import reduction
     from tradeoff.intervals import bounds
     from tradeoff.intervals.bounds import Bounds
-    from tradeoff.operators import distance, divergence, group, law, order, symmetrise, tabulate, unary
+    from tradeoff.operators import distance, divergence, law, order, symmetrise, tabulate, unary
     from tradeoff.operators.tabulate import Tabulated
     from tradeoff.report import notebook
     from tradeoff.sweeps import Table
-    from tradeoff.symbolic import forms, formula, substitution
+    from tradeoff.symbolic import forms, formula
 else:
     TradeOff = BoundsView = object
 
@@ -50,7 +50,7 @@ else:
     )
     formula, forms, substitution = map(_Lazy, ("symbolic.formula", "symbolic.forms", "symbolic.substitution"))
     _OPERATORS = ("distance", "divergence", "group", "law", "order", "symmetrise", "tabulate", "unary")
-    distance, divergence, group, law, order, symmetrise, tabulate, unary = (
+    distance, divergence, law, order, symmetrise, tabulate, unary = (
         _Lazy(f"operators.{name}") for name in _OPERATORS
     )
 
@@ -118,7 +118,7 @@ class _CurveMethods(TradeOff):
         >>> from_masses([F(1, 2), F(1, 2)], [F(1, 5), F(4, 5)]).group(2)
         PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order) (not exact)
         """
-        return hooks.limited(group.group(self, k), self.tightness)
+        return hooks.limited(unary.group(self, k), self.tightness)
 
     def dual(self) -> unary.Dual:
         """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12).
@@ -208,7 +208,7 @@ class _CurveMethods(TradeOff):
         >>> to.Gaussian(sympy.Symbol("mu")).subs({"mu": 1})
         G_{1}
         """
-        return hooks.limited(substitution.substitute(self, values), self.tightness)
+        return hooks.limited(formula.substitute(self, values), self.tightness)
 
     def symbolic(self, alpha: Any = None) -> formula.Symbolic:
         """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms.

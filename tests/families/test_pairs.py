@@ -119,8 +119,8 @@ def test_pair_bounds_are_dual(name):
     )
     assert np.all(beta.lower >= -1e-12 + np.max(lines - delta.width[:, None], axis=0))
     assert np.all(beta.width <= 1e-7)
-    bound_inverse = (~f).bounds.delta(-LOSSES)
-    assert np.all(delta.upper >= -np.expm1(LOSSES) + np.exp(LOSSES) * bound_inverse.lower - 1e-12)
+    turned = (~f).bounds.delta(-LOSSES)
+    assert np.all(delta.upper >= -np.expm1(LOSSES) + np.exp(LOSSES) * turned.lower - 1e-12)
     assert ~~f == f
 
 

@@ -17,6 +17,8 @@ from scipy.stats import gumbel_r
 import tradeoff as to
 from tests.strategies import factors, log_uniform
 from tradeoff.errors import DomainError, SymbolError
+from tradeoff.operators.divergence import _integrate
+from tradeoff.operators.tabulate import Nodes
 
 ORDERS = (1e-300, 1e-3, 0.3, 0.5, 0.9, 1.0, 1 + 1e-9, 1.01, 1.5, 2.0, 7.3, 64.0, 1024.0, 1e6, math.inf)
 
@@ -216,6 +218,25 @@ def test_renyi_of_minimum_holds_integral_of_profile(order: float) -> None:
     assert result.lower <= truth * (1 + 1e-6)  # the crossing of both is known to five digits
     assert truth * (1 - 1e-6) <= result.upper
     assert result.width < 2e-3 * result.upper
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("c", [-1.0, 0.0, 1.5])
+def test_integral_of_profile_between_loose_bounds_holds_truth(c: float, seed: int) -> None:
+    """int_0^3 e^(c x) delta(x) dx of G_1, delta known to 1e-9, 1e-3 or 0.3 of itself at each node."""
+    rng, grid = np.random.default_rng(seed), np.linspace(0.0, 3.0, 25)
+    delta = to.Gaussian(1.0).bounds.delta(grid)
+    off = rng.choice([1e-9, 1e-3, 0.3], size=(2, 25))
+    lower = np.maximum.accumulate((delta.lower * (1 - off[0]))[::-1])[::-1]
+    upper = np.minimum.accumulate(delta.upper * (1 + off[1]))
+    result = _integrate(Nodes(to.Gaussian(1.0), grid, lower, upper), to.Bounds(c, c))
+    with mpmath.workdps(30):
+        half = mpmath.mpf(1) / 2
+        truth = mpmath.quad(
+            lambda x: mpmath.exp(c * x) * (mpmath.ncdf(half - x) - mpmath.exp(x) * mpmath.ncdf(-half - x)),
+            [0, 1, 2, 3],
+        )
+    assert result.lower <= truth <= result.upper
 
 
 @pytest.mark.slow

@@ -360,15 +360,6 @@ def test_cdf_next_to_maximum_of_loss_holds_truth(units: int, under: str) -> None
     assert result.lower <= below(mp.mpf(t), under) <= result.upper
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("level", [1e-3, 1e-6, 0.1])
-def test_quantile_of_narrow_law_matches_closed_form(level):
-    """L = log(1 - p + p e^(mu z - mu^2/2)) of a sampled Gaussian, which ends at log(1 - p)."""
-    result = to.subsample(to.Gaussian(1), 0.01).law.quantile(level)
-    z = normal_quantile(level) if level < 0.5 else 0.0
-    assert result == pytest.approx(math.log1p(0.01 * math.expm1(z - 0.5)), rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("mu", "t", "under"),
     [(0.1, -3.835, "P"), (0.1, -3.835, "Q"), (0.1, -3.825, "Q"), (200, 12305.5, "Q")],

@@ -108,6 +108,7 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
     (to.mixture({G(1): 0.5, Lap(1): 0.5}), to.mixture({G(2): 0.5, Lap(1.5): 0.5}), True),
     (to.mixture({Lap(1): 0.5, Lap(2): 0.5}), to.mixture({Lap(1): 0.4, Lap(2): 0.6}), True),
     (to.mixture({Lap(1): 0.4, Lap(2): 0.6}), to.mixture({Lap(1): 0.5, Lap(2): 0.5}), False),
+    (to.mixture({P(1): 0.95, G(0.1): 0.05}), to.mixture({P(2): 0.5, G(0.1): 0.5}), False),
     (to.mixture({G(1): 0.5, Lap(1): 0.5}), to.minimum(G(1), Lap(1)), True),
     (to.mixture({G(1): THIRD, Lap(1): 1 - THIRD}), to.mixture({G(1): THIRD, Lap(1): 1 - THIRD}), True),
     (to.maximum(G(1), Lap(1)), to.mixture({G(1): 0.5, Lap(1): 0.5}), True),

@@ -42,16 +42,7 @@ _PLACES = np.concatenate(
 # Orders at which a function is evaluated, and, with 1, from which the best of rho-zCDP is chosen.
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 49)
 
-# Orders tried around the best one so far, in shares of the distance to its neighbours, twice over.
-_CLOSER = np.linspace(-1.0, 1.0, 9)
-
-# Logarithms of log-odds ratios between which the end of a region is looked for.
-_LEAST, _MOST = math.log(1e-150), math.log(1400.0)
-
-_STEEPEST = 700.0  # loss whose e^eps is still a float; a larger one bounds nothing that floats hold
-_FINE, _ROUGH = 1e-11, 2e-5  # accuracy of them: for where a line touches, and for its order
-_LARGE = 1e6  # ratio of a divergence to its bound from which on only its sign counts
-_LARGEST = 1.001e6  # largest rho and xi: 1e6, and the hair by which a filter may exceed its limit
+_FINE = 1e-11  # accuracy of the end of a region, where a line touches
 
 
 def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
@@ -82,7 +73,8 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
     >>> round(to.conversions.from_zcdp(0.5)(0.1), 3), round(to.Gaussian(1)(0.1), 3)
     (0.516, 0.611)
     """
-    return _from_zcdp(*(number(name, value, 0, _LARGEST) for name, value in (("rho", rho), ("xi", xi))))
+    # A filter may exceed its limit of 1e6 by a hair.
+    return _from_zcdp(*(number(name, value, 0, 1.001e6) for name, value in (("rho", rho), ("xi", xi))))
 
 
 @lru_cache(maxsize=64)
@@ -93,9 +85,9 @@ def _from_zcdp(rho: float, xi: float) -> TradeOff:
     if rho == xi == 0:
         return Identity()
     orders, apart = np.append(1.0, _ORDERS)[:, None], math.log((_ORDERS[1] - 1) / (_ORDERS[0] - 1))
-    best = _tightest(orders, bound(orders), _ROUGH)
-    for closeness in (1.0, 0.25):
-        near = 1 + (best[0] - 1) * np.exp(closeness * apart * _CLOSER)[:, None]
+    best = _tightest(orders, bound(orders), 2e-5)
+    for closeness in (1.0, 0.25):  # shares of the distance to the neighbours
+        near = 1 + (best[0] - 1) * np.exp(closeness * apart * np.linspace(-1.0, 1.0, 9))[:, None]
         best = _tightest(near, bound(near))
     one = ZeroConcentrated(rho or 0, xi or 0)  # sensitivities do not move integers
     return limited(maximum(_curve(best, assume="both-orders"), one, ~one), BOUND)
@@ -188,10 +180,10 @@ def _ends(orders: Array, bounds: Array, accuracy: float) -> Array:
     """
 
     def gap(w: Array, order: Array, bound: Array, place: Array) -> Array:
-        return np.minimum(_bernoulli(order - 1, np.exp(w), place) / bound, _LARGE) - 1
+        return np.minimum(_bernoulli(order - 1, np.exp(w), place) / bound, 1e6) - 1  # its sign counts
 
     arguments = tuple(np.broadcast_arrays(orders, bounds, _PLACES))
-    low, high = (np.full(arguments[0].shape, end) for end in (_LEAST, _MOST))
+    low, high = (np.full(arguments[0].shape, math.log(end)) for end in (1e-150, 1400.0))
     root = find_root(gap, (low, high), args=arguments, tolerances={"xatol": accuracy})
     return np.where(root.success, root.bracket[0], np.where(gap(high, *arguments) <= 0, high, low))
 
@@ -220,7 +212,7 @@ def _curve(
     best: tuple[Array, Array] | None, *, assume: Assumption, pure: float = math.inf
 ) -> PiecewiseLinear:
     lines = _lines(*best) if best else []
-    if pure < _STEEPEST:
+    if pure < 700:  # of which floats hold the exponential
         lines += _to_lines(exp(np.array([pure])), Bounds.of(np.zeros(1)))
     # Lines of D_a(Q || P) are steep where alpha is small; those of D_a(P || Q) are their mirror images.
     mirrored = [(b, a, c) for a, b, c in lines]

@@ -162,8 +162,8 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
                 nodes = _narrowed(nodes, failure, tol)
             lines = [solve_cells(side, failure) for side in nodes]
             now = max(float(one.mu.max()) for one in lines)
-            corners = [side.some(_corners(side)) for side in nodes]
-            epsilon, upper = np.concatenate([[side.epsilon, side.upper] for side in corners], axis=1)
+            corners = [np.array([side.epsilon, side.upper])[:, _corners(side)] for side in nodes]
+            epsilon, upper = np.concatenate(corners, axis=1)
             level = least_mu(epsilon, upper, failure, now) * (1 + close)
             fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
             many = sum(len(side.epsilon) for side in nodes) > MAX_NODES
@@ -219,8 +219,8 @@ def _narrowed(nodes: list[Nodes], failure: float, tol: float) -> list[Nodes]:
         corners = _corners(side)
         short = side.upper[corners] > reported_profile(least, failure, side.epsilon[corners]).lower
         is_wide = side.upper[corners] - side.lower[corners] > 2 * tol * side.upper[corners]
-        again = corners[short & is_wide]
-        result.append(side.sharper(again, tol) if len(again) and not needs_polygons(side.curve) else side)
+        again = side.epsilon[corners[short & is_wide]]
+        result.append(side.more(again, tol) if len(again) and not needs_polygons(side.curve) else side)
     return result
 
 
@@ -281,7 +281,6 @@ def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float,
         middle, tol = nodes.middle(open_), None
         if direct and len(wide):  # one question shares its tables
             middle, tol = np.append(middle, nodes.epsilon[wide]), close / 4
-            nodes = nodes.some(np.delete(np.arange(len(nodes.epsilon)), wide))
         nodes = nodes.more(middle, tol)
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]

@@ -31,13 +31,11 @@ from tradeoff.gdp.cells import (
 )
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total, whole
-from tradeoff.operators.group import Group
-from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.order import infinite_mass
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Nodes, end, orders
-from tradeoff.operators.unary import Assumed, Inverse, assumed
+from tradeoff.operators.unary import Assumed, Group, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
 _FARTHEST = 100.0  # nats up to which lines are drawn without failure: farther out nodes take seconds
@@ -211,7 +209,7 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     profile of an envelope follows from those of its two orders, so an envelope is one part.)
     """
     result: dict[TradeOff, Side] = {}
-    for part in _hull_operands(h):
+    for part in h.operands if type(h) is HullOfMinimum else (h,):
         sides = [Side(order, end(order, failure), k == 1) for k, (order,) in enumerate(orders(part))]
         # delta(0), the total variation, is that of both orders.
         if failure < 1 and min(side.reach for side in sides) > 0:
@@ -269,20 +267,6 @@ def cap(f: TradeOff) -> float:
     if any(one.mass_at_infinity.upper > 0 for one in both) or math.isinf(reach):
         return most
     return min(most, 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach))))))
-
-
-def _hull_operands(f: TradeOff) -> list[TradeOff]:
-    """Return the operands of nested hulls, flattened; f alone if it is of another kind."""
-    return [part for g in f.operands for part in _hull_operands(g)] if type(f) is HullOfMinimum else [f]
-
-
-def _by_losses(f: TradeOff) -> float:
-    if any(order.mass_at_infinity.upper > 0 for order in (f, f.inverse())):
-        return math.inf
-    reach = max(f.sup_loss, f.inverse().sup_loss, 0.0)
-    if math.isinf(reach):
-        return math.inf
-    return 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach)))))
 
 
 def floor(f: TradeOff) -> float:

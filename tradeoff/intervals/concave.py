@@ -9,19 +9,8 @@ import numpy as np
 
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
-# Divisions of a cell, from 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords; and the
-# share at which a cell that begins at 0 is cut, to 2^-68 in four of them.
-_ROUNDS, _TOWARDS_0 = 24, 2.0**-17
-
-_LEAST_REACH = 2.0**-20  # least logarithm of a ratio by which points are laid outwards
-_MAX_POINTS = 6000  # points of one slope after which the search stops
-_CLOSE = 1e-10  # default relative width
-
 # Width of a cell, relative to x, down to which it is quartered: the error of x is 1e-12, a fourth of a part.
 _CLOSEST = 2e-11
-
-# Last point of a supremum over all x: 4/s, where 1 - g - s x is at most -3, or near the greatest float.
-_BEYOND, _LAST = 4.0, 1e305
 
 
 def conjugate(
@@ -66,20 +55,21 @@ def conjugate(
     own, values = [np.searchsorted(every, each) for each in points], np.array(g(every))
     low, high = np.empty(len(slopes)), np.empty(len(slopes))
     active = list(range(len(slopes)))
-    for _ in range(_ROUNDS):
+    # From 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords.
+    for _ in range(24):
         fresh: dict[int, Array] = {}
         for k in active:
             s, (low_g, high_g) = float(slopes[k]), values[:, own[k]]
             x = every[own[k]]
-            if limit is not None:  # a last point with the bounds of all x: 1 - limit - s x falls
-                x = np.append(x, max(min(_BEYOND / s, _LAST), x[-1] * (1 + 2 * _CLOSEST)))
+            if limit is not None:  # a last point with the bounds of all x, where 1 - g - s x is at most -3
+                x = np.append(x, max(min(4 / s, 1e305), x[-1] * (1 + 2 * _CLOSEST)))
                 low_g, high_g = np.append(low_g, limit), np.append(high_g, 1.0)
             low[k], high[k], cells = _search(x, low_g, high_g, s, tol, limit)
             # Cells are quartered, wide ones halved on a logarithmic scale; the outermost are cut at a
             # multiple of the ratio that points span already, which grows with every cut.
             left, right = x[cells], x[cells + 1]
             reach = max(len(x) - 4, 2) * math.log(x[-2] / x[1]) if len(x) > 3 else math.inf
-            reach = math.exp(min(max(reach, _LEAST_REACH), -math.log(_TOWARDS_0)))
+            reach = math.exp(min(max(reach, 2.0**-20), 17 * math.log(2)))  # from 0 to 2^-68 in four cuts
             middles = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / reach)
             with np.errstate(over="ignore"):
                 outermost = (cells == len(x) - 2) & (left > 0)
@@ -87,7 +77,7 @@ def conjugate(
             close = (right < 2 * left) & (right - left > _CLOSEST * right)
             quarters = np.linspace(left[close], right[close], 5)[1:-1].ravel()
             middles = np.append(middles[(right >= 2 * left) & (middles > left) & (middles < right)], quarters)
-            if len(middles := np.setdiff1d(middles, x)) and len(own[k]) <= _MAX_POINTS:
+            if len(middles := np.setdiff1d(middles, x)) and len(own[k]) <= 6000:
                 fresh[k] = middles
         if not fresh:
             break
@@ -124,7 +114,7 @@ def _search(
     gap = np.maximum(above[:-1], above[1:]) - best
     # Where the function is flat, chords rise by half of the error of values, however close points are.
     unsure = np.maximum(above - below, 0.0) + 2 * rounding
-    goal = _CLOSE * abs(best)
+    goal = 1e-10 * abs(best)
     if tol is not None:
         goal = tol / 4 * (abs(best) if limit is None else min(abs(best), max(1 - s - best, 0.0)))
     rise = np.maximum(goal / 2, np.minimum(unsure[:-1], unsure[1:]))

@@ -11,14 +11,6 @@ from numpy.polynomial import legendre
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import Array
 
-# Widths times rates up to which few nodes do, and of the longest panel; see the notes of ``integrate``.
-_NARROW, _WIDE = 1 / 16, 1.0
-
-_NODES_NARROW, _NODES_WIDE = 5, 12  # nodes with which such panels err by less than 1e-15
-
-# Most panels at once: 200 MiB of points.
-_MOST_PANELS = 2**21
-
 # ``(point, distance from the cell's start, distance to its stop) -> two integrands``.
 Integrand = Callable[[Array, Array, Array], tuple[Array, Array]]
 
@@ -77,12 +69,12 @@ def integrate(
     low, high = np.clip(start, *within), np.clip(stop, *within)
     span = (high - low) * rate
     for chosen, nodes, longest in (
-        ((span > 0) & (span <= _NARROW), _NODES_NARROW, _NARROW),
-        (~(span <= _NARROW), _NODES_WIDE, _WIDE),
+        ((span > 0) & (span <= 1 / 16), 5, 1 / 16),
+        (~(span <= 1 / 16), 12, 1.0),
     ):
         cells = np.flatnonzero(chosen)
         panels = np.maximum(1.0, np.ceil(span[cells] / longest))
-        if not np.sum(panels) <= _MOST_PANELS:
+        if not np.sum(panels) <= 2**21:  # 200 MiB of points
             raise SizeError(f"cells of a law take {np.sum(panels):.3g} panels to integrate, too many")
         if not len(cells):
             continue

@@ -16,10 +16,6 @@ _LOG_2PI = math.log(2 * math.pi)  # to nearest
 # Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it.
 _FLUSHED = -37.0
 
-_LEGENDRE = gauss_legendre(14)  # nodes over [-1, 1] for integrals of Mills' ratio over at most 1, and weights
-
-_FACTORIAL = factorial(np.arange(17))  # all are floats
-
 
 def _mills(x: Array) -> Array:
     """Return Phi(-x)/phi(x) for x above about -37."""
@@ -71,7 +67,7 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
     log_density = -a * a / 2 - _LOG_2PI / 2
     position = (np.abs(a) + 2) * 8 * (ratio + mu + 1)
     if mu < 1:
-        nodes, weights = _LEGENDRE
+        nodes, weights = gauss_legendre(14)  # Mills' ratio over at most 1
         t = a[:, None] + mu * (nodes + 1) / 2
         value = (
             np.exp(log_density) * np.sum((1 - t * _mills(t)) * weights, axis=1) * (mu / 2)
@@ -93,7 +89,9 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
 def _stirling_error(n: Array) -> Array:
     """Return log n! - log(sqrt(2 pi n) (n/e)^n) for n >= 1; series from 16 on, the ratio itself below."""
     small = np.minimum(n, 16.0)
-    exact = np.log(_FACTORIAL[small.astype(int)] / (np.sqrt(2 * np.pi * small) * (small / np.e) ** small))
+    exact = np.log(
+        factorial(np.arange(17))[small.astype(int)] / (np.sqrt(2 * np.pi * small) * (small / np.e) ** small)
+    )
     m = np.maximum(n, 16.0)
     s = (1 / m) ** 2
     series = (

@@ -61,6 +61,13 @@ def kappa2(curve: TradeOff) -> Bounds:
     Limit theorems need the sum: of the product's own curve only kl is one. ``NoClosedForm`` if a factor has
     no exact law.
 
+    Parameters
+    ----------
+    curve
+        A curve, or a product.
+
+    Examples
+    --------
     >>> import tradeoff as to
     >>> round(to.limits.kappa2(to.PureDP(0.5) ** 8).upper, 12)
     2.0
@@ -71,6 +78,13 @@ def kappa2(curve: TradeOff) -> Bounds:
 def kappa3(curve: TradeOff) -> Bounds:
     """Bound kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum, as ``kappa2``.
 
+    Parameters
+    ----------
+    curve
+        A curve, or a product.
+
+    Examples
+    --------
     >>> import tradeoff as to
     >>> round(to.limits.kappa3(to.PureDP(0.5) ** 8).upper, 12)
     1.0
@@ -81,6 +95,13 @@ def kappa3(curve: TradeOff) -> Bounds:
 def kappa3bar(curve: TradeOff) -> Bounds:
     """Bound kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, as ``kappa2``.
 
+    Parameters
+    ----------
+    curve
+        A curve, or a product.
+
+    Examples
+    --------
     >>> import tradeoff as to
     >>> round(to.limits.kappa3bar(to.Gaussian(1.0)).upper, 6)
     1.595769

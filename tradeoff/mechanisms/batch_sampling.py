@@ -36,7 +36,7 @@ from tradeoff.mechanisms.base import (
     root,
 )
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
-from tradeoff.operators.mixture import added, mixture
+from tradeoff.operators.pointwise import added, mixture
 from tradeoff.operators.subsample import subsample
 from tradeoff.pld.allocation import STEEPEST
 

@@ -32,7 +32,7 @@ from tradeoff.mechanisms.base import (
     ratio,
     real_range,
 )
-from tradeoff.operators.mixture import added, mixture
+from tradeoff.operators.pointwise import added, mixture
 from tradeoff.operators.subsample import subsample
 
 Scheme = Literal["poisson", "without-replacement", "with-replacement"]

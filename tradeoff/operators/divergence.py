@@ -26,11 +26,11 @@ from tradeoff.intervals.functions import (
     expm1,
     maximum,
     meet,
+    minimum,
     total,
     whole,
 )
-from tradeoff.operators.mixture import Mixture
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Nodes, under
 from tradeoff.pld.moments import NOTHING_KNOWN
@@ -237,7 +237,8 @@ def _integrate(nodes: Nodes, c: Bounds) -> Bounds:
     t, low = under(nodes)
     start, width = Bounds.of(nodes.epsilon[:-1]), Bounds.of(nodes.epsilon[1:]) - nodes.epsilon[:-1]
     slope = (Bounds.of(low[2]) - low[0]) / Bounds(t.lower[2], t.upper[2])
-    middle = low[1] - slope * t.lower[1]
+    # A line of the mean slope through the middle point is below a convex polygon; lower bounds may be none.
+    middle = minimum(low[1] - slope * t.lower[1], low[0])
     ends = (nodes.upper[:-1], nodes.upper[1:]), (middle, middle + slope * Bounds(t.lower[2], t.upper[2]))
 
     def area(c: Bounds) -> Bounds:

@@ -36,12 +36,11 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational
-from tradeoff.operators.group import Group
-from tradeoff.operators.mixture import Mixture
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 from tradeoff.operators.tabulate import Nodes, chords, end, orders, under
+from tradeoff.operators.unary import Group
 
 Answer = bool | None
 Real = Fraction | float  # a rational, or an infinity
@@ -242,7 +241,7 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(24):  # to 1e-8 of the range: where curves end together, more cost time and decide nothing
         stuck = np.flatnonzero((mine.upper > theirs.lower) & (mine.lower <= theirs.upper))
-        mine = mine.sharper(stuck, 1e-8) if len(stuck) else mine
+        mine = mine.more(mine.epsilon[stuck], 1e-8) if len(stuck) else mine
         if (mine.lower > theirs.upper).any():
             return False
         t, value = under(theirs)
@@ -533,19 +532,28 @@ def _products(f: TradeOff, g: TradeOff) -> Answer:
     rest = (tensor((h, n - common.get(h, 0)) for h, n in side.items()) for side in (mine, theirs))
     if common and known(*rest):
         return True
-    return _proved(isinstance(g, Tensor) and _matched(mine, theirs))
+    return _proved(isinstance(g, Tensor) and _matched(mine, theirs, powers=True))
 
 
-def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
-    """Decide whether each of ``mine`` fits above parts of ``theirs``; greedily, least choice first."""
+def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any], *, powers: bool = False) -> bool:
+    """Decide whether each of ``mine`` fits above parts of ``theirs``; greedily, least choice first.
+
+    Of powers, f_{b,0} has place for b // a factors f_{a,0}, as f_{k a,0} is below f_{a,0}^k.
+    """
     if len(mine) > _MAX_PARTS or len(theirs) > _MAX_PARTS:
         return False
     room, below = dict(theirs), {a: [b for b in theirs if known(a, b)] for a in mine}
     for a in sorted(mine, key=lambda a: len(below[a])):
         left = mine[a]
         for b in sorted(below[a], key=lambda b: sum(b in others for others in below.values())):
-            taken = min(left, room[b])
-            room[b], left = room[b] - taken, left - taken
+            if powers and isinstance(a, PureDP) and isinstance(b, PureDP) and a.epsilon_0 > 0:
+                each = Fraction(b.epsilon_0) // Fraction(a.epsilon_0)
+                taken = min(left, room[b] * each)
+                room[b] -= -(-taken // each)
+            else:
+                taken = min(left, room[b])
+                room[b] -= taken
+            left -= taken
         if left:
             return False
     return True

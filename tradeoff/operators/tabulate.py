@@ -87,23 +87,12 @@ class Nodes:
         return Nodes(self.curve, every, lower, upper)
 
     def more(self, epsilon: Array, tol: float | None = None) -> Nodes:
-        """Return more nodes, the new ones to the relative width ``tol`` where it can be reached."""
+        """Return more nodes; with a ``tol`` new and known ones to that width, where it can be reached."""
         fresh = np.setdiff1d(epsilon, self.epsilon)
         try:
-            return self.refine(fresh, tol) if len(fresh) else self
+            return self.refine(epsilon if tol else fresh, tol) if tol or len(fresh) else self
         except PrecisionError:
-            return self.refine(fresh)
-
-    def sharper(self, again: NDArray[np.intp], tol: float) -> Nodes:
-        """Return some nodes to the relative width ``tol``, unless that cannot be reached."""
-        try:
-            return self.refine(self.epsilon[again], tol)
-        except PrecisionError:
-            return self
-
-    def some(self, which: NDArray[np.intp]) -> Nodes:
-        """Return some of the nodes."""
-        return Nodes(self.curve, self.epsilon[which], self.lower[which], self.upper[which])
+            return self.refine(fresh) if len(fresh) else self
 
     def middle(self, cells: NDArray[np.intp]) -> Array:
         """Return the middles of cells."""
@@ -283,30 +272,24 @@ def refined_nodes(f: TradeOff) -> Nodes:
     first = np.concatenate([[-positive[0], 0.0], positive])
     nodes = Nodes.of(f, first[np.append(True, np.diff(first) >= _CLOSEST / 2)])
     for _ in range(_ROUNDS):
-        fresh = _open_cells(nodes)[: _MAX_NODES - len(nodes.epsilon)]
+        t, low = under(nodes)
+        gap = np.max(chords(nodes, nodes.upper, t) - low, axis=0)
+        e, high = nodes.epsilon, nodes.upper
+        # alpha and 1 - alpha - beta where the lines of both ends meet
+        alpha = (high[:-1] - high[1:]) / (np.exp(e[:-1]) * np.expm1(np.diff(e)))
+        excess = high[:-1] + np.expm1(e[:-1]) * alpha
+        # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is in alpha, s times as wide as that in beta
+        unit = np.minimum(np.minimum(np.maximum(1 - alpha - excess, _NOISE), excess), np.exp(e[:-1]) * alpha)
+        ratio, own = gap / np.maximum(unit, _LEAST), high - nodes.lower
+        is_blurred = gap < 6 * np.maximum(own[:-1], own[1:]) + 24 * _NOISE * excess
+        is_tail = alpha + excess < f.mass_at_infinity.lower + _REACH
+        open_ = np.flatnonzero((ratio > _WIDTH) & ~is_blurred & ~is_tail & (np.diff(e) > 2 * _CLOSEST))
+        open_ = open_[open_ > 0]
+        fresh = nodes.middle(open_[np.argsort(-ratio[open_])])[: _MAX_NODES - len(e)]  # the worst first
         if len(fresh) == 0:
             break
         nodes = nodes.more(fresh)
     return nodes
-
-
-def _open_cells(nodes: Nodes) -> Array:
-    """Return the middles of cells whose sides are too far apart, the worst first."""
-    t, low = under(nodes)
-    gap = np.max(chords(nodes, nodes.upper, t) - low, axis=0)
-    e, high = nodes.epsilon, nodes.upper
-    # alpha and 1 - alpha - beta where the lines of both ends meet
-    alpha = (high[:-1] - high[1:]) / (np.exp(e[:-1]) * np.expm1(np.diff(e)))
-    excess = high[:-1] + np.expm1(e[:-1]) * alpha
-    # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is one in alpha, s times as wide as that in beta
-    unit = np.minimum(np.minimum(np.maximum(1 - alpha - excess, _NOISE), excess), np.exp(e[:-1]) * alpha)
-    ratio = gap / np.maximum(unit, _LEAST)
-    own = high - nodes.lower
-    blurred = gap < 6 * np.maximum(own[:-1], own[1:]) + 24 * _NOISE * excess
-    reached = alpha + excess < nodes.curve.mass_at_infinity.lower + _REACH
-    open_ = np.flatnonzero((ratio > _WIDTH) & ~blurred & ~reached & (np.diff(e) > 2 * _CLOSEST))
-    open_ = open_[open_ > 0]
-    return nodes.middle(open_[np.argsort(-ratio[open_])])
 
 
 def _top(f: TradeOff) -> float:
@@ -436,21 +419,26 @@ class CloseLines:
         Where neighbours lie farther from it than its own bounds are apart, cells are divided. Then the bounds
         count, and are refined to ``tol``, or left as they are if that is 0.
         """
-        epsilon, sag, own = self._cells_at(alpha)
+        nodes = self.nodes
+        with np.errstate(over="ignore"):
+            k = int(np.argmin(nodes.upper + np.exp(nodes.epsilon) * alpha))
+        k = min(max(k, 1), len(nodes.epsilon) - 2)
+        epsilon, low, high = (x[k - 1 : k + 2] for x in (nodes.epsilon, nodes.lower, nodes.upper))
+        # How far it lies below its neighbours' chord, and how far its bounds are apart, relative to delta.
+        s, unit = np.exp(epsilon - epsilon[1]), max(high[1], 1e-300)
+        chord = high[0] + (high[2] - high[0]) * (s[1] - s[0]) / (s[2] - s[0])
+        sag, own = (chord - high[1]) / unit, np.max(high - low) / unit
         if max(sag, own) <= tol or epsilon[2] - epsilon[0] < _NARROWEST:
             return False
         if sag > _BLUR * own:
-            self.nodes = self.nodes.more(np.linspace(epsilon[:-1], epsilon[1:], _PARTS + 1)[1:-1].ravel())
+            self.nodes = nodes.more(np.linspace(epsilon[:-1], epsilon[1:], _PARTS + 1)[1:-1].ravel())
             return True
-        if tol == 0:
-            return False
         try:
-            self.nodes = self.nodes.refine(
-                epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5), tol
-            )
+            at = epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5)
+            self.nodes = nodes.refine(at, tol) if tol else nodes
         except PrecisionError:
             return False
-        return True
+        return tol > 0
 
     def slope_one_point(self) -> tuple[float, float]:
         """Return a point next to the curve, about where its slope is -1, as closely as bounds resolve it."""
@@ -460,17 +448,3 @@ class CloseLines:
             if not self.closer(float(alpha[k]), 0.0):
                 break
         return float(alpha[k]), float(beta[k])
-
-    def _cells_at(self, alpha: float) -> tuple[Array, float, float]:
-        """Return the node whose line is highest at ``alpha``, between two others, and its uncertainty.
-
-        That is how far it lies below their chord, and how far its bounds are apart, both relative to delta.
-        """
-        nodes = self.nodes
-        with np.errstate(over="ignore"):
-            k = int(np.argmin(nodes.upper + np.exp(nodes.epsilon) * alpha))
-        k = min(max(k, 1), len(nodes.epsilon) - 2)
-        epsilon, low, high = (x[k - 1 : k + 2] for x in (nodes.epsilon, nodes.lower, nodes.upper))
-        s, unit = np.exp(epsilon - epsilon[1]), max(high[1], 1e-300)
-        chord = high[0] + (high[2] - high[0]) * (s[1] - s[0]) / (s[2] - s[0])
-        return epsilon, (chord - high[1]) / unit, np.max(high - low) / unit

@@ -23,13 +23,11 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.operators.group import Group
-from tradeoff.operators.mixture import Mixture
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 from tradeoff.operators.tabulate import BetaOperator
-from tradeoff.operators.unary import Assumed, Inverse
+from tradeoff.operators.unary import Assumed, Group, Inverse
 from tradeoff.symbolic.formula import Symbolic
 
 

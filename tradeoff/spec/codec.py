@@ -34,12 +34,10 @@ from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.polygon import ONE, hull, whole
 from tradeoff.mechanisms import Mechanism
 from tradeoff.mechanisms.base import SYNONYMS, kind_name
-from tradeoff.operators.group import Group
-from tradeoff.operators.mixture import Mixture, mixture
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum, maximum, minimum
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture, maximum, minimum, mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
-from tradeoff.operators.unary import Inverse
+from tradeoff.operators.unary import Group, Inverse
 
 SCHEMA = 1
 """Version of a saved file; it grows when an older reader would misread one."""

@@ -32,7 +32,7 @@ def test_group_of_float_polygon_holds_exact_one(
 def test_group_of_many_vertices_is_bounded_by_lines(monkeypatch):
     """It called itself until Python gave up."""
     f = to.Gaussian(0.2).tabulate(np.linspace(0.02, 0.98, 30)).lower.symmetrise(assume="both-orders")
-    monkeypatch.setattr("tradeoff.operators.group._MAX_VERTICES", len(f.alpha))
+    monkeypatch.setattr("tradeoff.operators.unary._MAX_VERTICES", len(f.alpha))
     g = f.group(3)
     lower, upper = g.tabulate()
     for alpha in (1e-6, 0.05, 0.5):
