@@ -13,6 +13,8 @@ import pytest
 from flint import arb, ctx, fmpq
 
 import tradeoff as to
+from tests.truth.claims import check
+from tests.truth.continuous import Gaussians
 from tradeoff.errors import DomainError, VerificationError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.proofs import Certificate
@@ -53,13 +55,8 @@ def test_functionals_of_powers_contain_root(mu: float, n: int) -> None:
 @pytest.mark.parametrize(("mu", "n"), PRODUCTS)
 @pytest.mark.parametrize("place", [0.0, 0.3, 2.0, 8.0, 30.0])
 def test_delta_of_powers_contains_truth(mu: float, n: int, place: float) -> None:
-    """delta = Phi(-a) - e^eps Phi(-a - mu) at a = eps/mu - mu/2, of the product and beside other factors."""
-    with ctx.workprec(400):
-        truth, curve = root(n * F(mu) ** 2), to.Gaussian(mu) ** n
-        epsilon = place * curve.mu
-        a = arb(epsilon) / truth - truth / 2
-        tails = [(x / arb(2).sqrt()).erfc() / 2 for x in (a, a + truth)]
-        assert holds(curve.bounds.delta(epsilon), tails[0] - arb(epsilon).exp() * tails[1])
+    epsilon = place * (to.Gaussian(mu) ** n).mu
+    check((to.Gaussian(mu) ** n).bounds.delta(epsilon), Gaussians(((mu, n),)).delta(epsilon))
 
 
 def test_product_in_any_order_is_equal() -> None:

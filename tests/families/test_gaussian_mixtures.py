@@ -12,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 import tradeoff as to
+from tests.truth.claims import check
+from tests.truth.mixtures import NormalMixtures
+from tests.truth.operators import ReversedPLD
 from tradeoff import GaussianMixtures
 from tradeoff.errors import DomainError, KindError, NoClosedForm, SizeError
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
@@ -74,10 +77,6 @@ class Thresholds:
             low, high = (middle, high) if self.loss(middle) < x else (low, middle)
         return low
 
-    def delta(self, x):
-        t = self.at(x)
-        return self.above(self.q, t) - mpmath.exp(x) * self.above(self.p, t)
-
 
 def to_mpf(value):
     return mpmath.mpf(value.numerator) / value.denominator
@@ -88,31 +87,22 @@ def assert_contains(bounds, truth, width):
     assert bounds.upper - bounds.lower <= width
 
 
+def described(null, alternative, sigma):
+    return NormalMixtures(tuple(null.items()), tuple(alternative.items()), sigma)
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_single_curve_contains_truth(name):
-    f = GaussianMixtures(*PAIRS[name])
-    with mpmath.workdps(DIGITS):
-        truth = Thresholds(*PAIRS[name])
-        for x in (-0.4, 1e-4, 1.5, 6.0):
-            here = truth.delta(mpmath.mpf(x))
-            other = mpmath.exp(-x) * (here + mpmath.expm1(x))  # of the other order, at -x
-            for curve, at, delta, noise in ((f, x, here, 0), (~f, -x, other, mpmath.mpf("1e-40"))):
-                bounds = curve.bounds.delta(at)
-                assert bounds.lower - noise - 1e-320 <= delta <= bounds.upper + noise
-                assert bounds.width <= 1e-8 * bounds.upper + 1e-320
-        for t in map(mpmath.mpf, (-0.5, 2.2)):
-            alpha, loss = truth.above(truth.p, t), truth.loss(t)
-            beta, slope = 1 - truth.above(truth.q, t), mpmath.exp(loss)
-            bounds, moved = (
-                f.bounds(float(alpha)),
-                (float(alpha) - alpha) * slope,
-            )  # at the float next to alpha
-            assert bounds.lower - 1e-15 <= beta - moved <= bounds.upper + 1e-15
-            delta = truth.above(truth.q, t) - slope * alpha
-            at = f.bounds.epsilon(float(delta))
-            moved = abs(float(delta) - delta) / (slope * alpha)  # delta falls by e^eps P(L > eps) an eps
-            assert at.lower - 2 * moved <= loss <= at.upper + 2 * moved
-            assert at.width <= 1e-9 + 8 * moved
+    spec, f = described(*PAIRS[name]), GaussianMixtures(*PAIRS[name])
+    for one, curve in ((spec, f), (ReversedPLD(spec), ~f)):
+        for x in (-6.0, -1.5, -0.4, 1e-4, 1.5, 6.0):
+            bounds = curve.bounds.delta(x)
+            check(bounds, one.delta(x))
+            assert bounds.width <= 1e-8 * bounds.upper + 1e-300
+        bounds = curve.bounds.epsilon(1e-3)
+        check(bounds, one.epsilon(1e-3))
+        assert bounds.width <= 1e-9
+    check(f.bounds(0.3), spec.beta(0.3))
 
 
 @pytest.fixture(autouse=True)
@@ -215,16 +205,11 @@ def test_delta_by_lattice_and_contour_overlaps(name):
 
 @pytest.mark.slow
 def test_delta_of_turning_loss_contains_truth() -> None:
-    # E_P (Q/P - e^x)_+ by the roots of Q = e^x P, in fifty digits
     null, alternative = {0: Fraction(1)}, {-1: Fraction(3, 10), 1: Fraction(7, 10)}
     f = GaussianMixtures(null, alternative)
-    with mpmath.workdps(DIGITS):
-        truth = Thresholds(null, alternative, 1)
-        for x in (-0.2, 0.5):
-            left = mpmath.findroot(lambda t, x=x: truth.loss(t) - x, (-9, -0.43), solver="anderson")
-            right = mpmath.findroot(lambda t, x=x: truth.loss(t) - x, (-0.42, 9), solver="anderson")
-            inside = [truth.above(side, left) - truth.above(side, right) for side in (truth.p, truth.q)]
-            assert_contains(f.bounds.delta(x), (1 - inside[1]) - mpmath.exp(x) * (1 - inside[0]), 1e-4)
+    for x in (-0.2, 0.5):
+        check(f.bounds.delta(x), described(null, alternative, 1).delta(x))
+        assert f.bounds.delta(x).width <= 1e-4
     for method in ("lattice", "contour"):
         bounds = (f**3).bounds.delta(0.5, method=method)
         assert bounds.lower <= (f**3).delta(0.5)

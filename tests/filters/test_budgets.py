@@ -113,7 +113,7 @@ def test_leak_of_an_exact_polygon_is_rounded_up():
     assert Fraction(budget.spent.delta) >= Fraction(1, 3)
 
 
-@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("after", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_approximate_filters_hold_against_an_adaptive_analyst(after):
     """Enumerated over hundreds of paths that meet again: 0.1 after one answer and 0.05 after the other."""
     start = to.filters.ApproximateDPFilter(1, 0.05)

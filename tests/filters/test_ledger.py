@@ -162,6 +162,7 @@ def test_export_holds_every_entry(spent):
 # Crashes and concurrent processes.
 
 
+@pytest.mark.slow
 def test_sixteen_processes_under_kill_9_lose_no_acknowledged_grant(tmp_path):
     counts = ledger_under_fire.run(tmp_path, kills=12)
     assert counts["killed"] > 0

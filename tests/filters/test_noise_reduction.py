@@ -330,7 +330,7 @@ def test_steps_and_sessions_fill_one_budget_exactly(budget):
             more()
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("epsilon", [*(pytest.param(e, marks=pytest.mark.slow) for e in (0.5, 2.0)), 1.0])
 def test_unified_filter_adaptive_adversary_stays_below_guarantee(epsilon):
     rng, budget = np.random.default_rng(7), UnifiedFilter(1.2)
     losses = []

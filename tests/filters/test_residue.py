@@ -210,7 +210,7 @@ def reversed_(answers):
     return 0.4 if answers and not answers[-1] else 0.1
 
 
-@pytest.mark.parametrize("rule", [greedy, reversed_])
+@pytest.mark.parametrize("rule", [greedy, pytest.param(reversed_, marks=pytest.mark.slow)])
 def test_residue_filter_enumerated_analyst_stays_within_guarantee(rule):
     """Enumerated, not sampled: seven responses chosen by the answers, then what is left in one Gaussian."""
     result = leaves(to.filters.ResidueFilter(1), rule, 7)
@@ -222,6 +222,7 @@ def test_residue_filter_enumerated_analyst_stays_within_guarantee(rule):
     assert np.all(total >= claim - 0.01)  # and it comes close, so the test could fail
 
 
+@pytest.mark.slow
 def test_shares_never_leave_the_budget_in_long_runs():
     budget = to.filters.ResidueFilter(1)
     spent = [budget.spent.mu]
@@ -337,6 +338,7 @@ def test_reach_is_the_greater_root_rounded_up(r, gap, loss):
         assert root <= result <= root * (1 + mpmath.mpf(1e-12))
 
 
+@pytest.mark.slow
 def test_mixtures_of_many_responses_are_rounded_down():
     rng = np.random.default_rng(5)
     loss = np.append(0.0, np.sort(rng.uniform(1e-3, 8.0, 199)))

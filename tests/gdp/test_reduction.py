@@ -475,7 +475,7 @@ def test_gdp_maximum_without_failure_needs_least_operand():
     "f",
     [
         pytest.param(to.maximum(STEPS, LAPLACES), marks=pytest.mark.slow),
-        LAPLACES.group(2),
+        pytest.param(LAPLACES.group(2), marks=pytest.mark.slow),
         pytest.param(STEPS.symmetrise(assume="both-orders"), marks=pytest.mark.slow),
         to.maximum(*FEW),
     ],

@@ -109,8 +109,8 @@ def test_accountant_composes_as_a_plan_does(flower, model, mechanism):
 
 @pytest.mark.parametrize("model", [POISSON, PLAIN])
 def test_accountant_is_between_zero_and_renyi_bounds(flower, model):
-    rdp = pytest.importorskip("dp_accounting.rdp").RdpAccountant()
-    events = pytest.importorskip("dp_accounting")
+    events = pytest.importorskip("dp_accounting", reason="the Rényi bound is that of dp_accounting")
+    rdp = pytest.importorskip("dp_accounting.rdp", reason="as above").RdpAccountant()
     gaussian = events.GaussianDpEvent(1.0)
     rdp.compose(events.PoissonSampledDpEvent(0.05, gaussian) if model is POISSON else gaussian, 50)
     result = accountant(flower, model)

@@ -314,5 +314,5 @@ def test_mixture_of_gaussians_refuses_unordered_collections(values):
 
 
 def test_group_of_all_records_is_hit_with_probability_at_most_one():
-    curve = m.Subsampled(m.PureDP(0.001), 0.1, group_size=1000).curve()
+    curve = m.Subsampled(m.Laplace(scale=1000), 0.1, group_size=1000).curve()
     assert 0 < curve.delta(0.0) < 1

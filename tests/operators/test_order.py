@@ -121,7 +121,6 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
     (Lap(0.1) ** 50 @ G(1), Lap(0.1) ** 20 @ G(1), False),
     (Lap(0.1) ** 50 @ G(1), Lap(0.1) ** 60 @ G(2), True),
     (P(0.5) ** 4 @ Lap(1), P(2) @ Lap(1), True),
-    (P(0.5) ** 8, P(1) ** 4, True),
     (P(1) ** 4, P(0.5) ** 8, False),
     (thin(G(1), 0.01) ** 1000, thin(G(1), 0.01) ** 2000, True),
     (thin(G(1), 0.01) ** 1000, dp(2, 1e-5), True),  # eps(1e-5) = 1.8282366665

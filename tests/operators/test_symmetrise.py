@@ -43,7 +43,8 @@ def thinned(f: Beta, p: float) -> Beta:
     "f",
     [
         pytest.param(to.subsample(to.Gaussian(2), 0.3), marks=pytest.mark.slow),
-        to.subsample(to.Gaussian(1), 0.01) ** 100,
+        pytest.param(to.subsample(to.Gaussian(1), 0.01) ** 100, marks=pytest.mark.slow),
+        to.subsample(to.Laplace(1), 0.2),
     ],
 )
 def test_symm_keeps_profile(f):

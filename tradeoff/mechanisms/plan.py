@@ -70,7 +70,7 @@ class Plan(Displayed):
             raise KindError(
                 f"mechanisms must be a mapping {{mechanism: count}}, got {shown(self.mechanisms)}"
             )
-        if self.adjacency not in get_args(Adjacency):
+        if not isinstance(self.adjacency, str) or self.adjacency not in get_args(Adjacency):
             words = ", ".join(map(repr, get_args(Adjacency)))
             raise PlanError(f"adjacency must be one of {words}, got {shown(self.adjacency)}")
         counts = {
