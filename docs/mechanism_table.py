@@ -53,5 +53,5 @@ def row(kind: type[Mechanism]) -> tuple[str, ...]:
 
 def table() -> str:
     """Return the table as Markdown."""
-    rows = [HEAD, ("---",) * len(HEAD), *(row(kind) for kind in KINDS.values())]
+    rows = [HEAD, ("---",) * len(HEAD), *(row(kind) for _, kind in sorted(KINDS.items()))]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)

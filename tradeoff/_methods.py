@@ -43,16 +43,14 @@ else:
         def __getattr__(self, name: str) -> Any:
             return getattr(import_module(f"tradeoff.{self._name}"), name)
 
-    contract, hooks, parameters = map(_Lazy, ("curves.contract", "curves.hooks", "curves.parameters"))
-    risks, sensitivities, notebook = map(_Lazy, ("audits.risks", "design.sensitivities", "report.notebook"))
-    closed_forms, reduction, bounds = map(
-        _Lazy, ("families.closed_forms", "gdp.reduction", "intervals.bounds")
-    )
-    formula, forms, substitution = map(_Lazy, ("symbolic.formula", "symbolic.forms", "symbolic.substitution"))
-    _OPERATORS = ("distance", "divergence", "group", "law", "order", "symmetrise", "tabulate", "unary")
-    distance, divergence, law, order, symmetrise, tabulate, unary = (
-        _Lazy(f"operators.{name}") for name in _OPERATORS
-    )
+    for _module in (
+        *("curves.contract", "curves.hooks", "curves.parameters", "audits.risks", "design.sensitivities"),
+        *("report.notebook", "families.closed_forms", "gdp.reduction", "intervals.bounds"),
+        *("symbolic.formula", "symbolic.forms"),
+        *("operators.distance", "operators.divergence", "operators.law"),
+        *("operators.order", "operators.symmetrise", "operators.tabulate", "operators.unary"),
+    ):
+        globals()[_module.partition(".")[2]] = _Lazy(_module)
 
 
 class _CurveMethods(TradeOff):
@@ -160,7 +158,7 @@ class _CurveMethods(TradeOff):
         """Bound the uniform or Levy distance between two curves, a number in [0, 1], from both sides.
 
         >>> import tradeoff as to
-        >>> 0.38295 in to.Gaussian(1).distance(to.Gaussian(2))
+        >>> 0.3829249 in to.Gaussian(1).distance(to.Gaussian(2))
         True
         """
         return distance.distance(self, contract.operand(other), metric=metric)

@@ -94,7 +94,7 @@ class TextTable(NamedTuple):
     def latex(self, caption: str | None = None, label: str | None = None) -> str:
         r"""Return a LaTeX table for booktabs, notes as comments; symbols and powers of ten are typeset.
 
-        With a caption or a label it stands in a ``table`` environment.
+        With a caption or a label it is in a ``table`` environment.
 
         >>> print(TextTable([("-1e-05",)], ("epsilon",)).latex())
         \begin{tabular}{l}

@@ -32,7 +32,6 @@ _SAFE: dict[str, Literal["lower", "upper"]] = {
 }
 
 _CACHED_PRODUCTS = 8  # shared between neighbouring points: a few MB each, 180 MiB at worst
-_BATCHES_PER_JOB, _LARGEST_BATCH = 8, 64  # points differ in cost
 
 
 class Exported:
@@ -269,7 +268,9 @@ def _answers(
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # some backends, such as Ray's, return everything at the end
         parallel = joblib.Parallel(n_jobs=n_jobs)
-    size = _batch_size(lengths, joblib.effective_n_jobs(n_jobs))
+    # Points differ in cost. A batch is whole cycles of as many last axes as fit: they share products.
+    size = max(1, min(64, len(points) // (8 * joblib.effective_n_jobs(n_jobs))))
+    size -= size % max(cycle for cycle in accumulate(reversed(lengths), mul, initial=1) if cycle <= size)
     starts = range(0, len(points), size)
     return _run(parallel, (joblib.delayed(_batch)(function, points[at : at + size]) for at in starts))
 
@@ -291,13 +292,6 @@ def _run(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 batches.close()
-
-
-def _batch_size(lengths: Sequence[int], jobs: int) -> int:
-    """Return the number of points of a batch: whole cycles of as many last axes as fit."""
-    size = max(1, min(_LARGEST_BATCH, math.prod(lengths) // (_BATCHES_PER_JOB * jobs)))
-    cycle = max(cycle for cycle in accumulate(reversed(lengths), mul, initial=1) if cycle <= size)
-    return size // cycle * cycle
 
 
 def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -118,7 +118,7 @@ def test_an_estimate_enters_no_product_and_no_test():
 
 
 def atoms(curve, sizes, draws):
-    """Scores from the pair that a piecewise-linear curve stands for: atoms with ties, infinite losses too."""
+    """Scores from the pair of a piecewise-linear curve: atoms with ties, infinite losses too."""
     p, q = (
         np.append(mass, rest)
         for mass, rest in zip(
@@ -329,13 +329,13 @@ def test_repr_rounds_bounds_down(mu):
 
 def test_bad_questions_raise():
     audit = to.empirical([0.0], [1.0])
-    for ask, message in (
+    for query, message in (
         (lambda: audit.epsilon(2.0), "delta must be in [0, 1], got 2.0"),
         (lambda: audit.delta(np.nan), "epsilon must be in [-inf, inf], got nan"),
         (lambda: audit.mu(1.0), "failure must be in [0, 1), got 1.0"),
     ):
         with pytest.raises(DomainError, match=re.escape(message)):
-            ask()
+            query()
     with pytest.raises(DomainError, match="thresholds"):
         to.empirical([0.0], [1.0], thresholds=[])
 

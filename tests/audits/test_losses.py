@@ -1,4 +1,4 @@
-"""Samples of the loss: limits on delta that hold, and an estimate that says what it is."""
+"""Samples of the loss: limits on delta that hold, and a labelled estimate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_many_losses_make_narrow_limits():
     draws = np.random.default_rng(4)
     result = from_losses(*gaussian(1.0, 10**5, draws)).delta(EPSILONS)
     assert np.all(result.width < 0.012)
-    assert result.width[-1] < 1e-3  # a small delta is held relative to itself
+    assert result.width[-1] < 1e-3  # relative to a small delta
 
 
 def test_estimate_is_approximate():

@@ -190,9 +190,9 @@ def test_no_law_of_right_guesses_beats_the_bound(claim, correct, guesses, canari
             ends.append(slope - height)
     best = linprog(-1.0 * (k >= correct), A_ub=rows, b_ub=ends, A_eq=[np.ones(size)], b_eq=[1.0])
     assert best.status == 0
-    audit, asked = one_run(correct, guesses, canaries), _demand_of(claim.lower)
-    assert not audit._is_impossible(asked, -best.fun * 0.97)
-    assert audit._is_impossible(asked, -best.fun * 1.01) or -best.fun > 0.99
+    audit, demand = one_run(correct, guesses, canaries), _demand_of(claim.lower)
+    assert not audit._is_impossible(demand, -best.fun * 0.97)
+    assert audit._is_impossible(demand, -best.fun * 1.01) or -best.fun > 0.99
     assert audit.refutes(claim).p_value <= -best.fun * 1.01
 
 
@@ -404,14 +404,14 @@ def test_product_assumption_is_stated():
 
 
 def test_bad_questions_raise():
-    for ask, message in (
+    for query, message in (
         (lambda: one_run(1, 2, 3, delta=2.0), "delta must be in [0, 1], got 2.0"),
         (lambda: one_run(1, 2, 3, confidence=1.0), "confidence must be in (0, 1), got 1.0"),
         (lambda: one_run(1, 2, 3).p_value(-1.0), "epsilon must be in [0, inf], got -1.0"),
         (lambda: one_run(1, 2, 3).p_value(float("nan")), "epsilon must be in [0, inf], got nan"),
     ):
         with pytest.raises(DomainError, match=re.escape(message)):
-            ask()
+            query()
 
 
 def test_demand_of_exact_vertices_is_rounded_down():

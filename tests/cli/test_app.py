@@ -68,18 +68,14 @@ class TestLimits:
             ["compare", plan],
             ["report", plan, "-o", plan.with_suffix(".html")],
         ):
-            said = refused(run(*command))
-            assert "a plan must have at most 1,000 different mechanisms, got 1,001" in said
+            text = refused(run(*command))
+            assert "a plan must have at most 1,000 different mechanisms, got 1,001" in text
 
     @pytest.mark.slow
     def test_gaussian_mechanisms_count_as_one(self, run, plan):
         entry = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = {}\n'
         plan.write_text("".join(entry.format(100 + i) for i in range(5000)), encoding="utf-8")
         assert run("compose", plan, "--json")[0] == 0
-
-    def test_too_many_words_are_refused(self, run, plan):
-        said = refused(run("compose", plan, "--delta", *["0.1"] * 1000))
-        assert "a command must have at most 1,000 words, got 1,003" in said
 
 
 def test_characters_that_the_font_lacks_emit_no_warning(run, plan):

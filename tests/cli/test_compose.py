@@ -222,7 +222,7 @@ class TestProcess:
     @pytest.mark.parametrize("module", [True, pytest.param(False, marks=pytest.mark.slow)])
     def test_compose_mixed_example_encloses_the_truth(self, tmp_path, module):
         if not module and not Path(sys.executable).with_name("tradeoff").exists():
-            pytest.skip("the script is not installed beside this interpreter")
+            pytest.skip("the script is not installed with this interpreter")
         target = tmp_path / "mixed.svg"
         result = self.call("compose", EXAMPLES / "mixed.toml", "--plot", target, "--json", module=module)
         assert (result.returncode, result.stderr) == (0, "")
@@ -288,7 +288,7 @@ kind = "laplace"
 scale = 100.0
 [[mechanism]]
 kind = "gaussian"
-noise_multiplier = 1  # to be found
+noise_multiplier = 1  # to be calibrated
 """
 
 
@@ -331,8 +331,8 @@ def test_calibrate_write_keeps_line_ends_and_mode(run, write):
     path.chmod(0o600)
     flags = ("--vary", "mechanism[2].noise_multiplier", "--epsilon", "1", "--delta", "1e-6", "--write")
     assert run("calibrate", path, *flags)[0] == 0
-    said = path.read_bytes().decode()
-    assert said.count("\n") == said.count("\r\n") == TWO.count("\n") + 1
+    text = path.read_bytes().decode()
+    assert text.count("\n") == text.count("\r\n") == TWO.count("\n") + 1
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -343,7 +343,7 @@ def test_calibrate_count_that_the_file_lacks(run, write):
 
 
 @pytest.mark.parametrize(
-    ("content", "place", "says"),
+    ("content", "place", "message"),
     [
         (
             TWO,
@@ -357,7 +357,7 @@ def test_calibrate_count_that_the_file_lacks(run, write):
         ('title = """\n[[mechanism]]"""\n' + TWO, "mechanism[1].scale", "on a line of its own"),
     ],
 )
-def test_calibrate_wrong_place_is_refused(run, write, content, place, says):
+def test_calibrate_wrong_place_is_refused(run, write, content, place, message):
     path = write(content)
-    assert says in refused(run("calibrate", path, "--vary", place, "--mu", "1", "--write"))
+    assert message in refused(run("calibrate", path, "--vary", place, "--mu", "1", "--write"))
     assert path.read_text(encoding="utf-8") == content

@@ -96,14 +96,14 @@ def test_plot_draws_sorted_bars():
     assert axes.get_yticklabels()[-1].get_text() == "Lap_{0.1}: epsilon"
 
 
-@pytest.mark.parametrize("asked", [{}, {"delta": 1e-5, "epsilon": 1.0}, {"delta": 0.0}, {"delta": 1e-8}])
-def test_sensitivities_wrong_question_raises(asked):
+@pytest.mark.parametrize("question", [{}, {"delta": 1e-5, "epsilon": 1.0}, {"delta": 0.0}, {"delta": 1e-8}])
+def test_sensitivities_wrong_question_raises(question):
     with pytest.raises(DomainError):
-        (mix() @ to.TotalVariation(1e-7)).sensitivities(**asked)
+        (mix() @ to.TotalVariation(1e-7)).sensitivities(**question)
 
 
-@pytest.mark.parametrize("asked", [{"delta": 0.1}, {"epsilon": 0.1}], ids=str)
-def test_sensitivities_zero_parameter_raises(asked):
+@pytest.mark.parametrize("question", [{"delta": 0.1}, {"epsilon": 0.1}], ids=str)
+def test_sensitivities_zero_parameter_raises(question):
     for curve, name in (
         (to.Gaussian(0), "mu"),
         (to.PureDP(0), "epsilon"),
@@ -112,7 +112,7 @@ def test_sensitivities_zero_parameter_raises(asked):
         (to.TotalVariation(0), "delta"),
     ):
         with pytest.raises(DomainError, match=rf"^{name} = \S+ cannot move .*; give another value$"):
-            curve.sensitivities(**asked)
+            curve.sensitivities(**question)
 
 
 @pytest.mark.parametrize("p", [1 - 1e-5, 1 - 1e-6, 1 - 1e-8])
@@ -132,7 +132,7 @@ def test_sensitivities_parameter_at_end_raises():
 
 @pytest.mark.slow
 def test_sensitivities_maximum_equals_difference():
-    """Whole curves, 1e-3 wide, told nothing of a hundredth of a parameter: they were refused."""
+    """Whole curves, 1e-3 wide, do not resolve a hundredth of a parameter."""
 
     def epsilon(mu: float) -> float:
         return to.maximum(to.Gaussian(mu) @ to.Laplace(0.5), to.PureDP(2)).epsilon(1e-3, tol=1e-8)

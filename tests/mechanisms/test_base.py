@@ -66,6 +66,8 @@ def test_mechanism_of_each_kind_is_a_frozen_value_with_a_curve(mechanism):
     assert mechanism.curve().symmetric == (mechanism.order == "symmetric")
     with pytest.raises(FrozenInstanceError):
         mechanism.kind = "other"
+    content = to.spec.PlanFile("", to.Plan({mechanism: 2}, mechanism.adjacency or "add-remove"))
+    assert to.spec.loads(to.spec.dumps(content)) == content
 
 
 def test_list_of_mechanisms_has_every_kind():

@@ -87,18 +87,6 @@ def test_plan_file_keeps_float_curves_to_the_last_bit(curve):
     assert to.spec.loads(to.spec.dumps(content)) == content
 
 
-def test_plan_file_keeps_digits_of_masses_near_1():
-    curve = to.PiecewiseLinear.of_wholes(*([0, 2**1074 - 3, 2**1074], [2**1074, 1, 0]))
-    result = to.spec.loads(to.spec.dumps(to.spec.PlanFile("t", plan(m.Custom(curve)))))
-    assert result.plan == plan(m.Custom(curve))
-
-
-def test_plan_file_keeps_a_product_of_samples():
-    mixed = to.subsample(to.Gaussian(1.0), 0.01) ** 3
-    result = to.spec.loads(to.spec.dumps(to.spec.PlanFile("t", plan(m.Custom(mixed)))))
-    assert result.plan == plan(m.Custom(mixed))
-
-
 LINE = {"kind": "piecewise-linear", "alpha": [0.0, 1.0], "beta": [1.0, 0.0]}
 
 
@@ -110,8 +98,6 @@ BAD = [
     ("{", "mechanism[1].curve: "),
     ('{"schema": 1, "tradeoff": ' + "[" * 100000, "mechanism[1].curve: "),
     (GOOD | {"schema": 2}, "mechanism[1].curve: schema must be 1, got 2"),
-    (GOOD | {"schema": True}, "schema must be 1, got True"),
-    (GOOD | {"other": 1}, "a saved file must hold"),
     (GOOD | {"tradeoff": 0.5}, "0.5 is not a trade-off function"),
     (GOOD | {"tradeoff": LINE | {"kind": "triangle"}}, "kind = 'triangle'"),
     (GOOD | {"tradeoff": LINE | {"alfa": []}}, "alfa is not known"),

@@ -13,7 +13,7 @@ def texts(figure):
     renderer = canvas.get_renderer()
     axes = [axis for each in figure.axes for axis in (each.xaxis, each.yaxis)]
     ticks = [(axis, tick) for axis in axes for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())]
-    beyond = {
+    outside = {
         id(label)
         for axis, tick in ticks
         for label in (tick.label1, tick.label2)
@@ -22,7 +22,7 @@ def texts(figure):
     result = [
         each
         for each in figure.findobj(mpl.text.Text)
-        if each.get_visible() and each.get_text().strip() and id(each) not in beyond
+        if each.get_visible() and each.get_text().strip() and id(each) not in outside
     ]
     return {f"{i} {each.get_text()}": each.get_window_extent(renderer) for i, each in enumerate(result)}
 

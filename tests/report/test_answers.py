@@ -63,7 +63,7 @@ def test_as_json_is_strict():
 
 @pytest.mark.parametrize("question", ["delta", "epsilon", "alpha"])
 def test_answer_query_nan_raises(question):
-    with np.errstate(invalid="ignore"), pytest.raises(TradeOffError, match="no bounds found"):
+    with np.errstate(invalid="ignore"), pytest.raises(TradeOffError, match="no bounds at"):
         answer_query(Broken(), **{question: [0.5]})
 
 

@@ -322,10 +322,10 @@ def test_numbers_leave_for_pandas_csv_and_latex(laplace, tmp_path, monkeypatch):
     latex = laplace.to_latex()
     assert r"$\varepsilon$ at $\delta=10^{-5}$" in latex
     assert latex.count(r"\\") == len(laplace.table()) + 1
-    turned = laplace.to_latex(pivot=True, digits=3, caption="Every method", label="tab:methods")
-    assert turned.count(r"\\") == len(laplace.header())
-    assert r"\caption{Every method}" in turned
-    assert turned.endswith(r"\end{table}")
+    pivoted = laplace.to_latex(pivot=True, digits=3, caption="Every method", label="tab:methods")
+    assert pivoted.count(r"\\") == len(laplace.header())
+    assert r"\caption{Every method}" in pivoted
+    assert pivoted.endswith(r"\end{table}")
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"tradeoff\[pandas\]"):
         laplace.to_pandas()

@@ -77,9 +77,9 @@ def test_renyi_route_subnormal_exponential_is_safe(mu):
 
 def test_table_rounds_safe_columns_and_prints_others_with_every_digit():
     mu = 0.8
-    said = to.sweep(lambda mu: to.Gaussian(mu)(0.1), {"mu": [mu]})
-    assert repr(to.Gaussian(mu)(0.1)) in repr(said)
-    assert repr(to.Gaussian(mu)(0.1)) in said.to_latex()
+    text = to.sweep(lambda mu: to.Gaussian(mu)(0.1), {"mu": [mu]})
+    assert repr(to.Gaussian(mu)(0.1)) in repr(text)
+    assert repr(to.Gaussian(mu)(0.1)) in text.to_latex()
     named = to.sweep(
         lambda mu: {"epsilon": to.Gaussian(mu).epsilon(1e-6), "beta": to.Gaussian(mu)(0.1)}, {"mu": [mu]}
     )
@@ -96,8 +96,8 @@ def test_allocation_prints_epsilon_rounded_up():
 
 
 def test_latex_cells_are_not_options_of_the_previous_row():
-    said = to.sweep(lambda v: float(len(v)), {"v": ["[1pt]", "*x"]}).to_latex()
-    assert not any(line.startswith(("[", "*")) for line in said.splitlines())
+    text = to.sweep(lambda v: float(len(v)), {"v": ["[1pt]", "*x"]}).to_latex()
+    assert not any(line.startswith(("[", "*")) for line in text.splitlines())
 
 
 def test_latex_of_a_sweep_pivots_and_typesets():
@@ -105,13 +105,13 @@ def test_latex_of_a_sweep_pivots_and_typesets():
         return to.Gaussian(1 / sigma).bounds.epsilon(delta)
 
     table = to.sweep(epsilon, {"sigma": [1, 2.5], "delta": [0.1, 1e-3, 1e-4, 2e-6]})
-    said = table.to_latex(pivot="delta", digits=3, caption="ε of σ", label="tab:one").splitlines()
+    text = table.to_latex(pivot="delta", digits=3, caption="ε of σ", label="tab:one").splitlines()
     head = (
         r"$\sigma$ & $\delta = 0.1$ & $\delta = 10^{-3}$ & $\delta = 10^{-4}$ & $\delta = 2 \cdot 10^{-6}$ \\"
     )
-    assert head in said
-    assert r"\caption{$\varepsilon$ of $\sigma$}" in said
-    (line,) = (each for each in said if each.startswith("2.5 &"))
+    assert head in text
+    assert r"\caption{$\varepsilon$ of $\sigma$}" in text
+    (line,) = (each for each in text if each.startswith("2.5 &"))
     upper = [row["upper"] for row in table if row["sigma"] == 2.5]
     for cell, value in zip(line.removesuffix(r" \\").split(" & ")[1:], upper, strict=True):
         assert value <= float(cell) <= value + 0.01

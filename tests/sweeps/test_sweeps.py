@@ -16,7 +16,7 @@ import sympy
 import tradeoff as to
 from tradeoff.curves.product import Tensor
 from tradeoff.errors import DomainError, MissingExtraError, PrecisionError, SweepError, Undecided
-from tradeoff.sweeps import Table, _batch_size
+from tradeoff.sweeps import Table
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -176,21 +176,6 @@ def test_stream_two_jobs_keep_order_and_may_be_closed():
         assert [next(rows) for _ in range(6)] == list(to.sweep(product, grid))[:6]
         rows.close()
     assert list(to.sweeps.stream(product, grid, n_jobs=2)) == list(to.sweep(product, grid))
-
-
-@pytest.mark.parametrize(
-    ("lengths", "jobs", "size"),
-    [
-        ([6], 2, 1),  # few points: each is a batch
-        ([22, 22, 21], 2, 63),  # three cycles of the last axis
-        ([10, 10, 10, 10], 1000, 1),
-        ([100, 10, 5], 2, 50),
-        ([2, 1000], 2, 64),  # no cycle fits
-        ([1000, 30, 3], 2, 63),  # a cycle of the last two does not
-    ],
-)
-def test_batch_size_is_whole_cycles_of_last_axes(lengths, jobs, size):
-    assert _batch_size(lengths, jobs) == size
 
 
 def epsilon(sigma, rate, steps, delta):

@@ -323,7 +323,7 @@ def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence:
     Parameters
     ----------
     null
-        Pair (hits, trials) of independent runs under P, the record absent, say. Of a confusion matrix: (false
+        Pair (hits, trials) of independent runs under P, without the record. Of a confusion matrix: (false
         positives, false positives + true negatives).
     alternative : pair (hits, trials) under Q: (true positives, true positives + false negatives)
     confidence : probability in (0, 1) with which the bounds hold
@@ -360,7 +360,7 @@ def empirical(
 
     Parameters
     ----------
-    null_scores : independent scores under P (the record absent, say), in any order, infinite ones allowed
+    null_scores : independent scores under P (without the record), in any order, infinite ones allowed
     alternative_scores : independent scores under Q; the numbers may differ
     confidence : probability in (0, 1) with which the bounds hold
     thresholds

@@ -82,8 +82,8 @@ class LossSample:
         Notes
         -----
         delta(e) = E_Q (1 - exp(e - L))_+ for e > 0, and 1 - exp(e) E_P min(1, exp(L - e)) below: means of
-        numbers in [0, 1], held by "Probability inequalities for sums of bounded random variables", Hoeffding
-        1963, Theorem 1, in its entropy form: exp(-n kl(x, mu)) for a mean x.
+        numbers in [0, 1], bounded as in "Probability inequalities for sums of bounded random variables",
+        Hoeffding 1963, Theorem 1, in its entropy form: exp(-n kl(x, mu)) for a mean x.
         """
         flat, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
         lower, upper = np.reshape([tuple(self._delta(each)) for each in flat.tolist()], (-1, 2)).T

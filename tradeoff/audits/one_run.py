@@ -15,7 +15,7 @@ from scipy.special import betainc, betaincinv, expit, ndtr, ndtri
 
 from tradeoff import balls
 from tradeoff.audits.rates import SLACK, bound_tail, check_confidence, error_probability
-from tradeoff.audits.refutation import Refutation, both_orders, claimed, tabulate_limits
+from tradeoff.audits.refutation import Refutation, claimed, tabulate_limits
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -30,7 +30,7 @@ from tradeoff.intervals.roots import largest
 _MOST_GUESSES = 10**7  # guesses of which a bound takes ten seconds
 _BITS = 96  # of the balls: a tail of 1e7 guesses keeps 60
 
-_STEEPEST = 512.0  # losses and shifts beyond are not searched: no number of guesses refutes them
+_STEEPEST = 512.0  # larger losses and shifts are not searched: no number of guesses refutes them
 _HALVINGS = 40  # halvings for ten digits of a p-value of any size, of epsilon and of mu
 
 _RANKS = 2048  # cells of the rank of the first canary without a guess: they add some 0.1 % to a p-value
@@ -148,8 +148,8 @@ class OneRun(Displayed):
         3. The e_i are independent draws of one law. Let V be the rank, in that law, of the (r + 1)-th
            smallest of the m, ties broken at random: V ~ Beta(r + 1, m - r). Given V = u the r smaller ones
            are independent with ranks below u, and so are their errors, of probability A(u)/u each, A(u)
-           being the integral of the quantiles of e below u: the least error mass of a guesser who guesses
-           with probability u. That is a test on either side, which errs with a each, and guesses with
+           being the integral of the quantiles of e below u: the least error mass of a guesser with the
+           probability u of a guess. That is a test on either side, which errs with a each, and guesses with
            probability (a + 1 - f(a))/2 each: A(u) = a where u = a + 1 - f(a) (Neyman, Pearson; f symmetric).
 
         Hence P(C >= correct) <= E P(Bin(r, A(V)/V) <= w), and the best guesser attains it: "Tight privacy
@@ -193,13 +193,13 @@ class OneRun(Displayed):
         ("Auditing f-differential privacy in one run", Mahloujifar, Melis, Chaudhuri 2024, their recursion).
         If the masses needed add to more than 1, P(C >= c) < tau.
         """
-        f = both_orders(claimed(claim))
+        f = claimed(claim).symmetrise(assume="either-order")
         table = f.lower
         if self.assumptions:
             p = self._product_p_value(table)  # of a claim below f, and so at least that of f
             return Refutation(f, p, self.confidence, assumptions=(PRODUCT,))
         demand = _demand_of(table)
-        # The largest x <= 690 with no law for P(C >= correct) >= e^-x, if there is none for 1.
+        # The largest x <= 690 at which P(C >= correct) >= e^-x is impossible, if 1 is.
         possible = not self._is_impossible(demand, 1.0)
         x = 0.0
         if not possible:
@@ -314,7 +314,7 @@ def one_run(
     Parameters
     ----------
     correct : right guesses, an integer from 0 to ``guesses``
-    guesses : guesses made, a number fixed beforehand: at the highest and lowest scores, say, and at no others
+    guesses : guesses made, a number fixed beforehand: such as at the highest and lowest scores alone
     canaries : records each included or not by a fair coin of its own, guessed or not: from ``guesses``
     delta : the delta in [0, 1] at which epsilon is bounded
     confidence : probability in (0, 1) with which the bounds hold

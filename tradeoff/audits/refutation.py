@@ -79,13 +79,9 @@ def claimed(claim: Any) -> TradeOff:
     for name in ("guarantee", "curve"):
         result = None if isinstance(claim, TradeOff | type) else getattr(claim, name, None)
         if result is not None:
-            return both_orders(operand(result if isinstance(result, TradeOff) else result()))
+            guarantee = operand(result if isinstance(result, TradeOff) else result())
+            guarantee.require_numbers()
+            return guarantee.symmetrise(assume="either-order")
     curve = operand(claim)
     curve.require_numbers()
     return curve
-
-
-def both_orders(curve: TradeOff) -> TradeOff:
-    """Return the guarantee of a curve for either order of the pair."""
-    curve.require_numbers()
-    return curve.symmetrise(assume="either-order")

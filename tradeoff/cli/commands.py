@@ -242,7 +242,7 @@ def calibrate(
     advantage
         Largest advantage of an attack, its true-positive rate less its false-positive rate.
     tol
-        Relative width within which the parameter is found.
+        Relative width within which the parameter is bounded.
     write
         Write the parameter into the file instead of printing the plan; the rest is unchanged.
     """
@@ -268,7 +268,7 @@ def calibrate(
     def edited(value: float) -> str:
         return reduce(lambda text, place: replace_number(text, place, value), places, content)
 
-    edited(1)  # raises if there is no such parameter
+    edited(1)  # raises if the plan lacks the parameter
 
     def guarantee(value: float) -> TradeOff:
         return compose_plan(read_plan(plan, edited(value)).plan)

@@ -33,6 +33,7 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.mechanisms.base import Mechanism, by_number
 from tradeoff.mechanisms.plan import Plan
+from tradeoff.operators.order import both_orders
 from tradeoff.sweeps import Table
 
 Cost = Callable[[Sequence[float]], float]
@@ -41,7 +42,7 @@ Release = TradeOff | Mechanism | Plan  # made from a scale
 # Prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there.
 _POWER = 4.0
 _APART = 1e-3  # step in log-scales of differences of certified answers, and of a cost
-_MARGIN = 1e-6  # relative width within which the common factor is found: more questions gain less
+_MARGIN = 1e-6  # relative width within which the common factor is bounded: more questions gain less
 _SHOWN = 8  # scales that are printed
 _SCALES = ("noise_multiplier", "sigma", "scale")  # names of the one number that is a mechanism's noise
 _ROUNDS, _FARTHEST = 40, 60.0  # most questions in a row; most that a logarithm of a scale moves
@@ -119,7 +120,7 @@ def listed(parts: Iterable[Any]) -> list[Part]:
 
 @dataclass(frozen=True, repr=False)
 class Allocation(Displayed):
-    """Scales, one a part, that meet a target at the least ``cost`` found; prints as its table.
+    """Scales, one a part, that meet a target at the least ``cost`` tried; prints as its table.
 
     ``achieved`` are certified bounds on the guarantee ``curve``: the upper one meets the target.
     ``residual`` estimates how far, relatively, prices over savings are from equal. ``evaluations`` counts the
@@ -258,8 +259,7 @@ class _Problem:
     def _integral(self, x: Array, where: Mapping[str, float]) -> tuple[Integral, bool] | None:
         """Return the integral of the order that loses more, and whether it is the other one."""
         self.evaluations += 1
-        order = self.order(x)
-        orders = [order] if order.symmetric else [order, ~order]
+        orders = both_orders(self.order(x))
         # change of delta by a Gaussian added to a product of atoms, for prices only
         results = [integral(each, accuracy=1e-3, **where) for each in orders]
         sides = [(line.loss, line.delta, i) for i, line in enumerate(results) if line is not None]

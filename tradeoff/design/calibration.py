@@ -39,7 +39,7 @@ class Calibration(Displayed):
     value
         The number: its guarantee is proved to meet the target.
     bounds
-        From ``value`` to the nearest number found whose guarantee is proved not to meet the target, in order:
+        From ``value`` to the nearest number tried whose guarantee is proved not to meet the target, in order:
         the target is crossed between.
     achieved
         Bounds on the answer at ``value``; 1 for a target that is a curve, as the order holds. Narrower than
@@ -95,7 +95,7 @@ def calibrate(
         total variation distance), ``{"bayes_risk", "prior"}`` (at least that risk), or ``{"curve"}`` (at
         least that curve).
     between
-        Two positive numbers (integers from 0 if ``integer``) of which one meets the target; default: found
+        Two positive numbers (integers from 0 if ``integer``) of which one meets the target; default: searched
         between 1e-12 and 1e12.
     integer
         Whether the number is a count: ``bounds`` then holds two neighbours, or more where rounding leaves
@@ -266,7 +266,9 @@ class Search:
         doubts = [p.x for p in self.points if low < p.x < high]
         if not doubts:
             ends = self._place(low), self._place(high)
-            root = brentq(gap, *ends, xtol=max(1.2 / high if self.integer else self.tol / 4, 4e-16))
+            root = brentq(
+                gap, *ends, xtol=max(1.2 / high if self.integer else self.tol / 4, 4e-16), disp=False
+            )
             doubts = [min(max(self._number(root), low), high)]
         near, blur = self._decided[:2], max(tried(x).blur for x in doubts)
         slope = abs(
@@ -303,7 +305,7 @@ class Search:
             self._try(self._number(t))
 
     def _try(self, x: float) -> bool:
-        """Add the point at a number, or a wall where there is no answer or a useless one."""
+        """Add the point at a number, or a wall where its answer is missing or useless."""
         try:
             point = self._point(x)
         except (DomainError, PrecisionError) as error:

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -45,10 +44,10 @@ STEP = 2.0**-16
 
 _COARSE, _COARSEST = 1e-4, 1e-2  # of certified answers: the square is an error, and so is their width over it
 _CLOSE = 1e-7  # relative width of answers that are narrow enough to be differenced
-_KNOWN = 1e-2  # share of a difference that its bounds may leave open: beyond, it is no estimate
+_KNOWN = 1e-2  # share of a difference that its bounds may leave open: more is not an estimate
 _DECAYED = 25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
 _ROOM, _BLOCK = 2**22, 64  # most nodes times factors, 64 MiB; nodes of the first block, which then double
-_FAR = 1e100  # frequency beyond which only atoms are left
+_FAR = 1e100  # frequency from which on only atoms are left
 _SHORTEST = 2.0**-28  # that fits: transforms are known to 1e-14, a difference to 1e-14 * 2^32 = 4e-5
 
 
@@ -374,53 +373,47 @@ class Parameter(NamedTuple):
 
 def parameters(curve: TradeOff) -> Iterator[Parameter]:
     """Yield the floats a curve is made from, also inside the operands of operators."""
-    if isinstance(curve, Derived):
-        yield from _replaceable(curve)
-    elif isinstance(curve, Tensor):
-        for factor, n in curve.factors.items():
-            rest = tensor((each, power) for each, power in curve.factors.items() if each != factor)
-            for inner in parameters(factor):
+    names, parts, build = _take_apart(curve)
+    for at, (name, part) in enumerate(zip(names, parts, strict=True)):
 
-                def outer(fresh: TradeOff, rest: TradeOff = rest, n: int = n) -> TradeOff:
-                    return rest @ fresh**n
+        def put(fresh: Any, at: int = at) -> TradeOff:
+            return build([*parts[:at], fresh, *parts[at + 1 :]])
 
-                yield inner.within(outer)
-    else:
-        kind: Any = type(curve)
-        names = inspect.signature(kind).parameters
-        given = {name: getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in names}
-        if any(value is None and names[name].default is not None for name, value in given.items()):
-            return
-        for name, value in given.items():
-            if isinstance(value, float | Fraction):
-
-                def moved(x: float, name: str = name) -> TradeOff:
-                    return cast(TradeOff, kind(**{**given, name: x}))
-
-                yield Parameter(name, float(value), moved)
-
-
-def _replaceable(curve: Derived) -> Iterator[Parameter]:
-    """Yield the parameters that ``replaced`` may change."""
-    parts: list[Any] = []
-
-    def put(at: int, fresh: Any) -> TradeOff:
-        parts.clear()
-
-        def change(part: Any) -> Any:
-            parts.append(part)
-            return fresh if len(parts) == at + 1 else part
-
-        return curve.replaced(change)
-
-    try:
-        put(-1, None)
-    except SymbolError:  # it cannot be built anew
-        return
-    for at, part in enumerate(tuple(parts)):
         if isinstance(part, TradeOff):
             for inner in parameters(part):
-                yield inner.within(partial(put, at))
+                yield inner.within(put)
         elif isinstance(part, float | Fraction):
-            name = next((name for name, value in vars(curve).items() if value is part), "parameter")
-            yield Parameter(name, float(part), partial(put, at))
+            yield Parameter(name, float(part), put)
+
+
+def _take_apart(curve: TradeOff) -> tuple[list[str], list[Any], Callable[[Iterable[Any]], TradeOff]]:
+    """Return the parts of a curve with their names, and the function that builds it from others."""
+    if isinstance(curve, Tensor):
+        counts = list(curve.factors.values())
+        return [""] * len(counts), list(curve.factors), lambda parts: tensor(zip(parts, counts, strict=True))
+    if isinstance(curve, Derived):
+        derived, own = curve, vars(curve).items()
+        parts: list[Any] = []
+
+        def note(part: Any) -> Any:
+            parts.append(part)
+            return part
+
+        with suppress(SymbolError):  # where it cannot be built anew
+            curve.replaced(note)
+        names = [next((name for name, value in own if value is part), "parameter") for part in parts]
+
+        def rebuild(parts: Iterable[Any]) -> TradeOff:
+            left = iter(parts)
+            return derived.replaced(lambda _: next(left))
+
+        return names, parts, rebuild
+    kind: Any = type(curve)
+    given = {
+        name: (getattr(curve, f"{name}_0", getattr(curve, name, None)), each.default)
+        for name, each in inspect.signature(kind).parameters.items()
+    }
+    if any(value is None and default is not None for value, default in given.values()):
+        given = {}
+    values = [value for value, _ in given.values()]
+    return list(given), values, lambda parts: cast(TradeOff, kind(**dict(zip(given, parts, strict=True))))

@@ -14,6 +14,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, count, number
 from tradeoff.curves.product import Tensor
+from tradeoff.display import TextTable
 from tradeoff.errors import (
     BudgetExceeded,
     DomainError,
@@ -291,6 +292,11 @@ class Filter(StepRecord):
     def __repr__(self) -> str:
         spent, budget = _format(self.spent, up=True), _format(self.budget, up=False)
         return f"{super().__repr__()}: {spent} of {budget} spent in {self.steps} steps"
+
+    def _repr_html_(self) -> str:
+        names = ("budget", "spent", "remaining")
+        rows = [(name, _format(getattr(self, name), up=name == "spent")) for name in names]
+        return TextTable([*rows, ("steps", str(self.steps))], head=super().__repr__()).html()
 
 
 def _format(amount: Any, *, up: bool) -> str:

@@ -67,7 +67,7 @@ class Entry:
     @classmethod
     def following(cls, previous: Self | None, mechanism: dict[str, Any], filter_: Filter) -> Self:
         """Return the entry of a step that the filter has just granted."""
-        totals = {name: plain(getattr(filter_, name), repr) for name in ("budget", "spent", "remaining")}
+        totals = {name: plain(getattr(filter_, name)) for name in ("budget", "spent", "remaining")}
         time = datetime.now(UTC).isoformat(timespec="microseconds")
         entry = cls(previous.step + 1 if previous else 0, time, mechanism, totals, filter_.state(), "")
         return replace(entry, hash=entry.digest(previous))
@@ -341,7 +341,7 @@ def describe_step(step: object) -> dict[str, Any]:
     {'kind': 'gaussian', 'noise_multiplier': 10.0}
     """
     if isinstance(step, Plan | Mechanism):
-        return dict(plain(step, repr))
+        return dict(plain(step))
     return {"ex-post": asdict(step)} if isinstance(step, ExPost) else {"curve": repr(step)}
 
 

@@ -162,20 +162,16 @@ class ResidueFilter(Filter):
         few = sum(n for _, n in rest) <= _TUNING.factors and all(math.isfinite(f.sup_loss) for f, _ in rest)
         r = self.residual
         for piece in [f for f, n in rest for _ in range(n)] if few else [tensor(rest)]:
-            taken, given_up = self._piece_cost(piece, r)
+            f = bounded(piece, self.step_delta)
+            taken, given_up = charge(f, r) if f else math.inf, -log1p(-Bounds.of(f.leak if f else 0.0)).upper
+            if f is None or f.leak > 0:  # without a leak it is at most the square of mu
+                naive = square(gdp_mu(piece))
+                if naive < taken or math.isinf(given_up):
+                    taken, given_up = naive, 0.0
             shares.append(Bounds.of(taken) / self.mu / self.mu)
             lost.append(Bounds.of(given_up))
             r = sqrt(max(0.0, float((Bounds.of(r) * r - taken).lower))).lower
         return float(total(shares).upper), float(total(lost).upper)
-
-    def _piece_cost(self, piece: TradeOff, r: float) -> tuple[float, float]:
-        """Return r^2 - r'^2 and -log(1 - delta) of a piece without Gaussian factors."""
-        f = bounded(piece, self.step_delta)
-        taken, lost = charge(f, r) if f else math.inf, -log1p(-Bounds.of(f.leak if f else 0.0)).upper
-        if f and f.leak == 0:
-            return taken, 0.0  # at most the square of mu
-        naive = square(gdp_mu(piece))
-        return (naive, 0.0) if naive < taken or math.isinf(lost) else (taken, float(lost))
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         return self.mu * sqrt(amounts[0]), -expm1(-amounts[1])

@@ -8,8 +8,6 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import Array
 
-_GRID = 101  # rows besides the vertices: fdp draws 100 or more as a line, and checks its convexity
-
 
 def to_frame(curve: TradeOff) -> dict[str, Array]:
     """Return rows (alpha, beta) of a polygon at or below a curve, for ``fdp::fdp(frame)`` in R.
@@ -39,7 +37,7 @@ def to_frame(curve: TradeOff) -> dict[str, Array]:
     """
     lower = operand(curve).lower
     corners = [(rational(a).lower, rational(b).lower) for a, b in lower.vertices]
-    grid = np.linspace(0.0, 1.0, _GRID)
+    grid = np.linspace(0.0, 1.0, 101)  # fdp draws 100 rows or more as a line, and checks its convexity
     inner = zip(grid.tolist(), lower.bounds(grid).lower.tolist(), strict=True)
     rows: dict[float, float] = {}
     for alpha, beta in sorted([*corners, *inner]):

@@ -20,8 +20,6 @@ from tradeoff.families.total_variation import TotalVariation
 # Losses at which a profile is evaluated: steps of 3 % increase epsilon by at most as much.
 _EPSILONS = (0.0, *np.geomspace(1e-3, 100.0, 400).tolist())
 
-_MIN_DELTA = 1e-100  # least positive delta that is used: below it delta e^-epsilon may underflow
-
 
 def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
     """Return the symmetric curve that an OpenDP measurement guarantees at an input distance.
@@ -104,7 +102,8 @@ def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOf
     function = profile.delta if hasattr(profile, "delta") else profile
     losses = reals("epsilons", [*epsilons] if np.iterable(epsilons) else epsilons).ravel().tolist()
     result = {e: number("delta", called("profile", function, e), 0, 1) for e in losses}
-    return Profile.from_epsilon_delta({e: d for e, d in result.items() if d == 0 or d >= _MIN_DELTA})
+    # Of a smaller delta, delta e^-epsilon may underflow.
+    return Profile.from_epsilon_delta({e: d for e, d in result.items() if d == 0 or d >= 1e-100})
 
 
 def privacy_map(

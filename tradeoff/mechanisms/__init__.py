@@ -1,6 +1,6 @@
 """Mechanisms: immutable descriptions of one release each; a plan states how often each of them runs."""
 
-from tradeoff.mechanisms.base import Adjacency, Mechanism, Order
+from tradeoff.mechanisms.base import KINDS, Adjacency, Mechanism, Order
 from tradeoff.mechanisms.batch_sampling import (
     BallsInBins,
     BandedFactorization,
@@ -103,18 +103,3 @@ __all__ = [
     "blt_strategy",
     "strategy_sensitivity",
 ]
-
-KINDS: dict[str, type[Mechanism]] = {
-    each.kind: each
-    for each in (
-        *(Gaussian, Laplace, Subsampled, SubsampledGaussian, SubsampledLaplace),
-        *(RandomizedResponse, PureDP, ApproximateDP, DiscreteGaussian, DiscreteLaplace, Custom),
-        *(ExponentialMechanism, ReportNoisyMax, PermuteAndFlip, AboveThreshold, RepeatAndSelect, BestOfRuns),
-        *(TreeAggregation, MatrixMechanism, LastIterate),
-        *(BoundedGaussian, BoundedLaplace, TruncatedGaussian, TruncatedLaplace),
-        *(ThresholdedKeys, Rappor, Staircase, SubsetSelection, CanonicalNoise),
-        *(DiscreteGaussianVector, Skellam, BinomialNoise, BandedFactorization, RandomAllocation),
-        *(ShuffledRandomizers, MixtureOfGaussians, TruncatedSubsampledGaussian, BallsInBins),
-    )
-}
-"""Mechanisms by the name they have in a plan file."""

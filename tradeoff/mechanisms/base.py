@@ -50,6 +50,8 @@ LOSS = f"[0, {MAX_LOSS:g}]"  # the interval of a loss
 
 MAX_NESTING = 16  # mechanisms inside one another
 
+KINDS: dict[str, type[Mechanism]] = {}  # mechanisms by the name they have in a plan file
+
 
 def kind_name(cls: type) -> str:
     """Return the name of a class in files: that of PureDP is ``pure-dp``."""
@@ -244,8 +246,11 @@ def declare(cls: type[D], *, frozen: bool) -> type[D]:
     field_specifiers=(parameter, real_range, integer_range, one_of, noise_field, rate_field, mechanism_field),
 )
 def mechanism(cls: type[D]) -> type[D]:
-    """Declare a class of values by its fields."""
-    return declare(cls, frozen=True)
+    """Declare a class of values by its fields, and enter the kind of a mechanism."""
+    declared = declare(cls, frozen=True)
+    if issubclass(declared, Mechanism):
+        KINDS[declared.kind] = declared
+    return declared
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(parameter, real_range, integer_range))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -26,8 +26,6 @@ from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.order import both_orders
 from tradeoff.operators.pointwise import maximum
-
-_MAX_RHO = 1e6  # largest rho that is converted: a larger one implies no useful bound
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,7 +145,7 @@ class Plan(Displayed):
         if sum(n for each, n in self.mechanisms.items() if _has_bounded_range(each)) < 2:
             return product
         rho = total(whole(n) * _rho(each) for each, n in self.mechanisms.items() if n).upper
-        return maximum(product, from_zcdp(rho)) if rho <= _MAX_RHO else product
+        return maximum(product, from_zcdp(rho)) if rho <= 1e6 else product  # a larger rho has no useful bound
 
 
 def _has_bounded_range(mechanism: Mechanism) -> bool:
@@ -184,30 +182,27 @@ def _check_mechanism(key: Any) -> Mechanism:
     raise KindError(f"each key of a Plan must be one of tradeoff.mechanisms, got {shown(key)}{advice}")
 
 
-def plain(value: Any, fraction: Callable[[Fraction], str] = str) -> Any:
+def plain(value: Any) -> Any:
     """Return JSON data: named tuples as tables, and numbers that JSON lacks as text.
 
     >>> from tradeoff.mechanisms import TruncatedLaplace
-    >>> plain(TruncatedLaplace(Fraction(1, 2), bound=2))
+    >>> plain(TruncatedLaplace(0.5, bound=2))
     {'kind': 'truncated-laplace', 'scale': 0.5, 'bound': 2.0, 'sensitivity': 1.0}
     """
-    if isinstance(value, Plan):
-        counted = [{**plain(each, fraction), "count": n} for each, n in value.mechanisms.items()]
-        return {"adjacency": value.adjacency, "mechanism": counted}
-    if isinstance(value, Mechanism):
-        known = is_dataclass(value)
-        return plain(
-            {"kind": value.kind, **value.parameters()} if known else {"curve": repr(value)}, fraction
-        )
-    table = value._asdict() if hasattr(value, "_asdict") else value
-    if isinstance(table, Mapping):
-        return {str(name): plain(each, fraction) for name, each in table.items()}
-    if isinstance(value, tuple | list):
-        return [plain(each, fraction) for each in value]
-    if isinstance(value, Fraction):
-        return fraction(value)
-    is_json = isinstance(value, int | str | None) or (isinstance(value, float) and math.isfinite(value))
-    return value if is_json else str(value)
+    match value._asdict() if hasattr(value, "_asdict") else value:
+        case Plan(mechanisms=counts, adjacency=adjacency):
+            runs = [{**plain(each), "count": n} for each, n in counts.items()]
+            return {"adjacency": adjacency, "mechanism": runs}
+        case Mechanism():
+            known = is_dataclass(value)
+            return plain({"kind": value.kind, **value.parameters()}) if known else {"curve": repr(value)}
+        case Mapping() as table:
+            return {str(name): plain(each) for name, each in table.items()}
+        case tuple() | list():
+            return [plain(each) for each in value]
+        case int() | str() | None:
+            return value
+    return value if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
 @suggest_names

@@ -39,9 +39,6 @@ from tradeoff.operators.unary import assumed
 ANSWER_LOSS = "[0, 700]"
 """Losses with e^eps and e^-eps among the floats."""
 
-# Below it vertices near 1/2 round a loss away: f_{eps,0}, which is lower, replaces the curve.
-_MIN_LOSS = 1e-9
-
 
 @mechanism
 class RandomizedResponse(Mechanism):
@@ -234,7 +231,7 @@ def three_losses(epsilon: float, p: balls.Balls, rest: balls.Balls) -> TradeOff:
 
     ``p`` is the mass under P of the greatest loss, ``rest`` the mass under Q of the others.
     """
-    if epsilon < _MIN_LOSS:
+    if epsilon < 1e-9:  # vertices near 1/2 round such a loss away: f_{eps,0} is lower
         return PureDPCurve(epsilon) if epsilon else Identity()
     low, high = sorted((balls.lower_float(p), balls.lower_float(rest)))
     return PiecewiseLinear([0.0, low, high, 1.0], [1.0, high, low, 0.0])

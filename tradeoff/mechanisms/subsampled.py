@@ -125,8 +125,6 @@ def leaking(curve: TradeOff, probability: float) -> TradeOff:
 MOST_HITS = 512
 """Most numbers of hits listed: the engines take time proportional to it."""
 
-_RARE, _NEGLIGIBLE = 1e-30, 1e-60  # probabilities of more hits: from there on grouped, and left to a leak
-
 
 class Hits(NamedTuple):
     """Weights by number of hits, to be divided by their sum, and a bound on the probability of more hits."""
@@ -153,9 +151,9 @@ def hits(draws: int, chance: float) -> Hits:
     while len(weights) <= MOST_HITS:
         more = min(tail, upper_float(binomial_tail(draws, p, number + 1)))
         weights[number] = Fraction(tail) - Fraction(more)
-        if number == draws or more <= _NEGLIGIBLE:
+        if number == draws or more <= 1e-60:  # the rest is left to a leak
             return Hits({j: w for j, w in weights.items() if w}, more)
-        step = 1 if more > _RARE else 2 * step
+        step = 1 if more > 1e-30 else 2 * step
         number, tail = min(number + step, draws), more
     raise DomainError(
         f"{draws} draws of chance {chance:g} have more than {MOST_HITS} likely numbers of hits; "

@@ -149,7 +149,7 @@ def answer_query(
         step(f"{name} at {len(values)} {PARAMETERS[name]}{'s' if len(values) > 1 else ''}")
         bounds = query(np.asarray(values, dtype=float), tol=tol)
         if not np.all(bounds.lower <= bounds.upper):  # NaN too, which must not pass for a small loss
-            raise TradeOffError(f"no bounds found at {list(values)}: {bounds}; please report this")
+            raise TradeOffError(f"there are no bounds at {list(values)}: {bounds}; please report this")
         floor = 0.0 if name == "epsilon" else -math.inf
         lower, upper = ((np.maximum(side, floor) + 0.0).tolist() for side in bounds)  # + 0.0: no -0.0
         result[name] = tuple(map(Answer, map(float, values), lower, upper))

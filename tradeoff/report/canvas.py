@@ -5,17 +5,17 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams, rcParamsDefault
 from matplotlib.figure import Figure
 
-from tradeoff.report.styles import paper_settings, unset
+from tradeoff.report.styles import paper_settings
 
 
 class PaperFigure(Figure):
     """A figure that is laid out and saved in the style of its creation: the user's settings, or ``paper``."""
 
     def __init__(self, *args: Any, paper: bool = False, **kwargs: Any) -> None:
-        self.style = paper_settings() if paper else unset(paper_settings())
+        self.style = {k: v for k, v in paper_settings().items() if paper or rcParams[k] == rcParamsDefault[k]}
         with rc_context(self.style):
             super().__init__(*args, **kwargs)
 

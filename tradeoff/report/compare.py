@@ -142,7 +142,7 @@ def _plain(quantity: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bounds) -> Row:
-    """Compare a claim, or the reason why there is none, with the exact answers.
+    """Compare a claim with the exact answers; a text is the reason why a method has no claim.
 
     Bounds on a dominating curve are not exact: a method may be closer to the mechanism from either side, so
     an answer on their unsafe side is undecided.
@@ -185,16 +185,8 @@ def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bo
 class Comparison(Exported, Displayed):
     """Exact answers with those of every method; prints as a table of at most 100 columns if it can.
 
-    Parameters
-    ----------
-    curve
-        The curve compared against.
-    exact
-        Its two-sided answers.
-    rows
-        One for each method.
-    beta
-        Bounds on the beta of the curve at 129 type I errors.
+    ``exact`` has the two-sided answers of the ``curve``, ``rows`` those of each method, and ``beta`` bounds
+    on the beta of the curve at 129 type I errors.
     """
 
     curve: TradeOff
@@ -224,12 +216,8 @@ class Comparison(Exported, Displayed):
     def table(self, digits: int = 5, *, errors: bool = True) -> list[list[str]]:
         """Return bounds and methods that apply as texts: "!" where unsafe, "?" where undecided.
 
-        Parameters
-        ----------
-        digits
-            Significant digits; bounds are rounded to their safe side.
-        errors
-            Whether each answer has its signed error in brackets.
+        Bounds have so many digits, rounded to their safe side; with ``errors`` each answer has its signed
+        error in brackets.
         """
 
         def cell(kind: str, quantity: str, each: Entry) -> str:

@@ -186,7 +186,7 @@ def claim_of_pairs(
 
 
 def evaluate_each(function: Function, at: Array, missing: float) -> Array:
-    """Evaluate a batch, which costs least, or one by one, with ``missing`` where there is no answer."""
+    """Evaluate a batch, which costs least, or one by one, with ``missing`` for answers that it lacks."""
     if at.size == 0:
         return at
     try:

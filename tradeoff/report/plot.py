@@ -16,6 +16,7 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.limits import ApproximateCurve
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.operators.symmetrise import Envelope
+from tradeoff.report import styles
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.names import name_items
 from tradeoff.report.series import (
@@ -29,20 +30,6 @@ from tradeoff.report.series import (
     outline,
     positive,
     view_of,
-)
-from tradeoff.report.styles import (
-    BAND,
-    CHANCE,
-    COLUMN,
-    EDGE,
-    EXACT,
-    PAGE,
-    WIDE,
-    add_title,
-    dashed,
-    paper_settings,
-    place_legend,
-    readable,
 )
 from tradeoff.sweeps import Table
 
@@ -94,7 +81,7 @@ def plot(
     scale
         ``"linear"``, or ``"loglog"``: small type I errors, at which beta is next to 1 and 1 - beta is drawn.
     labels
-        A name for each item, used as it is; default: mechanisms with the parameters that tell them apart,
+        A name for each item, used as it is; default: mechanisms with the parameters that differ,
         normal forms of other curves, of estimates the method and the word "estimate", and none for one item
         that is not an estimate. Many or long names go below, in lines that fit.
     legend
@@ -114,11 +101,6 @@ def plot(
     **line
         Keywords of ``matplotlib.lines.Line2D`` (of the heat map: of ``pcolormesh``) for every line drawn, of
         Plotly's ``line`` if interactive.
-
-    Returns
-    -------
-    matplotlib.axes.Axes or plotly.graph_objects.Figure
-        The axes drawn on.
 
     Examples
     --------
@@ -146,7 +128,7 @@ def plot(
             raise DomainError(f"ax must be None if interactive, got {shown(ax)}")
         return plotly_figure(view, claims, line)
     axes = ax if ax is not None else new_axes(style, columns)
-    settings = paper_settings() if style else getattr(getattr(axes, "figure", None), "style", {})
+    settings = styles.paper_settings() if style else getattr(getattr(axes, "figure", None), "style", {})
     remedy = "give axes of matplotlib, and keywords of matplotlib.lines.Line2D"
     with matplotlib_errors(remedy), module("matplotlib").rc_context(settings):
         paint(axes, view, list(make_series(view, claims)), style=line, legend=legend)
@@ -211,7 +193,7 @@ def paint(
                 "matplotlib.lines.Line2D, such as color or linewidth, and names as labels=[...]"
             )
     if view.chance is not None:
-        axes.plot(view.grid, view.chance, **CHANCE)
+        axes.plot(view.grid, view.chance, **styles.CHANCE)
     ylim = error_limits(series) if view.kind == "error" else view.ylim
     axes.set(xscale=view.xscale, yscale=view.yscale, xlim=view.xlim, ylim=ylim)
     axes.set(xlabel=view.xlabel, ylabel=view.ylabel)
@@ -223,12 +205,14 @@ def paint(
         axes.set_box_aspect(1)
     if looks is None:  # black and solid for the first item unless it is an estimate, dashes for the others
         solid = series[0] is not None and not series[0].is_estimate
-        exact = {**EXACT, "linewidth": WIDE} if len(series) > 1 else EXACT
-        looks = [exact if solid and not i else dashed(i - solid) for i in range(len(series))]
+        exact = {**styles.EXACT, "linewidth": styles.WIDE} if len(series) > 1 else styles.EXACT
+        looks = [exact if solid and not i else styles.dashed(i - solid) for i in range(len(series))]
     for each, look in zip(series, looks, strict=True):
         _paint_series(axes, view, each, {**look, **given})
     if legend and axes.get_legend_handles_labels()[1]:
-        place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
+        styles.place_legend(
+            axes, None if view.kind == "error" else "lower right" if view.power else "upper right"
+        )
     return axes
 
 
@@ -237,17 +221,17 @@ def _paint_series(axes: Axes, view: View, series: Series | None, look: Look) -> 
 
     if series is None:
         return
-    name, y = readable(series.name), series.y
+    name, y = styles.readable(series.name), series.y
     if series.band is not None:
         visible = y is None and np.max(series.band[1]) > axes.get_ylim()[0]
         label = f"{name}: width of its bounds" if visible else None
-        axes.fill_between(series.x, *series.band, color=look["color"], label=label, **BAND)
+        axes.fill_between(series.x, *series.band, color=look["color"], label=label, **styles.BAND)
     if y is not None:  # a line along the edge of the axes is not clipped
         at_edge = view.square and view.whole and view.yscale == "linear"
         y = positive(y) if axes.get_yscale() == "log" else y
         (line,) = axes.plot(series.x, y, label=name or None, clip_on=not at_edge, **look)
         if line.is_dashed():  # white edges, so that dashes are seen over another line
-            edge = withStroke(linewidth=line.get_linewidth() + EDGE, foreground="white")
+            edge = withStroke(linewidth=line.get_linewidth() + styles.EDGE, foreground="white")
             line.set_path_effects([edge])
     if series.unsafe is not None and np.isfinite(series.unsafe).any():
         axes.plot(series.x, series.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
@@ -258,7 +242,7 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
     result: PaperFigure = canvas()()
     plot(curve, ax=result.subplots())
     with module("matplotlib").rc_context(result.style):
-        add_title(result, folded(title))
+        styles.add_title(result, folded(title))
     return result
 
 
@@ -279,7 +263,7 @@ def new_axes(style: str | None = None, columns: int = 1) -> Any:
     """Return the axes of a new figure of pyplot, as wide as so many columns."""
     settings: dict[str, Any] = {"FigureClass": canvas(), "paper": style == "paper"}
     if columns == 2:
-        settings["figsize"] = (PAGE, COLUMN)
+        settings["figsize"] = (styles.PAGE, styles.COLUMN)
     return module("matplotlib.pyplot").figure(**settings).subplots()
 
 
@@ -298,7 +282,8 @@ def heatmap(
     ----------
     table
         Result of ``tradeoff.sweep`` over a grid of two parameters, the first of them on the x axis. A
-        geometric grid gets a log axis, and values over several decades logarithmic colours.
+        geometric grid gets a log axis, and values over several decades logarithmic colours; those that are
+        not finite are left white.
     column
         Column to draw; default: the only column of answers, and of bounds ``upper``.
     levels
@@ -309,11 +294,6 @@ def heatmap(
         Matplotlib axes to draw on; default: those of a new figure.
     **style
         Keywords of ``matplotlib.axes.Axes.pcolormesh``.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes drawn on. Values that are not finite are left white.
 
     Examples
     --------
@@ -357,7 +337,7 @@ def heatmap(
                 axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
                 axis.set_major_formatter(lambda value, _: f"{value:g}")
                 axis.set_minor_formatter(ticker.NullFormatter())
-        axes.figure.colorbar(cells, ax=axes, label=readable(label or name))
+        axes.figure.colorbar(cells, ax=axes, label=styles.readable(label or name))
     return axes
 
 
@@ -398,7 +378,7 @@ def _scale(values: Array) -> str:
 
 @contextmanager
 def paper(
-    width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1, **share: bool
+    width: float = styles.COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1, **share: bool
 ) -> Iterator[tuple[Figure, Any]]:
     """Yield a figure of the stated size in inches, with its axes, in the style of papers."""
     figure = canvas()(figsize=(width, height))
@@ -448,7 +428,7 @@ def comparison_figure(
     curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *, across: int = 4
 ) -> Figure:
     """Draw each method in a panel of its own over the exact curve; its verdict is in the title."""
-    width = PAGE * across / 4
+    width = styles.PAGE * across / 4
     down = max(-(-len(rows) // across), 1)
     exact = claim_of("exact", curve)
     view = view_of(kind, "linear", [exact])
@@ -461,9 +441,15 @@ def comparison_figure(
         panels = np.ravel(grid)
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
             # red if the method claims too much privacy
-            look = dashed(0) | ({"color": "#b3261e"} if row.unsafe else {})
+            look = styles.dashed(0) | ({"color": "#b3261e"} if row.unsafe else {})
             method = next(make_known_series(view, [outline(row.claim)]))
-            paint(axes, view, [line, method], looks=[EXACT | {"linewidth": WIDE}, look], legend=False)
+            paint(
+                axes,
+                view,
+                [line, method],
+                looks=[styles.EXACT | {"linewidth": styles.WIDE}, look],
+                legend=False,
+            )
             axes.set_title(f"{row.name}: {row.word}", fontsize="small")
             is_lowest = i + across >= len(rows)
             axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)

@@ -17,7 +17,9 @@ _NEIGHBOURS = {
 
 
 def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -> str:
-    """Return a paragraph that states the guarantee of a plan, for a paper.
+    """Return a paragraph that states the guarantee of a plan, for a paper, numbers rounded to the safe side.
+
+    It covers the mechanisms, (epsilon, delta), mu, membership attacks, and the limits of the guarantee.
 
     Parameters
     ----------
@@ -27,12 +29,6 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
         Probability in (0, 1] at which epsilon is stated.
     failure
         Failure probability of the Gaussian guarantee, in [0, 1].
-
-    Returns
-    -------
-    str
-        Sentences on the mechanisms, (epsilon, delta), mu, membership attacks, and the limits of the
-        guarantee. Numbers are rounded to the safe side.
 
     Examples
     --------

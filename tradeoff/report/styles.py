@@ -29,13 +29,6 @@ def paper_settings() -> dict[Any, Any]:
     return dict(rc_params_from_file(path, use_default_template=False))
 
 
-def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the settings that still have matplotlib's default value."""
-    from matplotlib import rcParams, rcParamsDefault
-
-    return {name: value for name, value in settings.items() if rcParams[name] == rcParamsDefault[name]}
-
-
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}
 # The exact line is wide, and dashes over it are thin, with white edges: both are seen where they coincide.
 WIDE, THIN, EDGE = 2.2, 1.1, 1.0
@@ -65,8 +58,7 @@ def dashed(i: int) -> dict[str, Any]:
     return {"color": colour, "linestyle": dashes, "linewidth": THIN, "zorder": 3.2 + 0.01 * i}
 
 
-_INSIDE_ENTRIES, _INSIDE_COLUMNS = 5, 26  # most entries and characters of a legend inside the axes
-_BELOW_COLUMNS = 44  # characters of a line of a legend below the axes, and of a name
+_SHORT, _LINE = 26, 44  # characters of a name inside the axes, and of a line of a legend below them
 _WORDS = re.compile(r"(?:(?<!\\)\$.*?(?<!\\)\$|\S)+")  # a formula with spaces is one word
 _MARKUP = re.compile(r"[$\\{}_^]|mathrm")  # characters of a formula that take no space
 
@@ -119,29 +111,26 @@ def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | Non
     """Put the legend where the plot is empty, if anywhere; else right of a square, or below."""
     handles, labels = axes.get_legend_handles_labels()
     longest = max((len(_MARKUP.sub("", label)) for label in labels), default=0)
-    if inside is not None and len(labels) <= _INSIDE_ENTRIES and longest <= _INSIDE_COLUMNS:
+    if inside is not None and len(labels) <= 5 and longest <= _SHORT:
         axes.legend(loc=inside)
         return
+    folded = [fold(label, _LINE) for label in labels]
     if axes.figure.get_layout_engine() is None:  # nothing makes space below the axes
-        wrapped = [fold(label, _BELOW_COLUMNS) for label in labels]
-        axes.legend(handles, wrapped, loc=inside or "best", fontsize="small")
+        axes.legend(handles, folded, loc=inside or "best", fontsize="small")
         return
     spec = axes.get_subplotspec()
     width = 0.9 * axes.figure.bbox.width / (spec.get_gridspec().ncols if spec else 1)
     is_square = axes.get_aspect() == 1 or axes.get_box_aspect() == 1
     # a figure this wide has space to the right of a square
     if is_square and width > 1.5 * axes.figure.bbox.height:
-        wrapped = [fold(label, _BELOW_COLUMNS) for label in labels]
-        axes.legend(handles, wrapped, fontsize="small", loc="upper left", bbox_to_anchor=(1.02, 1.0))
+        axes.legend(handles, folded, fontsize="small", loc="upper left", bbox_to_anchor=(1.02, 1.0))
         return
     from matplotlib.transforms import ScaledTranslation
 
-    layouts = [(1, line) for line in range(_BELOW_COLUMNS, 0, -4)]
-    if longest <= _INSIDE_COLUMNS:
-        layouts.insert(0, (2, _INSIDE_COLUMNS))
+    layouts = [(2, _SHORT)] * (longest <= _SHORT) + [(1, line) for line in range(_LINE, 0, -4)]
     for columns, line in layouts:
-        wrapped = [fold(label, line) for label in labels]
-        legend = axes.legend(handles, wrapped, fontsize="small", loc="upper center", ncols=columns)
+        folded = [fold(label, line) for label in labels]
+        legend = axes.legend(handles, folded, fontsize="small", loc="upper center", ncols=columns)
         if legend.get_window_extent().width <= width:
             break
     size = axes.xaxis.label.get_fontproperties().get_size_in_points()

@@ -10,8 +10,6 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import TradeOffError
 from tradeoff.interop.dp_accounting.events import from_event
 
-ADD_OR_REMOVE_ONE = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
-
 
 class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp_accounting has no types
     """Privacy accountant for code that takes a ``dp_accounting.PrivacyAccountant``.
@@ -29,7 +27,9 @@ class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp_a
     (1.8282, 0.002612)
     """
 
-    def __init__(self, neighboring_relation: Any = ADD_OR_REMOVE_ONE) -> None:
+    def __init__(
+        self, neighboring_relation: Any = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+    ) -> None:
         super().__init__(neighboring_relation)
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:  # noqa: FBT001 - its interface

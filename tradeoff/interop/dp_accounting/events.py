@@ -82,16 +82,50 @@ class Rule(NamedTuple):
     """Reader of an event, whose parameters name the fields that it needs, and its relations."""
 
     read: Callable[..., Part]
-    relations: tuple[Relation, ...]
+    relations: tuple[Relation, ...] = RELATIONS
 
 
-RULES: dict[str, Rule] = {  # by the name of an event; compositions are separate
-    "NoOpDpEvent": Rule(lambda _: None, RELATIONS),
-    "NonPrivateDpEvent": Rule(lambda _: _OPEN, RELATIONS),
-    "ExponentialMechanismDpEvent": Rule(
-        lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon), RELATIONS
+RULES = {  # by the name of an event; compositions are separate
+    "NoOpDpEvent": Rule(lambda _: None),
+    "NonPrivateDpEvent": Rule(lambda _: _OPEN),
+    "GaussianDpEvent": Rule(
+        lambda reader, noise_multiplier: mechanisms.Gaussian(
+            noise_multiplier=float((Bounds.of(noise_multiplier) / reader.per_record).lower)
+        )
     ),
-    "PermuteAndFlipDpEvent": Rule(lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon), RELATIONS),
+    "LaplaceDpEvent": Rule(
+        lambda reader, noise_multiplier: mechanisms.Laplace(
+            scale=noise_multiplier, sensitivity=float(reader.per_record)
+        )
+    ),
+    "EpsilonDeltaDpEvent": Rule(
+        lambda _, epsilon, delta: (
+            _OPEN if number("epsilon", epsilon, 0) == math.inf else ApproximateDP(epsilon, delta)
+        )
+    ),
+    "ZCDpEvent": Rule(
+        lambda _, rho, xi: Concentrated(
+            number("rho", rho, 0, open_high=True), number("xi", xi, 0, open_high=True)
+        )
+    ),
+    "ExponentialMechanismDpEvent": Rule(lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon)),
+    "PermuteAndFlipDpEvent": Rule(lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon)),
+    "MixtureOfGaussiansDpEvent": Rule(
+        lambda _, standard_deviation, sensitivities, sampling_probs: mechanisms.MixtureOfGaussians(
+            standard_deviation,
+            tuple(_list("sensitivities", sensitivities)),
+            tuple(_list("sampling_probs", sampling_probs)),
+        ),
+        ("ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL"),
+    ),
+    "TruncatedSubsampledGaussianDpEvent": Rule(
+        lambda reader, noise_multiplier, sampling_probability, truncated_batch_size, dataset_size: (
+            mechanisms.TruncatedSubsampledGaussian(
+                noise_multiplier, sampling_probability, truncated_batch_size, dataset_size, reader.adjacency
+            )
+        ),
+        ("ADD_OR_REMOVE_ONE", "REPLACE_ONE"),
+    ),
 }
 
 
@@ -103,17 +137,6 @@ def rule(name: str, *relations: Relation) -> Callable[[Callable[..., Part]], Cal
         return read
 
     return enter
-
-
-@rule("GaussianDpEvent")
-def _gaussian(reader: Reader, noise_multiplier: Any) -> Part:
-    sigma = float((Bounds.of(noise_multiplier) / reader.per_record).lower)
-    return mechanisms.Gaussian(noise_multiplier=sigma)
-
-
-@rule("LaplaceDpEvent")
-def _laplace(reader: Reader, noise_multiplier: Any) -> Part:
-    return mechanisms.Laplace(scale=noise_multiplier, sensitivity=float(reader.per_record))
 
 
 @rule("DiscreteLaplaceDpEvent")
@@ -158,16 +181,6 @@ def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any)
         return _OPEN
     odds = rational(k * (1 - Fraction(p)) / Fraction(p))
     return mechanisms.RandomizedResponse(float(log1p(odds).upper), k)
-
-
-@rule("EpsilonDeltaDpEvent")
-def _approximate(_reader: Reader, epsilon: Any, delta: Any) -> Part:
-    return _OPEN if number("epsilon", epsilon, 0) == math.inf else ApproximateDP(epsilon, delta)
-
-
-@rule("ZCDpEvent")
-def _zcdp(_reader: Reader, rho: Any, xi: Any) -> Part:
-    return Concentrated(number("rho", rho, 0, open_high=True), number("xi", xi, 0, open_high=True))
 
 
 # Events in which a special record adds 0 to a sum, as one that is not sampled does.
@@ -245,25 +258,6 @@ def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
         return mechanisms.BestOfRuns(mechanisms.Custom(run), mean=mean, shape=shape)
     number("mean", mean, 1)
     return mechanisms.RepeatAndSelect(epsilon=max(epsilon, 0.0), shape=shape)
-
-
-@rule("MixtureOfGaussiansDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
-def _mixture(_reader: Reader, standard_deviation: Any, sensitivities: Any, sampling_probs: Any) -> Part:
-    moves, chances = _list("sensitivities", sensitivities), _list("sampling_probs", sampling_probs)
-    return mechanisms.MixtureOfGaussians(standard_deviation, tuple(moves), tuple(chances))
-
-
-@rule("TruncatedSubsampledGaussianDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_ONE")
-def _truncated(
-    reader: Reader,
-    noise_multiplier: Any,
-    sampling_probability: Any,
-    truncated_batch_size: Any,
-    dataset_size: Any,
-) -> Part:
-    return mechanisms.TruncatedSubsampledGaussian(
-        noise_multiplier, sampling_probability, truncated_batch_size, dataset_size, reader.adjacency
-    )
 
 
 def from_event(event: Any, neighboring_relation: Any = None) -> Plan:

@@ -23,7 +23,6 @@ from tradeoff.intervals.rounding import Array
 
 _MAX_POINTS = 2**22  # points of a grid: 32 MB of floats, which dp_accounting still convolves
 _MAX_LOSS = 690.0  # loss with e^l among the floats; masses of larger ones are moved to infinity
-_MARGIN = 1 + 1e-12  # factor of every mass, for sums of floats in dp_accounting
 
 
 class Orders(NamedTuple):
@@ -190,7 +189,8 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     for place, share in zip((*low, *high), np.concatenate(_shares(p, q, low, high, step)), strict=True):
         if share:
             shares.setdefault(int(place), []).append(share)
-    masses = {place: math.fsum(each) * _MARGIN for place, each in sorted(shares.items())}
+    # The factor is for sums of floats in dp_accounting.
+    masses = {place: math.fsum(each) * (1 + 1e-12) for place, each in sorted(shares.items())}
     return masses or {0: 0.0}, min(lost, 1.0)
 
 
