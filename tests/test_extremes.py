@@ -200,7 +200,7 @@ def test_absurd_arguments_of_curves_are_answered_or_refused(call: str, name: str
 
 
 def test_error_names_value_limit_and_remedy() -> None:
-    for call, said in (
+    for call, message in (
         (lambda: f(10**400), "range of floats"),
         (
             lambda: f("0.5"),
@@ -215,7 +215,7 @@ def test_error_names_value_limit_and_remedy() -> None:
         (lambda: to.subsample(f, 0.1, scheme=[]), "scheme must be one of 'poisson'"),
         (lambda: to.PiecewiseLinear(0.5, 0.5), "must be a list of vertices"),
     ):
-        with pytest.raises(DomainError, match=said):
+        with pytest.raises(DomainError, match=message):
             call()
 
 
@@ -286,7 +286,7 @@ def test_subsampled_gaussian_at_largest_mu_answers_or_refuses() -> None:
     f = to.subsample(to.Gaussian(1e4), 0.1) ** 7
     assert 1 - 0.9**7 <= f.delta(1.0) <= 1.0
     assert f.bounds(0.1).upper <= 0.9
-    with pytest.raises(PrecisionError, match="ask a larger delta"):
+    with pytest.raises(PrecisionError, match="use a larger delta"):
         f.epsilon(1e-6)
 
 

@@ -109,7 +109,7 @@ class Table(Exported, Displayed):
         self,
         *,
         pivot: str | None = None,
-        digits: int = 6,
+        digits: int | None = None,
         caption: str | None = None,
         label: str | None = None,
     ) -> str:
@@ -120,7 +120,8 @@ class Table(Exported, Displayed):
         pivot
             Parameter whose values become the columns; the cells are the only answer, or the upper bound.
         digits
-            Significant digits of answers that have a safe side, to which they are rounded.
+            Significant digits of answers, rounded to their safe side, or to the nearest where there is none;
+            default: six, and all digits where there is none.
         caption, label
             Of a ``table`` environment around it; default: the ``tabular`` alone.
 
@@ -157,14 +158,14 @@ class Table(Exported, Displayed):
         notes = [f"... {hidden} more rows ..."] if hidden > 0 else []
         return self._texts(self.rows[:_SHOWN])._replace(notes=notes)
 
-    def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int = 6) -> TextTable:
+    def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int | None = None) -> TextTable:
         texts = [[self._text(k, each, digits) for k, each in enumerate(row)] for row in rows]
         is_text = [all(isinstance(each, str) for each in column) for column in zip(*self.rows, strict=True)]
         sides = "".join("<" if each else ">" for each in is_text) or ">" * len(self.columns)
         return TextTable(texts, self.columns, sides=sides)
 
-    def _text(self, k: int, value: Any, digits: int) -> str:
-        """Format a cell: so many digits towards the safe side of its column, every digit elsewhere."""
+    def _text(self, k: int, value: Any, digits: int | None) -> str:
+        """Format a cell as ``to_latex`` does; parameters keep all their digits."""
         if not isinstance(value, float | np.floating):
             return str(value)
         value = float(value)
@@ -172,8 +173,8 @@ class Table(Exported, Displayed):
             return exactly(value)
         side = _SAFE.get(self.columns[k])
         if side is None or math.isnan(value):
-            return f"{value:.{digits}g}" if self.estimated else exactly(value)
-        return rounded(value, side, digits)
+            return f"{value:.{digits or 6}g}" if digits or self.estimated else exactly(value)
+        return rounded(value, side, digits or 6)
 
 
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:

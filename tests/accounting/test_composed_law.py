@@ -80,7 +80,7 @@ def test_composed_cells_of_sampled_pair_hold_truth(mu: float, p: float) -> None:
     mean, sd = law.middle.mean, law.middle.sd
     edges = mean + sd * np.array([-0.5, -0.499, 0.0, 1.0, 8.0])
     with mp.workdps(18):
-        mass = [_beyond(mp.mpf(mu), mp.mpf(p), mp.mpf(x)) for x in edges.tolist()]
+        mass = [_tails(mp.mpf(mu), mp.mpf(p), mp.mpf(x)) for x in edges.tolist()]
         cells = [(p0 - p1, q0 - q1) for (p0, q0), (p1, q1) in pairwise(mass)]
         excess = [q - mp.exp(a) * m for (m, q), a in zip(cells, edges[:-1].tolist(), strict=True)]
         deficit = [m - mp.exp(-b) * q for (m, q), b in zip(cells, edges[1:].tolist(), strict=True)]
@@ -91,7 +91,7 @@ def test_composed_cells_of_sampled_pair_hold_truth(mu: float, p: float) -> None:
     assert np.max(result.slack) < 1e-2
 
 
-def _beyond(mu: mp.mpf, p: mp.mpf, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+def _tails(mu: mp.mpf, p: mp.mpf, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
     """Return P- and Q-mass of L_1 + L_2 > x; all of the second round is beyond where the first is."""
 
     def place(loss: mp.mpf) -> mp.mpf:
@@ -260,9 +260,9 @@ def test_composed_law_and_whole_curves_agree(
     whole = to.subsample(f**n @ g, p) ** m @ to.Gaussian(0.1)
     whole = ~whole if turned else whole
     assume(isinstance(whole, Tensor) and getattr(whole._engines, "nested", None) is not None)
-    asked = {"delta": st.floats(-2, 5), "epsilon": log_uniform(1e-9, 0.5), "beta": st.floats(0.001, 0.999)}
-    question: Any = data.draw(st.sampled_from(sorted(asked)))
-    at = np.array([data.draw(asked[question])])
+    ranges = {"delta": st.floats(-2, 5), "epsilon": log_uniform(1e-9, 0.5), "beta": st.floats(0.001, 0.999)}
+    question: Any = data.draw(st.sampled_from(sorted(ranges)))
+    at = np.array([data.draw(ranges[question])])
     low, high = whole._engines.nested.answer(question, at, None)
     below, above = whole._engines.answer_between(question, at, None)
     assert low <= high

@@ -143,15 +143,15 @@ def test_exact_beta_next_to_vertex_holds_truth(epsilon: float, n: int, vertex: i
 @example(5, 0.011, False, 1e-17, -150.0, 0.2, 1.0, 0.5)
 @example(5, 0.011, True, 1e-17, -150.0, 0.2, -1.0, -0.5)
 def test_exact_beta_between_close_atoms_holds_truth(
-    many: int, beyond: float, near_one: bool, faint: float, loss: float, share: float, off: float, at: float
+    many: int, leak: float, near_one: bool, tiny: float, loss: float, share: float, off: float, at: float
 ) -> None:
-    """Sums of equal losses differ by a unit; a steeper atom lies just behind some that are faint.
+    """Sums of equal losses differ by a unit; a steeper atom lies just behind some that are tiny.
 
     Masses are known to 1e-13 of themselves: the truth has ``off`` of that more in the steepest.
     """
-    slack, some = 1e-13, beyond / 2
-    first, last = (some, 1 - 2 * beyond) if near_one else (0.9 - beyond, beyond)
-    masses = [first, *[min(faint, 0.01 / many)] * many, last]
+    slack, some = 1e-13, leak / 2
+    first, last = (some, 1 - 2 * leak) if near_one else (0.9 - leak, leak)
+    masses = [first, *[min(tiny, 0.01 / many)] * many, last]
     losses = [loss - 1, *(loss + 64 * np.spacing(loss) * np.arange(-many, 0)), loss - share * loss]
     with mp.workdps(60):
         log_p = [float(mp.log(mass)) for mass in masses]

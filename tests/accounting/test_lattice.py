@@ -277,21 +277,21 @@ def test_reach_ends_where_tilted_masses_are_floats():
 
 
 def test_answer_stops_when_refinement_is_wider(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine, asked, widths = LatticeEngine([GaussianLaw(1.0)], [3]), [], [1e-3, 1e-4, 1e-2, 0.0]
+    engine, calls, widths = LatticeEngine([GaussianLaw(1.0)], [3]), [], [1e-3, 1e-4, 1e-2, 0.0]
 
     def delta(x: np.ndarray, effort: Effort) -> _Answers:
-        half = np.full(len(x), widths[len(asked)] / 2)
-        asked.append(effort)
+        half = np.full(len(x), widths[len(calls)] / 2)
+        calls.append(effort)
         return _Answers(0.5 - half, 0.5 + half, np.full(len(x), np.inf))
 
     monkeypatch.setattr(engine, "_delta", delta)
     low, high = engine.answer("delta", np.array([1.0]), 1e-9)
-    assert len(asked) == 3
+    assert len(calls) == 3
     assert high - low == pytest.approx(1e-4)
 
 
-@pytest.mark.parametrize(("known", "asked"), [(1e-6, 1), (1e-4, 2), (None, 2)])
-def test_answer_stops_when_known_width_is_out_of_reach(known: float | None, asked: int) -> None:
+@pytest.mark.parametrize(("known", "calls"), [(1e-6, 1), (1e-4, 2), (None, 2)])
+def test_answer_stops_when_known_width_is_out_of_reach(known: float | None, calls: int) -> None:
     engine, efforts = LatticeEngine([GaussianLaw(1.0)], [3]), list[Effort]()
 
     def delta(x: np.ndarray, effort: Effort) -> _Answers:
@@ -302,7 +302,7 @@ def test_answer_stops_when_known_width_is_out_of_reach(known: float | None, aske
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "_delta", delta)
         engine.answer("delta", np.array([1.0]), 1e-9, None if known is None else np.array([known]))
-    assert len(efforts) == asked
+    assert len(efforts) == calls
 
 
 def test_finest_lattice_is_as_narrow_as_predicted() -> None:
@@ -385,12 +385,12 @@ def test_table_of_masses_with_underflowing_squares_holds_truth() -> None:
 @pytest.mark.parametrize(("mass", "n"), [(1e-170, 1), (1e-60, 3), (1e-250, 1), (1e-20, 20)])
 def test_compose_error_is_relative_to_mass(mass: float, n: int) -> None:
     index, window = np.arange(8), Window(0, 64, (1.0, 1.0))
-    whole, faint = (
+    whole, tiny = (
         compose([TiltedFactor(index, 0.0, vector, vector, n, 0.0, 0.0, 0.0)], [vector], 1.0, window).error
         for vector in (np.full(8, 1 / 8), np.full(8, mass / 8))
     )
-    assert faint >= whole * mass**n / 2
-    assert mass**n > 1e-260 or faint == math.inf
+    assert tiny >= whole * mass**n / 2
+    assert mass**n > 1e-260 or tiny == math.inf
 
 
 def test_trivial_table_returns_trivial_bounds() -> None:

@@ -53,7 +53,7 @@ def test_path_transform_holds_truth(law: PrivacyLossDistribution, c: float, y: f
     assert result is not None
     assert result.cost(y) == result.cost(1e9) < 500
     whole = moment(law, acb(c))
-    at, beyond = (moment(law, acb(c, s)) / whole for s in (y, 1.5 * y))
+    at, outside = (moment(law, acb(c, s)) / whole for s in (y, 1.5 * y))
     ratio = result.ratio(np.array([y]))
     value = at * acb(0, -y * arb(result.mean)).exp()
     assert (acb(ratio.log[0].real, ratio.log[0].imag).exp() - value).abs_upper() <= abs(value) * math.expm1(
@@ -61,14 +61,14 @@ def test_path_transform_holds_truth(law: PrivacyLossDistribution, c: float, y: f
     )
     assert abs(at) <= math.exp(ratio.ceiling[0])
     assert abs(at) <= math.exp(result.far(y))
-    assert abs(beyond) <= math.exp(result.far(y))
+    assert abs(outside) <= math.exp(result.far(y))
     assert abs(moment(law, acb(c, y + 0.3)) / whole) <= math.exp(result.around(np.array([y]), 0.3)[0]) + 1e-15
 
 
 def hold_product(laws: list[PrivacyLossDistribution], counts: list[int], c: float, y: float) -> int:
     """Check what factors together say of a product; return how many there are."""
     factors, powers = batch_factors(laws, counts)
-    whole, at, off, value, ceiling, beyond, walked = acb(0), acb(0), 0.0, acb(0), 0.0, 0.0, 0.0
+    whole, at, off, value, ceiling, outside, walked = acb(0), acb(0), 0.0, acb(0), 0.0, 0.0, 0.0
     for law, n in zip(laws, counts, strict=True):
         base = moment(law, acb(c))
         whole += n * base.log()
@@ -81,12 +81,12 @@ def hold_product(laws: list[PrivacyLossDistribution], counts: list[int], c: floa
         value += n * (acb(ratio.log[1].real, ratio.log[1].imag) + acb(0, y * arb(result.mean)))
         off += n * ratio.error[1]
         ceiling += n * ratio.ceiling[1]
-        beyond += n * min(result.far(y), result.bound_from(y))
+        outside += n * min(result.far(y), result.bound_from(y))
         walked += n * result.around(np.array([y + 0.2]), 0.2)[0]
         log_m, log_m_error = log_m + n * result.log_m, log_m_error + n * result.log_m_error
     assert abs(whole - log_m).abs_upper() <= log_m_error + 1e-15
     assert abs((value - at).exp() - 1).abs_upper() <= math.expm1(off)
-    assert at.real <= min(ceiling, beyond, walked) + 1e-15
+    assert at.real <= min(ceiling, outside, walked) + 1e-15
     return len(factors)
 
 
@@ -211,9 +211,9 @@ def test_left_out_bounds_mass_beyond_ends(turned: bool) -> None:
     near = False
     for power in (c - MARGIN, c, c + MARGIN, 0.0):
         terms = {k: mp.exp(-((h * k) ** 2) / 2 + mp.mpf(power) * (h * k - 0.5)) for k in range(-200, 200)}
-        beyond = mp.fsum(term for k, term in terms.items() if not first <= k <= last) / max(terms.values())
-        assert beyond <= tails.item()
-        near |= beyond > tails.item() / 10
+        outside = mp.fsum(term for k, term in terms.items() if not first <= k <= last) / max(terms.values())
+        assert outside <= tails.item()
+        near |= outside > tails.item() / 10
     assert near
 
 

@@ -60,10 +60,10 @@ def test_precision_error_names_reachable_width() -> None:
 
 
 def test_progress_reports_settled_entries() -> None:
-    heard = []
-    MIXED.bounds.delta([0.1, 1.0, 3.0], progress=lambda settled, asked: heard.append((settled, asked)))
-    assert heard[0] == (0, 3)
-    assert all(settled < asked for settled, asked in heard)
+    reports = []
+    MIXED.bounds.delta([0.1, 1.0, 3.0], progress=lambda settled, total: reports.append((settled, total)))
+    assert reports[0] == (0, 3)
+    assert all(settled < total for settled, total in reports)
 
 
 def test_jobs_do_not_change_bounds() -> None:

@@ -61,6 +61,14 @@ def test_source_uses_plain_words(path: Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("folder", ["tests", "examples", "benchmarks", "docs"])
+def test_names_outside_the_library_are_nouns(folder: str) -> None:
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / folder).rglob("*.py")}
+    names = ((path, *each) for path, tree in trees.items() for each in name_nodes(tree))
+    wrong = [f"{path.name}:{line}: {name}" for path, line, name in names if name.strip("_") in NAMES]
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
 def test_page_uses_plain_words(path: Path) -> None:
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)

@@ -28,8 +28,8 @@ def normal(mean: float) -> Density:
     return lambda x: bell(x - mean)
 
 
-def holds(found: to.Bounds[float], truth: mpmath.mpf) -> bool:
-    return bool(found.lower <= truth <= found.upper)
+def holds(bounds: to.Bounds[float], truth: mpmath.mpf) -> bool:
+    return bool(bounds.lower <= truth <= bounds.upper)
 
 
 @pytest.mark.slow
@@ -210,7 +210,7 @@ def test_sup_loss_of_unbounded_losses_is_infinite():
     curve = to.from_scipy(st.beta(1, 2), st.uniform())  # L = -log 2(1 - x): delta = e^-eps/4
     assert curve.sup_loss == math.inf
     assert curve.bounds.delta(37.0).upper >= math.exp(-37) / 4
-    with pytest.raises(PrecisionError, match="ask a larger delta"):
+    with pytest.raises(PrecisionError, match="use a larger delta"):
         curve.epsilon(1e-18)
     far = to.from_scipy(st.beta(2, 1, loc=1e6), st.uniform(loc=1e6))
     assert not far >= to.PureDP(22.2)

@@ -168,7 +168,7 @@ def test_hull_of_invalid_points_raises(points):
 @pytest.mark.slow
 def test_assumptions_are_inherited():
     f = to.from_masses([F(1, 4), F(3, 4)], [F(3, 4), F(1, 4)]).assuming("the moon is round.")
-    said = ("the moon is round.",)
+    stated = ("the moon is round.",)
     made = (
         *(
             f,
@@ -190,7 +190,7 @@ def test_assumptions_are_inherited():
         (f @ to.Gaussian(1)).tabulate([0.1, 0.5]).lower,
     )
     for curve in made:
-        assert curve.assumptions == said, curve
+        assert curve.assumptions == stated, curve
         assert "(assumes 1 thing: see .assumptions)" in repr(curve)
         with pytest.raises(NoClosedForm, match="moon"):
             to.certify(curve, "delta", 0.5)
@@ -200,7 +200,7 @@ def test_assumptions_are_inherited():
     again = filters.Filter.from_state(json.loads(json.dumps(budget.state())))
     result = [f.gdp().curve, budget.guarantee(), again.guarantee(), to.limits.clt(f**40).trusted()]
     for curve in (*result, to.limits.berry_esseen(f**40).guarantee, ~result[0], result[0] @ to.Laplace(1)):
-        assert curve.assumptions == said, curve
+        assert curve.assumptions == stated, curve
     plain = to.Gaussian(f.gdp().mu) @ to.TotalVariation(f.gdp().failure)
     for one, two in ((result[0](0.1), plain(0.1)), (result[0].epsilon(1e-3), plain.epsilon(1e-3))):
         assert one == two
@@ -208,7 +208,7 @@ def test_assumptions_are_inherited():
     assert three.delta(0.5) == pytest.approx(again.delta(0.5), abs=1e-9)
     assert to.Gaussian(1).assumptions == () == (to.Laplace(1) ** 3).assumptions
     twice = f.assuming("the earth is too.") @ f
-    assert twice.assumptions == (*said, "the earth is too.")
+    assert twice.assumptions == (*stated, "the earth is too.")
     assert "assumes: the moon" in str(to.compare(f, {}))
 
 

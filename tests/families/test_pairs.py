@@ -280,8 +280,8 @@ def test_from_densities_of_disjoint_equal_and_distant_laws():
     assert far.bounds.epsilon(0.5).width < 0.05 * far.epsilon(0.5)
     # log-concave, and beyond every float: losses of cauchy against a narrow law are bounded by tails alone
     narrow = to.from_scipy(st.norm(0, 1e-3), st.cauchy())
-    near, beyond = narrow.bounds.delta(650.0), narrow.bounds.delta(750.0)
-    assert 0.9 * near.upper < beyond.lower < beyond.upper < near.lower
+    near, far = narrow.bounds.delta(650.0), narrow.bounds.delta(750.0)
+    assert 0.9 * near.upper < far.lower < far.upper < near.lower
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,10 @@ def test_messages_round_amounts_to_the_safe_side():
     with pytest.raises(BudgetExceeded) as refusal:
         budget.spend(to.Gaussian(2 / 3 + 0.1))
     result, number = refusal.value, r"([0-9.e-]+)"
-    asked, remaining, limit, spent = written(
+    requested, remaining, limit, spent = written(
         str(result), rf"costs {number}, but {number} of {number} remains \({number} spent"
     )
-    assert asked >= Fraction(result.requested)
+    assert requested >= Fraction(result.requested)
     assert spent >= Fraction(result.spent)
     assert remaining <= Fraction(result.remaining)
     assert limit == Fraction("0.7")

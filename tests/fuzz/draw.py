@@ -166,7 +166,7 @@ class Drawer:
 
     def family(self) -> Spec:  # noqa: PLR0911 - one return a kind
         if self.chance(0.12):
-            return self.told()
+            return self.assumed()
         kind = self.random.randrange(13)
         if kind == 0:
             return Gaussian(self.loss())
@@ -189,7 +189,7 @@ class Drawer:
             return self.polygon()
         return self.random.choice([self.pair, self.normal_mixtures, self.shift, self.hull])()
 
-    def told(self) -> Spec:
+    def assumed(self) -> Spec:
         """Draw a pair on the line, or a curve that the library is told of as a user would."""
         size, scale = self.log_uniform(1e-3, 20.0), self.other_scale()
         kind = self.random.choice(

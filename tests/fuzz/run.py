@@ -42,7 +42,7 @@ _LOST = {"gc_callback", "_remove", "remove", "__del__"}
 """What is called back, by Hypothesis and by weak references: an exception raised there reaches nobody."""
 
 
-class Asked(NamedTuple):
+class Case(NamedTuple):
     """A question, where, and the assertion of a test that asks it."""
 
     name: str
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
     check: str
 
     @classmethod
-    def of(cls, question: str, at: float) -> Asked:
+    def of(cls, question: str, at: float) -> Case:
         """Ask one of the three questions."""
         return cls(question, at, f"answers(spec, built(spec), {question!r}, at) is None")
 
@@ -83,7 +83,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 @dataclass
 class Search:
-    """What was asked and what broke, from one seed."""
+    """What was case and what broke, from one seed."""
 
     seed: int
     counts: Counter[str] = field(default_factory=Counter)
@@ -107,39 +107,39 @@ class Search:
         draw = Drawer(random.Random(seed))
         spec = draw.description()
         self.counts["compositions"] += 1
-        built_at = Asked("built", None, "built(spec)")
+        built_at = Case("built", None, "built(spec)")
         curve = self.safely(spec, seed, built_at, lambda: built(spec))
         if curve is None:
             return
         alphas, losses = self.oracle(lambda: draw.kinks(spec)) or ([], [])
         lost = self.oracle(lambda: float(spec.mass_at_plus_infinity().mid())) or 0.0
-        for asked in (
-            Asked.of("beta", draw.alpha(alphas)),
-            Asked.of("delta", draw.epsilon(losses)),
-            Asked.of("epsilon", draw.delta(lost)),
+        for case in (
+            Case.of("beta", draw.alpha(alphas)),
+            Case.of("delta", draw.epsilon(losses)),
+            Case.of("epsilon", draw.delta(lost)),
         ):
-            self.question(spec, seed, curve, asked)
+            self.question(spec, seed, curve, case)
         if draw.chance(0.5):
             return
         relation = draw.random.choices(list(RELATIONS), weights=list(RELATIONS.values()))[0]
         name, at = relation.__name__, f"{seed}:{relation.__name__}"
-        asked = Asked(name, at, f"not [*{name}(spec, Drawer(Random(at)))]")
+        case = Case(name, at, f"not [*{name}(spec, Drawer(Random(at)))]")
         self.counts[f"relation {name}"] += 1
         again = Drawer(random.Random(at))
-        for wrong in self.safely(spec, seed, asked, lambda: list(relation(spec, again))) or []:
-            self.found(name, spec, seed, wrong, asked)
+        for wrong in self.safely(spec, seed, case, lambda: list(relation(spec, again))) or []:
+            self.report(name, spec, seed, wrong, case)
 
-    def question(self, spec: Spec, seed: str, curve: TradeOff, asked: Asked) -> None:
+    def question(self, spec: Spec, seed: str, curve: TradeOff, case: Case) -> None:
         """Ask a question, and hold its answer against the oracle's."""
-        claim = self.safely(spec, seed, asked, lambda: answer_query(curve, asked.name, asked.at))
+        claim = self.safely(spec, seed, case, lambda: answer_query(curve, case.name, case.at))
         if claim is None:
             return
         self.counts["questions"] += 1
-        truth = self.oracle(lambda: getattr(spec, asked.name)(asked.at))
+        truth = self.oracle(lambda: getattr(spec, case.name)(case.at))
         self.counts["truths"] += truth is not None
         wrong = refuted(claim, arb.nan() if truth is None else truth)
         if wrong:
-            self.found("refuted", spec, seed, f"f.bounds.{asked}  # {wrong}".replace(".beta(", "("), asked)
+            self.report("refuted", spec, seed, f"f.bounds.{case}  # {wrong}".replace(".beta(", "("), case)
 
     def oracle(self, question: Callable[[], Any]) -> Any | None:
         """Return what the oracle answers, None where it has no answer in time."""
@@ -153,7 +153,7 @@ class Search:
         finally:
             self.spent["oracle"] += time.process_time() - start
 
-    def safely(self, spec: Spec, seed: str, asked: Asked, question: Callable[[], Any]) -> Any | None:
+    def safely(self, spec: Spec, seed: str, case: Case, question: Callable[[], Any]) -> Any | None:
         """Return the answer; refusals are counted, whatever else escapes is a finding."""
         start = time.process_time()
         try:
@@ -162,21 +162,21 @@ class Search:
         except TradeOffError as error:
             self.counts[f"refused: {type(error).__name__}"] += 1
         except Slow:
-            self.found("slow", spec, seed, f"{asked}  # above {LIMIT:g} s of CPU", asked)
+            self.report("slow", spec, seed, f"{case}  # above {LIMIT:g} s of CPU", case)
         except Exception as error:  # noqa: BLE001 - whatever escapes is what this looks for
             kind = "warning" if isinstance(error, Warning) else "crash"
-            self.found(kind, spec, seed, f"{asked}  # {type(error).__name__}: {error}", asked, str(error))
+            self.report(kind, spec, seed, f"{case}  # {type(error).__name__}: {error}", case, str(error))
         finally:
-            self.spent[asked.name] += time.process_time() - start
+            self.spent[case.name] += time.process_time() - start
         return None
 
-    def found(self, kind: str, spec: Spec, seed: str, line: str, asked: Asked, said: str = "") -> None:
+    def report(self, kind: str, spec: Spec, seed: str, line: str, case: Case, message: str = "") -> None:
         """Print a finding and a test of it, made small, unless enough of its kind were."""
-        shape = f"{kind} | {asked.name} {said.partition('(')[0]} | {written(spec)}"
+        shape = f"{kind} | {case.name} {message.partition('(')[0]} | {written(spec)}"
         shape = re.sub(r"[-+]?\b\d+(\.\d*)?(e[-+]?\d+)?\b", "#", shape)
         self.kinds[shape] += 1
         self.counts[f"FOUND {kind}"] += 1
         if self.kinds[shape] <= SHOWN:
             print(f"# {kind} (seed {seed})\nf = {written(spec)}\n{line}\n", flush=True)  # noqa: T201 - a command
         if self.kinds[shape] == 1 and kind != "slow":
-            print(as_test(spec, asked.at, asked.check), flush=True)  # noqa: T201 - a command
+            print(as_test(spec, case.at, case.check), flush=True)  # noqa: T201 - a command

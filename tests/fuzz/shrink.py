@@ -34,16 +34,16 @@ def outcome(spec: Spec, at: Any, check: str) -> str | None:
         return None if eval(check, {**NAMES, "spec": spec, "at": at}) else "wrong"
     except TradeOffError:
         return None
-    except Exception as error:  # noqa: BLE001 - whatever escapes is what was found
+    except Exception as error:  # noqa: BLE001 - any exception is the finding
         return type(error).__name__
 
 
 def shrunk(spec: Spec, at: Any, check: str, seconds: float = SECONDS) -> tuple[Spec, Any]:
     """Return the simplest description and point of which the same is wrong."""
-    result, said, stop = (spec, at), outcome(spec, at, check), time.process_time() + seconds
+    result, expected, stop = (spec, at), outcome(spec, at, check), time.process_time() + seconds
     trials = smaller(result)
-    while said and time.process_time() < stop and (trial := next(trials, None)):
-        if outcome(*trial, check) == said:
+    while expected and time.process_time() < stop and (trial := next(trials, None)):
+        if outcome(*trial, check) == expected:
             result, trials = trial, smaller(trial)
     return result
 

@@ -482,7 +482,7 @@ def test_gdp_maximum_without_failure_needs_least_operand():
 )
 def test_gdp_polygon_curves_request_no_tolerance(f, monkeypatch):
     def refused(*_):
-        raise AssertionError("a tolerance was asked")
+        raise AssertionError("a tolerance was passed")
 
     monkeypatch.setattr(type(f), "_closely", refused)
     result = f.gdp().bounds

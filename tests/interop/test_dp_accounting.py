@@ -187,7 +187,7 @@ def test_from_event_of_private_selection_is_the_mechanism(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "relation", "said"),
+    ("given", "relation", "message"),
     [
         (e.UnsupportedDpEvent(), ADD, "UnsupportedDpEvent"),
         (e.ComposedDpEvent([e.GaussianDpEvent(1.0), e.UnsupportedDpEvent()]), ADD, "UnsupportedDpEvent"),
@@ -211,10 +211,10 @@ def test_from_event_of_private_selection_is_the_mechanism(name: str) -> None:
         (e.SingleEpochTreeAggregationDpEvent(1.0, {1: 1000}), ZERO, "step_counts"),
     ],
 )
-def test_from_event_names_the_error(given: object, relation: object, said: str) -> None:
+def test_from_event_names_the_error(given: object, relation: object, message: str) -> None:
     with pytest.raises(TradeOffError) as error:
         interop.from_event(given, relation)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 

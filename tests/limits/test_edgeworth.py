@@ -110,7 +110,7 @@ def test_edgeworth_is_always_a_trade_off_function(curve):
         to.PureDP(700.0) ** 2,
         to.PureDP(1e-150) ** 10,
         to.subsample(to.Gaussian(38.0), 1e-3),
-        to.subsample(to.Gaussian(1e4), 1e-9) ** 3,
+        pytest.param(to.subsample(to.Gaussian(1e4), 1e-9) ** 3, marks=pytest.mark.slow),
     ],
     ids=repr,
 )

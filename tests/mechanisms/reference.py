@@ -112,8 +112,8 @@ def added(n, group=1):
             yield rest, (*rest, *more)
 
 
-def at_most(found, curve, exact):
+def at_most(value, curve, exact):
     upper = curve.bounds.delta(EPSILON).upper
-    assert (found <= upper + ROUNDING).all()
+    assert (value <= upper + ROUNDING).all()
     if exact:
-        assert (found >= curve.bounds.delta(EPSILON).lower - ROUNDING).all()
+        assert (value >= curve.bounds.delta(EPSILON).lower - ROUNDING).all()

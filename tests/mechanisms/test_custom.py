@@ -61,7 +61,7 @@ def test_plan_refuses_a_custom_of_other_neighbours():
 
 
 @pytest.mark.parametrize(
-    ("build", "error", "said"),
+    ("build", "error", "message"),
     [
         (lambda: m.Custom(m.Laplace(scale=1)), KindError, r"write Laplace\(...\).guarantee\(\)"),
         (lambda: m.Custom(3), KindError, "3 is not a trade-off function"),
@@ -70,8 +70,8 @@ def test_plan_refuses_a_custom_of_other_neighbours():
         (lambda: m.Custom(to.Gaussian(sympy.Symbol("mu"))), SymbolError, "free symbols mu"),
     ],
 )
-def test_custom_refuses_anything_but_curves(build, error, said):
-    with pytest.raises(error, match=said):
+def test_custom_refuses_anything_but_curves(build, error, message):
+    with pytest.raises(error, match=message):
         build()
 
 
@@ -109,12 +109,12 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("given", "said"), BAD, ids=lambda value: str(value)[:40])
-def test_plan_file_names_the_error_of_a_curve(given, said):
+@pytest.mark.parametrize(("given", "message"), BAD, ids=lambda value: str(value)[:40])
+def test_plan_file_names_the_error_of_a_curve(given, message):
     content = given if isinstance(given, str) else json.dumps(given)
     with pytest.raises(PlanError) as error:
         to.spec.loads(PLAN.format(json.dumps(content)))
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 

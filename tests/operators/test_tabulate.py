@@ -201,16 +201,16 @@ class TestQuestionsToASide:
     @given(
         st.one_of(gaussians, laplaces, pure_dps, subsampled), st.floats(-30, 30), st.booleans(), st.booleans()
     )
-    def test_delta_in_both_orders(self, f, epsilon, below, turned):
+    def test_delta_in_both_orders(self, f, epsilon, below, inverted):
         side = f.lower if below else f.upper
-        side = ~side if turned else side
+        side = ~side if inverted else side
         bounds, truth = side.bounds.delta(epsilon), profile(side, epsilon)
         assert bounds.lower <= truth <= bounds.upper
 
     @pytest.mark.slow
     @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), st.booleans())
-    def test_masses(self, f, turned):
-        side = ~f.lower if turned else f.lower
+    def test_masses(self, f, inverted):
+        side = ~f.lower if inverted else f.lower
         p, q = side.atoms()
         x, y = vertices(side)
         assert all(abs(Fraction(m) / (b - a) - 1) < 1e-15 for m, a, b in zip(p, x, x[1:], strict=False))

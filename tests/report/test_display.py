@@ -147,3 +147,9 @@ def test_zcdp_of_tiny_losses_is_positive(curve):
 )
 def test_rounded_upper_prints(value, text):
     assert rounded(value, "upper", 17) == text
+
+
+def test_latex_rounds_answers_without_a_safe_side_to_given_digits():
+    table = to.sweep(lambda x: x / 3, {"x": [1.0]})
+    assert "0.3333333333333333 " in table.to_latex()
+    assert "0.333 " in table.to_latex(digits=3)

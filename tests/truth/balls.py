@@ -42,7 +42,7 @@ def refined(question: Callable[..., arb]) -> Callable[..., arb]:
     """Ask at growing precision until the ball is small beside its middle, or exact."""
 
     @wraps(question)
-    def asked(*arguments: object) -> arb:
+    def wrapper(*arguments: object) -> arb:
         for bits in PRECISIONS:
             if bits < ctx.prec:  # a question inside a question keeps the precision it is asked at
                 continue
@@ -52,7 +52,7 @@ def refined(question: Callable[..., arb]) -> Callable[..., arb]:
                 break
         return result
 
-    return asked
+    return wrapper
 
 
 def hull(*balls: arb) -> arb:

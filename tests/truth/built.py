@@ -60,7 +60,7 @@ def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a des
         case NormalMixtures(null, alternative, sigma):
             return f"to.GaussianMixtures({by_mean(null)}, {by_mean(alternative)}, {number(sigma)})"
         case Told(base, way):
-            return told(base, way)
+            return assume(base, way)
         case Normals(mean, scale):
             return f"to.from_scipy(st.norm(), st.norm({number(mean)}, {number(scale)}))"
         case Powers(power, "beta", loc):
@@ -94,7 +94,7 @@ def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a des
     raise TypeError(spec)
 
 
-def told(spec: Spec, way: str) -> str:
+def assume(spec: Spec, way: str) -> str:
     """Return the expression that makes a curve in a way of the user's own."""
     pairs = {
         Gaussian: lambda f: ("st.norm()", f"st.norm({number(f.mu)})", []),

@@ -93,9 +93,9 @@ def log_ratio(p: Fraction | int, q: Fraction | int) -> arb:
 
 def inside(terms: Terms, ends: list[arb], first: int) -> arb:
     """Return the mass of sum c N(m, 1) in every second piece between the ends."""
-    beyond = [sum((c * cumulative(m - x) for c, m in terms), start=arb(0)) for x in ends]
+    tails = [sum((c * cumulative(m - x) for c, m in terms), start=arb(0)) for x in ends]
     whole = sum((c for c, _ in terms), start=arb(0))
-    gain = [a - b for a, b in itertools.pairwise([whole, *beyond, arb(0)])]
+    gain = [a - b for a, b in itertools.pairwise([whole, *tails, arb(0)])]
     return sum(gain[first::2], start=arb(0))
 
 
@@ -113,7 +113,7 @@ def zeros(terms: Terms) -> list[arb]:
 
     turns = zeros([(c * (m - least), m) for c, m in rest])
     low, high = (turns[0].lower(), turns[-1].upper()) if turns else (arb(0), arb(0))
-    marks = [beyond(g, first, low, -1), *turns, beyond(g, rest[-1][0], high, 1)]
+    marks = [zero_outside(g, first, low, -1), *turns, zero_outside(g, rest[-1][0], high, 1)]
     result = []
     for a, b in itertools.pairwise(marks):
         if g(a) * g(b) < 0:
@@ -123,7 +123,7 @@ def zeros(terms: Terms) -> list[arb]:
     return result
 
 
-def beyond(g: Function, sign: arb, start: arb, step: int) -> arb:
+def zero_outside(g: Function, sign: arb, start: arb, step: int) -> arb:
     """Return a place on that side of ``start`` where g has its sign at infinity."""
     for k in range(FARTHEST):
         x = start + step * arb(2) ** k

@@ -42,8 +42,8 @@ def test_thinned_gaussians_by_integration(mu: float, rate: float, epsilon: float
             start + 40,
         )
         result = gain.real / (2 * arb.pi()).sqrt()
-        beyond = arb("1e-300").union(arb(0))  # of the tail past 40
-    assert (result + beyond).overlaps(Subsampled(Gaussian(mu), rate).delta(epsilon))
+        rest = arb("1e-300").union(arb(0))  # of the tail past 40
+    assert (result + rest).overlaps(Subsampled(Gaussian(mu), rate).delta(epsilon))
 
 
 def either(spec: Spec, rate: float) -> Minimum:
@@ -166,6 +166,6 @@ def test_a_branch_that_few_digits_do_not_decide() -> None:
 
 
 def test_a_crossing_too_far_out_is_not_known() -> None:
-    """mu^2/2 of 2^60 rounds lies beyond all places that are looked at: it is no place among them."""
+    """mu^2/2 of 2^60 rounds lies rest all places that are looked at: it is no place among them."""
     assert Gaussian(2.9).epsilon(5e-7).is_finite()
     assert Product(((Gaussian(2.9), 2**60),)).epsilon(5e-7).is_nan()

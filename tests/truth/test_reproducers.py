@@ -377,7 +377,7 @@ def test_means_thousands_of_deviations_apart_are_no_hang() -> None:
     """Panels and cells are counted before they are made; what is left is wide, or one sentence."""
     apart = to.GaussianMixtures({-1.2: 0.5, 0: 0.5}, {0: 0.5, 1.8: 0.5}, 0.001)
     check(apart.bounds.delta(3.0), ball(0.5))
-    with pytest.raises(TradeOffError, match="ask a larger delta"):
+    with pytest.raises(TradeOffError, match="use a larger delta"):
         apart.epsilon(1e-17)
     loose = (apart @ to.PureDP(1.0)).bounds
     assert 0 <= loose.delta(0.1).lower <= loose.delta(0.1).upper <= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tradeoff as to
-from tests.fuzz.run import Asked, Search
+from tests.fuzz.run import Case, Search
 from tests.fuzz.shrink import NAMES, shrunk, smaller
 from tests.truth.atoms import PureDP
 from tests.truth.continuous import Gaussian, Laplace
@@ -29,7 +29,7 @@ def test_a_fault_is_made_small() -> None:
 
 @pytest.mark.usefixtures("_halved")
 def test_a_finding_is_told_as_a_test_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    Search(1).question(Laplace(1.2345), "1:0", to.Laplace(1.2345), Asked.of("beta", 0.731))
+    Search(1).question(Laplace(1.2345), "1:0", to.Laplace(1.2345), Case.of("beta", 0.731))
     given = capsys.readouterr().out
     namespace = {**NAMES, "Laplace": Laplace}
     exec(given[given.index("def test") :], namespace)

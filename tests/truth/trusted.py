@@ -2,7 +2,7 @@
 
     python -m tests.truth.trusted --seconds 60 --seed 1
 
-Each row of ``TRUSTED`` names a function, where it is asked, what is charged for it and by whom. Arguments are
+Each row of ``TRUSTED`` names a function, where it is used, what is charged for it and by whom. Arguments are
 even, of every size and close to special points, and the worst of them climb. The table in
 docs/error-model.md keeps the worst of all runs; fails if more was seen than is charged.
 """
@@ -85,10 +85,10 @@ class Trusted:
         result = zip(columns, zip(together, alone, strict=True), strict=True)
         return np.array([max(self._share(column, each) for each in both) for column, both in result])
 
-    def _share(self, x: Sequence[float], found: Any) -> float:
+    def _share(self, x: Sequence[float], value: Any) -> float:
         with ctx.workprec(200):
             truth = refined(self.truth)(*map(arb, x))
-            off = abs((acb if isinstance(truth, acb) else arb)(found) - truth) - TINY
+            off = abs((acb if isinstance(truth, acb) else arb)(value) - truth) - TINY
             charge = arb(self.charge(x) * UNIT * self.of(truth, *x))
             return 0.0 if off <= 0 else float((off / charge).upper())  # NaN passes no comparison
 
@@ -136,10 +136,10 @@ def tail_quantile(y: arb) -> arb:
     return -root * (2 * (-y).exp()).erfcinv() if y > arb(0.5) else root * (-2 * (-y).expm1()).erfcinv()
 
 
-def spike(log_size: float, at: float, asked: float) -> tuple[int, int, int]:
+def spike(log_size: float, at: float, place: float) -> tuple[int, int, int]:
     """Return a size, a place in the vector and one in its half spectrum."""
     size = 2 ** int(log_size)
-    return size, int(at * (size - 1)), int(asked * (size // 2))
+    return size, int(at * (size - 1)), int(place * (size // 2))
 
 
 @np.vectorize

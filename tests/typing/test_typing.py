@@ -15,14 +15,14 @@ RIGHT, WRONG = HERE / "right.py", HERE / "wrong.py"
 LINES = {k for k, line in enumerate(WRONG.read_text().splitlines(), 1) if "lambda" in line and k > 2}
 
 
-def told(*command):
+def run(*command):
     run = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
     return run.stdout
 
 
 @pytest.mark.slow
 def test_mypy_takes_what_is_right_and_refuses_what_is_wrong():
-    lines = told(sys.executable, "-m", "mypy", RIGHT, WRONG).splitlines()
+    lines = run(sys.executable, "-m", "mypy", RIGHT, WRONG).splitlines()
     errors = [line.split(":", 2) for line in lines if ": error:" in line]
     assert [line for line in lines if line.startswith(str(RIGHT.relative_to(HERE.parents[1])))] == []
     assert {int(line) for _, line, _ in errors} == LINES, "\n".join(lines)
@@ -32,7 +32,7 @@ def test_mypy_takes_what_is_right_and_refuses_what_is_wrong():
     shutil.which("pyright") is None, reason="pyright is no dependency: its wheel fetches node on first use"
 )
 def test_pyright_agrees():
-    result = json.loads(told("pyright", "--outputjson", "--pythonpath", sys.executable, RIGHT, WRONG))
+    result = json.loads(run("pyright", "--outputjson", "--pythonpath", sys.executable, RIGHT, WRONG))
     errors = [each for each in result["generalDiagnostics"] if each["severity"] == "error"]
     assert [each for each in errors if each["file"] == str(RIGHT)] == []
     assert {each["range"]["start"]["line"] + 1 for each in errors} == LINES, errors

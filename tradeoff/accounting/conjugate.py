@@ -142,7 +142,8 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
         if e.kind == "other":
             value = both + np.log1p(-np.minimum(middle, 1 - UNIT))
         scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, _LEAST)[:n]
-        here, slope = value[:n], (value[n:] - value[:n]) / gap
+        with np.errstate(invalid="ignore"):  # where floats hold no gap
+            here, slope = value[:n], (value[n:] - value[:n]) / gap
         # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
         slope = np.where(slope * usual > 1e-12, slope, usual)
         before = (here > goal[active]) == (e.kind == "delta")  # delta falls, and 1 - delta rises

@@ -206,7 +206,10 @@ class Composition:
             record_step(
                 Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started)
             )
-            waiting = waiting & ~(reached <= (WIDTHS[engine.name][question].enough if tol is None else tol))
+            enough = np.full(len(at), WIDTHS[engine.name][question].enough if tol is None else tol)
+            if tol is None and question == "epsilon":  # relative to a large epsilon
+                enough *= np.where(np.isfinite(high), np.maximum(high, 1.0), 1.0)
+            waiting = waiting & ~(reached <= enough)
             if not waiting.any():
                 break
         return low, high

@@ -89,7 +89,10 @@ def real(
         return value
     allowed = f"in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     try:
-        number = value if type(value) is float else _scalar(value)
+        number: Any = value if type(value) is float else _floats(value)
+        if np.ndim(number):  # float() of an array of one entry is deprecated, not refused
+            raise TypeError("one number")  # noqa: TRY301 - as the errors of NumPy
+        number = float(number)
     except OverflowError as error:
         raise domain(name, value, allowed) from error
     except (TypeError, ValueError) as error:
@@ -157,8 +160,12 @@ def _floats(value: Any) -> Array:
     raw = np.asarray(value)
     if raw.dtype.kind in "OSU" and any(isinstance(each, str | bytes) for each in raw.flat):
         raise TypeError("convert the text to a number first, with float(...)")
+    other = bool | np.bool_ | np.timedelta64 | complex
     # Integers, floats, and objects such as fractions.
-    if raw.dtype.kind not in "iufO" or (raw.dtype.kind == "O" and not all(map(_is_number, raw.flat))):
+    if raw.dtype.kind not in "iuf" and not (
+        raw.dtype.kind == "O"
+        and all(hasattr(x, "__float__") and not (is_symbol(x) or isinstance(x, other)) for x in raw.flat)
+    ):
         raise TypeError("give integers, floats or fractions")
     # An extended float may overflow; NumPy 2.0 warns of objects of SymPy.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -170,19 +177,6 @@ def is_masked(value: Any) -> bool:
     return np.ma.isMaskedArray(value) or (
         isinstance(value, list | tuple) and any(map(np.ma.isMaskedArray, value))
     )
-
-
-def _is_number(value: Any) -> bool:
-    return hasattr(value, "__float__") and not (
-        is_symbol(value) or isinstance(value, bool | np.bool_ | np.timedelta64 | complex)
-    )
-
-
-def _scalar(value: Any) -> float:
-    array = _floats(value)
-    if array.ndim:  # float() of an array of one entry is deprecated, not refused
-        raise TypeError("one number")
-    return float(array)
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:

@@ -141,7 +141,8 @@ class Tensor(TradeOff):
 
         def make() -> Composition | _ProductBounds:
             bounds = _ProductBounds(self.factors, symmetric=self.symmetric)
-            return bounds if bounds.nested or bounds.below is not bounds.above else bounds.below
+            one = bounds.nested is None and bounds.sides[0] is bounds.sides[1]
+            return bounds.sides[0] if one else bounds
 
         return self._engines_by_options.of(query_options().choices, make)
 
@@ -260,8 +261,8 @@ class Tensor(TradeOff):
 class _ProductBounds:
     """Bounds on a product some of whose factors have no exact law.
 
-    ``below`` and ``above`` compose laws below and above each factor. ``nested``, if there is one, composes
-    laws that hold for lattices alone, of factors that are made of products.
+    ``nested``, if there is one, composes laws that hold for lattices alone, of factors that are made of
+    products.
     """
 
     def __init__(self, factors: Mapping[TradeOff, int], *, symmetric: bool) -> None:
@@ -277,29 +278,22 @@ class _ProductBounds:
         return _compose(powers, symmetric=self.symmetric, once=True)
 
     @cached_property
-    def _sides(self) -> tuple[Composition, Composition]:
+    def sides(self) -> tuple[Composition, Composition]:
+        """Compositions of laws below and above each factor."""
         pairs = [law_pair(factor, n) for factor, n in self.factors.items()]
         below = _compose([(low, n) for low, _, n in pairs], symmetric=self.symmetric)
         if all(low is high for low, high, _ in pairs):
             return below, below
         return below, _compose([(high, n) for _, high, n in pairs], symmetric=self.symmetric)
 
-    @property
-    def below(self) -> Composition:
-        return self._sides[0]
-
-    @property
-    def above(self) -> Composition:
-        return self._sides[1]
-
     def expected(self, alpha: float) -> list[tuple[float, float]]:
-        return self.below.expected(alpha)
+        return self.sides[0].expected(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        return self.below.ceiling(epsilon, level)
+        return self.sides[0].ceiling(epsilon, level)
 
     def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Bound the answer by ``nested``; where that is too wide, also by ``below`` and ``above``."""
+        """Bound the answer by ``nested``; where that is too wide, also by ``sides``."""
         if self.nested is None:
             return self.answer_between(question, at, tol)
         low, high = self.nested.answer(question, at, tol)
@@ -317,7 +311,7 @@ class _ProductBounds:
         shrink with the lower bound, so none is less than that from the greatest answer of the lower law to
         the least of the upper.
         """
-        least, most = (self.below, self.above) if question == "beta" else (self.above, self.below)
+        least, most = self.sides if question == "beta" else self.sides[::-1]
         if least is most:
             return least.answer(question, at, tol)
         (lower, upper), (inner, outer) = (side.answer(question, at, None) for side in (least, most))

@@ -56,7 +56,7 @@ class ClosedForm(TradeOff):
         return None
 
     def largest_loss(self) -> Balls | None:
-        """Return the supremum of the finite losses; None where there is none."""
+        """Return the supremum of the finite losses; None where they are unbounded."""
         return None
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:

@@ -1,4 +1,4 @@
-"""SymPy, imported when a name of it is first used: most sessions ask for no formula."""
+"""SymPy, imported when a name of it is first used: few sessions need it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _SymPy:
-    """The module, before it is imported; the names asked of it are kept."""
+    """The module, before it is imported; names are kept once they are used."""
 
     def __getattr__(self, name: str) -> Any:
         result = getattr(import_module("sympy"), name)

@@ -17,7 +17,7 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.errors import DomainError, SizeError, domain
 
 _TOLERANCE = Fraction(1, 10**9)  # by which sums of up to a million masses in floats may differ from 1
-_MAX_BITS = 16_384  # of a common denominator: floats need at most 1074, and beyond it sums take minutes
+_MAX_BITS = 16_384  # of a common denominator: floats need at most 1074; with more, sums take minutes
 
 Masses = Mapping[Any, Number] | Iterable[Number]  # masses in an order, or by outcome
 

@@ -46,14 +46,14 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     TradeOff
         A closed form where the pair has one, and a curve in fractions of two laws whose densities are steps,
         ``uniform`` and ``rv_histogram``; else a curve with ``assumptions``: that SciPy's log-densities are
-        right to 1e-12, and that log(q/p) has no turning points other than those found. Discrete laws on
+        right to 1e-12, and that log(q/p) has no other extrema than those located. Discrete laws on
         finitely many outcomes are curves in fractions, of SciPy's masses; of infinitely many, outcomes of
         mass 1e-300 are left out, and counted as infinite losses.
 
     Raises
     ------
     DomainError
-        If p or q is not such a distribution, only one is discrete, or log(q/p) turns between given breaks.
+        If p or q is not such a distribution, only one is discrete, or log(q/p) has other extrema than breaks.
     SizeError
         If discrete laws have more than 100 000 outcomes, or the bins of two histograms cut each other into
         fractions without a common denominator of reasonable length.

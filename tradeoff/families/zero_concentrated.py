@@ -14,7 +14,10 @@ from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, 
 from tradeoff.intervals.rounding import Array
 
 _CLOSEST, _FARTHEST = -700.0, 330.0  # logarithms of orders, less 1, whose squares are floats
-_STEEPEST, _LAST = 1e200, 700.0  # losses up to which delta is asked, of the inverse while e^eps is a float
+_STEEPEST, _LAST = (
+    1e200,
+    700.0,
+)  # largest losses of a profile, and of that of the inverse, whose e^eps is a float
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,13 +56,13 @@ class ZeroConcentrated(TradeOff):
         y = e^(-xi - rho a^2), x = 1 - f(y) = e^(-rho k^2). Of the inverse it is 1 - e^eps (1 - delta(-eps)).
         """
         at = np.clip(epsilon, -_STEEPEST, _LAST if self.flipped else _STEEPEST)
-        turned = -at if self.flipped else at
-        k = Bounds.of(self._order(turned))
-        loss = turned - self.xi - Bounds.of(self.rho) * (2 * k + 1)
+        signed = -at if self.flipped else at
+        k = Bounds.of(self._order(signed))
+        loss = signed - self.xi - Bounds.of(self.rho) * (2 * k + 1)
         log_above, log_x = -k * (loss + k * self.rho + log1p(1 / k)) - log1p(k), -(k * k * self.rho)
         if self.flipped:
             above = 1 + exp(at) * expm1(log_above)
-            below = -expm1(log_x + loss - turned) + exp(at) * expm1(log_x)
+            below = -expm1(log_x + loss - signed) + exp(at) * expm1(log_x)
         else:
             above, below = exp(log_above), exp(log_x) * -expm1(loss)
         low = np.maximum(np.where(epsilon > at, 0.0, below.lower), self.mass_at_infinity.lower)

@@ -12,23 +12,29 @@ import numpy as np
 
 from tradeoff.accounting import exact
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Number, Numbers, choice, count, reals
+from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals
 from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational
+from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, total
+from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.order import largest_loss
 from tradeoff.pld.cumulant import Cumulant
+from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
 
 Under = Literal["P", "Q"]
 _OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
 _STEP = 1e-3  # nats between which slopes are measured: last digits of delta then cost a trillionth
+_NEIGHBOUR = 2.0**-40  # share of 1 + |t| from t to an edge that is certainly on one side of t
+_ERROR = 2e-12  # relative error granted to sums, exponentials and masses at infinity
+_NEGLIGIBLE = 1e-300  # bounds the mass of tails outside all cells, and its roundings
 _MIN_MASS = 1e-290  # mass below which floats have too few digits to compare
 _FARTHEST = 690.0  # loss whose e^t is still a float
+_MAX_ATOMS = 2**16  # atoms of a product that are summed at each loss
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,13 @@ class Law:
     def _pairs(self) -> list[tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]]:
         return [law_pair(f, n) for f, n in self.curve.factors.items()]
 
+    @property
+    def _factors(self) -> list[tuple[PrivacyLossDistribution, int]]:
+        return [(low, n) for low, _, n in self._pairs]
+
     def _parts(self, under: Under) -> list[tuple[PrivacyLossDistribution, int]]:
         choice("under", under, get_args(Under))
-        return [(ReversedPLD(low) if under == "Q" else low, n) for low, _, n in self._pairs]
+        return [(ReversedPLD(law), n) for law, n in self._factors] if under == "Q" else self._factors
 
     @cached_property
     def _inverse(self) -> Law:
@@ -82,8 +92,8 @@ class Law:
     @property
     def atoms(self) -> tuple[Array, Array, Array]:
         """Return losses, P- and Q-masses of the point masses; of a product, only if it has nothing else."""
-        parts = self._parts("P")
-        law = parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else self._single
+        alone = len(self._factors) == 1 and self._factors[0][1] == 1
+        law = self._factors[0][0] if alone else self._single
         if law is None:
             raise DomainError("the atoms of a product are not listed; use those of its factors")
         loss, log_p, _ = law.atoms
@@ -94,10 +104,21 @@ class Law:
         """The exact law of a single round, or of a product of few atoms."""
         if any(low is not high for low, high, _ in self._pairs):
             return None
-        parts = self._parts("P")
-        if len(parts) == 1 and parts[0][1] == 1:
-            return parts[0][0]
-        return exact.product(*zip(*parts, strict=True)) if parts else None
+        if len(self._factors) == 1 and self._factors[0][1] == 1:
+            return self._factors[0][0]
+        return exact.product(*zip(*self._factors, strict=True)) if self._factors else None
+
+    @cached_property
+    def _atoms(self) -> AtomicLaw | None:
+        """The atoms of a product, if they are not too many."""
+        if any(low is not high or len(low.atoms.loss) == 0 for low, high, _ in self._pairs):
+            return None
+        laws = [
+            AtomicLaw(*law.atoms[:2], slack=law.atoms.slack, position=float(np.max(law.loss_error)))
+            for law, _ in self._factors
+        ]
+        result = exact.product(laws, [n for _, n in self._factors])
+        return result if result is not None and len(result.loss) <= _MAX_ATOMS else None
 
     @overload
     def cdf(self, loss: Number, *, under: Under = "P") -> Bounds[float]: ...
@@ -107,7 +128,7 @@ class Law:
         """Return P(L <= loss) or Q(L <= loss), bounded on both sides.
 
         The slope of the convex profile in s = e^eps is -P(L > eps), which lies between those of chords on
-        both sides, 1e-3 nats away; ``TradeOff.loss_quantile`` inverts it.
+        both sides. Atoms of a product, unless they are very many, are summed separately.
         """
         choice("under", under, get_args(Under))
         at = reals("loss", loss)
@@ -134,15 +155,18 @@ class Law:
     def tail(self, at: Array, under: Under) -> Bounds[Array]:
         """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is not a difference from 1.
 
-        P(L > t) = -d delta/d e^t is at least the chord after a loss and at most that before it.
+        They are slopes of delta in s = e^eps, between those of chords a step to either side. Chords smear
+        atoms, so the part of known ones in delta, sum_j p_j (e^l_j - s)^+, is subtracted first.
         """
-        before, here, after = (self.curve.bounds.delta(x) for x in (at - _STEP, at, at + _STEP))
-        t = Bounds.of(at)
-        fall = (here - after) / expm1(Bounds.of(at + _STEP) - t)
-        rise = (before - here) / -expm1(at - _STEP - t)
-        tail = clip(Bounds(fall.lower, rise.upper) / exp(at), 0.0, 1.0)
+        places = at - _STEP, at, at + _STEP
+        profile = [self.curve.bounds.delta(x) for x in places]
+        tail = clip(_slope(at, profile), 0.0, 1.0)
+        if (atoms := self._atoms) is not None:
+            known = [_atoms_above(atoms, x) for x in places]
+            rest = [delta - part for delta, (part, _) in zip(profile, known, strict=True)]
+            tail = meet(tail, clip(_slope(at, rest) + known[1][1], 0.0, 1.0))
         # Q(L > t) = delta(t) + e^t P(L > t)
-        return tail if under == "P" else clip(here + exp(at) * tail, 0.0, 1.0)
+        return tail if under == "P" else clip(profile[1] + exp(at) * tail, 0.0, 1.0)
 
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
         """Return mean and variance of the finite part of L, in nats: sums over the factors."""
@@ -164,6 +188,58 @@ class Law:
     def variance(self, under: Under = "P") -> float:
         """Return the variance of the finite part of L, in nats squared."""
         return self.cumulants(under=under)[1]
+
+    def quantile(self, level: float, *, under: Under = "P") -> float:
+        """Return about the loss where the cdf crosses ``level`` in (0, 1); infinite where masses are.
+
+        Of a product to 2e-3 nats, two steps of the chords that bound it, or for a mass a thousandth away;
+        known atoms, and the ends of the law, to rounding.
+
+        Raises
+        ------
+        DomainError
+            If the level is within 1e-290 of an end, its bounds are too wide, or the loss of a product is
+            beyond 690 nats.
+        """
+        choice("under", under, get_args(Under))
+        level = number("level", level, 0, 1, open_low=True, open_high=True)
+        if under == "P" and level <= self.curve.mass_at_minus_infinity:
+            return -np.inf
+        if under == "Q" and level > 1 - self.curve.mass_at_plus_infinity:
+            return np.inf
+        # Small masses keep their digits: the mass above is that of the other order below.
+        if level > 0.5:
+            return -self._inverse.crossing(1 - level, _OTHER[under])
+        return self.crossing(level, under)
+
+    def crossing(self, mass: float, under: Under) -> float:
+        """Return about the loss, in nats, where the cdf crosses a mass of at most 1/2."""
+        end = _FARTHEST if self._single is None else 1e300
+
+        def is_below(t: float) -> bool:
+            return t <= -end or (t < end and sum(self.cdf(t, under=under)) < 2 * mass)
+
+        mean, variance = self.cumulants(under=under)
+        reach = math.sqrt(variance) + 1e-9 * (1 + abs(mean))
+        low, high = mean - reach, mean + reach
+        # Rare losses lie any number of standard deviations away.
+        while not is_below(low):
+            low, high = low - 2 * (high - low), low
+        while is_below(high):
+            low, high = high, high + 2 * (high - low)
+        result = largest(is_below, low, high)
+        resolved = mass >= _MIN_MASS and abs(result) + 2 * _STEP < end
+        if resolved and self._single is None:  # the mass must begin within two steps
+            before, after = (self.cdf(result + side * _STEP, under=under) for side in (-1, 2))
+            resolved = before.upper <= mass * (1 + _STEP) and after.lower >= mass * (1 - _STEP)
+        if not resolved:
+            reasons = f"it is below {_MIN_MASS:g}, beyond {end:g} nats, or its bounds are too wide"
+            raise DomainError(f"no quantile of a mass of {mass!r}: {reasons}; choose a level nearer to 1/2")
+        if (atoms := self._atoms) is not None:
+            k = int(np.argmin(np.abs(atoms.loss - result)))
+            if abs(atoms.loss[k] - result) <= 2 * atoms.loss_error[k]:
+                result = float(atoms.loss[k])
+        return max(result, -self._inverse.supremum)
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw ``size`` losses, in nats, infinite ones included. Cost: size times the number of rounds."""
@@ -192,6 +268,28 @@ class Law:
         return result
 
 
+def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
+    """Bound -d delta/d e^eps from below by the chord after a loss, from above by that before it."""
+    before, here, after = profile
+    t = Bounds.of(at)
+    fall = (here - after) / expm1(Bounds.of(at + _STEP) - t)
+    rise = (before - here) / -expm1(at - _STEP - t)
+    return Bounds(fall.lower, rise.upper) / exp(at)
+
+
+def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]]:
+    """Bound sum_j p_j (e^l_j - e^t)^+ and the P-mass above t, at each loss t."""
+    loss = Bounds(atoms.loss - atoms.loss_error, atoms.loss + atoms.loss_error)
+    slack = atoms.atoms.slack
+    weights = exp(atoms.log_p) * (1 + Bounds(-slack, slack))
+    rows = []
+    for t in at.tolist():
+        mass = total(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t)))
+        rows.append([*(exp(t) * total(weights * expm1(maximum(loss - t, 0.0)))), *maximum(mass, 0.0)])
+    low, high, least, most = np.array(rows).reshape(-1, 4).T
+    return Bounds(low, high), Bounds(least, most)
+
+
 def _single_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[Array, Array]:
     """Bound the mass up to each loss: from below that certainly there, from above that possibly there."""
     loss, log_p, slack = law.atoms
@@ -202,9 +300,8 @@ def _single_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[
         earliest = loss - sign * law.loss_error  # the truth of an atom lies between both
         atoms = [lowest + np.sum((weight * (1 + sign * slack))[earliest <= t]) for t in at]
         rest = [_continuous(law, t, sign, under) for t in at.tolist()] if law.continuous else 0.0
-        sides.append((np.array(atoms) + rest) * (1 + sign * 2e-12))  # sums, exponentials, masses at infinity
-    # Tails outside all cells, and the roundings of small masses.
-    return np.maximum(sides[0] - 1e-300, 0.0), np.minimum(sides[1] + law.lost + 1e-300, 1.0)
+        sides.append((np.array(atoms) + rest) * (1 + sign * _ERROR))
+    return np.maximum(sides[0] - _NEGLIGIBLE, 0.0), np.minimum(sides[1] + law.lost + _NEGLIGIBLE, 1.0)
 
 
 def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> float:
@@ -220,7 +317,7 @@ def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Unde
     elif t >= 0 or excess.lower >= _MIN_MASS:
         mass = deficit + excess * exp(-at)
     else:
-        step = max(_STEP, 4 * 2.0**-40 * (1 + abs(t)))
+        step = max(_STEP, 4 * _NEIGHBOUR * (1 + abs(t)))
         (_, before, earlier), (_, after, later) = (_cell_below(law, t + x, sign) for x in (-step, step))
         fall, rise = (deficit - before) / expm1(at - earlier), (deficit - after) / expm1(at - later)
         # Losses that err by e move each deficit by e times its slope.
@@ -232,7 +329,7 @@ def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Unde
 
 def _cell_below(law: PrivacyLossDistribution, t: float, sign: float) -> tuple[Bounds, Bounds, Bounds]:
     """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ of the part without atoms; return b, next to t, too."""
-    step = 2.0**-40 * (1 + abs(t))
+    step = _NEIGHBOUR * (1 + abs(t))
     while float(law.edge_error(np.array([t + sign * step]))[0]) > step:
         step *= 2
     edge = t + sign * step

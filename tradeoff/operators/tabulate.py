@@ -296,10 +296,8 @@ def _top(f: TradeOff) -> float:
     """Return an epsilon above which P(L > eps) and delta - Q(L = inf) are negligible."""
     limit, last = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST), f.mass_at_infinity.upper
 
-    def first_negligible(epsilon: Array) -> float | None:
+    def first_negligible(epsilon: Array, delta: Array) -> float | None:
         """Return the first node after which there is next to nothing; None if that may be after the last."""
-        epsilon = np.append(epsilon[epsilon < limit], [limit] * bool(epsilon[-1] >= limit))
-        delta = f.bounds.delta(epsilon).upper
         # P(L > b) (e^b - e^a) <= delta(a) - delta(b), whose rounding counts as mass
         fall = np.maximum(delta[:-1] - delta[1:], 0.0) + 4 * _NOISE * delta[:-1]
         with np.errstate(divide="ignore", over="ignore"):
@@ -308,10 +306,13 @@ def _top(f: TradeOff) -> float:
         after = int(heavy[-1]) + 1 if len(heavy) else 0
         return float(epsilon[after]) if after < len(epsilon) - 1 or epsilon[-1] >= limit else None
 
-    end = 1.0
-    while (top := first_negligible(np.exp2(np.arange(-44.0, math.log2(end) + 1)))) is None:
-        end *= 2
-    return first_negligible(np.unique(top * np.arange(1.0, 33.0) / 32)) or top
+    epsilon = np.unique(np.minimum(np.exp2(np.arange(-44.0, 1.0)), limit))
+    delta = f.bounds.delta(epsilon).upper
+    while (top := first_negligible(epsilon, delta)) is None:
+        epsilon = np.append(epsilon, min(2 * epsilon[-1], limit))
+        delta = np.append(delta, f.bounds.delta(epsilon[-1:]).upper)
+    finer = np.unique(np.minimum(top * np.arange(1.0, 33.0) / 32, limit))
+    return first_negligible(finer, f.bounds.delta(finer).upper) or top
 
 
 class BetaOperator(Derived):

@@ -73,7 +73,7 @@ def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
 
 
 def _steep(part: Component) -> bool:
-    """Whether a share is above one half, so that there is no path next to the line: see ``path_rule``."""
+    """Whether a share is above one half, so that no path exists next to the line: see ``path_rule``."""
     return max(part.b.part, part.d.part) > MOST
 
 

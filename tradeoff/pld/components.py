@@ -236,13 +236,13 @@ class AffineBase(Base):
         """Return equidistant points from where the tilted mass begins to where its density falls for good."""
 
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
-        """Tabulate masses beyond points, and variations there, on a grid fine enough to bound both.
+        """Tabulate masses past points, and variations there, on a grid fine enough to bound both.
 
         The density in L has, in the base variable, a logarithmic derivative h that is affine plus two
         multiples of logistic functions. In t = e^l, h'' is a polynomial of degree four over a positive
-        function: four zeros, so h' has at most five and h six. For a normal base h falls from +inf to -inf
-        and has an odd number, hence five stationary points; where log phi is affine h' itself has one zero,
-        hence two. A cell without one contributes the difference of its ends, one with at most twice its
+        function: four zeros, so h' has at most five and h six. For a normal base h falls from +inf to -inf,
+        so that their number is not even: five stationary points; where log phi is affine h' itself has one
+        zero, hence two. A cell without one contributes the difference of its ends, one with at most twice its
         maximum times e^(rate width) - 1 more.
         """
         part, scale, x = component, self.scale, self.grid(component, c, _GRID)

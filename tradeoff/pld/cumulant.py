@@ -114,7 +114,7 @@ class Cumulant:
         return mean, math.sqrt(max(variance, 0.0))
 
     def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
-        """Return (loss, t): by Chernoff at t, tilted mass e^log_eta is beyond the loss."""
+        """Return (loss, t): by Chernoff at t, tilted mass e^log_eta is past the loss."""
         base, _, variance = self(theta)
         steps = np.geomspace(0.05, 60, 24) / np.sqrt(max(variance, 1e-300))
         reaches = [(self(theta + sign * t)[0] - base - log_eta) / t for t in steps]
@@ -144,7 +144,7 @@ class RareLosses(NamedTuple):
         return cls(loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0))
 
     def loss(self, log_delta: Array) -> Array:
-        """Return the largest positive loss with at least that delta, or 0; infinite beyond the last."""
+        """Return the largest positive loss with at least that delta, or 0; infinite past the last."""
         inside = self.x > 0
         x, log = self.x[inside], np.maximum.accumulate(self.log_delta[inside][::-1])[::-1]
         return np.interp(-log_delta, -log, x, left=0.0, right=math.inf)
@@ -243,7 +243,7 @@ class SaddleTable:
         return saddle(self.cumulant, self.start + self.sign * u, self.poles)
 
     def _climb(self, x: float, log: float) -> list[Array]:
-        """Climb until beyond x, or to a smaller ``log``, and return the rungs as columns."""
+        """Climb until past x, or to a smaller ``log``, and return the rungs as columns."""
         u, known = self._climbed
         rungs = known.copy()
         while not ((top := rungs[-1]).x > x or top.log < log) and u < self.last and len(rungs) < 4000:

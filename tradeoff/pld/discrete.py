@@ -1,4 +1,4 @@
-"""Laws of L made of point masses, held as logarithms so that a million rounds do not underflow."""
+"""Laws of L made of point masses, as logarithms so that a million rounds do not underflow."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def too_many(name: str, count: float) -> SizeError:
 
 def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     """Return n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) (KOV)."""
-    reach = 45 * math.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
+    reach = 45 * math.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies outside, under P and under Q
     low = max(0, int(n * expit(-epsilon) - reach))
     high = min(n, int(np.ceil(n * expit(epsilon) + reach)))
     if high - low >= MAX_ATOMS:

@@ -63,7 +63,7 @@ _HIGHEST, _ANGLE = 1.0, 1.4
 class Trapezoid(NamedTuple):
     """A trapezoid rule: its step, its first and last node, and the parameters of its error.
 
-    Those are the room beyond the ends, the digits, how many nodes may be left out, the distance of the rule
+    Those are the room outside the ends, the digits, how many nodes may be left out, the distance of the rule
     from the line, how negative powers there are, by which exponent a damped density grows next to the line,
     and the mass that damping takes off. Columns of them are for as many rows of nodes.
     """
@@ -80,9 +80,9 @@ class Trapezoid(NamedTuple):
     outside: float = 0.0
 
     def left_out(self, log_p: Array, loss: Array, c: float) -> tuple[Array, NDArray[np.bool_]]:
-        """Return a bound on the mass beyond the ends, over the largest term, and which nodes count.
+        """Return a bound on the mass outside the ends, over the largest term, and which nodes count.
 
-        At the powers c, MARGIN from it, and 0. Beyond the ends log-weights fall at least as fast as -x^2/2
+        At the powers c, MARGIN from it, and 0. Outside the ends log-weights fall at least as fast as -x^2/2
         from ``spare`` on: each tail is at most its end's weight over h spare. A node that is left out is
         below e^-(digits + 20) of the largest term: at c a slope weighs it by a loss below 0.2 MAX_NODES, as
         h mu < 0.2. At powers between, of bells far apart where mu > 80, it may be more, but none is used.
@@ -158,7 +158,7 @@ def damped_rule(part: Component, c: float, digits: float, y: float | None = None
     With w = e^-e^(k (x - last)) and v = phi Q^c, P being phi, |w(x + is)| <= w(x)^g, g = cos(k s) >= cos of
     the angle. That is at most e^((1 - g) e^m) w(x) up to x_2 = last + m/k. Where g k e^m >= t + 1, t = c mu
     times the slope of log Q in l at x_2, v w^g falls faster than e^-x from there on, as w falls faster than
-    that slope rises, k >= mu. So the integral beyond is at most v w^g/x_2 there. As v w^g is at least e^-1
+    that slope rises, k >= mu. So the integral from there is at most v w^g/x_2 there. As v w^g is at least 1/e
     times that up to 1/(t + 1) before x_2, it is e (t + 1)/x_2 times the integral before at most.
     """
     base: Any = part.base
@@ -206,7 +206,7 @@ def line_points(
     units = 16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + part.units
     units = units + damping * part.base.stiffness(x)
     tails, kept = rule.left_out(log_p, logs.loss, c)
-    # Tails beyond the nodes left out are small as those are.
+    # Tails outside the nodes left out are small as those are.
     out = rule.reach + 2 * (1 + 1 / (rule.h * rule.spare))
     lost = 3 * np.exp(-rule.digits) + tails + out * np.exp(-rule.digits - 20) + rule.outside
     return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * units, logs.error, lost), kept
@@ -278,8 +278,8 @@ def _log1p(v: Complex, error: Array) -> LogRatio:
     return result._replace(error=result.error + 32 * UNIT * large)
 
 
-REACH = 39.0  # standard deviations beyond which a normal law has no mass a float can hold
-DROP = 9.0  # standard deviations beyond the steepest tilt: the tilted mass left, e^-40, is in no bound
+REACH = 39.0  # standard deviations past which a normal law has no mass a float can hold
+DROP = 9.0  # standard deviations past the steepest tilt: the tilted mass left, e^-40, is in no bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,7 +434,7 @@ class DampedNormalBase(NormalBase):
 
 @dataclass(frozen=True)
 class HalfNormalBase(NormalBase):
-    """The standard normal density beyond mu/2, in t = x - mu/2 > 0: near 0, l = mu t is not rounded."""
+    """The standard normal density above mu/2, in t = x - mu/2 > 0: near 0, l = mu t is not rounded."""
 
     half = True
 

@@ -47,10 +47,10 @@ class _Tuning:
     unsure: float = 100.0  # ratio of the bounds on a slope up to which it is used
     step: float = 0.08  # standard deviations between points of a sketch
     # Distances of paths from the line, over pi/s, the first of which decays most and the last grows least;
-    # and the most of such a distance: beyond, e^(a^2/2) grows faster than all decays.
+    # and the most of such a distance: above it e^(a^2/2) grows faster than all decays.
     shares: tuple[float, ...] = (0.5, 0.3, 0.1)
     highest: float = 1.5
-    tail_reach: float = 9.0  # standard deviations beyond the steepest tilt where w is a tail of e^-40
+    tail_reach: float = 9.0  # standard deviations past the steepest tilt where w is a tail of e^-40
     fine: int = 64  # cells of an upper sum a deviation: w and L' vary by e^(1/16) or so in them
     negligible: float = 1e-25  # tilted masses of cells below it count as if L' were 0 there
     widest: float = 100.0  # spread of means up to which the path is taken
@@ -206,7 +206,7 @@ class MixtureTransform(QuadratureTransform):
         """Cells' dL/dx from below and tilted mass from above; at the end 0, and all other mass.
 
         Cells are equal steps over all slopes of log(w/phi), which are means of p and q, tilted. (log w)' is a
-        mean of p less x, and c L'; L' varies by e^(2 s t) over t at most. Beyond the last point (log w)' is
+        mean of p less x, and c L'; L' varies by e^(2 s t) over t at most. Past the last point (log w)' is
         below -9 and falls as -x: the mass there is below w/9.
         """
         s, (p, q) = self.pair.spread, self._ends
@@ -449,7 +449,7 @@ class MixtureLaw(PrivacyLossDistribution):
         pair = self.pair
         if not pair.monotone:
             raise NoClosedForm(
-                "the likelihood ratio of these mixtures is not monotone, which no verifier knows; "
+                "the likelihood ratio of these mixtures is not monotone, which no verifier supports; "
                 "certify curve.lower or curve.upper instead"
             )
         numbers = {"means": pair.at, "p": pair.p_weights, "q": pair.q_weights}

@@ -22,7 +22,7 @@ from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import LOST, MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.pld.law import LogRatio, PrivacyLossDistribution, Transform, logarithm
 
-# Frequencies 2 pi j next to the nearest: those beyond add less than e^(-4 pi^2 sigma^2) of a unit's e^-36.
+# Frequencies 2 pi j next to the nearest: farther ones add less than e^(-4 pi^2 sigma^2) of a unit's e^-36.
 _TERMS = np.array([-2, -1, 1, 2])
 
 
@@ -48,13 +48,13 @@ class DiscreteGaussianLaw(AtomicLaw):
 
 def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
     """Return the law of L = (2 s x - s^2)/(2 sigma^2), x on the integers with pmf e^(-x^2/2 sigma^2)."""
-    reach = np.ceil(40.0 * sigma) + 2  # deviations beyond which atoms are left out: less than e^-799 of mass
+    reach = np.ceil(40.0 * sigma) + 2  # deviations past which atoms are left out: less than e^-799 of mass
     if 2 * reach + shift >= MAX_ATOMS:
         raise too_many(f"the discrete Gaussian with sigma = {sigma:.6g}", 2 * reach + shift)
     if not sigma * sigma * sys.float_info.max > (reach + shift) ** 2:
         raise DomainError(
             f"sigma = {sigma:.6g} is so small that one step of the discrete Gaussian shifted by {shift} "
-            "loses more nats than floats hold; TotalVariation(1), which tells all, bounds it from below"
+            "loses more nats than floats hold; TotalVariation(1), no privacy, bounds it from below"
         )
     x = np.arange(-reach, shift + reach + 1)
     half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)
@@ -89,10 +89,10 @@ class DiscreteGaussianTransform(Transform):
         self.mean = (self.centre - shift / 2) * self.pace
 
     def _reduced(self, y: Array) -> tuple[Array, Array, Array]:
-        """Return turns, rest and its error of t = 2 pi turns + rest, |rest| <= pi."""
+        """Return cycles, rest and its error of t = 2 pi cycles + rest, |rest| <= pi."""
         t = y * self.pace
-        turns = np.round(t / (2 * np.pi))
-        return turns, t - 2 * np.pi * turns, 8 * UNIT * (np.abs(t) + 2)  # three operations and two, and pi
+        cycles = np.round(t / (2 * np.pi))
+        return cycles, t - 2 * np.pi * cycles, 8 * UNIT * (np.abs(t) + 2)  # three operations and two, and pi
 
     def _exponent(self, rest: Array) -> Array:
         """Return the logarithms of the other frequencies' terms over that of the nearest one."""
@@ -100,7 +100,7 @@ class DiscreteGaussianTransform(Transform):
         return self.sigma**2 * result
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
-        turns, rest, slip = self._reduced(y)
+        cycles, rest, slip = self._reduced(y)
         fraction = self.centre - round(self.centre)
         exponent = self._exponent(rest)
         others = np.exp(exponent) @ np.exp(-2j * np.pi * fraction * _TERMS)
@@ -112,10 +112,10 @@ class DiscreteGaussianTransform(Transform):
         tilt = self.sigma**2 * np.abs(rest) * slip
         tilt += 8 * UNIT * (np.abs(bell) + self.rest * 16 * (1 + abs(self.centre)))
         tail = logarithm(others, off)
-        log: Complex = tail.log + (bell - math.log1p(self.base)) - 2j * np.pi * fraction * turns
-        # The centre is a float too, of rounded terms: its error turns every phase.
+        log: Complex = tail.log + (bell - math.log1p(self.base)) - 2j * np.pi * fraction * cycles
+        # The centre is a float too, of rounded terms: its error moves every phase.
         moved = 8 * UNIT * y * self.pace * (1 + abs(self.centre) + self.shift)
-        error = tail.error + tilt + moved + 8 * UNIT * np.abs(turns) * (1 + abs(self.centre))
+        error = tail.error + tilt + moved + 8 * UNIT * np.abs(cycles) * (1 + abs(self.centre))
         height = np.log(np.abs(1 + others) + off + 8 * UNIT)
         ceiling = bell + tilt + height + 8 * UNIT * np.abs(height) - math.log1p(self.base)
         return LogRatio(log, error, np.minimum(ceiling, 0.0))
@@ -164,7 +164,7 @@ def _reach(variance: float) -> int:
         r = (low + high) // 2
         # sqrt(r^2 + v^2) - v without cancellation; the bound has a margin of 2^-40 of itself.
         bound = r * math.asinh(r / variance) - r * (r / (math.hypot(r, variance) + variance))
-        # Atoms are left out where less than e^-760 lies beyond, on either side: no float holds it.
+        # Atoms are left out where less than e^-760 lies outside, on either side: no float holds it.
         low, high = (low, r) if bound > 760.0 * (1 + 2**-40) else (r, high)
     return high
 
@@ -199,7 +199,7 @@ def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
     # C(n, x - s)/C(n, x) is the product over i < s of (x - i)/(n - x + i + 1).
     above = np.subtract.outer(x, np.arange(shift))
     below = coins + 1 - above
-    # A quotient within half of 1 loses 1.5 units of its logarithm, one beyond 2.5; a logarithm 8, and a
+    # A quotient within half of 1 loses 1.5 units of its logarithm, others 2.5; a logarithm 8, and a
     # pairwise sum of up to 2^20 terms 32 of the sum of sizes.
     near = 2 * np.abs(above - below) <= below
     terms = np.where(near, np.log1p((above - below) / below * near), np.log(above / below))

@@ -23,7 +23,7 @@ from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index, position_slack
 from tradeoff.pld.components import Component
 
-FULL = 700.0  # exponents are cut here: e^-700 is no mass worth a float, and e^700 more than any mass
+FULL = 700.0  # exponents are cut here: a mass of e^-700 is negligible, and e^700 more than any mass
 
 # Share of an end of the span within which edges count as the end: 2^13 units, four times the error of losses
 # next to an end. No cell is cut whose width is not known to a quarter.
@@ -297,7 +297,7 @@ class PrivacyLossDistribution(ABC):
     def edge_error(self, edges: Array) -> Array:
         """Bound how far from ``edges`` losses are that ``cells`` counts on the wrong side of them.
 
-        Losses between an edge and an end next to it count as beyond the edge, and the end is known to less
+        Losses between an edge and an end next to it count as outside the edge, and the end is known to less
         than that; other edges are exact by default. Edges count as next to an end twice as far out as they
         are moved.
         """

@@ -70,7 +70,7 @@ class FiniteLaw:
     """Law of L under P given that L is finite, shifted by a constant so that e^L has mean one.
 
     Cells are narrow where mass weighed with e^(``tilt`` L) is large: a choice, no bound rests on it. By
-    default there are 2^15, relative widths of about 1e-7. Losses beyond 600 count by bounds from above alone.
+    default there are 2^15, relative widths of about 1e-7. Losses above 600 count by bounds from above alone.
     """
 
     def __init__(self, law: PrivacyLossDistribution, tilt: float = 0.0, size: int = 2**15) -> None:
@@ -113,7 +113,7 @@ class FiniteLaw:
 
     @cached_property
     def _tails(self) -> tuple[Array, Array, Array]:
-        """Logarithms of bounds on masses of steps beyond all cells, and their inner and outer ends, shifted.
+        """Logarithms of bounds on masses of steps outside all cells, and their inner and outer ends, shifted.
 
         E(1 - e^(L - c)) over L <= c is at least 1 - e^(b - c) of the mass of L <= b, for c > b; likewise
         under Q. Under P that of L >= a is at most e^-a times it.
@@ -218,7 +218,7 @@ class FiniteLaw:
         return result / (1 - self.law.mass_at_minus_infinity)
 
     def check(self) -> None:
-        """Raise unless cells hold all mass: no float holds e^L beyond 700, and cells can be too narrow."""
+        """Raise unless cells hold all mass: no float holds e^L above L = 700, and cells can be too narrow."""
         low, high = self.expectation(np.ones_like, np.zeros_like, np.zeros_like)
         if abs(low - 1) > 1e-6 or abs(high - 1) > 1e-6:
             raise PrecisionError(

@@ -36,7 +36,7 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import AtomicLaw
 
-_REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies beyond, and is moved to y = 1
+_REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies outside, and is moved to y = 1
 _CLASSES, _LISTED = 512, 4_000_000  # most classes of C, and most pairs of C and a: a second or two
 _SPREAD = 9  # least number of values of o, if there are more
 _NODES = (
@@ -63,7 +63,7 @@ def shuffled_law(epsilon: float, records: int, categories: int | None = None) ->
     loss = np.where(x < 0.5, 2 * np.arctanh(np.minimum(x, 0.5)), np.log(above / below))
     order = np.argsort(np.concatenate([-loss, loss]), kind="stable")
     log_p = np.log(np.concatenate([weight, weight]) / 2) + np.log(np.concatenate([above, below]))
-    # Beside the weights a dozen roundings, and those of the logarithm.
+    # With the weights a dozen roundings, and those of the logarithm.
     slack = (np.concatenate([slack, slack]) + UNIT * (16 + 4 * np.abs(log_p)))[order]
     # A loss is good to a few units of itself, and so is the cell of y.
     losses, position = np.concatenate([-loss, loss])[order], 32 * UNIT * epsilon

@@ -208,7 +208,10 @@ def profile(
     # unimodal, its maximum kappa, and the integral of its square 2/(a (a + 1) (a + 2)) with a = 2 theta - 2.
     kappa = np.exp((theta - 1) * np.log(theta - 1) - theta * np.log(theta))
     norm = np.sqrt(2 / ((2 * theta - 2) * (2 * theta - 1) * (2 * theta)) / h + kappa**2)
-    exact = _rounding_of_tail(window.size, theta * h * window.size)
+    # Relative rounding of the two recursions: a term d steps away carries d factors e^-x, known to 8 units
+    # and 2 x each: 8 d + 2 min(reach, 750), as e^-750 leaves nothing. Powers add d/63 * 8, four levels
+    # of 82 roundings a recursion and 20 for its coefficient 700.
+    exact = UNIT * (9 * window.size + 2 * min(theta * h * window.size, 750.0) + 700)
     with np.errstate(over="ignore", invalid="ignore"):
         # The circular sum dominates the true one; aliases are at most kappa times the mass outside.
         upper = _tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail
@@ -250,16 +253,6 @@ def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[
     # Beyond 1e16 nats the exponent has no digits: its error is not small.
     least, most = (np.exp(np.minimum(each, 700.0)) for each in (log_scale - slope, log_scale - slope + error))
     return least * np.maximum(1 - error, 0.0), most
-
-
-def _rounding_of_tail(size: int, reach: float) -> float:
-    """Bound the relative rounding of ``_tail``: two recursions of positive terms over ``size`` steps.
-
-    A term d steps away carries d factors e^-x, known to 8 units and 2 x each: 8 d + 2 min(reach, 750), as
-    beyond e^-750 nothing is left. Powers add d/63 * 8, four levels of 82 roundings a recursion and 20 for its
-    coefficient 700.
-    """
-    return UNIT * (9 * size + 2 * min(reach, 750.0) + 700)
 
 
 def _tail(mass: Array, h: float, theta: float) -> Array:
