@@ -279,12 +279,12 @@ def test_reach_ends_where_tilted_masses_are_floats():
 def test_answer_stops_when_refinement_is_wider(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, calls, widths = LatticeEngine([GaussianLaw(1.0)], [3]), [], [1e-3, 1e-4, 1e-2, 0.0]
 
-    def delta(x: np.ndarray, effort: Effort) -> _Answers:
+    def delta(x: np.ndarray, effort: Effort, _answer: object) -> _Answers:
         half = np.full(len(x), widths[len(calls)] / 2)
         calls.append(effort)
         return _Answers(0.5 - half, 0.5 + half, np.full(len(x), np.inf))
 
-    monkeypatch.setattr(engine, "_delta", delta)
+    monkeypatch.setattr(engine, "_at", delta)
     low, high = engine.answer("delta", np.array([1.0]), 1e-9)
     assert len(calls) == 3
     assert high - low == pytest.approx(1e-4)
@@ -294,13 +294,13 @@ def test_answer_stops_when_refinement_is_wider(monkeypatch: pytest.MonkeyPatch) 
 def test_answer_stops_when_known_width_is_out_of_reach(known: float | None, calls: int) -> None:
     engine, efforts = LatticeEngine([GaussianLaw(1.0)], [3]), list[Effort]()
 
-    def delta(x: np.ndarray, effort: Effort) -> _Answers:
+    def delta(x: np.ndarray, effort: Effort, _answer: object) -> _Answers:
         efforts.append(effort)
         half, room = (5e-4, 100.0) if len(efforts) == 1 else (5e-6, 1.0)
         return _Answers(*(np.full(len(x), each) for each in (0.5 - half, 0.5 + half, room)))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_delta", delta)
+        patch.setattr(engine, "_at", delta)
         engine.answer("delta", np.array([1.0]), 1e-9, None if known is None else np.array([known]))
     assert len(efforts) == calls
 

@@ -14,7 +14,7 @@ import pytest
 import sympy
 
 import tradeoff as to
-from tradeoff.curves.product import Tensor
+from tradeoff.curves import product as product_module
 from tradeoff.errors import DomainError, MissingExtraError, PrecisionError, SweepError, Undecided
 from tradeoff.sweeps import Table
 
@@ -207,8 +207,13 @@ def test_sweep_answers_equal_single_calls(function, grid):
 
 def test_sweep_composes_equal_products_once(monkeypatch):
     composed = []
-    compose = Tensor._compositions
-    monkeypatch.setattr(Tensor, "_compositions", lambda self: composed.append(self) or compose(self))
+    bounds = product_module._ProductBounds
+
+    def compose(factors, *, symmetric):
+        composed.append(tuple(factors.items()))
+        return bounds(factors, symmetric=symmetric)
+
+    monkeypatch.setattr(product_module, "_ProductBounds", compose)
     grid = {"sigma": [1.1], "rate": [0.01], "steps": [200, 300], "delta": [1e-5, 1e-7]}
     to.sweep(epsilon, grid)
     assert len(composed) == len(set(composed)) == 4  # both orders, two counts
