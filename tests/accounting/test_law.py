@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import mpmath as mp
@@ -16,7 +17,9 @@ from tradeoff import PureDP
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import PrivacyLossDistribution, masses
+from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
@@ -62,6 +65,26 @@ def test_cells_hold_truth_within_slack(
     pair: tuple[PrivacyLossDistribution, Truth], edges: np.ndarray
 ) -> None:
     check_cells(*pair, edges)
+
+
+@pytest.mark.parametrize("m", [2.0, 0.01, 12.0])
+@pytest.mark.parametrize("width", [0.7, 1e-3, 1e-7])
+def test_cells_of_gaussian_mixtures_hold_truth(m: float, width: float) -> None:
+    """N(0, 1) against N(-m, 1) and N(m, 1) in equal parts: L = log cosh(m x) - m^2/2, least at 0."""
+    mean, half, one = Fraction(m), Fraction(1, 2), Fraction(1)
+    law = MixtureLaw(MixturePair.of({Fraction(0): one}, {-mean: half, mean: half}, one))
+
+    def place(t: mp.mpf) -> mp.mpf:
+        rise = mp.exp(t + mp.mpf(m) ** 2 / 2)
+        return mp.acosh(rise) / m if rise > 1 else mp.mpf(0)
+
+    true = Truth(
+        lambda t: 2 * mp.ncdf(-place(t)), lambda t: mp.ncdf(m - place(t)) + mp.ncdf(-m - place(t)), (), 0
+    )
+    for x in (1e-3, 0.3, 1.0, 4.0, 11.0, 25.0):
+        least = float(mp.log(mp.cosh(m * mp.mpf(x))) - mp.mpf(m) ** 2 / 2)
+        slope = m * np.tanh(m * x)
+        check_cells(law, true, least + width * slope * np.array([0.0, 0.1, 0.4, 0.5, 1.0, 1.1]))
 
 
 def test_cells_of_atomic_mixture_are_empty() -> None:

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from flint import arb, ctx
 
@@ -34,3 +35,17 @@ def test_epsilon_of_many_responses_is_near_mean_loss() -> None:
     n = 10**12
     low, high = (to.PureDP(1.0) ** n).bounds.epsilon(1e-5)
     assert low <= n * math.tanh(0.5) < high < n * math.tanh(0.5) * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("rate", [1e-10 / 3, 7e-12])
+@pytest.mark.parametrize("base", [to.TotalVariation(1e-300), to.approximate_dp(0.5, 1e-300)])
+def test_masses_at_infinity_of_few_digits_add_up(base: to.TradeOff, rate: float) -> None:
+    """A round has less than the normal floats at infinity, 10^12 rounds more than 1e-300: 1 - (1 - q)^n."""
+    curve, n = to.subsample(base, rate) ** 10**12, 10**12
+    low, high = curve.bounds.delta(np.array([5.0, 700.0, 9000.0]))
+    with ctx.workprec(1500):
+        truth = -(n * (-arb(1e-300) * arb(rate)).log1p()).expm1()
+        assert all(truth <= arb(x) for x in high.tolist())
+        assert all(arb(x) <= truth for x in low[1:].tolist())
+        assert float(high[-1]) <= truth * (1 + arb(1e-9))
+    assert np.all(low <= high)

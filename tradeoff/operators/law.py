@@ -320,7 +320,9 @@ def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Unde
         step = max(_STEP, 4 * _NEIGHBOUR * (1 + abs(t)))
         (_, before, earlier), (_, after, later) = (_cell_below(law, t + x, sign) for x in (-step, step))
         fall, rise = (deficit - before) / expm1(at - earlier), (deficit - after) / expm1(at - later)
-        slope = Bounds(max(fall.lower, 0.0), max(rise.upper, 0.0))
+        # Losses that err by e move each deficit by e times its slope.
+        blur = 4 * float(np.max(law.edge_error(t + step * np.array([-1.0, 0.0, 1.0])))) / step
+        slope = Bounds(max(fall.lower * (1 - blur), 0.0), max(rise.upper * (1 + blur), 0.0))
         mass = deficit + meet(slope, Bounds(0.0, (maximum(excess, _MIN_MASS) * exp(-at)).upper))
     return float(mass.upper if sign > 0 else mass.lower)
 

@@ -295,7 +295,9 @@ class Piece(PrivacyLossDistribution):
             most = f"means {self.pair.spread:.6g} deviations apart, above {_TUNING.cells_spread:g}"
             raise SizeError(f"cells of a law with {most}, take too many panels; give a larger sigma")
         x = np.maximum.accumulate(self.place(edges)[0])
-        off, slack = np.zeros((2, len(x) - 1))
+        ends = self.pair.logs(x)
+        apart = ends.error + np.abs(ends.loss - edges)
+        off, slack = np.maximum(apart[:-1], apart[1:]), np.zeros(len(x) - 1)
 
         def gaps(point: Array, *_: Array) -> tuple[Array, Array]:
             at = point.ravel()
@@ -312,14 +314,16 @@ class Piece(PrivacyLossDistribution):
 
         rate = _larger(self.pair.farthest(x)) + 2 * self.pair.spread + 1
         excess, deficit = integrate(gaps, x[:-1], x[1:], rate)
-        # An error of L of at most ``off`` moves the excess by that of Q, as 1 - e^-t grows no faster than t,
-        # and the deficit by that of P. Both masses are known to the slack, up to 1/4: twice. Exponentials,
+        # Without the limits of its cell the excess is the integral of q - e^a p, an entire function, and L
+        # leaves it by at most ``off``, its distance from the edges at both ends; at the nodes L is known to
+        # ``off``, too. As 1 - e^-t grows no faster than t, each of the two moves the excess by ``off`` Q, and
+        # the deficit by ``off`` P. Those masses are known to the slack, up to 1/2: twice. Exponentials,
         # expm1, weights and sums of 12 terms cost 64 units more.
         p, q = masses(Cells(excess, deficit, slack), edges)
         with np.errstate(over="ignore"):  # of parts far below their errors: the slack is 1
             moved = off * np.maximum(q / np.maximum(excess, TINY), p / np.maximum(deficit, TINY))
         return Cells(
-            excess, deficit, np.where(x[1:] > x[:-1], np.minimum(slack + 2 * moved + 64 * UNIT, 1.0), 0.0)
+            excess, deficit, np.where(x[1:] > x[:-1], np.minimum(slack + 4 * moved + 64 * UNIT, 1.0), 0.0)
         )
 
 

@@ -60,7 +60,7 @@ class QuadratureTransform(Transform):
         # least: all go by that.
         self._paces = [min(part.base.scale, 1.0) / FIRST for row in rows for part in row]
         self._pace = max(self._paces, default=1 / FIRST)
-        level, many = self._level(0), len(rows) > 1
+        level, many = self._level(0), len(rows) > 1 or powers[0] != 1
         # A product and an exact sum: two roundings of all sizes, unless there is one.
         self.log_m, self.mean = (math.fsum(self.powers * each[:, 0]) for each in (level.log_m, level.mean))
         off = 2 * UNIT * math.fsum(self.powers * np.abs(level.log_m[:, 0])) if many else 0.0

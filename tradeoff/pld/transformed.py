@@ -184,6 +184,9 @@ class DampedPLD(TransformedPLD):
     def components(self) -> list[Component]:
         return [self.part]
 
+    def _cells(self, edges: Array) -> Cells:
+        raise NotImplementedError  # those of the base are not damped
+
 
 class ReversedPLD(TransformedPLD):
     """Law of T(Q, P): the loss changes sign, P and Q change places."""
