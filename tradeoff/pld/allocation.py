@@ -262,7 +262,7 @@ class Allocation:
         weight: Array = np.exp(-x * x / 2) * (h / math.sqrt(2 * math.pi))
         return x, weight, math.cos(self.mu * a)
 
-    @lru_cache(maxsize=64)  # noqa: B019
+    @lru_cache(maxsize=64)  # noqa: B019 - few allocations are kept, by value
     def _masses(self, cut: Cut) -> tuple[float, float, float]:
         """Return p = E (1 - chi), E R (1 - chi) and their relative error: 2^-53 times the sizes of exponents.
 
@@ -280,7 +280,7 @@ class Allocation:
         sums = np.sum(each, axis=1)
         return float(sums[0]), float(sums[1]), UNIT * float(np.max(np.sum(each * units, axis=1) / sums))
 
-    @lru_cache(maxsize=64)  # noqa: B019
+    @lru_cache(maxsize=64)  # noqa: B019 - few allocations are kept, by value
     def _table(self, cut: Cut | None) -> Table:
         mu, t = self.mu, self.steps
         spread = math.sqrt(math.expm1(min(mu * mu, 700.0)) / t)
@@ -337,7 +337,7 @@ class Allocation:
         good = (lost <= log - 12 - math.log(t)) & (-x[0] - rho / t * mu * first >= 1)
         return np.asarray(np.logical_and.accumulate(good & np.isfinite(log)))
 
-    @lru_cache(maxsize=256)  # noqa: B019
+    @lru_cache(maxsize=256)  # noqa: B019 - few allocations are kept, by value
     def _line(self, cut: Cut | None, epsilon: float, floor: float) -> Line:
         """Place a line at its saddle, or a little to the right: the period is shorter there.
 
