@@ -14,7 +14,7 @@ from tradeoff.pld.discrete import AtomicLaw, binomial_law
 
 @dataclass(frozen=True, repr=False)
 class PureDP(ClosedForm):
-    """Least private curve of epsilon-DP: f_{eps,0}(alpha) = max{1 - e^eps alpha, e^-eps (1 - alpha)}.
+    r"""Least private curve of epsilon-DP: f_{eps,0}(alpha) = max{1 - e^eps alpha, e^-eps (1 - alpha)}.
 
     Parameters
     ----------
@@ -23,7 +23,8 @@ class PureDP(ClosedForm):
 
     Notes
     -----
-    Powers are exact: losses (2k - n) eps with binomial masses (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
+    Powers are exact: losses :math:`(2k - n) \varepsilon` with binomial masses (Kairouz, Oh, Viswanath 2015,
+    Theorem 3.3).
 
     Examples
     --------
@@ -68,7 +69,12 @@ class PureDP(ClosedForm):
             return None
 
     def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Rényi divergence log[p^a q^(1-a) + q^a p^(1-a)]/(a - 1) with p/q = e^eps, in nats."""
+        r"""Bound the Rényi divergence of order a, in nats.
+
+        .. math::
+
+           \log[p^a q^{1 - a} + q^a p^{1 - a}]/(a - 1), \quad p/q = e^\varepsilon
+        """
         a, e = to_balls(order), to_balls(self.epsilon_0)
         p, q = 1 / (1 + exp(-e)), 1 / (1 + exp(e))
         if order == 1:
