@@ -167,7 +167,7 @@ def advanced_composition(
 
 
 def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any) -> Baseline:
-    r"""Compose n equal (eps, delta)-DP mechanisms optimally: the least epsilon of all at ``at_delta``.
+    r"""Compose n equal (epsilon, delta)-DP mechanisms optimally: the least epsilon of all at ``at_delta``.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     conversion
         ``"bun-steinke"``: :math:`\varepsilon = \rho + 2 \sqrt{\rho \log(1/\delta)}`. ``"optimal"``: the
         least, over orders :math:`a > 1`, of
-        :math:`a \rho + \log(1 - 1/a) + (\log(1/\delta) - \log a)/(a - 1)`.
+        :math:`a \rho + \log(1 - 1/a) + (\log(1/\delta) - \log\, a)/(a - 1)`.
 
     Notes
     -----
@@ -272,7 +272,7 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     Notes
     -----
     Canonne, Kamath, Steinke 2020, Proposition 12:
-    :math:`\varepsilon = D_a + \log(1 - 1/a) + (\log(1/\delta) - \log a)/(a - 1)`.
+    :math:`\varepsilon = D_a + \log(1 - 1/a) + (\log(1/\delta) - \log\, a)/(a - 1)`.
 
     Examples
     --------

@@ -189,8 +189,8 @@ class TradeOff(CurveHooks, CurveMethods):
     def loss_quantile(self, delta: Number | Numbers) -> float | Array:
         r"""Least epsilon with P(L <= epsilon) >= 1 - delta, the quantile of the privacy loss: an upper bound.
 
-        :math:`L = \log dQ/dP` under Q, in nats. It is at least ``epsilon(delta)``, and within about 1e-4 for
-        a curve of two distributions. Where f is only a bound, it holds for every pair with a curve at or
+        :math:`L = \log\, dQ/dP` under Q, in nats. It is at least ``epsilon(delta)``, and within about 1e-4
+        for a curve of two distributions. Where f is only a bound, it holds for every pair with a curve at or
         above f: the quantile alone may rise from f to a curve above it.
 
         Parameters
@@ -239,7 +239,7 @@ class TradeOff(CurveHooks, CurveMethods):
         Parameters
         ----------
         order
-            In (0, inf]; 1 is :math:`\mathrm{KL}(P \,\Vert\, Q)`, inf the largest :math:`\log dP/dQ` (van
+            In (0, inf]; 1 is :math:`\mathrm{KL}(P \,\Vert\, Q)`, inf the largest :math:`\log\, dP/dQ` (van
             Erven, Harremoes 2014).
 
         Examples
@@ -272,7 +272,7 @@ class TradeOff(CurveHooks, CurveMethods):
         Parameters
         ----------
         function
-            ``"kl"`` (:math:`F(t) = t \log t`), ``"chi2"`` (:math:`(t - 1)^2`), ``"hellinger"``
+            ``"kl"`` (:math:`F(t) = t \log\, t`), ``"chi2"`` (:math:`(t - 1)^2`), ``"hellinger"``
             (:math:`(\sqrt{t} - 1)^2/2`, the squared distance), ``"total-variation"``
             (:math:`\lvert t - 1 \rvert/2`), or a convex function of :math:`t \ge 0`, t from 0.0 on.
 
@@ -346,7 +346,7 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def lower(self) -> PiecewiseLinear:
-        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any.
+        """Piecewise-linear curve at or below f for every alpha; safe to report, and a factor like any.
 
         >>> import tradeoff as to
         >>> to.Laplace(1).lower(0.3) <= to.Laplace(1)(0.3)

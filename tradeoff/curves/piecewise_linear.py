@@ -175,7 +175,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def vertices(self) -> list[tuple[Fraction, Fraction]]:
-        """Return the vertices as fractions: of a pair that adds to 1, floats hold the smaller number."""
+        """Return the vertices as fractions; of a pair that adds to 1, floats hold the smaller number."""
         if self.is_rational:
             return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
         points = zip(*map(np.ndarray.tolist, self.points), strict=True)
@@ -195,7 +195,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def complements(self) -> tuple[Any, Any]:
-        """Return 1 - alpha and 1 - beta: of each pair the smaller number is exact."""
+        """Return 1 - alpha and 1 - beta; of each pair the smaller number is exact."""
         return 1 - self.alpha, 1 - self.beta
 
     @cached_property
@@ -256,7 +256,7 @@ class PiecewiseLinear(TradeOff):
 
         .. math::
 
-           \varepsilon(\delta) = \max_v \log s_v, \quad s_v = (1 - \beta_v - \delta)/\alpha_v
+           \varepsilon(\delta) = \max_v \log\, s_v, \quad s_v = (1 - \beta_v - \delta)/\alpha_v
 
         It is at the vertex where a line through :math:`(0, 1 - \delta)` touches f: after the last segment
         whose line starts above :math:`1 - \delta`, as i and j of ``delta_bounds``. With the slopes
@@ -313,7 +313,7 @@ class PiecewiseLinear(TradeOff):
 
         .. math::
 
-           \delta(\log r) = \sup_\alpha \; 1 - f(\alpha) - r \alpha
+           \delta(\log\, r) = \sup_\alpha \; 1 - f(\alpha) - r \alpha
 
         Parameters
         ----------

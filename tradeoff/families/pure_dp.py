@@ -46,7 +46,11 @@ class PureDP(ClosedForm):
         return maximum(1 - top * alpha, (1 - alpha) / top)
 
     def profile(self, x: Balls) -> Balls:
-        """Return (e^eps - e^x)/(1 + e^eps) for |x| <= eps, from the corner at alpha = 1/(1 + e^eps)."""
+        r"""Return delta(x) for finite losses of either sign.
+
+        For :math:`\lvert x \rvert \le \varepsilon` it is :math:`(e^\varepsilon - e^x)/(1 + e^\varepsilon)`,
+        from the corner at :math:`\alpha = 1/(1 + e^\varepsilon)`.
+        """
         e = to_balls(self.epsilon_0)
         corner = -expm1(x - e) / (1 + exp(-e))
         return maximum(maximum(corner, -expm1(x)), 0)

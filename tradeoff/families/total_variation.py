@@ -65,7 +65,7 @@ class TotalVariation(ClosedForm):
 
     @property
     def weight(self) -> Fraction:
-        """-log(1 - delta), which adds under products, to 150 bits: exact sums, so that no order matters."""
+        """-log(1 - delta), which adds under products, to 150 bits; exact sums, so that no order matters."""
         if self.product_weight is not None:
             return self.product_weight
         return rounded_fraction(-log1p(-to_balls(self.delta_0)))

@@ -90,12 +90,12 @@ class Reduction(Displayed):
 
     @property
     def mu(self) -> float:
-        """Certified mu: an upper bound on the least one."""
+        """Certified mu, an upper bound on the least one."""
         return self.bounds.upper if is_symbol(self.bounds.upper) else float(self.bounds.upper)
 
     @property
     def regret(self) -> float:
-        """Regret of reporting mu instead of the curve: an upper bound."""
+        """Regret of reporting mu instead of the curve, an upper bound."""
         return float(self.regret_bounds.upper)
 
     @property

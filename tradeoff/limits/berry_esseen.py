@@ -238,7 +238,7 @@ class BerryEsseen:
 
     @cached_property
     def gamma(self) -> float:
-        """The error of the distribution functions: the band's half-width in alpha and in beta."""
+        """The error of the distribution functions, the band's half-width in alpha and in beta."""
         return max(max(pair.gamma_p, pair.gamma_q) for sides in self.pairs for pair in sides)
 
     @property

@@ -88,7 +88,8 @@ def kappa3(curve: TradeOff) -> Bounds:
 
     .. math::
 
-       \kappa_3(f) = \int_0^1 \lvert \log \lvert f'(x) \rvert \rvert^3 \, dx = \mathbb{E}_P \lvert L \rvert^3
+       \kappa_3(f) = \int_0^1 {\lvert \log \lvert f'(x) \rvert \rvert}^3 \, dx
+       = \mathbb{E}_P {\lvert L \rvert}^3
 
     Parameters
     ----------
@@ -109,8 +110,8 @@ def kappa3bar(curve: TradeOff) -> Bounds:
 
     .. math::
 
-       \bar\kappa_3(f) = \int_0^1 \lvert \log \lvert f'(x) \rvert + \mathrm{kl}(f) \rvert^3 \, dx
-       = \mathbb{E}_P \lvert L - \mathbb{E}_P L \rvert^3
+       {\bar\kappa}_3(f) = \int_0^1 {\lvert \log \lvert f'(x) \rvert + \mathrm{kl}(f) \rvert}^3 \, dx
+       = \mathbb{E}_P {\lvert L - \mathbb{E}_P L \rvert}^3
 
     Parameters
     ----------
