@@ -110,7 +110,7 @@ def kappa3bar(curve: TradeOff) -> Bounds:
 
     .. math::
 
-       {\bar\kappa}_3(f) = \int_0^1 {\lvert \log \lvert f'(x) \rvert + \mathrm{kl}(f) \rvert}^3 \, dx
+       \bar\kappa{}_3(f) = \int_0^1 {\lvert \log \lvert f'(x) \rvert + \mathrm{kl}(f) \rvert}^3 \, dx
        = \mathbb{E}_P {\lvert L - \mathbb{E}_P L \rvert}^3
 
     Parameters
