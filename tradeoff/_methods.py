@@ -73,7 +73,11 @@ class _CurveMethods(TradeOff):
         return self.inverse()
 
     def inverse(self) -> TradeOff:
-        """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P) (Dong, Roth, Su 2022, Lemma A.2).
+        r"""Inverse T(Q, P) (Dong, Roth, Su 2022, Lemma A.2).
+
+        .. math::
+
+           f^{-1}(\alpha) = \inf\{t : f(t) \le \alpha\}
 
         >>> import tradeoff as to
         >>> to.PiecewiseLinear([0, 0.25, 1], [1, 0.5, 0]).inverse()
@@ -84,11 +88,13 @@ class _CurveMethods(TradeOff):
         return hooks.limited(unary.Inverse(hooks.pure(self)), self.tightness)
 
     def symmetrise(self, *, assume: Hypothesis) -> TradeOff:
-        """Guarantee for unordered neighbours, by hypothesis (Dong, Roth, Su 2022, Proposition 2.4).
+        r"""Guarantee for unordered neighbours, by hypothesis (Dong, Roth, Su 2022, Proposition 2.4).
 
-        ``"either-order"``: one order of the pair has curve f, the other f^-1: the hull of min{f, f^-1}.
-        ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.
-        ``"profile"``: delta(eps) known for eps >= 0 in both orders: Symm(f).
+        ``"either-order"``: one order of the pair has curve f, the other :math:`f^{-1}`: the hull of
+        :math:`\min\{f, f^{-1}\}`.
+        ``"both-orders"``: every ordered pair has at least f: :math:`\max\{f, f^{-1}\}`.
+        ``"profile"``: :math:`\delta(\varepsilon)` known for :math:`\varepsilon \ge 0` in both orders:
+        :math:`\mathrm{Symm}(f)`.
 
         >>> import tradeoff as to
         >>> to.PiecewiseLinear([0, 0.25, 1], [1, 0.5, 0]).symmetrise(assume="either-order")
@@ -97,12 +103,13 @@ class _CurveMethods(TradeOff):
         return symmetrise.symmetrise(self, assume=assume)
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of ``k`` >= 0 records: 1 - (1 - f)^(o k) (Dong, Roth, Su 2022, Theorem 2.14).
+        r"""Guarantee for groups of ``k`` >= 0 records (Dong, Roth, Su 2022, Theorem 2.14).
 
-        It covers k steps, each of which has at least f in the same order. If f holds for every ordered pair
-        of neighbours, these are any k changes, and ``f.symmetrise(assume="both-orders").group(k)`` is tighter
-        for asymmetric f. If f is one order of adding a record, these are k records added (``~f``: removed);
-        for additions and removals mixed take ``f.symmetrise(assume="either-order").group(k)``.
+        The curve :math:`1 - (1 - f)^{\circ k}` covers k steps, each of which has at least f in the same
+        order. If f holds for every ordered pair of neighbours, these are any k changes, and
+        ``f.symmetrise(assume="both-orders").group(k)`` is tighter for asymmetric f. If f is one order of
+        adding a record, these are k records added (``~f``: removed); for additions and removals mixed take
+        ``f.symmetrise(assume="either-order").group(k)``.
 
         Parameters
         ----------
@@ -146,7 +153,11 @@ class _CurveMethods(TradeOff):
         return contract.operand(other) >= self
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
-        """Whether f >= g (x) f_{0,failure}, ``failure`` in [0, 1], decided from certified bounds.
+        r"""Whether f is as private as g but for ``failure``, in [0, 1], decided from certified bounds.
+
+        .. math::
+
+           f \ge g \otimes f_{0,\mathrm{failure}}
 
         >>> import tradeoff as to
         >>> to.Laplace(1).dominates(to.Gaussian(1.2), failure=1e-9)
@@ -164,7 +175,11 @@ class _CurveMethods(TradeOff):
         return distance.distance(self, contract.operand(other), metric=metric)
 
     def gdp(self, failure: float | None = None) -> reduction.Reduction:
-        """Least mu with f >= G_mu (x) f_{0,failure}, and the cost of reporting it.
+        r"""Least mu of a Gaussian curve below f but for ``failure``, and the cost of reporting it.
+
+        .. math::
+
+           f \ge G_\mu \otimes f_{0,\mathrm{failure}}
 
         ``failure`` is in [0, 1]; default: 1e-10, and 0 for a Gaussian curve, whose regret is 0 then.
 
@@ -279,7 +294,12 @@ class _BoundsMethods(BoundsView):
         return divergence.renyi(self._curve, checked)
 
     def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
-        """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""
+        r"""Bound the F-divergence of a name or a convex function (Liese, Vajda 2006).
+
+        .. math::
+
+           D_F(P \,\Vert\, Q) = \int F(dP/dQ) \, dQ
+        """
         self._curve.require_numbers()
         return divergence.divergence(self._curve, function)
 

@@ -31,7 +31,7 @@ from tradeoff.operators.symmetrise import Envelope
 
 @dataclass(frozen=True)
 class Baseline:
-    """An (epsilon, delta) guarantee with the theorem it comes from; ``epsilon`` is an upper bound, in nats.
+    r"""An (epsilon, delta) guarantee with the theorem it comes from; ``epsilon`` is an upper bound, in nats.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Baseline:
     name, source, hypotheses
         Name of the theorem, its paper, and its conditions.
     one_order
-        Whether delta(epsilon) is bounded in one order of the pair only.
+        Whether :math:`\delta(\varepsilon)` is bounded in one order of the pair only.
 
     Examples
     --------
@@ -58,7 +58,10 @@ class Baseline:
 
     @property
     def guarantee(self) -> TradeOff:
-        """Return f_{epsilon,delta}, a certified curve; of one order 1 - delta - e^eps alpha alone."""
+        r"""Return a certified curve.
+
+        It is :math:`f_{\varepsilon,\delta}`; of one order :math:`1 - \delta - e^\varepsilon \alpha` alone.
+        """
         if self.epsilon > MAX_LOSS:
             return TotalVariation(1.0)  # no privacy
         both = limited(approximate_dp(self.epsilon, self.delta), BOUND)
@@ -85,7 +88,11 @@ _ADAPTIVE = "parameters fixed in advance; mechanisms may be chosen adaptively"
 
 
 def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> Baseline:
-    """Add up losses and failures, the basic composition (sum eps_j, sum delta_j).
+    r"""Add up losses and failures, the basic composition.
+
+    .. math::
+
+       \left(\sum_j \varepsilon_j,\; \sum_j \delta_j\right)
 
     Parameters
     ----------
@@ -109,23 +116,28 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
 def advanced_composition(
     epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1, slack: Any, form: Form = "heterogeneous"
 ) -> Baseline:
-    """Compose with a square root: eps = V/2 + sqrt(2 log(1/slack) V), V = sum eps_j^2; slack + sum delta_j.
+    r"""Compose with a square root of the sum of squared losses.
+
+    .. math::
+
+       \varepsilon = V/2 + \sqrt{2 \log(1/\delta') V}, \quad V = \sum_j \varepsilon_j^2,
+       \quad \delta = \delta' + \sum_j \delta_j
 
     Parameters
     ----------
     epsilon, delta, n
         As in ``basic_composition``.
     slack
-        Probability delta' in (0, 1) paid for the square root.
+        Probability :math:`\delta'` in (0, 1) paid for the square root.
     form
-        ``"heterogeneous"``: the formula above. ``"k-fold"``: for k equal mechanisms,
-        eps = sqrt(2 k log(1/slack)) eps_0 + k eps_0 (e^eps_0 - 1).
+        ``"heterogeneous"``: the formula above. ``"k-fold"``: for k equal mechanisms, :math:`\varepsilon =
+        \sqrt{2 k \log(1/\delta')} \, \varepsilon_0 + k \varepsilon_0 (e^{\varepsilon_0} - 1)`.
 
     Notes
     -----
-    Heterogeneous: pure eps_j-DP is eps_j^2/2-zCDP (Bun, Steinke 2016), and the Gaussian tail of the loss.
-    k-fold: Dwork, Rothblum, Vadhan 2010 (Dwork, Roth 2014, Theorem 3.20). Neither is below basic composition
-    for few or lossy mechanisms.
+    Heterogeneous: pure :math:`\varepsilon_j`-DP is :math:`\varepsilon_j^2/2`-zCDP (Bun, Steinke 2016), and
+    the Gaussian tail of the loss. k-fold: Dwork, Rothblum, Vadhan 2010 (Dwork, Roth 2014, Theorem 3.20).
+    Neither is below basic composition for few or lossy mechanisms.
 
     Examples
     --------
@@ -155,7 +167,7 @@ def advanced_composition(
 
 
 def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any) -> Baseline:
-    """Compose n equal (eps, delta)-DP mechanisms optimally: the least epsilon of all of them at ``at_delta``.
+    r"""Compose n equal (epsilon, delta)-DP mechanisms optimally: the least epsilon of all at ``at_delta``.
 
     Parameters
     ----------
@@ -164,13 +176,14 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     n
         How many, an integer from 0.
     at_delta
-        Probability of the result, in (0, 1) and at least 1 - (1 - delta)^n. In floats that
-        formula may round to just below its value, where epsilon is infinite; give slightly more.
+        Probability of the result, in (0, 1) and at least :math:`1 - (1 - \delta)^n`. In floats that formula
+        may round to just below its value, where epsilon is infinite; give slightly more.
 
     Notes
     -----
-    Kairouz, Oh, Viswanath 2015, Theorem 3.3: f_{eps,0}^n (x) f_{0,delta}^n, whose dual is solved exactly.
-    For unequal mechanisms the optimum is #P-hard (Murtagh, Vadhan 2016); compose the curves instead.
+    Kairouz, Oh, Viswanath 2015, Theorem 3.3:
+    :math:`f_{\varepsilon,0}^{\otimes n} \otimes f_{0,\delta}^{\otimes n}`, whose dual is solved exactly. For
+    unequal mechanisms the optimum is #P-hard (Murtagh, Vadhan 2016); compose the curves instead.
 
     Examples
     --------
@@ -196,17 +209,19 @@ def _probability(name: str, value: Any) -> float:
 
 
 def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> Baseline:
-    """Convert rho-zCDP into (epsilon, delta)-DP.
+    r"""Convert rho-zCDP into (epsilon, delta)-DP.
 
     Parameters
     ----------
     rho
-        Parameter, at least 0; sums compose. mu-GDP is mu^2/2-zCDP, eps-DP is eps^2/2-zCDP.
+        Parameter, at least 0; sums compose. :math:`\mu`-GDP is :math:`\mu^2/2`-zCDP, :math:`\varepsilon`-DP
+        is :math:`\varepsilon^2/2`-zCDP.
     delta
         Probability in (0, 1).
     conversion
-        ``"bun-steinke"``: eps = rho + 2 sqrt(rho log(1/delta)). ``"optimal"``: the least, over orders a > 1,
-        of a rho + log(1 - 1/a) + (log(1/delta) - log a)/(a - 1).
+        ``"bun-steinke"``: :math:`\varepsilon = \rho + 2 \sqrt{\rho \log(1/\delta)}`. ``"optimal"``: the
+        least, over orders :math:`a > 1`, of
+        :math:`a \rho + \log(1 - 1/a) + (\log(1/\delta) - \log\, a)/(a - 1)`.
 
     Notes
     -----
@@ -240,7 +255,7 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
 
 
 def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS) -> Baseline:
-    """Convert the Renyi divergences of a composition, added order by order, into (epsilon, delta)-DP.
+    r"""Convert the Renyi divergences of a composition, added order by order, into (epsilon, delta)-DP.
 
     Parameters
     ----------
@@ -252,11 +267,12 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     delta
         Probability in (0, 1).
     orders
-        Orders a > 1.
+        Orders :math:`a > 1`.
 
     Notes
     -----
-    Canonne, Kamath, Steinke 2020, Proposition 12: eps = D_a + log(1 - 1/a) + (log(1/delta) - log a)/(a - 1).
+    Canonne, Kamath, Steinke 2020, Proposition 12:
+    :math:`\varepsilon = D_a + \log(1 - 1/a) + (\log(1/\delta) - \log\, a)/(a - 1)`.
 
     Examples
     --------
@@ -332,7 +348,11 @@ class Calibration:
 
 
 def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
-    """Apply the classical formula sigma = sqrt(2 log(1.25/delta)) sensitivity/eps, for eps < 1 only.
+    r"""Apply the classical formula, for epsilon < 1 only.
+
+    .. math::
+
+       \sigma = \sqrt{2 \log(1.25/\delta)} \; \mathrm{sensitivity}/\varepsilon
 
     Parameters
     ----------
@@ -366,7 +386,11 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
 
 
 def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
-    """Find the least sigma with delta_{G_mu}(eps) <= delta, mu = sensitivity/sigma.
+    r"""Find the least sigma of a Gaussian mechanism for (epsilon, delta)-DP.
+
+    .. math::
+
+       \delta_{G_\mu}(\varepsilon) \le \delta, \quad \mu = \mathrm{sensitivity}/\sigma
 
     Parameters
     ----------
@@ -396,7 +420,7 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
 
 
 def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
-    """Apply basic composition to Laplace noise for n queries: scale n sensitivity/eps, and delta = 0.
+    """Apply basic composition to Laplace noise for n queries: scale n sensitivity/epsilon, and delta = 0.
 
     Parameters
     ----------
@@ -424,7 +448,11 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
 
 
 def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
-    """Apply advanced composition to Laplace noise for n queries: scale sensitivity sqrt(n/(2 rho)).
+    r"""Apply advanced composition to Laplace noise for n queries.
+
+    .. math::
+
+       \mathrm{scale} = \mathrm{sensitivity} \, \sqrt{n/(2 \rho)}
 
     Parameters
     ----------
@@ -435,8 +463,9 @@ def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any =
 
     Notes
     -----
-    Each query is sensitivity^2/(2 scale^2)-zCDP, their sum rho = eps^2/(4 log(1/delta) + 4 eps), and
-    rho + 2 sqrt(rho log(1/delta)) <= eps (Bun, Steinke 2016, Propositions 1.3 and 1.4).
+    Each query is :math:`\mathrm{sensitivity}^2/(2 \, \mathrm{scale}^2)`-zCDP, their sum
+    :math:`\rho = \varepsilon^2/(4 \log(1/\delta) + 4 \varepsilon)`, and
+    :math:`\rho + 2 \sqrt{\rho \log(1/\delta)} \le \varepsilon` (Bun, Steinke 2016, Propositions 1.3 and 1.4).
 
     Examples
     --------

@@ -46,26 +46,32 @@ _FINE = 1e-11  # accuracy of the end of a region, where a line touches
 
 
 def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
-    """Bound from below every mechanism with D_a <= xi + rho a for all a > 1, in both orders.
+    r"""Bound from below every mechanism with zero-concentrated differential privacy, in both orders.
+
+    .. math::
+
+       D_a \le \xi + \rho a \quad \text{for all } a > 1
 
     Parameters
     ----------
     rho
         Parameter of zero-concentrated differential privacy, in [0, 1e6].
     xi
-        Constant part, in [0, 1e6]; 0 for rho-zCDP.
+        Constant part, in [0, 1e6]; 0 for :math:`\rho`-zCDP.
 
     Returns
     -------
     TradeOff
-        A symmetric lower bound. Add rho and xi of several mechanisms first, and convert once.
+        A symmetric lower bound. Add :math:`\rho` and :math:`\xi` of several mechanisms first, and convert
+        once.
 
     Notes
     -----
     The pointwise maximum of two curves. One is that of ``from_renyi`` (Zhu, Dong, Wang 2022; Riess et al.
     2026), the best order chosen at each of some 2000 type I errors, and chords between them. The other takes
     the best order at every type I error, with the weaker inequality of Canonne, Kamath, Steinke 2020,
-    Proposition 12: it is the greater one where losses are large. rho = mu^2/2 does not imply mu-GDP.
+    Proposition 12: it is the greater one where losses are large. :math:`\rho = \mu^2/2` does not imply
+    :math:`\mu`-GDP.
 
     Examples
     --------
@@ -96,7 +102,7 @@ def _from_zcdp(rho: float, xi: float) -> TradeOff:
 def from_renyi(
     divergences: Mapping[float, float] | Callable[[float], float], *, assume: Assumption = "both-orders"
 ) -> TradeOff:
-    """Bound from below every curve with these Renyi divergences.
+    r"""Bound from below every curve with these Renyi divergences.
 
     Parameters
     ----------
@@ -105,8 +111,9 @@ def from_renyi(
         ``{2: 0.1, 8: 0.5}``; or a function of the order, evaluated at 49 orders from 1.001 to 100001.
         An infinite bound is ignored.
     assume
-        ``"both-orders"``: they bound D_a(P || Q) and D_a(Q || P), for every pair of neighbours.
-        ``"one-order"``: D_a(P || Q) alone, as ``f.renyi(a)`` bounds it for a curve f = T(P, Q).
+        ``"both-orders"``: they bound :math:`D_a(P \,\Vert\, Q)` and :math:`D_a(Q \,\Vert\, P)`, for every
+        pair of neighbours. ``"one-order"``: :math:`D_a(P \,\Vert\, Q)` alone, as ``f.renyi(a)`` bounds it for
+        a curve :math:`f = T(P, Q)`.
 
     Returns
     -------
@@ -121,12 +128,13 @@ def from_renyi(
 
     Notes
     -----
-    A test with errors alpha and beta sends (Q, P) to Bernoulli laws of x = 1 - beta and y = alpha, whose
-    divergences are no larger. So, of an order t > 1 and its bound d, x^t y^(1-t) + (1-x)^t (1-y)^(1-t) <=
-    e^((t-1) d), a convex region; and all of them together are the optimal conversion (Zhu, Dong, Wang 2022;
-    Riess et al. 2026; of one order Asoodeh, Liao, Calmon, Kosut, Sankar 2020). Its curve is the largest of
-    lines that are proved one by one: as x^t y^(1-t) >= t r^(t-1) x - (t-1) r^t y for every r > 0, the region
-    lies below a line for every r = e^u and r' = e^-v in the place of x/y and (1-x)/(1-y).
+    A test with errors alpha and beta sends (Q, P) to Bernoulli laws of :math:`x = 1 - \beta` and
+    :math:`y = \alpha`, whose divergences are no larger. So, of an order :math:`t > 1` and its bound d,
+    :math:`x^t y^{1-t} + (1-x)^t (1-y)^{1-t} \le e^{(t-1) d}`, a convex region; and all of them together are
+    the optimal conversion (Zhu, Dong, Wang 2022; Riess et al. 2026; of one order Asoodeh, Liao, Calmon,
+    Kosut, Sankar 2020). Its curve is the largest of lines that are proved one by one: as
+    :math:`x^t y^{1-t} \ge t r^{t-1} x - (t-1) r^t y` for every :math:`r > 0`, the region lies below a line
+    for every :math:`r = e^u` and :math:`r' = e^{-v}` in the place of :math:`x/y` and :math:`(1-x)/(1-y)`.
 
     Examples
     --------

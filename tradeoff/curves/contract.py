@@ -109,9 +109,11 @@ class TradeOff(CurveHooks, CurveMethods):
     def delta(
         self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> float | Array:
-        """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha: an upper bound.
+        r"""Privacy profile: an upper bound (Dong, Roth, Su 2022, Proposition 2.12).
 
-        See Dong, Roth, Su 2022, Proposition 2.12.
+        .. math::
+
+           \delta(\varepsilon) = 1 + f^*(-e^\varepsilon) = \sup_\alpha \; 1 - f(\alpha) - e^\varepsilon \alpha
 
         Parameters
         ----------
@@ -135,14 +137,15 @@ class TradeOff(CurveHooks, CurveMethods):
     def epsilon(
         self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
     ) -> float | Array:
-        """Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
+        r"""Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
 
-        It is +inf only if delta < Q(L = inf), or no bound is known.
+        It is +inf only if :math:`\delta < Q(L = \infty)`, or no bound is known.
 
         Parameters
         ----------
         delta
-            Probabilities in [0, 1]; any shape. Where delta > delta(0) epsilon is negative; at 0 it is sup L.
+            Probabilities in [0, 1]; any shape. Where :math:`\delta > \delta(0)` epsilon is negative; at 0 it
+            is :math:`\sup L`.
         tol, **how
             Absolute width the bounds must reach; see ``bounds``.
 
@@ -159,9 +162,10 @@ class TradeOff(CurveHooks, CurveMethods):
     @overload
     def bayes_risk(self, prior: Numbers) -> Array: ...
     def bayes_risk(self, prior: Number | Numbers) -> float | Array:
-        """Least error of a test whose null hypothesis has the probability ``prior``: a lower bound.
+        r"""Least error of a test whose null hypothesis has the probability ``prior``: a lower bound.
 
-        It is min over alpha of prior alpha + (1 - prior) f(alpha), shaped like ``prior``, which is in [0, 1].
+        It is :math:`\min_\alpha \pi \alpha + (1 - \pi) f(\alpha)` at the prior :math:`\pi`, shaped like
+        ``prior``, which is in [0, 1].
 
         >>> import tradeoff as to
         >>> round(to.Gaussian(1).bayes_risk(0.5), 6), to.PureDP(1).bayes_risk([0, 1]).tolist()
@@ -183,16 +187,16 @@ class TradeOff(CurveHooks, CurveMethods):
     @overload
     def loss_quantile(self, delta: Numbers) -> Array: ...
     def loss_quantile(self, delta: Number | Numbers) -> float | Array:
-        """Least epsilon with P(L <= epsilon) >= 1 - delta, the quantile of the privacy loss: an upper bound.
+        r"""Least epsilon with P(L <= epsilon) >= 1 - delta, the quantile of the privacy loss: an upper bound.
 
-        L = log dQ/dP under Q, in nats. It is at least ``epsilon(delta)``, and within about 1e-4 for a curve
-        of two distributions. Where f is only a bound, it holds for every pair with a curve at or above f: the
-        quantile alone may rise from f to a curve above it.
+        :math:`L = \log\, dQ/dP` under Q, in nats. It is at least ``epsilon(delta)``, and within about 1e-4
+        for a curve of two distributions. Where f is only a bound, it holds for every pair with a curve at or
+        above f: the quantile alone may rise from f to a curve above it.
 
         Parameters
         ----------
         delta
-            Probabilities in [0, 1]; any shape. at 0 it is sup L.
+            Probabilities in [0, 1]; any shape; at 0 it is :math:`\sup L`.
 
         Examples
         --------
@@ -205,9 +209,9 @@ class TradeOff(CurveHooks, CurveMethods):
         return self.bounds.loss_quantile(delta).upper
 
     def advantage(self) -> float:
-        """Bound the advantage of every attack from above: true-positive minus false-positive rate.
+        r"""Bound the advantage of every attack from above: true-positive minus false-positive rate.
 
-        It is delta(0), the total variation distance of the pair.
+        It is :math:`\delta(0)`, the total variation distance of the pair.
 
         >>> import tradeoff as to
         >>> round(to.Gaussian(1).advantage(), 4)
@@ -226,15 +230,17 @@ class TradeOff(CurveHooks, CurveMethods):
         return BoundsView(self)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence D_a(P || Q) of the pair behind f = T(P, Q), in nats: an upper bound.
+        r"""Renyi divergence D_a(P || Q) of the pair behind f = T(P, Q), in nats: an upper bound.
 
-        Infinite where P has mass that Q does not have (a >= 1), or no bound is known. delta(eps) follows the
-        other direction, D_a(Q || P), which is ``(~f).renyi(a)``.
+        Infinite where P has mass that Q does not have (:math:`a \ge 1`), or no bound is known.
+        :math:`\delta(\varepsilon)` follows the other direction, :math:`D_a(Q \,\Vert\, P)`, which is
+        ``(~f).renyi(a)``.
 
         Parameters
         ----------
         order
-            In (0, inf]; 1 is KL(P || Q), inf the largest log dP/dQ (van Erven, Harremoes 2014).
+            In (0, inf]; 1 is :math:`\mathrm{KL}(P \,\Vert\, Q)`, inf the largest :math:`\log\, dP/dQ` (van
+            Erven, Harremoes 2014).
 
         Examples
         --------
@@ -255,15 +261,20 @@ class TradeOff(CurveHooks, CurveMethods):
         return self.renyi(1)
 
     def divergence(self, function: str | Callable[[float], float]) -> float:
-        """F-divergence D_F(P || Q) = int F(dP/dQ) dQ of the pair behind f = T(P, Q): an upper bound.
+        r"""F-divergence of the pair behind f = T(P, Q): an upper bound.
 
-        ``(~f).divergence(F)`` is D_F(Q || P) (Liese, Vajda 2006).
+        .. math::
+
+           D_F(P \,\Vert\, Q) = \int F(dP/dQ) \, dQ
+
+        ``(~f).divergence(F)`` is :math:`D_F(Q \,\Vert\, P)` (Liese, Vajda 2006).
 
         Parameters
         ----------
         function
-            ``"kl"`` (F(t) = t log t), ``"chi2"`` ((t - 1)^2), ``"hellinger"`` ((sqrt(t) - 1)^2/2, the squared
-            distance), ``"total-variation"`` (|t - 1|/2), or a convex function of t >= 0, t from 0.0 on.
+            ``"kl"`` (:math:`F(t) = t \log\, t`), ``"chi2"`` (:math:`(t - 1)^2`), ``"hellinger"``
+            (:math:`(\sqrt{t} - 1)^2/2`, the squared distance), ``"total-variation"``
+            (:math:`\lvert t - 1 \rvert/2`), or a convex function of :math:`t \ge 0`, t from 0.0 on.
 
         Examples
         --------
@@ -335,7 +346,7 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def lower(self) -> PiecewiseLinear:
-        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any.
+        """Piecewise-linear curve at or below f for every alpha; safe to report, and a factor like any.
 
         >>> import tradeoff as to
         >>> to.Laplace(1).lower(0.3) <= to.Laplace(1)(0.3)

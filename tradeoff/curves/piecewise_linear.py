@@ -34,18 +34,20 @@ _SHOWN = 40  # binary digits of fractions that are printed as such
 
 
 class PiecewiseLinear(TradeOff):
-    """Trade-off function of a pair with finitely many likelihood ratios, given by its vertices.
+    r"""Trade-off function of a pair with finitely many likelihood ratios, given by its vertices.
 
     Parameters
     ----------
     alpha, beta
-        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (next to
-        others) for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
+        Vertices, alpha increasing from 0; the last has :math:`\beta = 0`. Floats, or ``fractions.Fraction``
+        (next to others) for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are
+        exact.
 
     Raises
     ------
     CurveError
-        Naming the property violated and the place: shape, range, order, convexity, f <= 1 - alpha.
+        Naming the property violated and the place: shape, range, order, convexity,
+        :math:`f(\alpha) \le 1 - \alpha`.
 
     Notes
     -----
@@ -76,7 +78,12 @@ class PiecewiseLinear(TradeOff):
 
     @classmethod
     def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
-        """Return max_k (intercept_k - slope_k alpha)_+, rounded down; slopes are positive."""
+        r"""Return the largest of lines and 0, rounded down; slopes are positive.
+
+        .. math::
+
+           f(\alpha) = \max_k \, (\mathrm{intercept}_k - \mathrm{slope}_k \alpha)_+
+        """
         lines = [(whole(s), ONE, whole(c)) for s, c in zip(slopes.tolist(), intercepts.tolist(), strict=True)]
         return cls.of_wholes(*zip(*hull(corners(lines, up=False)), strict=True))
 
@@ -168,7 +175,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def vertices(self) -> list[tuple[Fraction, Fraction]]:
-        """Return the vertices as fractions: of a pair that adds to 1, floats hold the smaller number."""
+        """Return the vertices as fractions; of a pair that adds to 1, floats hold the smaller number."""
         if self.is_rational:
             return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
         points = zip(*map(np.ndarray.tolist, self.points), strict=True)
@@ -188,7 +195,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def complements(self) -> tuple[Any, Any]:
-        """Return 1 - alpha and 1 - beta: of each pair the smaller number is exact."""
+        """Return 1 - alpha and 1 - beta; of each pair the smaller number is exact."""
         return 1 - self.alpha, 1 - self.beta
 
     @cached_property
@@ -219,11 +226,16 @@ class PiecewiseLinear(TradeOff):
 
     @np.errstate(all="ignore")
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        """Bound the largest g_v = 1 - beta_v - s alpha_v over the vertices v, s = e^eps.
+        r"""Bound delta by its terms at the vertices v.
+
+        .. math::
+
+           \delta(\varepsilon) = \max_v g_v, \quad g_v = 1 - \beta_v - s \alpha_v, \quad s = e^\varepsilon
 
         It is reached after the last segment steeper than s: at a vertex from i, after the last that is so for
-        certain, to j, after the last that may be. A segment of slope m adds (m - s) dalpha to g, and those
-        after i are at most as steep as its first: g_v <= g_i + (m_i - s)_+ (alpha_j - alpha_i).
+        certain, to j, after the last that may be. A segment of slope m adds :math:`(m - s) \, d\alpha` to g,
+        and those after i are at most as steep as its first:
+        :math:`g_v \le g_i + (m_i - s)_+ (\alpha_j - \alpha_i)`.
         """
         alpha, power, _, slope, _ = self._corners
         s = exp(FloatBalls.of(np.clip(epsilon, -_STEEPEST, _STEEPEST)))
@@ -240,11 +252,16 @@ class PiecewiseLinear(TradeOff):
 
     @np.errstate(all="ignore")
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Bound the largest log s_v, s_v = (1 - beta_v - delta)/alpha_v, over the vertices v.
+        r"""Bound epsilon by its terms at the vertices v.
 
-        It is at the vertex where a line through (0, 1 - delta) touches f: after the last segment whose line
-        starts above 1 - delta, as i and j of ``delta_bounds``. With the slopes m <= m_i of segments after i,
-        s_v alpha_v = s_i alpha_i + sum m dalpha <= max{s_i, m_i} alpha_v.
+        .. math::
+
+           \varepsilon(\delta) = \max_v \log\, s_v, \quad s_v = (1 - \beta_v - \delta)/\alpha_v
+
+        It is at the vertex where a line through :math:`(0, 1 - \delta)` touches f: after the last segment
+        whose line starts above :math:`1 - \delta`, as i and j of ``delta_bounds``. With the slopes
+        :math:`m \le m_i` of segments after i,
+        :math:`s_v \alpha_v = s_i \alpha_i + \sum m \, d\alpha \le \max\{s_i, m_i\} \alpha_v`.
         """
         alpha, power, height, slope, reach = self._corners
         i, j, level = (
@@ -292,7 +309,11 @@ class PiecewiseLinear(TradeOff):
         return Fraction(self.at(at) if question == "beta" else self.hockey_stick(1))
 
     def hockey_stick(self, ratio: Number) -> Fraction | float:
-        """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio), in fractions.
+        r"""Hockey-stick divergence at a ratio r, in fractions.
+
+        .. math::
+
+           \delta(\log\, r) = \sup_\alpha \; 1 - f(\alpha) - r \alpha
 
         Parameters
         ----------
@@ -334,7 +355,12 @@ class PiecewiseLinear(TradeOff):
         return AtomicLaw(loss[::-1], log_p[::-1], *ends, fractions=partial(masses, self.vertices))
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
+        r"""Guarantee for groups of k, exact in fractions while k is at most 32.
+
+        .. math::
+
+           1 - (1 - f)^{\circ k}
+        """
         k = count("k", k)
         short = self.is_rational and k <= _LARGEST_GROUP and k * self.bits <= _LONGEST
         if not short:

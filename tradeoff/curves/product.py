@@ -197,7 +197,12 @@ class Tensor(TradeOff):
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
-        """Bounds on 1 - prod (1 - q)^n; of a single factor they are its own."""
+        r"""Bounds on the mass at infinity; of a single factor they are its own.
+
+        .. math::
+
+           1 - \prod_i (1 - q_i)^{n_i}
+        """
         masses = [(f.mass_at_infinity, n) for f, n in self.factors.items() if f.mass_at_infinity.upper > 0]
         if not masses:
             return Bounds(0.0, 0.0)

@@ -9,7 +9,12 @@ from tradeoff.families.total_variation import TotalVariation
 
 
 def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:
-    """Least private curve of (eps, delta)-DP: max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}.
+    r"""Least private curve of (epsilon, delta)-DP.
+
+    .. math::
+
+       f_{\varepsilon,\delta}(\alpha) =
+       \max\{0, 1 - \delta - e^\varepsilon \alpha, e^{-\varepsilon} (1 - \delta - \alpha)\}
 
     Parameters
     ----------
@@ -21,7 +26,8 @@ def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:
     Returns
     -------
     TradeOff
-        The product f_{eps,0} (x) f_{0,delta} (Dong, Roth, Su 2022, Proposition 2.5 and Section 3).
+        The product :math:`f_{\varepsilon,0} \otimes f_{0,\delta}` (Dong, Roth, Su 2022, Proposition 2.5 and
+        Section 3).
 
     Examples
     --------

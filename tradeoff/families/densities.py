@@ -105,7 +105,7 @@ def from_densities(
     breaks: Sequence[float] | None = None,
     support: tuple[float, float] | None = None,
 ) -> TradeOff:
-    """Return the trade-off function T(P, Q) of two laws on the line, given by their densities.
+    r"""Return the trade-off function T(P, Q) of two laws on the line, given by their densities.
 
     Parameters
     ----------
@@ -113,7 +113,8 @@ def from_densities(
         Densities (not logarithms): functions that take an array and return one value >= 0 for each entry, and
         that do not change afterwards. Each must integrate to 1 within 1e-9, and is divided by its integral.
     breaks
-        Points between which log(q/p) is monotone and both densities are smooth; default: located by scanning.
+        Points between which :math:`\log(q/p)` is monotone and both densities are smooth; default: located by
+        scanning.
     support
         Interval outside which both densities are zero; default: the whole line.
 
@@ -124,8 +125,8 @@ def from_densities(
 
     Notes
     -----
-    Between its breaks L = log(q/p) crosses each loss once, so that {L >= t}, the optimal test (Neyman,
-    Pearson 1933), is a union of intervals; adaptive quadrature gives their masses.
+    Between its breaks :math:`L = \log(q/p)` crosses each loss once, so that :math:`\{L \ge t\}`, the optimal
+    test (Neyman, Pearson 1933), is a union of intervals; adaptive quadrature gives their masses.
 
     Examples
     --------

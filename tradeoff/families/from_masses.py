@@ -48,8 +48,8 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
 
     Notes
     -----
-    Outcomes with one likelihood ratio are merged; rejecting by decreasing ratio q/p is optimal (Neyman,
-    Pearson 1933), and every vertex is such a test (Dong, Roth, Su 2022, Proposition 2.2).
+    Outcomes with one likelihood ratio are merged; rejecting by decreasing ratio :math:`q/p` is optimal
+    (Neyman, Pearson 1933), and every vertex is such a test (Dong, Roth, Su 2022, Proposition 2.2).
 
     Examples
     --------

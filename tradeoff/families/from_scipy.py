@@ -31,7 +31,7 @@ _MAX_OUTCOMES = 100_000  # of a discrete law
 
 
 def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOff:
-    """Trade-off function T(P, Q) of two distributions of ``scipy.stats``.
+    r"""Trade-off function T(P, Q) of two distributions of ``scipy.stats``.
 
     Parameters
     ----------
@@ -39,28 +39,29 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
         Frozen distributions such as ``norm(1, 2)``, or distributions of SciPy's second kind: ``Normal``,
         ``Mixture``, ``truncate(X, a, b)`` and others. Both are continuous or both discrete.
     breaks
-        Points between which log(q/p) is monotone, for continuous laws; default: located by scanning.
+        Points between which :math:`\log(q/p)` is monotone, for continuous laws; default: located by scanning.
 
     Returns
     -------
     TradeOff
         A closed form where the pair has one, and a curve in fractions of two laws whose densities are steps,
         ``uniform`` and ``rv_histogram``; else a curve with ``assumptions``: that SciPy's log-densities are
-        right to 1e-12, and that log(q/p) has no other extrema than those located. Discrete laws on
+        right to 1e-12, and that :math:`\log(q/p)` has no other extrema than those located. Discrete laws on
         finitely many outcomes are curves in fractions, of SciPy's masses; of infinitely many, outcomes of
         mass 1e-300 are left out, and counted as infinite losses.
 
     Raises
     ------
     DomainError
-        If p or q is not such a distribution, only one is discrete, or log(q/p) has other extrema than breaks.
+        If p or q is not such a distribution, only one is discrete, or :math:`\log(q/p)` has other extrema
+        than breaks.
     SizeError
         If discrete laws have more than 100 000 outcomes, or the bins of two histograms cut each other into
         fractions without a common denominator of reasonable length.
 
     Notes
     -----
-    The optimal test rejects where log(q/p) is large (Neyman, Pearson 1933): a union of intervals.
+    The optimal test rejects where :math:`\log(q/p)` is large (Neyman, Pearson 1933): a union of intervals.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def _profile_in_floats(x: Array, mu: float) -> Pair:
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(ClosedForm):
-    """Testing N(0,1) against N(mu,1): G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu).
+    r"""Testing N(0,1) against N(mu,1): G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu).
 
     Parameters
     ----------
@@ -68,8 +68,9 @@ class Gaussian(ClosedForm):
 
     Notes
     -----
-    Closed under products, G_mu (x) G_nu = G_sqrt(mu^2 + nu^2), and under groups, group(k) = G_{k mu}
-    (Dong, Roth, Su 2022, Definition 2.6, Corollary 3.3 and Theorem 2.14).
+    Closed under products, :math:`G_\mu \otimes G_\nu = G_{\sqrt{\mu^2 + \nu^2}}`, and under groups,
+    :math:`1 - (1 - G_\mu)^{\circ k} = G_{k \mu}` (Dong, Roth, Su 2022, Definition 2.6, Corollary 3.3 and
+    Theorem 2.14).
 
     Examples
     --------

@@ -27,7 +27,11 @@ Weights = Mapping[Any, Number]
 
 
 class GaussianMixtures(CurveFromPLD):
-    """Testing sum p_i N(a_i, sigma^2) against sum q_i N(b_i, sigma^2), on the line.
+    r"""Testing a mixture of normal laws against another, on the line.
+
+    .. math::
+
+       f = T\left(\sum_i p_i N(a_i, \sigma^2),\; \sum_i q_i N(b_i, \sigma^2)\right)
 
     Parameters
     ----------
@@ -45,8 +49,8 @@ class GaussianMixtures(CurveFromPLD):
 
     Notes
     -----
-    Where q_i/p_i is monotone in the mean, so is the likelihood ratio (Karlin, Total Positivity, 1968), and a
-    single curve is a difference of normal tails; else it is integrated along a contour.
+    Where :math:`q_i/p_i` is monotone in the mean, so is the likelihood ratio (Karlin, Total Positivity,
+    1968), and a single curve is a difference of normal tails; else it is integrated along a contour.
 
     Examples
     --------

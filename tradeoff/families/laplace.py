@@ -30,9 +30,10 @@ def laplace_profile(x: Balls, shift: Balls) -> Balls:
 
 @dataclass(frozen=True, repr=False)
 class Laplace(ClosedForm):
-    """Testing Lap(0,1) against Lap(epsilon,1): the Laplace mechanism with sensitivity/scale = epsilon.
+    r"""Testing Lap(0,1) against Lap(epsilon,1): the Laplace mechanism with sensitivity/scale = epsilon.
 
-    f(alpha) is 1 - e^eps alpha below e^-eps/2, e^-eps/(4 alpha) up to 1/2, and e^-eps (1 - alpha) above.
+    :math:`f(\alpha)` is :math:`1 - e^\varepsilon \alpha` below :math:`e^{-\varepsilon}/2`,
+    :math:`e^{-\varepsilon}/(4 \alpha)` up to 1/2, and :math:`e^{-\varepsilon} (1 - \alpha)` above.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class Laplace(ClosedForm):
 
     Notes
     -----
-    The limit of k-fold groups of f_{eps/k,0} (Dong, Roth, Su 2022, Proposition 2.15).
+    The limit of k-fold groups of :math:`f_{\varepsilon/k,0}` (Dong, Roth, Su 2022, Proposition 2.15).
 
     Examples
     --------
@@ -97,9 +98,10 @@ class Laplace(ClosedForm):
         return self.from_shift(k * self.theta) if k else Identity()
 
     def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Rényi divergence of order a >= 1, in nats (Mironov 2017, Proposition 6).
+        r"""Bound the Rényi divergence of order a >= 1, in nats (Mironov 2017, Proposition 6).
 
-        With k = a - 1 it is log[(a e^(k eps) + k e^(-a eps))/(2a - 1)]/k, and eps + e^-eps - 1 at a = 1.
+        With :math:`k = a - 1` it is :math:`\log[(a e^{k \varepsilon} + k e^{-a \varepsilon})/(2a - 1)]/k`,
+        and :math:`\varepsilon + e^{-\varepsilon} - 1` at :math:`a = 1`.
         """
         if order < 1:
             return super().renyi_bounds(order)

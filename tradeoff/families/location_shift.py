@@ -106,7 +106,10 @@ KNOWN = {*_CLOSED, *_FORMS, *_BY_DENSITY}  # laws whose shifts need no assumptio
 def LocationShift(  # noqa: N802 - written as the family it is a member of
     distribution: Any, shift: Number, *, assume_log_concave: bool = False
 ) -> TradeOff:
-    """Curve of X against X + theta: f(alpha) = F(F^-1(1 - alpha) - theta) where X is log-concave.
+    r"""Curve of X against X + shift.
+
+    Where X is log-concave, with distribution function F and shift :math:`\theta`, it is
+    :math:`f(\alpha) = F(F^{-1}(1 - \alpha) - \theta)`.
 
     Parameters
     ----------
@@ -133,9 +136,10 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     (Neyman-Pearson).
 
     Smaller shifts lose less, for every density that rises up to a mode and falls after it, Student's among
-    them: in delta(eps) = int (p(u) - e^eps p(u + s))_+ du, eps >= 0, the mode at 0, no integrand falls as
-    s > 0 grows. Where u + s >= 0, p(u + s) falls; where u + s < 0, p(u + s) >= p(u), and the integrand is 0.
-    The same holds for the mirror image, which is the other order.
+    them: in :math:`\delta(\varepsilon) = \int (p(u) - e^\varepsilon p(u + s))_+ \, du`,
+    :math:`\varepsilon \ge 0`, the mode at 0, no integrand falls as :math:`s > 0` grows. Where
+    :math:`u + s \ge 0`, :math:`p(u + s)` falls; where :math:`u + s < 0`, :math:`p(u + s) \ge p(u)`, and the
+    integrand is 0. The same holds for the mirror image, which is the other order.
 
     Examples
     --------

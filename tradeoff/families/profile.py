@@ -35,14 +35,15 @@ class Profile:
 
     @staticmethod
     def from_epsilon_delta(guarantees: Guarantees, epsilons: Iterable[float] | None = None) -> TradeOff:
-        """Return the greatest symmetric curve implied by (eps, delta)-DP at all pairs: max of f_{eps,delta}.
+        r"""Return the greatest symmetric curve implied by (epsilon, delta)-DP at all pairs.
 
         Parameters
         ----------
         guarantees
             ``{epsilon: delta}``, pairs ``(epsilon, delta)``, or a function delta(epsilon) of one float;
             epsilon in [0, 700] in nats and delta in [0, 1], valid in both orders. The curve holds if no value
-            of the function is below the truth; its profile is at most the chords of the values in e^eps.
+            of the function is below the truth; its profile is at most the chords of the values in
+            :math:`e^\varepsilon`.
         epsilons
             Losses at which to evaluate a function; default: up to 700, closer where chords err by more than a
             thousandth.
@@ -50,10 +51,11 @@ class Profile:
         Returns
         -------
         TradeOff
-            max over the pairs of max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)} (Dong, Roth, Su
-            2022, Proposition 2.11 and 2.12): ``approximate_dp(epsilon, delta)`` if one pair implies all
-            others, else a ``PiecewiseLinear`` in fractions, lower by the rounding of e^eps to a float. The
-            order ``>=`` compares the exact pairs.
+            The maximum over the pairs of
+            :math:`\max\{0, 1 - \delta - e^\varepsilon \alpha, e^{-\varepsilon} (1 - \delta - \alpha)\}`
+            (Dong, Roth, Su 2022, Proposition 2.11 and 2.12): ``approximate_dp(epsilon, delta)`` if one pair
+            implies all others, else a ``PiecewiseLinear`` in fractions, lower by the rounding of
+            :math:`e^\varepsilon` to a float. The order ``>=`` compares the exact pairs.
 
         Examples
         --------

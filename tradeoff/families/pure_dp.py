@@ -14,7 +14,7 @@ from tradeoff.pld.discrete import AtomicLaw, binomial_law
 
 @dataclass(frozen=True, repr=False)
 class PureDP(ClosedForm):
-    """Least private curve of epsilon-DP: f_{eps,0}(alpha) = max{1 - e^eps alpha, e^-eps (1 - alpha)}.
+    r"""Least private curve of epsilon-DP: f_{eps,0}(alpha) = max{1 - e^eps alpha, e^-eps (1 - alpha)}.
 
     Parameters
     ----------
@@ -23,7 +23,8 @@ class PureDP(ClosedForm):
 
     Notes
     -----
-    Powers are exact: losses (2k - n) eps with binomial masses (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
+    Powers are exact: losses :math:`(2k - n) \varepsilon` with binomial masses (Kairouz, Oh, Viswanath 2015,
+    Theorem 3.3).
 
     Examples
     --------
@@ -45,7 +46,11 @@ class PureDP(ClosedForm):
         return maximum(1 - top * alpha, (1 - alpha) / top)
 
     def profile(self, x: Balls) -> Balls:
-        """Return (e^eps - e^x)/(1 + e^eps) for |x| <= eps, from the corner at alpha = 1/(1 + e^eps)."""
+        r"""Return delta(x) for finite losses of either sign.
+
+        For :math:`\lvert x \rvert \le \varepsilon` it is :math:`(e^\varepsilon - e^x)/(1 + e^\varepsilon)`,
+        from the corner at :math:`\alpha = 1/(1 + e^\varepsilon)`.
+        """
         e = to_balls(self.epsilon_0)
         corner = -expm1(x - e) / (1 + exp(-e))
         return maximum(maximum(corner, -expm1(x)), 0)
@@ -68,7 +73,12 @@ class PureDP(ClosedForm):
             return None
 
     def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Rényi divergence log[p^a q^(1-a) + q^a p^(1-a)]/(a - 1) with p/q = e^eps, in nats."""
+        r"""Bound the Rényi divergence of order a, in nats.
+
+        .. math::
+
+           \log[p^a q^{1 - a} + q^a p^{1 - a}]/(a - 1), \quad p/q = e^\varepsilon
+        """
         a, e = to_balls(order), to_balls(self.epsilon_0)
         p, q = 1 / (1 + exp(-e)), 1 / (1 + exp(e))
         if order == 1:

@@ -36,7 +36,7 @@ from tradeoff.pld.discrete import AtomicLaw
 
 @dataclass(frozen=True, repr=False)
 class TotalVariation(ClosedForm):
-    """Catastrophic failure with probability delta: f_{0,delta}(alpha) = max{0, 1 - delta - alpha}.
+    r"""Catastrophic failure with probability delta: f_{0,delta}(alpha) = max{0, 1 - delta - alpha}.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class TotalVariation(ClosedForm):
 
     Notes
     -----
-    f_{0,a} (x) f_{0,b} = f_{0,1-(1-a)(1-b)}, and f (x) f_{0,delta} scales both axes of f by 1 - delta
-    (Dong, Roth, Su 2022, section 3).
+    :math:`f_{0,a} \otimes f_{0,b} = f_{0,1-(1-a)(1-b)}`, and :math:`f \otimes f_{0,\delta}` scales both axes
+    of f by :math:`1 - \delta` (Dong, Roth, Su 2022, section 3).
 
     Examples
     --------
@@ -65,7 +65,7 @@ class TotalVariation(ClosedForm):
 
     @property
     def weight(self) -> Fraction:
-        """-log(1 - delta), which adds under products, to 150 bits: exact sums, so that no order matters."""
+        """-log(1 - delta), which adds under products, to 150 bits; exact sums, so that no order matters."""
         if self.product_weight is not None:
             return self.product_weight
         return rounded_fraction(-log1p(-to_balls(self.delta_0)))
@@ -137,7 +137,10 @@ class TotalVariation(ClosedForm):
         return limited(curve, BOUND)
 
     def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Rényi divergence: log(1 - delta)/(a - 1) for a < 1, else infinite unless delta = 0."""
+        r"""Bound the Rényi divergence of order a, in nats.
+
+        It is :math:`\log(1 - \delta)/(a - 1)` for :math:`a < 1`, else infinite unless :math:`\delta = 0`.
+        """
         if order < 1 and not self.reveals_all:
             return to_bounds(widened(self.weight) / (1 - to_balls(order)))
         most = np.inf if self.delta_0 > 0 else 0.0

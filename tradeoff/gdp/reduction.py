@@ -44,7 +44,7 @@ _MARGIN = 1e-11  # so that ``dominates`` is decided where the reported curve and
 
 @dataclass(frozen=True, repr=False)
 class Reduction(Displayed):
-    """One Gaussian parameter for a whole curve, valid at every alpha but for an event of mass ``failure``.
+    r"""One Gaussian parameter for a whole curve, valid at every alpha but for an event of mass ``failure``.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class Reduction(Displayed):
     failure
         Probability of the event left out, in [0, 1].
     bounds
-        Bounds on the least mu with f >= G_mu (x) f_{0,failure}.
+        Bounds on the least :math:`\mu` with :math:`f \ge G_\mu \otimes f_{0,\mathrm{failure}}`.
     regret_bounds
         Bounds on the regret of reporting the upper bound, in [0, 1].
     mu_minus
-        Best case: f (x) f_{0,failure} <= G_{mu_minus}, certified on every alpha.
+        Best case: :math:`f \otimes f_{0,\mathrm{failure}} \le G_{\mu_-}`, certified on every alpha.
     tight_at
         The alpha where the reported curve comes closest to f; NaN where mu follows from the structure of f.
     reason
@@ -65,10 +65,12 @@ class Reduction(Displayed):
 
     Notes
     -----
-    At failure = 0, mu is sup_alpha {Phi^-1(1 - alpha) - Phi^-1(f(alpha))} and ``mu_minus`` its infimum, which
-    is 0 wherever losses are bounded. The regret is the least kappa with f(alpha + kappa) - kappa <= g(alpha)
-    for all alpha, g = G_mu (x) f_{0,failure}, which is max over eps of (delta_g - delta_f)/(1 + e^eps): the
-    largest gap in Bayes error over priors (Gomez et al. 2026).
+    At failure 0, :math:`\mu` is :math:`\sup_\alpha \Phi^{-1}(1 - \alpha) - \Phi^{-1}(f(\alpha))` and
+    ``mu_minus`` its infimum, which is 0 wherever losses are bounded. The regret is the least :math:`\kappa`
+    with :math:`f(\alpha + \kappa) - \kappa \le g(\alpha)` for all :math:`\alpha`,
+    :math:`g = G_\mu \otimes f_{0,\mathrm{failure}}`, which is
+    :math:`\max_\varepsilon (\delta_g(\varepsilon) - \delta_f(\varepsilon))/(1 + e^\varepsilon)`: the largest
+    gap in Bayes error over priors (Gomez et al. 2026).
 
     Examples
     --------
@@ -88,17 +90,22 @@ class Reduction(Displayed):
 
     @property
     def mu(self) -> float:
-        """Certified mu: an upper bound on the least one."""
+        """Certified mu, an upper bound on the least one."""
         return self.bounds.upper if is_symbol(self.bounds.upper) else float(self.bounds.upper)
 
     @property
     def regret(self) -> float:
-        """Regret of reporting mu instead of the curve: an upper bound."""
+        """Regret of reporting mu instead of the curve, an upper bound."""
         return float(self.regret_bounds.upper)
 
     @property
     def curve(self) -> TradeOff:
-        """The curve reported, G_mu (x) f_{0,failure}: at or below f everywhere."""
+        r"""The curve reported, at or below f everywhere.
+
+        .. math::
+
+           G_\mu \otimes f_{0,\mathrm{failure}}
+        """
         if not is_symbol(self.mu) and np.isinf(self.mu):
             return TotalVariation(1.0)
         result = assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)

@@ -238,7 +238,7 @@ class BerryEsseen:
 
     @cached_property
     def gamma(self) -> float:
-        """The error of the distribution functions: the band's half-width in alpha and in beta."""
+        """The error of the distribution functions, the band's half-width in alpha and in beta."""
         return max(max(pair.gamma_p, pair.gamma_q) for sides in self.pairs for pair in sides)
 
     @property
@@ -259,10 +259,10 @@ class BerryEsseen:
 
     @cached_property
     def guarantee(self) -> TradeOff:
-        """Return a certified curve below the composition, a polygon of lines that may enter products.
+        r"""Return a certified curve below the composition, a polygon of lines that may enter products.
 
-        It is symmetric if the composition f is: with g <= f also g^-1 <= f^-1 = f (Dong, Roth, Su 2022,
-        Proposition 2.4).
+        It is symmetric if the composition f is: with :math:`g \le f` also :math:`g^{-1} \le f^{-1} = f`
+        (Dong, Roth, Su 2022, Proposition 2.4).
         """
         slope = np.unique(np.concatenate([[1.0], *(below.slopes() for below, _ in self.pairs)]))
         # f(alpha) >= 1 - delta(log s) - s alpha for every s, and delta falls.
@@ -271,14 +271,20 @@ class BerryEsseen:
         return symmetrise(below, assume="both-orders") if self.of.symmetric else below
 
     def lower(self, alpha: ArrayLike) -> Any:
-        """Bound f(alpha) from below by G_mu(alpha + gamma) - gamma or 0, for alpha in [0, 1]."""
+        r"""Bound f(alpha) from below, for alpha in [0, 1].
+
+        The bound is :math:`G_\mu(\alpha + \gamma) - \gamma` or 0.
+        """
         flat, shape = flattened("alpha", alpha, 0.0, 1.0)
         # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
         [(below, _), *others] = self.pairs
         return shaped(self.guarantee.bounds(flat).lower if others else below.bounds(flat)[0], shape)
 
     def upper(self, alpha: ArrayLike) -> Any:
-        """Bound f(alpha) from above by G_mu(alpha - gamma) + gamma or 1 - alpha, for alpha in [0, 1]."""
+        r"""Bound f(alpha) from above, for alpha in [0, 1].
+
+        The bound is :math:`G_\mu(\alpha - \gamma) + \gamma` or :math:`1 - \alpha`.
+        """
         flat, shape = flattened("alpha", alpha, 0.0, 1.0)
         return shaped(np.min([above.bounds(flat)[1] for _, above in self.pairs], axis=0), shape)
 
@@ -287,7 +293,10 @@ class BerryEsseen:
         return Bounds(self.lower(alpha), self.upper(alpha))
 
     def delta(self, epsilon: ArrayLike) -> Bounds:
-        """Bound delta(epsilon), epsilon in nats: above by sup_alpha 1 - lower(alpha) - e^epsilon alpha."""
+        r"""Bound delta(epsilon), epsilon in nats.
+
+        The upper bound is :math:`\sup_\alpha 1 - \mathrm{lower}(\alpha) - e^\varepsilon \alpha`.
+        """
         x, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
         finite = np.where(np.isfinite(x), x, 0.0)
         # delta(-inf) = 1, and delta(inf) is the mass at infinity, which the curve bounds.
@@ -319,7 +328,11 @@ class BerryEsseen:
 
 
 def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEsseen:
-    """Enclose a composition between G_mu(alpha + gamma) - gamma and G_mu(alpha - gamma) + gamma.
+    r"""Enclose a composition between two shifted Gaussian curves.
+
+    .. math::
+
+       G_\mu(\alpha + \gamma) - \gamma \;\le\; f(\alpha) \;\le\; G_\mu(\alpha - \gamma) + \gamma
 
     Parameters
     ----------
@@ -329,14 +342,14 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
         side.
     constants
         ``"theorem"``: 0.56 for all, as in Dong, Roth, Su 2022, Theorem 3.4 (the constant of Shevtsova 2010
-        for independent summands). ``"sharp"``: for identical factors min{0.4690 rho, 0.3322 (rho + 0.429),
-        0.3031 (rho + 0.646)}/sqrt(n) (Shevtsova 2013).
+        for independent summands). ``"sharp"``: for identical factors
+        :math:`\min\{0.4690 \rho, 0.3322 (\rho + 0.429), 0.3031 (\rho + 0.646)\}/\sqrt{n}` (Shevtsova 2013).
 
     Returns
     -------
     BerryEsseen
         ``lower(alpha)`` and ``upper(alpha)`` enclose f on all of [0, 1]; ``delta`` and ``epsilon`` likewise
-        have two sides. Where gamma >= 1/2, or at delta below gamma, they are true and trivial.
+        have two sides. Where :math:`\gamma \ge 1/2`, or at delta below gamma, they are true and trivial.
 
     Raises
     ------
@@ -345,8 +358,8 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
 
     Notes
     -----
-    For asymmetric curves each law has its own mean, variance and gamma: alpha(t) = P(sum L > t) and
-    beta(t) = Q(sum L <= t) are each within gamma of their normal law.
+    For asymmetric curves each law has its own mean, variance and gamma: :math:`\alpha(t) = P(\sum L > t)` and
+    :math:`\beta(t) = Q(\sum L \le t)` are each within gamma of their normal law.
 
     Examples
     --------

@@ -32,7 +32,7 @@ from tradeoff.symbolic.evaluate import convert_number
 
 @dataclass(frozen=True)
 class ApproximateCurve:
-    """Estimate of a trade-off function, on neither side of the truth.
+    r"""Estimate of a trade-off function, on neither side of the truth.
 
     It has ``curve(alpha)``, ``delta(epsilon)`` and ``epsilon(delta)`` only. Products, powers, orders,
     symmetrisation and filters raise ``KindError``, a ``TypeError``: an estimate guarantees nothing.
@@ -50,7 +50,7 @@ class ApproximateCurve:
     of
         The curve that is approximated, if there is one.
     mu
-        The estimate's Gaussian parameter, if its shape is a G_mu up to masses at infinity.
+        The estimate's Gaussian parameter, if its shape is a :math:`G_\mu` up to masses at infinity.
 
     Examples
     --------
@@ -122,19 +122,24 @@ _THEOREM = (
 
 
 def clt(curve: TradeOff) -> ApproximateCurve:
-    """Gaussian estimate G_mu of a composition, mu = (E_Q L - E_P L)/sd_P(L), often under-reporting.
+    r"""Gaussian estimate of a composition, often under-reporting.
+
+    .. math::
+
+       G_\mu, \quad \mu = (\mathbb{E}_Q L - \mathbb{E}_P L)/\operatorname{sd}_P(L)
 
     Parameters
     ----------
     curve
-        A product of many factors. For a symmetric one mu = 2 sum kl/sqrt(sum kappa2 - sum kl^2). For one
-        order of an asymmetric curve the standard deviation is that of its own null P, so ``clt(f)`` and
-        ``clt(~f)`` differ; of an either-order envelope it is the larger mu of the two orders.
+        A product of many factors. For a symmetric one
+        :math:`\mu = 2 \sum \mathrm{kl}/\sqrt{\sum \kappa_2 - \sum \mathrm{kl}^2}`. For one order of an
+        asymmetric curve the standard deviation is that of its own null P, so ``clt(f)`` and ``clt(~f)``
+        differ; of an either-order envelope it is the larger mu of the two orders.
 
     Returns
     -------
     ApproximateCurve
-        G_mu, with masses at infinity split off first and attached again.
+        :math:`G_\mu`, with masses at infinity split off first and attached again.
 
     Raises
     ------
@@ -182,7 +187,11 @@ def clt(curve: TradeOff) -> ApproximateCurve:
 
 
 def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> ApproximateCurve:
-    """Estimate a composition of (eps_i, delta_i)-DP by G_mu (x) f_{0,1-e^-sum delta}, mu^2 = sum eps_i^2.
+    r"""Estimate a composition of (epsilon, delta)-DP mechanisms.
+
+    .. math::
+
+       G_\mu \otimes f_{0,1 - e^{-\sum \delta_i}}, \quad \mu^2 = \sum_i \varepsilon_i^2
 
     Parameters
     ----------
@@ -193,7 +202,8 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
 
     Notes
     -----
-    Dong, Roth, Su 2022, Theorem 3.6. For f_{mu/sqrt(n),0}^n its error is of order 1/n (Theorem 3.7).
+    Dong, Roth, Su 2022, Theorem 3.6. For :math:`f_{\mu/\sqrt{n},0}^{\otimes n}` its error is of order
+    :math:`1/n` (Theorem 3.7).
 
     Examples
     --------
@@ -224,16 +234,21 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
 def dp_sgd_clt(
     sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: Scheme = "poisson"
 ) -> ApproximateCurve:
-    """Gaussian estimate of DP-SGD: with c = p sqrt(T), mu = c sqrt(e^(1/sigma^2) - 1) for Poisson sampling.
+    r"""Gaussian estimate of DP-SGD.
 
-    For samples of fixed size, mu = sqrt(2) c sqrt(e^(1/sigma^2) Phi(3/(2 sigma)) + 3 Phi(-1/(2 sigma)) - 2).
+    With :math:`c = p \sqrt{T}`, :math:`\mu = c \sqrt{e^{1/\sigma^2} - 1}` for Poisson sampling. For samples
+    of fixed size,
+
+    .. math::
+
+       \mu = \sqrt{2} \, c \sqrt{e^{1/\sigma^2} \Phi(3/(2 \sigma)) + 3 \Phi(-1/(2 \sigma)) - 2}
 
     Parameters
     ----------
     sample_rate
         p in [0, 1]: the expected share of records in a step.
     noise_multiplier
-        sigma > 0: standard deviation of the noise over the clipping norm's sensitivity.
+        :math:`\sigma > 0`: standard deviation of the noise over the clipping norm's sensitivity.
     steps
         T, an integer from 0.
     scheme
@@ -339,7 +354,11 @@ class _Expansion:
 
 
 def edgeworth(curve: TradeOff) -> ApproximateCurve:
-    """Estimate a composition by alpha(t) = P(L > t) and beta(t) = Q(L <= t), each from four cumulants.
+    r"""Estimate a composition by two expansions, each from four cumulants.
+
+    .. math::
+
+       \alpha(t) = P(L > t), \quad \beta(t) = Q(L \le t)
 
     Parameters
     ----------
@@ -350,13 +369,13 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     Returns
     -------
     ApproximateCurve
-        The points (alpha(t), beta(t)), clipped to probabilities and replaced by their convex hull; masses at
-        infinity are split off and attached again. An approximation: not a bound on either side.
+        The points :math:`(\alpha(t), \beta(t))`, clipped to probabilities and replaced by their convex hull;
+        masses at infinity are split off and attached again. An approximation: not a bound on either side.
 
     Notes
     -----
-    Wang, Gao, Zhang, Shen, Su 2022 (the Edgeworth accountant); its error has order n^(-3/2) where the CLT's
-    has n^(-1/2).
+    Wang, Gao, Zhang, Shen, Su 2022 (the Edgeworth accountant); its error has order :math:`n^{-3/2}` where the
+    CLT's has :math:`n^{-1/2}`.
 
     Examples
     --------

@@ -29,7 +29,11 @@ from tradeoff.pld.transformed import ReversedPLD
 
 
 def kl(curve: TradeOff) -> Bounds:
-    """Bound kl(f) = -int log|f'| = KL(P || Q), in nats; of a product, the sum over its factors.
+    r"""Bound kl(f), in nats; of a product, the sum over its factors.
+
+    .. math::
+
+       \mathrm{kl}(f) = -\int_0^1 \log \lvert f'(x) \rvert \, dx = \mathrm{KL}(P \,\Vert\, Q)
 
     Parameters
     ----------
@@ -39,8 +43,8 @@ def kl(curve: TradeOff) -> Bounds:
     Returns
     -------
     Bounds
-        Both sides, equal up to rounding in closed form; +inf where f' = 0 on an interval. Of a curve without
-        an exact law, such as a maximum, the Renyi divergence of order 1.
+        Both sides, equal up to rounding in closed form; +inf where :math:`f' = 0` on an interval. Of a curve
+        without an exact law, such as a maximum, the Renyi divergence of order 1.
 
     Notes
     -----
@@ -56,7 +60,11 @@ def kl(curve: TradeOff) -> Bounds:
 
 
 def kappa2(curve: TradeOff) -> Bounds:
-    """Bound kappa_2(f) = int log^2|f'| = E_P L^2; of a product, the sum over its factors.
+    r"""Bound kappa_2(f); of a product, the sum over its factors.
+
+    .. math::
+
+       \kappa_2(f) = \int_0^1 \log^2 \lvert f'(x) \rvert \, dx = \mathbb{E}_P L^2
 
     Limit theorems need the sum: of the product's own curve only kl is one. ``NoClosedForm`` if a factor has
     no exact law.
@@ -76,7 +84,12 @@ def kappa2(curve: TradeOff) -> Bounds:
 
 
 def kappa3(curve: TradeOff) -> Bounds:
-    """Bound kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum, as ``kappa2``.
+    r"""Bound kappa_3(f); of a product, the sum, as ``kappa2``.
+
+    .. math::
+
+       \kappa_3(f) = \int_0^1 {\lvert \log \lvert f'(x) \rvert \rvert}^3 \, dx
+       = \mathbb{E}_P {\lvert L \rvert}^3
 
     Parameters
     ----------
@@ -93,7 +106,12 @@ def kappa3(curve: TradeOff) -> Bounds:
 
 
 def kappa3bar(curve: TradeOff) -> Bounds:
-    """Bound kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, as ``kappa2``.
+    r"""Bound kappa-bar_3(f); of a product, the sum, as ``kappa2``.
+
+    .. math::
+
+       \bar\kappa{}_3(f) = \int_0^1 {\lvert \log \lvert f'(x) \rvert + \mathrm{kl}(f) \rvert}^3 \, dx
+       = \mathbb{E}_P {\lvert L - \mathbb{E}_P L \rvert}^3
 
     Parameters
     ----------

@@ -24,16 +24,18 @@ _ALPHAS = np.concatenate([np.linspace(0, 1, 513), _TAILS, 1 - _TAILS])  # about 
 
 
 def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[float]:
-    """Bound the distance between two curves.
+    r"""Bound the distance between two curves.
 
     Parameters
     ----------
     f, g
         Curves.
     metric
-        ``"uniform"``: sup_alpha |f - g|. ``"levy"``: the least kappa with f(alpha + kappa) - kappa <=
-        g(alpha) for all alpha and the same with f and g exchanged, which is max over eps of |delta_f -
-        delta_g|/(1 + e^eps): the largest gap in Bayes error over priors (Gomez et al. 2026).
+        ``"uniform"``: :math:`\sup_\alpha \lvert f(\alpha) - g(\alpha) \rvert`. ``"levy"``: the least
+        :math:`\kappa` with :math:`f(\alpha + \kappa) - \kappa \le g(\alpha)` for all :math:`\alpha` and the
+        same with f and g exchanged, which is
+        :math:`\max_\varepsilon \lvert \delta_f - \delta_g \rvert/(1 + e^\varepsilon)`: the largest gap in
+        Bayes error over priors (Gomez et al. 2026).
 
     Returns
     -------

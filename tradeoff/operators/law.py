@@ -125,10 +125,11 @@ class Law:
     @overload
     def cdf(self, loss: Numbers, *, under: Under = "P") -> Bounds[Array]: ...
     def cdf(self, loss: Number | Numbers, *, under: Under = "P") -> Bounds:
-        """Return P(L <= loss) or Q(L <= loss), bounded on both sides.
+        r"""Return P(L <= loss) or Q(L <= loss), bounded on both sides.
 
-        The slope of the convex profile in s = e^eps is -P(L > eps), which lies between those of chords on
-        both sides. Atoms of a product, unless they are very many, are summed separately.
+        The slope of the convex profile in :math:`s = e^\varepsilon` is :math:`-P(L > \varepsilon)`, which
+        lies between those of chords on both sides. Atoms of a product, unless they are very many, are summed
+        separately.
         """
         choice("under", under, get_args(Under))
         at = reals("loss", loss)
@@ -153,10 +154,11 @@ class Law:
         return Bounds(low, high) if at.ndim else Bounds(float(low), float(high))
 
     def tail(self, at: Array, under: Under) -> Bounds[Array]:
-        """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is not a difference from 1.
+        r"""Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is not a difference from 1.
 
-        They are slopes of delta in s = e^eps, between those of chords a step to either side. Chords smear
-        atoms, so the part of known ones in delta, sum_j p_j (e^l_j - s)^+, is subtracted first.
+        They are slopes of delta in :math:`s = e^\varepsilon`, between those of chords a step to either side.
+        Chords smear atoms, so the part of known ones in delta, :math:`\sum_j p_j (e^{l_j} - s)_+`, is
+        subtracted first.
         """
         places = at - _STEP, at, at + _STEP
         profile = [self.curve.bounds.delta(x) for x in places]

@@ -124,14 +124,14 @@ class Witness(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Order of two curves f and g; prints as sentences.
+    r"""Order of two curves f and g; prints as sentences.
 
     Attributes
     ----------
     at_least, at_most
-        Whether f >= g, and f <= g, at every alpha; None if the bounds cannot decide.
+        Whether :math:`f \ge g`, and :math:`f \le g`, at every alpha; None if the bounds cannot decide.
     below, above
-        Witnesses of f < g and of f > g; None if the type I errors searched have none.
+        Witnesses of :math:`f < g` and of :math:`f > g`; None if the type I errors searched have none.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class Verdict:
 
 
 def order(f: TradeOff, g: TradeOff) -> Verdict:
-    """Compare two curves at every alpha, with a witness where one is below the other.
+    r"""Compare two curves at every alpha, with a witness where one is below the other.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def order(f: TradeOff, g: TradeOff) -> Verdict:
     Returns
     -------
     Verdict
-        Both directions, proved as ``f >= g`` is (Dong, Roth, Su 2022, Theorem 2.10); true if f >= g.
+        Both directions, proved as ``f >= g`` is (Dong, Roth, Su 2022, Theorem 2.10); true if :math:`f \ge g`.
 
     Examples
     --------

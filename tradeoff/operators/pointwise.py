@@ -228,10 +228,10 @@ def maximum(*curves: TradeOff) -> TradeOff:
 
 
 def minimum(*curves: TradeOff) -> TradeOff:
-    """Convex hull of the pointwise minimum: the least private of several mechanisms may have run.
+    r"""Convex hull of the pointwise minimum: the least private of several mechanisms may have run.
 
-    The plain minimum is not convex in general; the hull has profile max_i delta_i(eps) (Dong, Roth, Su 2022,
-    Proposition 2.12).
+    The plain minimum is not convex in general; the hull has profile :math:`\max_i \delta_i(\varepsilon)`
+    (Dong, Roth, Su 2022, Proposition 2.12).
 
     Examples
     --------
@@ -315,7 +315,7 @@ class Mixture(Derived):
 
 
 def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
-    """Curve of choosing mechanism i with probability w_i and publishing i.
+    r"""Curve of choosing mechanism i with probability w_i and publishing i.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     Returns
     -------
     TradeOff
-        The curve with profile sum_i w_i delta_i(eps).
+        The curve with profile :math:`\sum_i w_i \delta_i(\varepsilon)`.
 
     Examples
     --------

@@ -42,7 +42,11 @@ _FARTHEST = 1.5e3  # nats of loss up to which cells are narrower than whole curv
 
 
 def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:
-    """Subsampled curve f_p = p f + (1-p) Id = T(P, (1-p) P + p Q), the record absent under P.
+    r"""Subsampled curve of a base curve T(P, Q), the record absent under P.
+
+    .. math::
+
+       f_p = p f + (1 - p) \mathrm{Id} = T(P, (1 - p) P + p Q)
 
     Parameters
     ----------
@@ -53,9 +57,9 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
         expression.
     scheme
         ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is
-        not ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for
-        fixed-size samples, replace-one neighbours and a symmetric f (Dong, Roth, Su 2022, Theorem 4.2).
-        Several releases from one sample are one ``subsample(f @ g, p)``.
+        not ``~subsample(f, p)``. ``"without-replacement"``: :math:`C_p(f)`, the envelope of :math:`f_p` and
+        its inverse, for fixed-size samples, replace-one neighbours and a symmetric f (Dong, Roth, Su 2022,
+        Theorem 4.2). Several releases from one sample are one ``subsample(f @ g, p)``.
 
     Returns
     -------

@@ -180,7 +180,7 @@ def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
 
 @dataclass(frozen=True)
 class Dual:
-    """Profile eps -> delta(eps) of a curve: an upper bound at every loss; ``dual()`` leads back.
+    """Profile delta(epsilon) of a curve: an upper bound at every loss; ``dual()`` leads back.
 
     Examples
     --------
@@ -213,7 +213,14 @@ class Dual:
     @overload
     def conjugate(self, y: Numbers) -> Array: ...
     def conjugate(self, y: Number | Numbers) -> float | Array:
-        """Conjugate f*(y) = sup_x x y - f(x), from above: delta(log(-y)) - 1 for y < 0, else y."""
+        r"""Conjugate of the curve, from above.
+
+        .. math::
+
+           f^*(y) = \sup_x \; x y - f(x)
+
+        It is :math:`\delta(\log(-y)) - 1` for :math:`y < 0`, else y.
+        """
         at = reals("y", y)
         if np.isnan(at).any():
             raise DomainError(f"y must hold real slopes without NaN, got {shown(y)}")
@@ -225,7 +232,12 @@ class Dual:
         return value.reshape(at.shape) if at.ndim else float(value[0])
 
     def dual(self) -> TradeOff:
-        """Return the curve f(alpha) = sup_eps 1 - delta(eps) - e^eps alpha."""
+        r"""Return the curve of the profile.
+
+        .. math::
+
+           f(\alpha) = \sup_\varepsilon \; 1 - \delta(\varepsilon) - e^\varepsilon \alpha
+        """
         return self.curve
 
 
