@@ -71,7 +71,7 @@ class Empirical(Displayed):
     uniform numbers in law, so :math:`p(a) = P(\mathrm{Bin}(n, a) \le k)` is a p-value; and as :math:`x` is
     independent of the other scores, given :math:`x` so is :math:`q(b) = P(\mathrm{Bin}(m, b) \le j)`, where
     :math:`j` of their :math:`m` are missed and :math:`b` is its type II error. So :math:`p(a)\,q(b) \le t`
-    has probability :math:`t (1 - \log t)` at most (Fisher's combination), and with :math:`K` tests, fixed by
+    has probability :math:`t (1 - \log(t))` at most (Fisher's combination), and with :math:`K` tests, fixed by
     :math:`n` alone, no :math:`p(a)\,q(b)` is below the :math:`t` of :math:`(1 - \text{confidence})/K`: every
     :math:`(a, b)` lies in a region given by the counts, and :math:`f(a) \le b`. Regions are covered by
     rectangles: :math:`f` lies at or below one corner of each.
@@ -155,7 +155,7 @@ class Empirical(Displayed):
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
-        """Convex hull of the empirical errors of all thresholds: exact fractions, and no bound."""
+        """Convex hull of the empirical errors of all thresholds, in exact fractions; not a bound."""
         n, m = self._sizes
         every = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges sorted runs
         at = every[np.append(every[1:] != every[:-1], True)]
@@ -181,7 +181,7 @@ class Empirical(Displayed):
 
         Notes
         -----
-        While the claim :math:`g` holds, :math:`q(b) \le q(g(a))` at each test, so :math:`t (1 - \log t)` for
+        While the claim :math:`g` holds, :math:`q(b) \le q(g(a))` at each test, so :math:`t (1 - \log(t))` for
         the largest :math:`t = p(a)\,q(g(a))` over :math:`a` is a p-value. The least over the tests, times
         their number, is one for all: for any law of the scores, and for thresholds chosen after they were
         seen.
@@ -306,7 +306,7 @@ class Counts(Empirical):
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
-        """Hull of the empirical errors of the event: exact fractions, and no bound."""
+        """Hull of the empirical errors of the event, in exact fractions; not a bound."""
         (rejected, n), (hits, m) = self.counts
         shape = PiecewiseLinear.hull([Fraction(rejected, n)], [Fraction(m - hits, m)])
         return ApproximateCurve(shape, "one test", self._described, ("both numbers of trials grow",))

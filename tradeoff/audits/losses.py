@@ -71,7 +71,7 @@ class LossSample:
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
-        """Hull of the empirical errors of all tests "reject where the loss is large": no bound."""
+        """Hull of the empirical errors of all tests "reject where the loss is large"; not a bound."""
         result = empirical(self.under_p, self.under_q, self.confidence).estimate
         hypotheses = ("both numbers of losses grow",)
         return replace(result, name="sampled losses", source=self._sizes, hypotheses=hypotheses)

@@ -291,7 +291,7 @@ class ExPostFilter(Filter):
     Losses add along the path, and the deltas by a union bound over it, so that the whole is
     :math:`(\varepsilon, \delta)`-DP in both orders (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2).
 
-    >>> from tradeoff.filters import ExPostFilter, LaplaceNoiseReduction
+    >>> from tradeoff.filters import ExPost, ExPostFilter, LaplaceNoiseReduction
     >>> budget = ExPostFilter(1.0)
     >>> session = LaplaceNoiseReduction(100.0, [0.25, 0.5, 2.0], filter=budget, rng=1)
     >>> for epsilon in (0.25, 0.5):
@@ -465,7 +465,7 @@ def _parameters(curve: TradeOff) -> tuple[float, float]:
 class Odometer(StepRecord):
     r"""Running bound on the loss of adaptive steps: P(exists n: L_n > bound(V_n)) <= delta.
 
-    :math:`L_n` is the sum of the losses :math:`\log dQ/dP` of the answers given, drawn under :math:`Q`, and
+    :math:`L_n` is the sum of the losses :math:`\log(dQ/dP)` of the answers given, drawn under :math:`Q`, and
     :math:`V_n = 2\sum_k \rho_k` the clock: :math:`\mu_k^2` for a Gaussian step, at most
     :math:`\varepsilon_k^2` for a pure one.
 

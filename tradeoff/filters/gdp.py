@@ -248,7 +248,7 @@ class GaussianSimulator(ThreadSafe):
 
     @property
     def remaining(self) -> Any:
-        """Return mu^2 - s: the most that the squares of further m may add up to."""
+        """Return mu^2 - s, the most that the squares of further m may add up to."""
         return _unwrap(np.maximum(self._left, 0.0) * self.mu**2)
 
     def answer(self, m: ArrayLike) -> Any:

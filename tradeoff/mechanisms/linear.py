@@ -61,7 +61,7 @@ class TreeAggregation(Mechanism):
 
     Exact: :math:`G_\mu` with :math:`\mu^2 = S^2/\sigma^2`, :math:`\sigma` the noise multiplier, where
     :math:`S^2` is the largest sum, over the complete nodes of all trees, of the squared number of the
-    record's steps in the node. One participation gives :math:`\lfloor\log_2 \text{steps}\rfloor + 1` (Dwork,
+    record's steps in the node. One participation gives :math:`\lfloor\log_2(\text{steps})\rfloor + 1` (Dwork,
     Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011); several are Kairouz et al. 2021, Appendix D, here
     maximised over all steps that the separation allows, in integers. It holds also where steps are chosen in
     view of earlier sums. Steps keep their place: neighbours change what a record adds in its steps, to 0 or

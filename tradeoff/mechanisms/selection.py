@@ -387,9 +387,9 @@ class BestOfRuns(Mechanism):
 
     .. math::
 
-       \delta(\varepsilon) \le m \sum_k v_k w_k \delta_f(\varepsilon - \log w_k).
+       \delta(\varepsilon) \le m \sum_k v_k w_k \delta_f(\varepsilon - \log(w_k)).
 
-    The one chord from :math:`\psi(0) = 1` to :math:`W` leaves :math:`m\,\delta_f(\varepsilon - \log W)`, the
+    The one chord from :math:`\psi(0) = 1` to :math:`W` leaves :math:`m\,\delta_f(\varepsilon - \log(W))`, the
     bound of Koskela, Redberg, Wang 2024; and as :math:`(x - y)_+ \le x^t y^{1-t}` for :math:`t > 1`,
     :math:`\psi(w) \le w^{1-t} \sup_a g(a)^t g(1 - f(a))^{1-t}` leads to those by Renyi divergences of
     Papernot, Steinke 2022. No run at all has the same probability in both laws, and adds nothing for
