@@ -344,8 +344,8 @@ class MatrixMechanism(Mechanism):
         default=None,
     )
     strategy: Strategy | None = parameter(
-        "C for balls in bins: the rows of a lower triangular matrix of bins times epochs steps, or the first "
-        "column of a Toeplitz matrix, without zeros at its end.",
+        ":math:`C` for balls in bins: the rows of a lower triangular matrix of bins times epochs steps, or "
+        "the first column of a Toeplitz matrix, without zeros at its end.",
         "list of float, or of lists of them",
         _check_strategy,
         default=None,
@@ -476,19 +476,22 @@ class LastIterate(Mechanism):
     exact = False
 
     noise_multiplier: float = real_range(
-        "Standard deviation of the noise of a step over the distance s by which neighbours move a step: n "
-        "sigma/L for noise sigma on the mean gradient of n records, of which one moves it by L/n.",
+        r"Standard deviation of the noise of a step over the distance :math:`s` by which neighbours move a "
+        r"step: :math:`n \sigma/L` for noise :math:`\sigma` on the mean gradient of :math:`n` records, of "
+        r"which one moves it by :math:`L/n`.",
         "(0, inf]",
     )
     steps: int = integer_range("Number of steps.", high=math.inf)
     contraction: float = real_range(
-        "Factor c by which a step shrinks distances: max(|1 - eta m|, |1 - eta M|) for losses that are "
-        "m-strongly convex and M-smooth, 1 for convex ones with eta <= 2/M.",
+        r"Factor :math:`c` by which a step shrinks distances: "
+        r":math:`\max(\lvert 1 - \eta m\rvert, \lvert 1 - \eta M\rvert)` for losses that are "
+        r":math:`m`-strongly convex and :math:`M`-smooth, 1 for convex ones with :math:`\eta \le 2/M`.",
         "[0, 1]",
         default=1.0,
     )
     diameter: float = real_range(
-        "Diameter of the set to which iterates are projected, in units of s; infinite without projection.",
+        "Diameter of the set to which iterates are projected, in units of :math:`s`; "
+        "infinite without projection.",
         "[0, inf]",
         default=math.inf,
     )

@@ -98,7 +98,8 @@ class Laplace(Mechanism):
     """
 
     scale: float = real_range(
-        "Scale b of the density e^(-|x|/b)/(2b), in the units of the query.", "(0, inf]"
+        r"Scale :math:`b` of the density :math:`e^{-\lvert x\rvert/b}/(2b)`, in the units of the query.",
+        "(0, inf]",
     )
     sensitivity: float = real_range(
         "l1-sensitivity of the query, in the same units.", "(0, inf)", default=1.0
@@ -236,7 +237,7 @@ class DiscreteGaussian(Mechanism):
     True
     """
 
-    sigma: float = real_range("Parameter sigma, close to the standard deviation.", "(0, inf)")
+    sigma: float = real_range(r"Parameter :math:`\sigma`, close to the standard deviation.", "(0, inf)")
     sensitivity: int = integer_range("Largest change of the query under neighbours.", default=1)
 
     def curve(self) -> TradeOff:
@@ -280,7 +281,7 @@ class DiscreteGaussianVector(Mechanism):
     N_Z(4)^2
     """
 
-    sigma: float = real_range("Parameter sigma of every coordinate.", "(0, inf)")
+    sigma: float = real_range(r"Parameter :math:`\sigma` of every coordinate.", "(0, inf)")
     squared_sensitivity: int = integer_range(
         "Square of the l2-sensitivity: the largest sum of squared changes.", 1, MOST_SQUARE
     )
@@ -340,7 +341,9 @@ class BinomialNoise(Mechanism):
     True
     """
 
-    coins: int = integer_range("Number of coins; curves are computed for coins times sensitivity up to 2^20.")
+    coins: int = integer_range(
+        "Number of coins; curves are computed for coins times sensitivity up to :math:`2^{20}`."
+    )
     sensitivity: int = shift_field()
 
     def curve(self) -> TradeOff:
@@ -369,8 +372,8 @@ class ThresholdedKeys(Mechanism):
 
     # More noise lowers losses, but shows keys of one record more often: no side is safe to round to.
     scale: float = real_range(
-        "Scale of Laplace or geometric noise (pmf proportional to e^(-|x|/scale)), or standard deviation of "
-        "normal noise.",
+        r"Scale :math:`b` of Laplace or geometric noise (pmf proportional to :math:`e^{-\lvert x\rvert/b}`), or "
+        "standard deviation of normal noise.",
         "(0, inf)",
     )
     threshold: float = real_range("Least noisy value that is shown, above ``contribution``.", "(0, inf]")

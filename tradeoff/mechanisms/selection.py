@@ -65,8 +65,8 @@ class RandomizedResponse(Mechanism):
     )
     categories: int = integer_range("Number :math:`k` of possible answers.", 2, default=2)
     flip: float | None = real_range(
-        "Probability (k - 1)/(e^eps + k - 1) of an answer that is not true, at most (k - 1)/k, instead of "
-        "``epsilon``.",
+        r"Probability :math:`(k - 1)/(e^\varepsilon + k - 1)` of an answer that is not true, at most "
+        r":math:`(k - 1)/k`, instead of ``epsilon``.",
         "(0, 1)",
         default=None,
     )
@@ -333,7 +333,8 @@ class RepeatAndSelect(PureDP):
 
     epsilon: float = real_range("Loss of one run in nats.", LOSS)
     shape: float = real_range(
-        "Shape eta of the truncated negative binomial law of the number of runs: 0 logarithmic, 1 geometric.",
+        r"Shape :math:`\eta` of the truncated negative binomial law of the number of runs: 0 logarithmic, "
+        "1 geometric.",
         "(-1, inf)",
         default=1.0,
     )
@@ -410,7 +411,8 @@ class BestOfRuns(Mechanism):
         "(0, 1e12]",
     )
     shape: float = real_range(
-        "Shape eta of the truncated negative binomial law of the number of runs: 0 logarithmic, 1 geometric; "
+        r"Shape :math:`\eta` of the truncated negative binomial law of the number of runs: 0 logarithmic, "
+        "1 geometric; "
         "inf for a Poisson number.",
         "(-1, inf]",
         default=1.0,
