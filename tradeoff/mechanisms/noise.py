@@ -372,8 +372,8 @@ class ThresholdedKeys(Mechanism):
 
     # More noise lowers losses, but shows keys of one record more often: no side is safe to round to.
     scale: float = real_range(
-        r"Scale :math:`b` of Laplace or geometric noise (pmf proportional to :math:`e^{-\lvert x\rvert/b}`), or "
-        "standard deviation of normal noise.",
+        r"Scale :math:`b` of Laplace or geometric noise (pmf proportional to :math:`e^{-\lvert x\rvert/b}`), "
+        "or standard deviation of normal noise.",
         "(0, inf)",
     )
     threshold: float = real_range("Least noisy value that is shown, above ``contribution``.", "(0, inf]")
