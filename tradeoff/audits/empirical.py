@@ -52,26 +52,29 @@ class Decisions(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Empirical(Displayed):
-    """Bounds on f = T(P, Q) from independent scores under P and under Q.
+    r"""Bounds on f = T(P, Q) from independent scores under P and under Q.
 
-    A score is any function of the output; larger favours the alternative Q. Its tests "reject where the
-    score is large" are among all tests, so f lies at or below their errors, and the scores bound privacy loss
-    from below, at the stated confidence and for any law of the scores: continuous, with ties, infinite.
+    A score is any function of the output; larger favours the alternative :math:`Q`. Its tests "reject where
+    the score is large" are among all tests, so :math:`f` lies at or below their errors, and the scores bound
+    privacy loss from below, at the stated confidence and for any law of the scores: continuous, with ties,
+    infinite.
 
     Parameters
     ----------
     null, alternative, confidence, thresholds
-        As ``empirical`` takes them; scores under P and under Q are kept sorted.
+        As ``empirical`` takes them; scores under :math:`P` and under :math:`Q` are kept sorted.
 
     Notes
     -----
-    A test is set where it rejects k of the n null scores: at the (k + 1)-th largest, x. Its type I error a =
-    P(X > x) is at most the (k + 1)-th smallest of n uniform numbers in law, so p(a) = P(Bin(n, a) <= k) is a
-    p-value; and as x is independent of the other scores, given x so is q(b) = P(Bin(m, b) <= j), where j of
-    their m are missed and b is its type II error. So p(a) q(b) <= t has probability t (1 - log t) at most
-    (Fisher's combination), and with K tests, fixed by n alone, no p(a) q(b) is below the t of (1 -
-    confidence)/K: every (a, b) lies in a region given by the counts, and f(a) <= b. Regions are covered by
-    rectangles: f lies at or below one corner of each.
+    A test is set where it rejects :math:`k` of the :math:`n` null scores: at the :math:`(k + 1)`-th largest,
+    :math:`x`. Its type I error :math:`a = P(X > x)` is at most the :math:`(k + 1)`-th smallest of :math:`n`
+    uniform numbers in law, so :math:`p(a) = P(\mathrm{Bin}(n, a) \le k)` is a p-value; and as :math:`x` is
+    independent of the other scores, given :math:`x` so is :math:`q(b) = P(\mathrm{Bin}(m, b) \le j)`, where
+    :math:`j` of their :math:`m` are missed and :math:`b` is its type II error. So :math:`p(a)\,q(b) \le t`
+    has probability :math:`t (1 - \log(t))` at most (Fisher's combination), and with :math:`K` tests, fixed by
+    :math:`n` alone, no :math:`p(a)\,q(b)` is below the :math:`t` of :math:`(1 - \text{confidence})/K`: every
+    :math:`(a, b)` lies in a region given by the counts, and :math:`f(a) \le b`. Regions are covered by
+    rectangles: :math:`f` lies at or below one corner of each.
 
     Examples
     --------
@@ -96,9 +99,9 @@ class Empirical(Displayed):
         object.__setattr__(self, "thresholds", given)
 
     def epsilon(self, delta: Number | Numbers) -> Any:
-        """Return a lower bound on epsilon(delta), in nats, at the confidence for all delta at once.
+        r"""Return a lower bound on epsilon(delta), in nats, at the confidence for all delta at once.
 
-        As for curves, it is negative where delta exceeds the bound on delta(0).
+        As for curves, it is negative where delta exceeds the bound on :math:`\delta(0)`.
         """
         flat, shape = flattened("delta", delta, 0.0, 1.0)  # a lower bound falls as questions rise
         alpha, beta = self._corners
@@ -140,7 +143,7 @@ class Empirical(Displayed):
     def band(self) -> Tabulated:
         """Curves below and above the trade-off of the score's own tests, at the confidence.
 
-        Only the upper one bounds f: better tests than those of this score may exist.
+        Only the upper one bounds :math:`f`: better tests than those of this score may exist.
         """
         alpha, beta = self._limits(error_probability(self.confidence) / 2)
         # A test between two neighbours rejects at least as many as one, and misses as many as the other.
@@ -152,7 +155,7 @@ class Empirical(Displayed):
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
-        """Convex hull of the empirical errors of all thresholds: exact fractions, and no bound."""
+        """Convex hull of the empirical errors of all thresholds, in exact fractions; not a bound."""
         n, m = self._sizes
         every = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges sorted runs
         at = every[np.append(every[1:] != every[:-1], True)]
@@ -169,7 +172,7 @@ class Empirical(Displayed):
         )
 
     def refutes(self, claim: Any) -> Refutation:
-        """Test whether f >= claim; the result is true where that is refuted at the confidence.
+        r"""Test whether f >= claim; the result is true where that is refuted at the confidence.
 
         Parameters
         ----------
@@ -178,9 +181,10 @@ class Empirical(Displayed):
 
         Notes
         -----
-        While the claim holds, q(b) <= q(claim(a)) at each test, so t (1 - log t) for the largest t = p(a)
-        q(claim(a)) over a is a p-value. The least over the tests, times their number, is one for all: for any
-        law of the scores, and for thresholds chosen after they were seen.
+        While the claim :math:`g` holds, :math:`q(b) \le q(g(a))` at each test, so :math:`t (1 - \log(t))` for
+        the largest :math:`t = p(a)\,q(g(a))` over :math:`a` is a p-value. The least over the tests, times
+        their number, is one for all: for any law of the scores, and for thresholds chosen after they were
+        seen.
         """
         f, tests, (n, m) = claimed(claim), self._tests, self._sizes
         alphas, betas = f.lower.points[:2]  # where to look: nothing is proved by them
@@ -263,7 +267,8 @@ class Empirical(Displayed):
 class Counts(Empirical):
     """Bounds on f = T(P, Q) from how often one event happened under P and under Q: see ``from_counts``.
 
-    The event is a test that was fixed before the data, with false positives under P and true ones under Q.
+    The event is a test that was fixed before the data, with false positives under :math:`P` and true ones
+    under :math:`Q`.
 
     Parameters
     ----------
@@ -301,7 +306,7 @@ class Counts(Empirical):
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
-        """Hull of the empirical errors of the event: exact fractions, and no bound."""
+        """Hull of the empirical errors of the event, in exact fractions; not a bound."""
         (rejected, n), (hits, m) = self.counts
         shape = PiecewiseLinear.hull([Fraction(rejected, n)], [Fraction(m - hits, m)])
         return ApproximateCurve(shape, "one test", self._described, ("both numbers of trials grow",))
@@ -323,9 +328,9 @@ def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence:
     Parameters
     ----------
     null
-        Pair (hits, trials) of independent runs under P, without the record. Of a confusion matrix: (false
-        positives, false positives + true negatives).
-    alternative : pair (hits, trials) under Q: (true positives, true positives + false negatives)
+        Pair (hits, trials) of independent runs under :math:`P`, without the record. Of a confusion matrix:
+        (false positives, false positives + true negatives).
+    alternative : pair (hits, trials) under :math:`Q`: (true positives, true positives + false negatives)
     confidence : probability in (0, 1) with which the bounds hold
 
     Returns
@@ -360,8 +365,8 @@ def empirical(
 
     Parameters
     ----------
-    null_scores : independent scores under P (without the record), in any order, infinite ones allowed
-    alternative_scores : independent scores under Q; the numbers may differ
+    null_scores : independent scores under :math:`P` (without the record), in any order, infinite ones allowed
+    alternative_scores : independent scores under :math:`Q`; the numbers may differ
     confidence : probability in (0, 1) with which the bounds hold
     thresholds
         Scores at or above which the test rejects. If you fix them before seeing the data, the bounds are

@@ -71,19 +71,20 @@ class LossSample:
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
-        """Hull of the empirical errors of all tests "reject where the loss is large": no bound."""
+        """Hull of the empirical errors of all tests "reject where the loss is large"; not a bound."""
         result = empirical(self.under_p, self.under_q, self.confidence).estimate
         hypotheses = ("both numbers of losses grow",)
         return replace(result, name="sampled losses", source=self._sizes, hypotheses=hypotheses)
 
     def delta(self, epsilon: Number | Numbers) -> Bounds:
-        """Bound delta(epsilon), epsilon in nats, on both sides; each entry alone holds at the confidence.
+        r"""Bound delta(epsilon), epsilon in nats, on both sides; each entry alone holds at the confidence.
 
         Notes
         -----
-        delta(e) = E_Q (1 - exp(e - L))_+ for e > 0, and 1 - exp(e) E_P min(1, exp(L - e)) below: means of
-        numbers in [0, 1], bounded as in "Probability inequalities for sums of bounded random variables",
-        Hoeffding 1963, Theorem 1, in its entropy form: exp(-n kl(x, mu)) for a mean x.
+        :math:`\delta(\varepsilon) = E_Q (1 - e^{\varepsilon - L})_+` for :math:`\varepsilon > 0`, and
+        :math:`1 - e^\varepsilon E_P \min(1, e^{L - \varepsilon})` below: means of numbers in :math:`[0, 1]`,
+        bounded as in "Probability inequalities for sums of bounded random variables", Hoeffding 1963, Theorem
+        1, in its entropy form: :math:`\exp(-n\,\mathrm{kl}(x, \mu))` for a mean :math:`x`.
         """
         flat, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
         lower, upper = np.reshape([tuple(self._delta(each)) for each in flat.tolist()], (-1, 2)).T
@@ -130,20 +131,21 @@ def _largest_mean(mean: float, cost: float) -> float:
 
 
 def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: float = 0.95) -> LossSample:
-    """Estimate a curve from draws of its privacy loss L = log dQ/dP, and bound delta at given losses.
+    r"""Estimate a curve from draws of its privacy loss L = log dQ/dP, and bound delta at given losses.
 
     Parameters
     ----------
-    losses_under_p : independent draws of L under P, in nats; one-dimensional, +inf cannot occur
-    losses_under_q : independent draws under Q, -inf cannot occur
+    losses_under_p : independent draws under :math:`P`, in nats; one-dimensional, +inf cannot occur
+    losses_under_q : independent draws under :math:`Q`, -inf cannot occur
     confidence : probability in (0, 1) with which ``delta`` holds at one loss
 
     Returns
     -------
     LossSample
         With ``estimate``, an approximate curve that proves nothing, and ``delta(epsilon)``, bounds. The
-        bounds take the draws for exact. Draws that refute E_P[e^L] <= 1 or E_Q[e^-L] <= 1, as they do with
-        the two arrays exchanged, are refused (draws in order with probability 2e-9 at most).
+        bounds take the draws for exact. Draws that refute :math:`E_P[e^L] \le 1` or
+        :math:`E_Q[e^{-L}] \le 1`, as they do with the two arrays exchanged, are refused (draws in order with
+        probability :math:`2 \cdot 10^{-9}` at most).
 
     Examples
     --------

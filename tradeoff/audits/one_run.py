@@ -96,7 +96,7 @@ class OneRun(Displayed):
         return _largest(lambda mu: self._is_impossible(partial(_gaussian, mu), error))
 
     def p_value(self, epsilon: float, delta: float | None = None) -> float:
-        """Bound the chance of at least so many right guesses under (epsilon, delta)-DP from above.
+        r"""Bound the chance of at least so many right guesses under (epsilon, delta)-DP from above.
 
         Parameters
         ----------
@@ -105,17 +105,22 @@ class OneRun(Displayed):
 
         Notes
         -----
-        P(W >= v) + 2 m delta max_i P(v - i <= W < v)/i for W ~ Bin(guesses, 1/(1 + e^-epsilon)), v right
-        guesses and m canaries: "Privacy auditing with one (1) training run", Steinke, Nasr, Jagielski 2023,
+        .. math::
+
+           P(W \ge v) + 2 m \delta \max_i P(v - i \le W < v)/i
+
+        for :math:`W \sim \mathrm{Bin}(r, 1/(1 + e^{-\varepsilon}))`, :math:`r` guesses, :math:`v` right ones
+        and :math:`m` canaries: "Privacy auditing with one (1) training run", Steinke, Nasr, Jagielski 2023,
         Corollary 5.4 and the code of Appendix D in arXiv:2305.08846.
 
-        For delta > 0 the corollary is false where failure is rare, so a sum above 0.87 is replaced by 1.
-        Counter-example for epsilon = 0 and three guesses at three canaries: let the guess that is wrong at
-        every canary have probability 1/8 - 7 delta/8, and each of the other seven 1/8 + delta/8. Neighbouring
-        inputs differ by delta in total variation, so the mechanism is (0, delta)-DP; at least one guess is
-        right with probability 7/8 + 7 delta/8, and the sum is 7/8 + 6 delta/8. In linear programmes for the
-        best guesser with at most 30 canaries no sum of 0.875 or less was too small; for more canaries this is
-        not proved.
+        For :math:`\delta > 0` the corollary is false where failure is rare, so a sum above 0.87 is replaced
+        by 1. Counter-example for :math:`\varepsilon = 0` and three guesses at three canaries: let the guess
+        that is wrong at every canary have probability :math:`1/8 - 7\delta/8`, and each of the other seven
+        :math:`1/8 + \delta/8`. Neighbouring inputs differ by :math:`\delta` in total variation, so the
+        mechanism is :math:`(0, \delta)`-DP; at least one guess is right with probability
+        :math:`7/8 + 7\delta/8`, and the sum is :math:`7/8 + 6\delta/8`. In linear programmes for the best
+        guesser with at most 30 canaries no sum of 0.875 or less was too small; for more canaries this is not
+        proved.
         """
         epsilon = number("epsilon", epsilon, 0)
         delta = self.delta if delta is None else number("delta", delta, 0, 1)
@@ -177,7 +182,7 @@ class OneRun(Displayed):
         return min(float(p), 1.0)
 
     def refutes(self, claim: Any) -> Refutation:
-        """Test whether the claim is a guarantee for every canary, in both orders.
+        r"""Test whether the claim is a guarantee for every canary, in both orders.
 
         Parameters
         ----------
@@ -186,12 +191,13 @@ class OneRun(Displayed):
         Notes
         -----
         The p-value is the least of ``p_value`` over the claim's privacy profile, and of the f-DP bound. With
-        r_k = E[C; C >= k]/m and h_k = E[guesses - C; C >= k]/m for C right guesses, whether canary i is
-        guessed right with k - 1 others right is as hard to predict as its coin: h_{k-1} >= f(1 - r_k) for
-        every k, as f is symmetric and convex. Of the laws of C with P(C >= c) = tau that satisfy all these,
-        the one with all of tau at c and equality everywhere else needs the least mass below c
-        ("Auditing f-differential privacy in one run", Mahloujifar, Melis, Chaudhuri 2024, their recursion).
-        If the masses needed add to more than 1, P(C >= c) < tau.
+        :math:`r_k = E[C; C \ge k]/m` and :math:`h_k = E[G - C; C \ge k]/m` for :math:`C` right ones of
+        :math:`G` guesses, whether canary :math:`i` is guessed right with :math:`k - 1` others right is as
+        hard to predict as its coin: :math:`h_{k-1} \ge f(1 - r_k)` for every :math:`k`, as :math:`f` is
+        symmetric and convex. Of the laws of :math:`C` with :math:`P(C \ge c) = \tau` that satisfy all these,
+        the one with all of :math:`\tau` at :math:`c` and equality everywhere else needs the least mass below
+        :math:`c` ("Auditing f-differential privacy in one run", Mahloujifar, Melis, Chaudhuri 2024, their
+        recursion). If the masses needed add to more than 1, :math:`P(C \ge c) < \tau`.
         """
         f = claimed(claim).symmetrise(assume="either-order")
         table = f.lower
@@ -309,14 +315,14 @@ def one_run(
     confidence: float = 0.95,
     assumptions: Literal["product"] | None = None,
 ) -> OneRun:
-    """Audit a mechanism by one run: each canary was included by a fair coin, and the coins were guessed.
+    r"""Audit a mechanism by one run: each canary was included by a fair coin, and the coins were guessed.
 
     Parameters
     ----------
     correct : right guesses, an integer from 0 to ``guesses``
     guesses : guesses made, a number fixed beforehand: such as at the highest and lowest scores alone
     canaries : records each included or not by a fair coin of its own, guessed or not: from ``guesses``
-    delta : the delta in [0, 1] at which epsilon is bounded
+    delta : the :math:`\delta` in [0, 1] at which :math:`\varepsilon` is bounded
     confidence : probability in (0, 1) with which the bounds hold
     assumptions
         ``"product"``: given the coins, what is observed of the canaries is independent, and of each depends

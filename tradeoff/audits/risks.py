@@ -24,7 +24,7 @@ def risks(
     recall: Number | Numbers = (0.1, 0.5),
     outcome: Number | Numbers = (1e-6, 1e-3),
 ) -> Table:
-    """Bound the success of the best attackers that know all other records, for any computing power.
+    r"""Bound the success of the best attackers that know all other records, for any computing power.
 
     Parameters
     ----------
@@ -43,14 +43,17 @@ def risks(
 
     Notes
     -----
-    * True-positive rate: 1 - f(a); advantage: delta(0), the largest excess over the false-positive rate.
-    * Success at baseline p, for re-identification, attribute inference and reconstruction alike: 1 - f(p)
-      (Kulynych, Gomez, Kaissis, Hayes, Balle, Calmon, Raisaro 2025, arXiv:2507.06969). If the target z is
-      guessed well with probability p_z without its record, it is with 1 - f(p_z) at most, and the mean over z
-      is at most 1 - f(mean of p_z), as 1 - f is concave; a blind guess has a mean of at most p.
-    * Precision at recall r: a false-positive rate below f^-1(1 - r) does not reach it.
-    * Posterior: odds grow by e^L. P(L > x - log(1 - s)) <= delta(x)/s for 0 < s < 1, as delta(x) is the mean
-      of (1 - e^(x - L))_+; and P(L > x) >= delta(x).
+    * True-positive rate: :math:`1 - f(a)`; advantage: :math:`\delta(0)`, the largest excess over the
+      false-positive rate.
+    * Success at baseline :math:`p`, for re-identification, attribute inference and reconstruction alike:
+      :math:`1 - f(p)` (Kulynych, Gomez, Kaissis, Hayes, Balle, Calmon, Raisaro 2025, arXiv:2507.06969). If
+      the target :math:`z` is guessed well with probability :math:`p_z` without its record, it is with
+      :math:`1 - f(p_z)` at most, and the mean over :math:`z` is at most :math:`1 - f` at the mean of
+      :math:`p_z`, as :math:`1 - f` is concave; a blind guess has a mean of at most :math:`p`.
+    * Precision at recall :math:`r`: a false-positive rate below :math:`f^{-1}(1 - r)` does not reach it.
+    * Posterior: odds grow by :math:`e^L`. :math:`P(L > x - \log(1 - s)) \le \delta(x)/s` for
+      :math:`0 < s < 1`, as :math:`\delta(x)` is the mean of :math:`(1 - e^{x - L})_+`; and
+      :math:`P(L > x) \ge \delta(x)`.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Part:
         one ``noise_multiplier``, ``sigma`` or ``scale`` is replaced. All curves of one order are
         taken in the same order of the pair, as tied mechanisms are; make others their envelope first.
     count
-        How often it runs, an integer from 1; equal parts together at most 10^12 times.
+        How often it runs, an integer from 1; equal parts together at most :math:`10^{12}` times.
     weight
         Cost of a unit of squared scale relative to other parts, in (0, inf).
 
@@ -324,7 +324,7 @@ def allocate(
     target: Mapping[str, float],
     cost: Cost | None = None,
 ) -> Allocation:
-    """Split one guarantee among parts: noise scales that meet it, certified, at the least cost.
+    r"""Split one guarantee among parts: noise scales that meet it, certified, at the least cost.
 
     They are the cheapest of three: the optimum (a local one, where there are several), equal scales, and the
     zCDP optimum.
@@ -338,7 +338,8 @@ def allocate(
         ``{"epsilon": ..., "delta": ...}`` or ``{"mu": ..., "failure": ...}``, for both orders of the pair.
     cost
         From the scales, one a part, to a positive number that grows smoothly with each; at a kink the best
-        scales tried are reported. Default: the sum of weight * count * scale^2.
+        scales tried are reported. Default: the sum of
+        :math:`\text{weight} \cdot \text{count} \cdot \text{scale}^2`.
 
     Examples
     --------

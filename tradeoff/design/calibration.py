@@ -96,7 +96,7 @@ def calibrate(
         least that curve).
     between
         Two positive numbers (integers from 0 if ``integer``) of which one meets the target; default: searched
-        between 1e-12 and 1e12.
+        between :math:`10^{-12}` and :math:`10^{12}`.
     integer
         Whether the number is a count: ``bounds`` then holds two neighbours, or more where rounding leaves
         some undecided, and ``value`` is the largest, or smallest, proved to meet the target.

@@ -232,10 +232,10 @@ def sensitivities(
 ) -> Sensitivities:
     """Estimate the slopes of epsilon, or delta, in every parameter and count of a composition.
 
-    Each has a row: estimates, usually to 1e-6 of themselves, from the integral over a saddle-point line (Zhu,
-    Dong, Wang 2022) differentiated under its sign; where none closes, from differences of certified answers,
-    counts moving by one. A parameter less than a step from an end of its range moves by less, and its slope
-    is known to 1e-3.
+    Each has a row: estimates, usually to :math:`10^{-6}` of themselves, from the integral over a saddle-point
+    line (Zhu, Dong, Wang 2022) differentiated under its sign; where none closes, from differences of
+    certified answers, counts moving by one. A parameter less than a step from an end of its range moves by
+    less, and its slope is known to :math:`10^{-3}`.
 
     Parameters
     ----------

@@ -122,10 +122,10 @@ class ConcentratedFilter(Filter):
 
 @stateful
 class RhoFilter(ConcentratedFilter):
-    """Grant steps while sum rho_k <= rho and sum delta_k <= delta: the whole is delta-approximately rho-zCDP.
+    r"""Grant steps while sum rho_k <= rho, sum delta_k <= delta: the whole is delta-approximately rho-zCDP.
 
     Feldman, Zrnic 2021, for every order at once; with deltas, Whitehouse, Ramdas, Rogers, Wu 2023. ``spent``,
-    ``remaining`` and ``budget`` are pairs (rho, delta).
+    ``remaining`` and ``budget`` are pairs :math:`(\rho, \delta)`.
 
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.RhoFilter(0.5)
@@ -150,13 +150,17 @@ class RhoFilter(ConcentratedFilter):
 
 @stateful
 class ZCDPFilter(ConcentratedFilter):
-    """Grant steps while sum rho + 2 sqrt(sum rho log(1/delta'')) <= epsilon and sum delta <= step_delta.
+    r"""Grant steps while sum rho + 2 sqrt(sum rho log(1/delta'')) <= epsilon and sum delta <= step_delta.
 
-    The whole interaction is (epsilon, delta)-DP: Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1, and
-    Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2, with the conversion of Bun, Steinke 2016. The slack of
-    the sums is paid from the budget: rho is 1e-12 of itself below the largest that epsilon allows, and
-    delta'' accounts for the slack of step_delta. ``spent``, ``remaining`` and ``budget`` are pairs (rho,
-    delta).
+    .. math::
+
+       \sum_k \rho_k + 2 \sqrt{\sum_k \rho_k \log(1/\delta'')} \le \varepsilon
+
+    The whole interaction is :math:`(\varepsilon, \delta)`-DP: Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1,
+    and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2, with the conversion of Bun, Steinke 2016. The slack
+    of the sums is paid from the budget: :math:`\rho` is :math:`10^{-12}` of itself below the largest that
+    :math:`\varepsilon` allows, and :math:`\delta''` accounts for the slack of step_delta. ``spent``,
+    ``remaining`` and ``budget`` are pairs :math:`(\rho, \delta)`.
 
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.ZCDPFilter(1, 1e-6)
@@ -173,7 +177,7 @@ class ZCDPFilter(ConcentratedFilter):
     epsilon: float = real_range("Loss of the whole interaction in nats.", "[0, 1e4]")
     delta: float = real_range("Failure probability of the whole interaction.", "(0, 1)")
     step_delta: float = real_range(
-        "Share of ``delta`` for approximately zCDP steps; the rest is delta''.",
+        r"Share of ``delta`` for approximately zCDP steps; the rest is :math:`\delta''`.",
         "[0, 1)",
         default=0.0,
         kw_only=True,
@@ -202,12 +206,17 @@ class Approximate(NamedTuple):
 
 @stateful
 class ApproximateDPFilter(ZCDPFilter):
-    """Grant steps while sqrt(2 log(1/delta') V) + V/2 <= epsilon, V = sum eps_k^2: (epsilon, delta)-DP.
+    r"""Grant steps while sqrt(2 log(1/delta') V) + V/2 <= epsilon, V = sum eps_k^2: (epsilon, delta)-DP.
 
-    The steps' own deltas stay within step_delta, and delta' is the rest. Whitehouse, Ramdas, Rogers, Wu 2023,
-    Theorem 2: advanced composition at no loss for adaptivity. A step is charged the least (eps, delta) with
-    delta its mass at infinite loss; state another pair as ``approximate_dp(eps, delta)``. ``spent``,
-    ``remaining`` and ``budget`` are pairs (sum of eps^2, sum of delta).
+    .. math::
+
+       \sqrt{2 V \log(1/\delta')} + V/2 \le \varepsilon, \quad V = \sum_k \varepsilon_k^2
+
+    The steps' own deltas stay within ``step_delta``, and :math:`\delta'` is the rest. Whitehouse, Ramdas,
+    Rogers, Wu 2023, Theorem 2: advanced composition at no loss for adaptivity. A step is charged the least
+    :math:`(\varepsilon, \delta)` with :math:`\delta` its mass at infinite loss; state another pair as
+    ``approximate_dp(eps, delta)``. ``spent``, ``remaining`` and ``budget`` are pairs
+    :math:`(\sum \varepsilon_k^2, \sum \delta_k)`.
 
     >>> from tradeoff import approximate_dp, filters
     >>> budget = filters.ApproximateDPFilter(1, 1e-5, step_delta=5e-6)
@@ -247,10 +256,10 @@ def rho_within(epsilon: float, delta: float) -> float:
 
 @immutable
 class ExPost(Declared):
-    """Ex-post loss of a release: Pr[loss > epsilon(output)] <= delta, with epsilon a function of the output.
+    r"""Ex-post loss of a release: Pr[loss > epsilon(output)] <= delta, with epsilon a function of the output.
 
-    Ligett, Neel, Roth, Waggoner, Wu 2017; Rogers, Samorodnitsky, Wu, Ramdas 2023, Definition 4.1. With delta
-    > 0 it is not immune to post-processing: keep the release together with its number.
+    Ligett, Neel, Roth, Waggoner, Wu 2017; Rogers, Samorodnitsky, Wu, Ramdas 2023, Definition 4.1. With
+    :math:`\delta > 0` it is not immune to post-processing: keep the release together with its number.
 
     >>> ExPost(0.5)
     ExPost(epsilon=0.5, delta=0.0)
@@ -271,17 +280,18 @@ class Loss(NamedTuple):
 
 @stateful
 class ExPostFilter(Filter):
-    """Grant releases while their ex-post losses add up to epsilon at most, and their deltas to delta.
+    r"""Grant releases while their ex-post losses add up to epsilon at most, and their deltas to delta.
 
     A step is an ``ExPost``, or a curve, mechanism or plan whose losses are bounded (``PureDP``, ``Laplace``):
-    its loss is then at most their supremum, whatever the output. An (epsilon, delta) guarantee with delta > 0
-    is refused: it bounds an average, and not the probability of a loss. Each release must be granted *before*
-    its output is drawn, which is why sessions of noise reduction announce their next loss.
+    its loss is then at most their supremum, whatever the output. An :math:`(\varepsilon, \delta)` guarantee
+    with :math:`\delta > 0` is refused: it bounds an average, and not the probability of a loss. Each release
+    must be granted *before* its output is drawn, which is why sessions of noise reduction announce their next
+    loss.
 
-    Losses add along the path, and the deltas by a union bound over it, so that the whole is (epsilon,
-    delta)-DP in both orders (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2).
+    Losses add along the path, and the deltas by a union bound over it, so that the whole is
+    :math:`(\varepsilon, \delta)`-DP in both orders (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2).
 
-    >>> from tradeoff.filters import ExPostFilter, LaplaceNoiseReduction
+    >>> from tradeoff.filters import ExPost, ExPostFilter, LaplaceNoiseReduction
     >>> budget = ExPostFilter(1.0)
     >>> session = LaplaceNoiseReduction(100.0, [0.25, 0.5, 2.0], filter=budget, rng=1)
     >>> for epsilon in (0.25, 0.5):
@@ -325,14 +335,14 @@ class Sides(NamedTuple):
 
 @stateful
 class ConcurrentFilter(ConcentratedFilter):
-    """Grant steps within a zCDP budget and releases within an ex-post one, interleaved at will.
+    r"""Grant steps within a zCDP budget and releases within an ex-post one, interleaved at will.
 
     An ``ExPost`` loss, such as a session of noise reduction announces, is charged to the second side, every
     other step to the first. Each side is an interactive mechanism with a budget fixed in advance, and
     concurrent composition costs no more than one after the other (Vadhan, Zhang 2023, for f-DP), so that the
-    whole is at or above f_{epsilon,delta} (x) f_{epsilon',delta'}, which implies (epsilon + epsilon', delta +
-    delta')-DP (Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 3). ``spent``, ``remaining`` and ``budget``
-    have four parts.
+    whole is at or above :math:`f_{\varepsilon,\delta} \otimes f_{\varepsilon',\delta'}`, which implies
+    :math:`(\varepsilon + \varepsilon', \delta + \delta')`-DP (Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem
+    3). ``spent``, ``remaining`` and ``budget`` have four parts.
 
     >>> from tradeoff import Gaussian
     >>> from tradeoff.filters import ConcurrentFilter, LaplaceNoiseReduction
@@ -381,14 +391,15 @@ class ConcurrentFilter(ConcentratedFilter):
 
 @stateful
 class SampledFilter(Filter):
-    """Grant a number of steps of DP-SGD: the whole has the curve of as many steps fixed in advance, exactly.
+    r"""Grant a number of steps of DP-SGD: the whole has the curve of as many steps fixed in advance, exactly.
 
     A step is a ``SubsampledGaussian`` or a plan of them, or their curve with the record absent under the null
-    hypothesis; it is charged how often it runs. Each has a curve at or above f, that of the unit, in the same
-    order of the pair, as p G_mu + (1 - p) Id falls with p and with mu. Whatever rule chooses them, the whole
-    is at or above f^n: by induction the steps after the first one are at or above f^(n-1) for each of its
-    outputs, and the product is tight for that (Dong, Roth, Su 2022, Theorem 3.2). The other order of the pair
-    has the inverse curves, so the envelope is taken once, at the end.
+    hypothesis; it is charged how often it runs. Each has a curve at or above :math:`f`, that of the unit, in
+    the same order of the pair, as :math:`p\,G_\mu + (1 - p)\,\mathrm{Id}` falls with :math:`p` and with
+    :math:`\mu`. Whatever rule chooses them, the whole is at or above :math:`f^n`: by induction the steps
+    after the first one are at or above :math:`f^{n-1}` for each of its outputs, and the product is tight for
+    that (Dong, Roth, Su 2022, Theorem 3.2). The other order of the pair has the inverse curves, so the
+    envelope is taken once, at the end.
 
     >>> from tradeoff.filters import SampledFilter
     >>> from tradeoff.mechanisms import SubsampledGaussian
@@ -452,15 +463,17 @@ def _parameters(curve: TradeOff) -> tuple[float, float]:
 
 @stateful
 class Odometer(StepRecord):
-    """Running bound on the loss of adaptive steps: P(exists n: L_n > bound(V_n)) <= delta.
+    r"""Running bound on the loss of adaptive steps: P(exists n: L_n > bound(V_n)) <= delta.
 
-    L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the
-    clock: mu_k^2 for a Gaussian step, at most eps_k^2 for a pure one.
+    :math:`L_n` is the sum of the losses :math:`\log(dQ/dP)` of the answers given, drawn under :math:`Q`, and
+    :math:`V_n = 2\sum_k \rho_k` the clock: :math:`\mu_k^2` for a Gaussian step, at most
+    :math:`\varepsilon_k^2` for a pure one.
 
-    A rho-zCDP step has E e^{x L} <= e^{x (1 + x) rho} for every x > 0, so e^{x (L_n - V_n/2) - x^2 V_n/2} is
-    a supermartingale from 1, and Ville's inequality bounds a mixture of these over x (Whitehouse, Ramdas,
-    Rogers, Wu 2023). The bound is on the loss itself, which is more than (epsilon, delta)-DP: keep the
-    answers with it, as it may fail to survive post-processing. Threads may share an odometer.
+    A :math:`\rho`-zCDP step has :math:`E e^{x L} \le e^{x (1 + x) \rho}` for every :math:`x > 0`, so
+    :math:`e^{x (L_n - V_n/2) - x^2 V_n/2}` is a supermartingale from 1, and Ville's inequality bounds a
+    mixture of these over :math:`x` (Whitehouse, Ramdas, Rogers, Wu 2023). The bound is on the loss itself,
+    which is more than :math:`(\varepsilon, \delta)`-DP: keep the answers with it, as it may fail to survive
+    post-processing. Threads may share an odometer.
 
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
@@ -479,10 +492,10 @@ class Odometer(StepRecord):
         return (math.inf if delta else 2 * rho,)
 
     def spend(self, step: Step) -> None:
-        """Add a curve, mechanism or plan; no step is refused for its size.
+        r"""Add a curve, mechanism or plan; no step is refused for its size.
 
-        ``KindError`` is raised if no finite rho is proved for the step, or it is only approximately zCDP:
-        with a failure probability of its own, the loss of a step has no bound.
+        ``KindError`` is raised if no finite :math:`\rho` is proved for the step, or it is only approximately
+        zCDP: with a failure probability of its own, the loss of a step has no bound.
         """
         with self._lock:
             self._record(step, *self._charge(step))
@@ -515,10 +528,14 @@ class Odometer(StepRecord):
 
 @stateful
 class FilterOdometer(Odometer):
-    """Line through the filter's bound at one time: V/2 + V sqrt(log(1/delta)/(2y)) + sqrt(y log(1/delta)/2).
+    r"""Line through the filter's bound at one time: V/2 + V sqrt(log(1/delta)/(2y)) + sqrt(y log(1/delta)/2).
 
-    One x: L - V/2 >= a + bV for some n has probability at most e^{-2ab} = delta (Whitehouse, Ramdas, Rogers,
-    Wu 2023).
+    .. math::
+
+       \frac{V}{2} + V \sqrt{\frac{\log(1/\delta)}{2y}} + \sqrt{\frac{y \log(1/\delta)}{2}}
+
+    One :math:`x`: :math:`L - V/2 \ge a + bV` for some :math:`n` has probability at most
+    :math:`e^{-2ab} = \delta` (Whitehouse, Ramdas, Rogers, Wu 2023).
 
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.FilterOdometer(1e-6, at=1)
@@ -528,7 +545,8 @@ class FilterOdometer(Odometer):
     """
 
     at: float = real_range(
-        "Clock time y where it is tightest: there it is the epsilon of a filter with V = y.",
+        r"Clock time :math:`y` where it is tightest: there it is "
+        r"the :math:`\varepsilon` of a filter with :math:`V = y`.",
         "[1e-9, 1e9]",
         kw_only=True,
     )
@@ -540,10 +558,15 @@ class FilterOdometer(Odometer):
 
 @stateful
 class MixtureOdometer(Odometer):
-    """Normal mixture, good over orders of magnitude: V/2 + sqrt(2 (V + r) log(sqrt((V + r)/r)/delta)).
+    r"""Normal mixture, good over orders of magnitude: V/2 + sqrt(2 (V + r) log(sqrt((V + r)/r)/delta)).
 
-    x half-normal of variance 1/r: the mixture is 2 sqrt(r/(V + r)) e^{S^2/(2(V + r))} Phi(S/sqrt(V + r)) with
-    S = L - V/2, and Phi >= 1/2 where S >= 0 (Robbins 1970).
+    .. math::
+
+       \frac{V}{2} + \sqrt{2 (V + r) \log\left(\frac{1}{\delta} \sqrt{\frac{V + r}{r}}\right)}
+
+    :math:`x` half-normal of variance :math:`1/r`: the mixture is
+    :math:`2 \sqrt{r/(V + r)}\,e^{S^2/(2(V + r))}\,\Phi(S/\sqrt{V + r})` with :math:`S = L - V/2`, and
+    :math:`\Phi \ge 1/2` where :math:`S \ge 0` (Robbins 1970).
 
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
@@ -562,11 +585,15 @@ class MixtureOdometer(Odometer):
 
 @stateful
 class StitchedOdometer(Odometer):
-    """Stitched lines, of iterated-logarithm growth: V/2 + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/delta))).
+    r"""Stitched lines of iterated-logarithm growth: V/2 + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/delta))).
 
-    Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 1 with eta = 2, s = 1.4, constants rounded up: a union
-    over epochs of lines, each below the boundary on its epoch. That of the first one rises, so before v0 it
-    is below its value there.
+    .. math::
+
+       \frac{V}{2} + 1.7 \sqrt{V \left(\log\log\frac{2V}{v_0} + 0.72 \log\frac{5.2}{\delta}\right)}
+
+    Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 1 with :math:`\eta = 2`, :math:`s = 1.4`, constants
+    rounded up: a union over epochs of lines, each below the boundary on its epoch. That of the first one
+    rises, so before :math:`v_0` it is below its value there.
 
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.StitchedOdometer(1e-6, start=0.1)
@@ -576,7 +603,7 @@ class StitchedOdometer(Odometer):
     """
 
     start: float = real_range(
-        "Clock time v0 from which it is stated; before, its margin at v0 is used.",
+        "Clock time :math:`v_0` from which it is stated; before, its margin at :math:`v_0` is used.",
         "[1e-9, 1e9]",
         kw_only=True,
     )

@@ -37,11 +37,11 @@ Mask = NDArray[np.bool_]
 
 @stateful
 class GDPFilter(Filter):
-    """Grant steps while the sum of mu_k^2 stays within mu^2: the whole is mu-GDP, at no loss for adaptivity.
+    r"""Grant steps while the sum of mu_k^2 stays within mu^2: the whole is mu-GDP, at no loss for adaptivity.
 
-    A step is charged the least mu for which f >= G_mu is proved, in both orders of the pair (Smith, Thakurta
-    2022, Theorem 1; Koskela, Tobaben, Honkela 2023). Where that mu is infinite the step is refused: the mu of
-    a central limit theorem is not a bound, and would prove nothing.
+    A step is charged the least :math:`\mu` for which :math:`f \ge G_\mu` is proved, in both orders of the
+    pair (Smith, Thakurta 2022, Theorem 1; Koskela, Tobaben, Honkela 2023). Where that :math:`\mu` is infinite
+    the step is refused: the :math:`\mu` of a central limit theorem is not a bound, and would prove nothing.
 
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.GDPFilter(1)
@@ -73,14 +73,15 @@ class GDPFilter(Filter):
 
 @stateful
 class IndividualGDPFilter(StepRecord):
-    """Let each record take part while its own sum of mu_k^2 stays within mu^2: the whole is mu-GDP.
+    r"""Let each record take part while its own sum of mu_k^2 stays within mu^2: the whole is mu-GDP.
 
-    mu_k(z) bounds the change that record z can cause in step k, given the answers so far: its own sensitivity
-    over the standard deviation. The step is computed from the granted records alone. Neighbours add or remove
-    one record (Feldman, Zrnic 2021, Theorem 4.5; Koskela, Tobaben, Honkela 2023, "Individual privacy
-    accounting with Gaussian differential privacy", their theorem on fully adaptive GDP compositions). The
-    granted records depend on the data, and are not to be released. Sums are floats, each addition rounded up:
-    after n steps they are too large by at most n 2^-50 of themselves. Threads may share a table.
+    :math:`\mu_k(z)` bounds the change that record :math:`z` can cause in step :math:`k`, given the answers so
+    far: its own sensitivity over the standard deviation. The step is computed from the granted records alone.
+    Neighbours add or remove one record (Feldman, Zrnic 2021, Theorem 4.5; Koskela, Tobaben, Honkela 2023,
+    "Individual privacy accounting with Gaussian differential privacy", their theorem on fully adaptive GDP
+    compositions). The granted records depend on the data, and are not to be released. Sums are floats, each
+    addition rounded up: after :math:`n` steps they are too large by at most :math:`n\,2^{-50}` of themselves.
+    Threads may share a table.
 
     >>> from tradeoff import filters
     >>> budget = filters.IndividualGDPFilter(1, records=3)
@@ -179,10 +180,11 @@ class IndividualGDPFilter(StepRecord):
 
 
 class FDPFilter:
-    """Refused: a filter that composes curves along the path and stops at a target f is not f-DP.
+    r"""Refused: a filter that composes curves along the path and stops at a target f is not f-DP.
 
-    The products along all paths can stay above f while the whole, which an observer sees with the path, does
-    not. In the documentation's example of two steps, all paths have delta(1) = 0.01 and the whole 0.01495.
+    The products along all paths can stay above :math:`f` while the whole, which an observer sees with the
+    path, does not. In the documentation's example of two steps, all paths have :math:`\delta(1) = 0.01` and
+    the whole 0.01495.
 
     Parameters
     ----------
@@ -208,19 +210,21 @@ class FDPFilter:
 
 
 class GaussianSimulator(ThreadSafe):
-    """Answer adaptive m_1, m_2, ... of sum m_i^2 <= mu^2 by independent N(b m_i, 1), from one N(b mu, 1).
+    r"""Answer adaptive m_1, m_2, ... of sum m_i^2 <= mu^2 by independent N(b m_i, 1), from one N(b mu, 1).
 
-    In units of mu = 1, W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i
-    = m_1^2 + ... + m_i^2, U_i given the past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and
-    variance (1 - s_i)/(1 - s_{i-1}); where 1 - s_{i-1} is below 1e-9 it is drawn afresh from N(0, 1). As the
-    answers are made of one draw, whatever the rule, the interaction is a post-processing of a mu-GDP release
-    (Smith, Thakurta 2022, the proof of Theorem 1). In floating point: for simulation and proof.
+    In units of :math:`\mu = 1`, :math:`W_i = m_i W_0 + U_i` with :math:`\mathrm{Cov}(U) = I - m m^\top`,
+    factored by Cholesky row by row. With :math:`s_i = m_1^2 + \cdots + m_i^2`, :math:`U_i` given the past is
+    normal with mean :math:`-m_i \sum_{j<i} m_j U_j/(1 - s_{i-1})` and variance
+    :math:`(1 - s_i)/(1 - s_{i-1})`; where :math:`1 - s_{i-1}` is below :math:`10^{-9}` it is drawn afresh
+    from :math:`N(0, 1)`. As the answers are made of one draw, whatever the rule, the interaction is a
+    post-processing of a :math:`\mu`-GDP release (Smith, Thakurta 2022, the proof of Theorem 1). In floating
+    point: for simulation and proof.
 
     Parameters
     ----------
-    draw : W_0, a finite number or an array of them: each entry is a run of its own
-    rng : source of all further randomness, independent of b
-    mu : root of the sum that the squares of m may reach, in [1e-9, 1e4]
+    draw : :math:`W_0`, a finite number or an array of them: each entry is a run of its own
+    rng : source of all further randomness, independent of :math:`b`
+    mu : root of the sum that the squares of :math:`m` may reach, in [1e-9, 1e4]
 
     Examples
     --------
@@ -244,14 +248,14 @@ class GaussianSimulator(ThreadSafe):
 
     @property
     def remaining(self) -> Any:
-        """Return mu^2 - s: the most that the squares of further m may add up to."""
+        """Return mu^2 - s, the most that the squares of further m may add up to."""
         return _unwrap(np.maximum(self._left, 0.0) * self.mu**2)
 
     def answer(self, m: ArrayLike) -> Any:
-        """Answer the next query in each run: N(b m, 1), independent of the answers before.
+        r"""Answer the next query in each run: N(b m, 1), independent of the answers before.
 
         ``m`` is finite, one number for each run or one for all, and may depend on earlier answers. If the
-        squares pass mu^2 in some run, ``BudgetExceeded`` is raised and nothing is drawn.
+        squares pass :math:`\mu^2` in some run, ``BudgetExceeded`` is raised and nothing is drawn.
         """
         m = reals("m", m)
         if not np.all(np.isfinite(m)) or m.shape not in {(), self._draw.shape}:

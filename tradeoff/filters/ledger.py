@@ -188,7 +188,7 @@ class Ledger:
 
     @property
     def identity(self) -> str:
-        """Hash of the first entry, which holds a random number: a ledger shares it with its copies alone."""
+        """Hash of the first entry, which holds a random number; a ledger shares it with its copies alone."""
         return self.entries()[0].hash
 
     @property

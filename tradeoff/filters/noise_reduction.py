@@ -62,18 +62,23 @@ class Boundary(Declared, ABC):
 
 @immutable
 class LinearBoundary(Boundary):
-    """Stay below the line u(t) = a t + b but for delta = e^(-2ab): psi(t) = (Delta/t)(Delta/2 + b) + Delta a.
+    r"""Stay below the line u(t) = at + b but for delta = e^(-2ab): psi(t) = (Delta/t)(Delta/2 + b) + Delta a.
 
-    The crossing probability e^(-2ab) of a line is exact for all t > 0 (Doob); a = sqrt(ln(1/delta)/(2 t*))
-    minimises psi(t*) (Whitehouse, Ramdas, Wu, Rogers 2022, Brownian noise reduction). With s = sqrt(t/t*),
-    u(t)/sqrt(t) = sqrt(ln(1/delta)/2) (s + 1/s).
+    .. math::
+
+       \psi(t) = \frac{\Delta}{t} \left(\frac{\Delta}{2} + b\right) + \Delta a
+
+    The crossing probability :math:`e^{-2ab}` of a line is exact for all :math:`t > 0` (Doob);
+    :math:`a = \sqrt{\log(1/\delta)/(2 t_*)}` minimises :math:`\psi(t_*)` (Whitehouse, Ramdas, Wu, Rogers
+    2022, Brownian noise reduction). With :math:`s = \sqrt{t/t_*}`,
+    :math:`u(t)/\sqrt{t} = \sqrt{\log(1/\delta)/2}\,(s + 1/s)`.
 
     >>> psi = LinearBoundary(delta=1e-6, time=100.0)
     >>> round(psi(100.0), 4), round(psi(400.0), 4)
     (0.5307, 0.3298)
     """
 
-    time: float = real_range("Variance t* at which the boundary is tightest.", "[1e-18, 1e18]")
+    time: float = real_range("Variance :math:`t_*` at which the boundary is tightest.", "[1e-18, 1e18]")
 
     def _height(self, t: Bounds) -> Bounds:
         s = sqrt(t / self.time)
@@ -82,10 +87,16 @@ class LinearBoundary(Boundary):
 
 @immutable
 class MixtureBoundary(Boundary):
-    """A normal mixture of lines: psi(t) = Delta^2/(2t) + (Delta/t) sqrt(2 (t + r) ln(sqrt((t + r)/r)/delta)).
+    r"""Normal mixture of lines: psi(t) = Delta^2/(2t) + (Delta/t) sqrt(2 (t + r) ln(sqrt((t + r)/r)/delta)).
 
-    Ville's inequality for exp(lambda W_t - lambda^2 t/2) averaged over lambda ~ N(0, 1/r) (Robbins 1970). It
-    stays tight over a much wider range of t than a line.
+    .. math::
+
+       \psi(t) = \frac{\Delta^2}{2t} + \frac{\Delta}{t} \sqrt{2 (t + r) \log\left(\frac{1}{\delta}
+       \sqrt{\frac{t + r}{r}}\right)}
+
+    Ville's inequality for :math:`e^{\lambda W_t - \lambda^2 t/2}` averaged over
+    :math:`\lambda \sim N(0, 1/r)` (Robbins 1970). It stays tight over a much wider range of :math:`t` than a
+    line.
 
     >>> psi = MixtureBoundary(delta=1e-6, r=100.0)
     >>> round(psi(100.0), 4), round(psi(400.0), 4)
@@ -210,17 +221,18 @@ class NoiseReduction(ThreadSafe, ABC):
 
 
 class BrownianMechanism(NoiseReduction):
-    """Release f(x) + B_t at falling t, for the cost of the last release, mu = Delta/sqrt(t).
+    r"""Release f(x) + B_t at falling t, for the cost of the last release, mu = Delta/sqrt(t).
 
-    In inverse time 1/t the releases are Gaussian mechanisms with independent increments, chosen adaptively:
-    the step from t to t' is G_mu with mu^2 = Delta^2 (1/t' - 1/t), which telescopes (Whitehouse, Ramdas, Wu,
-    Rogers 2022; as adaptive Gaussian composition, Smith and Thakurta 2022). B_t' given B_t is the Brownian
-    bridge from B_0 = 0.
+    In inverse time :math:`1/t` the releases are Gaussian mechanisms with independent increments, chosen
+    adaptively: the step from :math:`t` to :math:`t'` is :math:`G_\mu` with
+    :math:`\mu^2 = \Delta^2 (1/t' - 1/t)`, which telescopes (Whitehouse, Ramdas, Wu, Rogers 2022; as adaptive
+    Gaussian composition, Smith and Thakurta 2022). :math:`B_{t'}` given :math:`B_t` is the Brownian bridge
+    from :math:`B_0 = 0`.
 
     Parameters
     ----------
-    value : true answer f(x), a number or an array
-    sensitivity : l2-sensitivity Delta of the query, in [1e-9, 1e9]
+    value : true answer :math:`f(x)`, a number or an array
+    sensitivity : l2-sensitivity :math:`\Delta` of the query, in [1e-9, 1e9]
     filter : filter or ledger that pays; without one the session only keeps count
     boundary : ``LinearBoundary`` or ``MixtureBoundary`` to pay ex post; without one: Gaussian steps
     rng : ``numpy.random.Generator`` or a seed
@@ -275,10 +287,10 @@ class BrownianMechanism(NoiseReduction):
 
 
 class Doubling(BrownianMechanism):
-    """Draw fresh noise at each level: n releases f(x) + N(0, t_i) cost mu^2 = sum of Delta^2/t_i.
+    r"""Draw fresh noise at each level: n releases f(x) + N(0, t_i) cost mu^2 = sum of Delta^2/t_i.
 
-    With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, the cost
-    of noise reduction; but a larger factor overshoots the level that was needed.
+    With levels ``geometric(start, factor)`` the sum is up to :math:`1/(1 - 1/\text{factor})` times the last
+    term, the cost of noise reduction; but a larger factor overshoots the level that was needed.
 
     Parameters
     ----------
@@ -305,18 +317,19 @@ class Doubling(BrownianMechanism):
 
 
 class LaplaceNoiseReduction(NoiseReduction):
-    """Release f(x) + Z_j with Z_j ~ Lap(Delta/epsilon_j) at growing epsilon_j, for the cost of the last.
+    r"""Release f(x) + Z_j with Z_j ~ Lap(Delta/epsilon_j) at growing epsilon_j, for the cost of the last.
 
     Each noisier value is made from the finer one alone: it repeats it with probability
-    (epsilon_j/epsilon_{j+1})^2, else it adds fresh Lap(Delta/epsilon_j). So the finest
-    release determines the loss, at most epsilon in every case: pure ex-post privacy (Koufogiannis,
-    Han, Pappas 2017; Ligett, Neel, Roth, Waggoner, Wu 2017).
+    :math:`(\varepsilon_j/\varepsilon_{j+1})^2`, else it adds fresh
+    :math:`\mathrm{Lap}(\Delta/\varepsilon_j)`. So the finest release determines the loss, at most
+    :math:`\varepsilon` in every case: pure ex-post privacy (Koufogiannis, Han, Pappas 2017; Ligett, Neel,
+    Roth, Waggoner, Wu 2017).
 
     Parameters
     ----------
     value, rng : as for ``BrownianMechanism``
-    epsilons : levels epsilon_1 < ... < epsilon_k in [1e-9, 1e9]; some may be left out later
-    sensitivity : l1-sensitivity Delta of the query, in [1e-9, 1e9]
+    epsilons : levels :math:`\varepsilon_1 < \cdots <\varepsilon_k` in [1e-9, 1e9]; some may be left out later
+    sensitivity : l1-sensitivity :math:`\Delta` of the query, in [1e-9, 1e9]
     filter : ``ExPostFilter`` that pays, or a ledger of one; without it the session only keeps count
 
     Examples

@@ -110,13 +110,13 @@ class Residue(NamedTuple):
 
 @stateful
 class ResidueFilter(Filter):
-    """Grant a step f while some r' >= 0 has f (x) G_r' >= G_r; the largest such r' is the budget left.
+    r"""Grant a step f while some r' >= 0 has f (x) G_r' >= G_r; the largest such r' is the budget left.
 
-    By induction over the steps left, whatever is chosen next keeps the rest at or above G_r', so the step and
-    the rest are at or above f (x) G_r' >= G_r; the product is monotone also when the rest depends on the
-    answer. The same holds for G_r (x) f_{0,delta}. The computed r' is within 1e-6 of the largest, on the safe
-    side. The guarantee includes the slack of both sums. ``spent``, ``remaining`` and ``budget`` are pairs
-    (mu, delta).
+    By induction over the steps left, whatever is chosen next keeps the rest at or above :math:`G_{r'}`, so
+    the step and the rest are at or above :math:`f \otimes G_{r'} \ge G_r`; the product is monotone also when
+    the rest depends on the answer. The same holds for :math:`G_r \otimes f_{0,\delta}`. The computed
+    :math:`r'` is within :math:`10^{-6}` of the largest, on the safe side. The guarantee includes the slack of
+    both sums. ``spent``, ``remaining`` and ``budget`` are pairs :math:`(\mu, \delta)`.
 
     >>> from tradeoff import filters, mechanisms
     >>> budget, answers = filters.ResidueFilter(1), mechanisms.RandomizedResponse(epsilon=0.2)
@@ -133,7 +133,7 @@ class ResidueFilter(Filter):
 
     mu: float = parameter("Budget.", "float in [1e-9, 10000]", partial(loss_budget, low=1e-9))
     delta: float = real_range(
-        "Failure probability of the whole interaction: the guarantee is G_mu (x) f_{0,delta}.",
+        r"Failure probability of the whole interaction: the guarantee is :math:`G_\mu \otimes f_{0,\delta}`.",
         "[0, 1)",
         default=0.0,
         kw_only=True,

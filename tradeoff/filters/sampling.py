@@ -49,15 +49,16 @@ def exact_release(
 
 
 def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | None = None) -> int:
-    """Draw an integer with probability proportional to e^(-x^2/(2 sigma^2)), exactly.
+    r"""Draw an integer with probability proportional to e^(-x^2/(2 sigma^2)), exactly.
 
-    Discrete Laplace proposals of scale t = floor(sigma) + 1, kept with probability exp(-(|y| -
-    sigma^2/t)^2/(2 sigma^2)): a few on average (Canonne, Kamath, Steinke 2020, Algorithm 3). The time taken
-    depends on the draw.
+    Discrete Laplace proposals of scale :math:`t = \lfloor\sigma\rfloor + 1`, kept with probability
+    :math:`\exp(-(\lvert y\rvert - \sigma^2/t)^2/(2\sigma^2))`: a few on average (Canonne, Kamath, Steinke
+    2020, Algorithm 3). The time taken depends on the draw.
 
     Parameters
     ----------
-    variance : sigma^2, a positive rational; a float means its binary value (square one as a ``Fraction``)
+    variance
+        :math:`\sigma^2`, a positive rational; a float means its binary value (square one as a ``Fraction``).
     rng : as for ``exact_release``
 
     Examples

@@ -20,8 +20,8 @@ def to_frame(curve: TradeOff) -> dict[str, Array]:
     Returns
     -------
     dict of ndarray
-        ``"alpha"`` increasing from 0 to 1, ``"beta"`` falling to 0, at least 100 rows, convex to a few
-        units of 2^-53. R's ``read.csv`` reads the file of ``pandas.DataFrame(...).to_csv``.
+        ``"alpha"`` increasing from 0 to 1, ``"beta"`` falling to 0, at least 100 rows, convex to a few units
+        of :math:`2^{-53}`. R's ``read.csv`` reads the file of ``pandas.DataFrame(...).to_csv``.
 
     Notes
     -----

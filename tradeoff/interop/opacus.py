@@ -18,11 +18,12 @@ Step = tuple[float, float, int] | tuple[float, float, int, int]
 
 
 def from_history(history: Iterable[Any]) -> Plan:
-    """Return the plan of the steps in the history of an accountant of Opacus.
+    r"""Return the plan of the steps in the history of an accountant of Opacus.
 
     They are DP-SGD on Poisson samples, for neighbours that add or remove a record, as in Opacus. A step
-    without noise has no privacy. A record is in Bin(k, rate) of k batches, and moves their sum as a group of
-    that size; Opacus assumes one hit at k times the rate, which under-reports.
+    without noise has no privacy. A record is in :math:`\mathrm{Bin}(k, \text{rate})` of :math:`k` batches,
+    and moves their sum as a group of that size; Opacus assumes one hit at :math:`k` times the rate, which
+    under-reports.
 
     Parameters
     ----------

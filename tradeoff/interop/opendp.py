@@ -46,7 +46,7 @@ def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
 
 
 def from_measure(measure: Any, distance: Any) -> TradeOff:
-    """Return the curve that a privacy measure of OpenDP guarantees.
+    r"""Return the curve that a privacy measure of OpenDP guarantees.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
 
     Notes
     -----
-    Approximate measures let both laws leave out events of probability delta, known to the adversary at worst:
-    f (x) f_{0,delta}. Releases amplified by one shared sample are not compositions of their measures: write
-    ``subsample(f @ g, p)``.
+    Approximate measures let both laws leave out events of probability :math:`\delta`, known to the adversary
+    at worst: :math:`f \otimes f_{0,\delta}`. Releases amplified by one shared sample are not compositions of
+    their measures: write ``subsample(f @ g, p)``.
 
     Examples
     --------

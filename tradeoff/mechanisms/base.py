@@ -148,7 +148,7 @@ class Mechanism(Declared, ABC):
         Parameters
         ----------
         n
-            Number of runs, an integer from 0 to 10^12; each draws its noise, and its sample, anew.
+            Number of runs, an integer from 0 to :math:`10^{12}`; each draws its noise, and its sample, anew.
 
         Examples
         --------

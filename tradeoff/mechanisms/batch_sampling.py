@@ -46,15 +46,17 @@ _SUM_ERROR = 1e-12  # error of the sum of probabilities that rounding may cause
 
 @mechanism
 class TruncatedSubsampledGaussian(Mechanism):
-    """Normal noise on a Poisson sample that is cut, at random, to a largest number of records.
+    r"""Normal noise on a Poisson sample that is cut, at random, to a largest number of records.
 
-    Dominating. Let the others fill the batch with probability t = P(Bin(n-1, p) >= B). If not, the step is a
-    plain sampled one. If they do, the batch without the record is a random set of B others, and with it one
-    of them gives way with probability q = (B/n) P(Bin(n, p) > B)/t, which moves the sum by twice the norm at
-    most: a sampled step of rate q and half the noise. So the curve is at least the mixture of both, with the
-    event published: {f_p: 1-t, f_q(G_(2 mu)): t}, the record absent under the null hypothesis; C_q(G_(2 mu))
-    where records are replaced. As in Ganesh 2025, whose accountant takes a Gaussian mixture for the second
-    part, which is less private than this. Every run draws its sample, and the records that are cut, anew.
+    Dominating. Let the others fill the batch with probability :math:`t = P(\mathrm{Bin}(n-1, p) \ge B)`. If
+    not, the step is a plain sampled one. If they do, the batch without the record is a random set of
+    :math:`B` others, and with it one of them gives way with probability
+    :math:`q = (B/n)\,P(\mathrm{Bin}(n, p) > B)/t`, which moves the sum by twice the norm at most: a sampled
+    step of rate :math:`q` and half the noise. So the curve is at least the mixture of both, with the event
+    published: :math:`\{f_p: 1-t,\; f_q(G_{2\mu}): t\}`, the record absent under the null hypothesis;
+    :math:`C_q(G_{2\mu})` where records are replaced. As in Ganesh 2025, whose accountant takes a Gaussian
+    mixture for the second part, which is less private than this. Every run draws its sample, and the records
+    that are cut, anew.
 
     >>> step = TruncatedSubsampledGaussian(1.0, sample_rate=0.01, batch_size=150, dataset_size=10_000)
     >>> free = SubsampledGaussian(1.0, 0.01)
@@ -142,7 +144,7 @@ class MixtureOfGaussians(Mechanism):
 
     sigma: float = real_range("Standard deviation of the noise, in the unit of the sum.", "(0, inf]")
     sensitivities: tuple[float, ...] = parameter(
-        "Norms c_i of the contribution of the record, in the unit of the sum.",
+        "Norms :math:`c_i` of the contribution of the record, in the unit of the sum.",
         "list of float in [0, inf)",
         partial(_number_list, interval="[0, inf)"),
     )
@@ -172,10 +174,10 @@ class MixtureOfGaussians(Mechanism):
 class BandedFactorization(Mechanism):
     """Training with banded noise (BandMF) on cyclic Poisson samples: ceil(steps/bands) sampled steps.
 
-    Exact: a record meets rounds at least b apart, whose columns share no row: one sampled Gaussian step each
-    (Choquette-Choo, Ganesh, McKenna et al. 2023, Theorem 4). ``curve()`` is the whole training, with the
-    record absent under the null hypothesis. Groups may be public and kept; every round draws its sample anew,
-    and a number of runs counts trainings, not epochs.
+    Exact: a record meets rounds at least :math:`b` apart, whose columns share no row: one sampled Gaussian
+    step each (Choquette-Choo, Ganesh, McKenna et al. 2023, Theorem 4). ``curve()`` is the whole training,
+    with the record absent under the null hypothesis. Groups may be public and kept; every round draws its
+    sample anew, and a number of runs counts trainings, not epochs.
 
     >>> BandedFactorization(1.0, 0.02, steps=1000, bands=8).curve()
     subsample(G_{1}, 0.02)^125 (one order)
@@ -193,7 +195,8 @@ class BandedFactorization(Mechanism):
     )
     steps: int = integer_range("Number of rounds.")
     bands: int = integer_range(
-        "Number b of bands of the strategy matrix: records are split in b groups beforehand, without looking "
+        "Number :math:`b` of bands of the strategy matrix: records are split in :math:`b` groups "
+        "beforehand, without looking "
         "at them, and each round samples from the next group."
     )
 
@@ -204,15 +207,16 @@ class BandedFactorization(Mechanism):
 
 @mechanism
 class ShuffledRandomizers(Mechanism):
-    """Answers of local randomisers, one a record, of which only the shuffled list is seen.
+    r"""Answers of local randomisers, one a record, of which only the shuffled list is seen.
 
     Dominating, for neighbours that replace a record. Of randomised response with ``categories`` answers, each
-    other record joins the privacy blanket with probability k/(e^eps + k - 1), the best of all decompositions
-    (Balle, Bell, Gascon, Nissim 2019; Su, Cheng, Wang 2025). Other randomisers may be chosen in view of
-    earlier answers: each other record is a clone with probability e^-eps, of either kind alike (Feldman,
-    McMillan, Talwar 2021). The rate 2/(e^eps + 1) of Feldman, McMillan, Talwar 2023 holds, by its erratum,
-    for some randomisers only: it is that of two categories. Every run shuffles anew. Rounds that keep one
-    permutation, as pseudonyms do, are one run of randomisers of the summed epsilon.
+    other record joins the privacy blanket with probability :math:`k/(e^\varepsilon + k - 1)`, the best of all
+    decompositions (Balle, Bell, Gascon, Nissim 2019; Su, Cheng, Wang 2025). Other randomisers may be chosen
+    in view of earlier answers: each other record is a clone with probability :math:`e^{-\varepsilon}`, of
+    either kind alike (Feldman, McMillan, Talwar 2021). The rate :math:`2/(e^\varepsilon + 1)` of Feldman,
+    McMillan, Talwar 2023 holds, by its erratum, for some randomisers only: it is that of two categories.
+    Every run shuffles anew. Rounds that keep one permutation, as pseudonyms do, are one run of randomisers of
+    the summed :math:`\varepsilon`.
 
     >>> ShuffledRandomizers(epsilon=1, records=10_000).guarantee().epsilon(1e-6) < 0.06
     True
@@ -228,7 +232,8 @@ class ShuffledRandomizers(Mechanism):
     epsilon: float = real_range("Loss of each answer towards the shuffler, in nats.", "[0, 700]")
     records: int = integer_range("Number of answers.", high=MOST_RECORDS)
     categories: int | None = integer_range(
-        "Number k of answers of randomised response, the same of all records; by default any randomiser.",
+        "Number :math:`k` of answers of randomised response, the same of all records; "
+        "by default any randomiser.",
         2,
         default=None,
     )
@@ -239,16 +244,17 @@ class ShuffledRandomizers(Mechanism):
 
 @mechanism
 class RandomAllocation(Mechanism):
-    """Noisy sums in which each record takes part in a fixed number of steps, chosen at random.
+    r"""Noisy sums in which each record takes part in a fixed number of steps, chosen at random.
 
     Exact for one participation, and for one in every step, for neighbours that add or remove a record;
     ``curve()`` is all steps together, the record absent under the null hypothesis. One participation is the
-    pair N(0, I), mean over i of N(mu e_i, I), for steps chosen in view of earlier ones too, by certified
-    contour integrals (Feldman, Shenfeld 2026 compute the same law); above mu = 20 the step is public, which
-    dominates. More are one in each of as many blocks, into which the steps are dealt at random: which steps
-    make a block may be public, which dominates too. Products compose two laws of some thousand atoms, one
-    above and one below. The upper one leaves a mass of about 1e-62 at infinity, so Rényi divergences of
-    orders above 1 have no finite bound, and a ``RenyiFilter`` refuses the mechanism.
+    pair :math:`N(0, I)`, mean over :math:`i` of :math:`N(\mu e_i, I)`, for steps chosen in view of earlier
+    ones too, by certified contour integrals (Feldman, Shenfeld 2026 compute the same law); above
+    :math:`\mu = 20` the step is public, which dominates. More are one in each of as many blocks, into which
+    the steps are dealt at random: which steps make a block may be public, which dominates too. Products
+    compose two laws of some thousand atoms, one above and one below. The upper one leaves a mass of about
+    :math:`10^{-62}` at infinity, so Rényi divergences of orders above 1 have no finite bound, and a
+    ``RenyiFilter`` refuses the mechanism.
 
     Several epochs are several runs only if every epoch chooses the steps anew. Where a record keeps its step
     in all epochs, the secret is drawn once and runs do not compose: use ``BallsInBins``.
@@ -286,15 +292,16 @@ class RandomAllocation(Mechanism):
 
 @mechanism
 class BallsInBins(Mechanism):
-    """Training in epochs over fixed secret batches: each record draws one of the bins, once for all epochs.
+    r"""Training in epochs over fixed secret batches: each record draws one of the bins, once for all epochs.
 
     Exact, for neighbours that add or remove a record; ``curve()`` is the whole training, the record absent
     under the null hypothesis. It is one allocation to ``bins`` steps at the noise multiplier
-    sigma/sqrt(epochs), rounded down. Proof: the vectors that a record in bin i adds to the steps of that bin
-    are, over all epochs, one vector of norm at most sqrt(epochs), and those of different bins are orthogonal;
-    so the pair is N(0, sigma^2 I), mean over i of N(sqrt(epochs) e_i, sigma^2 I), and the sum of the epochs'
-    observations of a bin is its sufficient statistic. Steps may be chosen in view of earlier ones (Chua et
-    al. 2025; Choquette-Choo, Ganesh, Haque, Steinke, Thakurta 2025).
+    :math:`\sigma/\sqrt{\text{epochs}}`, rounded down. Proof: the vectors that a record in bin :math:`i` adds
+    to the steps of that bin are, over all epochs, one vector of norm at most :math:`\sqrt{\text{epochs}}`,
+    and those of different bins are orthogonal; so the pair is :math:`N(0, \sigma^2 I)`, mean over :math:`i`
+    of :math:`N(\sqrt{\text{epochs}}\,e_i, \sigma^2 I)`, and the sum of the epochs' observations of a bin is
+    its sufficient statistic. Steps may be chosen in view of earlier ones (Chua et al. 2025; Choquette-Choo,
+    Ganesh, Haque, Steinke, Thakurta 2025).
 
     The bin is one secret for all epochs: ``RandomAllocation`` counted once for each epoch assumes a new draw
     in each, and reports too little loss. Several runs of this mechanism likewise compose only if each draws

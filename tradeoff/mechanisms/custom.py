@@ -17,25 +17,26 @@ from tradeoff.operators.pointwise import maximum
 
 @mechanism
 class Custom(Mechanism):
-    """Mechanism with a known trade-off curve: from a paper, another accountant, or a proof of your own.
+    r"""Mechanism with a known trade-off curve: from a paper, another accountant, or a proof of your own.
 
     Parameters
     ----------
     curve
-        Curve of one order of the pair: T(M(D), M(D')) >= ``curve`` for every pair of neighbours in that
-        order. With ``adjacency="add-remove"`` D' has the record that D lacks.
+        Curve of one order of the pair: :math:`T(M(D), M(D')) \ge` ``curve`` for every pair of neighbours in
+        that order. With ``adjacency="add-remove"`` :math:`D'` has the record that :math:`D` lacks.
     other_order
-        Curve of the other order, T(M(D'), M(D)) >= ``other_order``; by default ``~curve``, which always
-        holds. In a plan file both are JSON, in place or the name of a file that contains it.
+        Curve of the other order, :math:`T(M(D'), M(D)) \ge` ``other_order``; by default ``~curve``, which
+        always holds. In a plan file both are JSON, in place or the name of a file that contains it.
     adjacency
         ``"add-remove"`` or ``"replace-one"`` if the curves hold for such neighbours only; None for any.
 
     Notes
     -----
-    As exact as what is given. T(Q, P) = T(P, Q)^-1 (Dong, Roth, Su 2022, Lemma A.2), and inversion keeps the
-    order, so that a bound on the other order is one on this order, too: T(M(D), M(D')) >= max{curve,
-    ~other_order}. Under add/remove one order means the same for every such mechanism of a plan, and all share
-    it; else each release may have either order, and enters a plan as its own envelope.
+    As exact as what is given. :math:`T(Q, P) = T(P, Q)^{-1}` (Dong, Roth, Su 2022, Lemma A.2), and inversion
+    keeps the order, so that a bound on the other order is one on this order, too: :math:`T(M(D), M(D'))` is
+    at least the maximum of ``curve`` and ``~other_order``. Under add/remove one order means the same for
+    every such mechanism of a plan, and all share it; else each release may have either order, and enters a
+    plan as its own envelope.
 
     Examples
     --------
@@ -88,7 +89,7 @@ _LEAST_SPREAD = 1e-3
 
 @mechanism
 class CanonicalNoise(Mechanism):
-    """Canonical noise of a symmetric curve f on one real query: its shift by the sensitivity has the curve f.
+    r"""Canonical noise of a symmetric curve f on one real query: its shift by the sensitivity has curve f.
 
     Parameters
     ----------
@@ -100,8 +101,9 @@ class CanonicalNoise(Mechanism):
     Notes
     -----
     Exact (Awan, Vadhan 2023, Definition 3.7, and Proposition F.6 for the quantile): uniform on the middle
-    [c, 1 - c] of probabilities, c = f(c), and carried on to either side by F(x - 1) = f(1 - F(x)).
-    For f_{eps,0} it is the Tulap law, discrete Laplace noise plus a uniform one.
+    :math:`[c, 1 - c]` of probabilities, :math:`c = f(c)`, and carried on to either side by
+    :math:`F(x - 1) = f(1 - F(x))`. For :math:`f_{\varepsilon,0}` it is the Tulap law, discrete Laplace noise
+    plus a uniform one.
 
     Examples
     --------

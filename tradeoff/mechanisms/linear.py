@@ -57,14 +57,15 @@ def _flag(name: str, value: Any) -> bool:
 
 @mechanism
 class TreeAggregation(Mechanism):
-    """All running sums of a stream by a binary tree of noisy sums: DP-FTRL.
+    r"""All running sums of a stream by a binary tree of noisy sums: DP-FTRL.
 
-    Exact: G_mu with mu^2 = S^2/noise_multiplier^2, where S^2 is the largest sum, over the complete nodes of
-    all trees, of the squared number of the record's steps in the node. One participation gives floor(log2
-    steps) + 1 (Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011); several are Kairouz et al. 2021,
-    Appendix D, here maximised over all steps that the separation allows, in integers. It holds also where
-    steps are chosen in view of earlier sums. Steps keep their place: neighbours change what a record adds in
-    its steps, to 0 or to something else.
+    Exact: :math:`G_\mu` with :math:`\mu^2 = S^2/\sigma^2`, :math:`\sigma` the noise multiplier, where
+    :math:`S^2` is the largest sum, over the complete nodes of all trees, of the squared number of the
+    record's steps in the node. One participation gives :math:`\lfloor\log_2(\text{steps})\rfloor + 1` (Dwork,
+    Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011); several are Kairouz et al. 2021, Appendix D, here
+    maximised over all steps that the separation allows, in integers. It holds also where steps are chosen in
+    view of earlier sums. Steps keep their place: neighbours change what a record adds in its steps, to 0 or
+    to something else.
 
     Participations are not runs: ``Plan({tree: 6})`` is six trees with one participation each.
 
@@ -213,7 +214,7 @@ def _matrix(strategy: Strategy, steps: int) -> Array:
 def strategy_sensitivity(
     strategy: Any, *, steps: int | None = None, separation: int = 1, participations: int | None = None
 ) -> float:
-    """Return the sensitivity of a strategy matrix C to a record in steps that are some way apart, rounded up.
+    r"""Return the sensitivity of a strategy matrix C to a record in steps some way apart, rounded up.
 
     Parameters
     ----------
@@ -229,15 +230,16 @@ def strategy_sensitivity(
 
     Notes
     -----
-    It is the largest norm of C u, for changes u of norm 1, also vectors, in the steps of the record.
+    It is the largest norm of :math:`C u`, for changes :math:`u` of norm 1, also vectors, in the steps of the
+    record.
 
     Exact where columns at least the separation apart are orthogonal, as of a matrix with as many bands: the
     largest sum of squared norms of columns (Choquette-Choo, Ganesh, McKenna et al. 2023, Algorithm 3). Exact
     for Toeplitz matrices whose entries fall from the diagonal on and are not negative: products of two
-    columns fall with their distance and with the later step, so that the steps 0, b, 2b, ... are the worst
-    (Kalinin, Lampert 2024, Theorem 2). Of other matrices it is an upper bound: steps are chosen anew for each
-    row of the absolute values of C'C, and for the rows (Choquette-Choo, Ganesh, McKenna et al. 2023,
-    Algorithm 4).
+    columns fall with their distance and with the later step, so that the steps :math:`0, b, 2b, \ldots` are
+    the worst (Kalinin, Lampert 2024, Theorem 2). Of other matrices it is an upper bound: steps are chosen
+    anew for each row of the absolute values of :math:`C^\top C`, and for the rows (Choquette-Choo, Ganesh,
+    McKenna et al. 2023, Algorithm 4).
 
     Examples
     --------
@@ -301,22 +303,23 @@ def blt_strategy(decay: Any, scale: Any, steps: int) -> tuple[float, ...]:
 
 @mechanism
 class MatrixMechanism(Mechanism):
-    """Linear queries A x = B C x released as B (C x + z), z normal: matrix factorisation, DP-FTRL, BandMF.
+    r"""Linear queries A x = B C x released as B (C x + z), z normal: matrix factorisation, DP-FTRL, BandMF.
 
-    Exact with a sensitivity: B is post-processing, and C x + z is one Gaussian mechanism, mu =
-    sensitivity/noise_multiplier (Li et al. 2015; for C lower triangular also where x is chosen in view of
-    earlier sums: Denisov et al. 2022, Theorem 2.1).
+    Exact with a sensitivity: :math:`B` is post-processing, and :math:`C x + z` is one Gaussian mechanism,
+    :math:`\mu` the sensitivity over the noise multiplier (Li et al. 2015; for :math:`C` lower triangular also
+    where :math:`x` is chosen in view of earlier sums: Denisov et al. 2022, Theorem 2.1).
 
     With balls in bins each record draws one of the bins, once for all epochs, and takes part in the steps
-    that are its bin modulo the number of bins. Bin i adds m_i, the sum of the columns of |C| for its steps
-    over the noise multiplier, and ``curve()`` is T(N(0, I), mean of the N(m_i, I)), between those of Gram
-    matrices of groups of bins: hockey-sticks of both orders grow in each entry (Kahane 1986; proof in
-    ``tradeoff.pld.allocated_laws``). Contributions of norm 1 have no larger products than the m_i in each row
-    of C, whatever earlier outputs they are chosen by: row after row, the same derivative moves them to the
-    m_i. Equal ones attain the m_i if no entry is negative; else the lower ends of ``bounds`` are those of
+    that are its bin modulo the number of bins. Bin :math:`i` adds :math:`m_i`, the sum of the columns of
+    :math:`\lvert C\rvert` for its steps over the noise multiplier, and ``curve()`` is :math:`T` of
+    :math:`N(0, I)` and the mean of the :math:`N(m_i, I)`, between those of Gram matrices of groups of bins:
+    hockey-sticks of both orders grow in each entry (Kahane 1986; proof in ``tradeoff.pld.allocated_laws``).
+    Contributions of norm 1 have no larger products than the :math:`m_i` in each row of :math:`C`, whatever
+    earlier outputs they are chosen by: row after row, the same derivative moves them to the :math:`m_i`.
+    Equal ones attain the :math:`m_i` if no entry is negative; else the lower ends of ``bounds`` are those of
     contributions equal in a group of bins, and orthogonal between groups. So both ends hold for the
-    mechanism, which is exact if bins are exchangeable: for C = I it is ``BallsInBins``. What other sampling
-    adds is in ``docs/sampled-mechanisms.md``.
+    mechanism, which is exact if bins are exchangeable: for :math:`C = I` it is ``BallsInBins``. What other
+    sampling adds is in ``docs/sampled-mechanisms.md``.
 
     >>> MatrixMechanism(noise_multiplier=4, sensitivity=2).curve()
     G_{0.5}
@@ -329,18 +332,20 @@ class MatrixMechanism(Mechanism):
     """
 
     noise_multiplier: float = real_range(
-        "Standard deviation of z over the l2-norm of the change of one step.", "(0, inf]"
+        "Standard deviation of :math:`z` over the l2-norm of the change of one step.", "(0, inf]"
     )
     sensitivity: float | None = real_range(
-        "Largest norm of C u over all changes u of neighbours, with changes of norm 1 in single steps: with "
-        "one participation the largest column norm of C; ``strategy_sensitivity`` has others. Leave it out "
+        "Largest norm of :math:`C u` over all changes :math:`u` of neighbours, "
+        "with changes of norm 1 in single steps: with "
+        "one participation the largest column norm of :math:`C`; "
+        "``strategy_sensitivity`` has others. Leave it out "
         "where a strategy is given.",
         "[0, inf)",
         default=None,
     )
     strategy: Strategy | None = parameter(
-        "C for balls in bins: the rows of a lower triangular matrix of bins times epochs steps, or the first "
-        "column of a Toeplitz matrix, without zeros at its end.",
+        ":math:`C` for balls in bins: the rows of a lower triangular matrix of bins times epochs steps, or "
+        "the first column of a Toeplitz matrix, without zeros at its end.",
         "list of float, or of lists of them",
         _check_strategy,
         default=None,
@@ -449,15 +454,16 @@ def _groups(gram: Array, *, above: bool) -> Groups:
 
 @mechanism
 class LastIterate(Mechanism):
-    """Noisy gradient descent over all data whose last iterate alone is released.
+    r"""Noisy gradient descent over all data whose last iterate alone is released.
 
     Dominating, by shifted interpolation (Bok, Su, Altschuler 2024, their results on NoisyGD). A process that
-    starts at one run m steps before the end and ends at the other has to make up c^m diameter + s (1 + c +
-    ... + c^(m-1)) by shifts a_j, weighted by c^j; the last step costs G_{a/sigma} each. By Cauchy and Schwarz
-    the least sum of squares is the square of this number over 1 + c^2 + ... + c^(2(m-1)). At m = ``steps``
-    both runs start alike, and the diameter does not enter: mu^2 = (1 - c^t)(1 + c)/((1 + c^t)(1 - c)) over
-    the square of the noise multiplier, exact for unconstrained strongly convex losses. Any m gives a bound;
-    the least of some hundred is taken.
+    starts at one run :math:`m` steps before the end and ends at the other has to make up
+    :math:`c^m \cdot \text{diameter} + s\,(1 + c + \cdots + c^{m-1})` by shifts :math:`a_j`, weighted by
+    :math:`c^j`; the last step costs :math:`G_{a/\sigma}` each. By Cauchy and Schwarz the least sum of squares
+    is the square of this number over :math:`1 + c^2 + \cdots + c^{2(m-1)}`. At :math:`m =` ``steps`` both
+    runs start alike, and the diameter does not enter: :math:`\mu^2 = (1 - c^t)(1 + c)/((1 + c^t)(1 - c))`
+    over the square of the noise multiplier, exact for unconstrained strongly convex losses. Any :math:`m`
+    gives a bound; the least of some hundred is taken.
 
     >>> LastIterate(noise_multiplier=10, steps=100).curve()
     G_{1} (not exact)
@@ -470,19 +476,22 @@ class LastIterate(Mechanism):
     exact = False
 
     noise_multiplier: float = real_range(
-        "Standard deviation of the noise of a step over the distance s by which neighbours move a step: n "
-        "sigma/L for noise sigma on the mean gradient of n records, of which one moves it by L/n.",
+        r"Standard deviation of the noise of a step over the distance :math:`s` by which neighbours move a "
+        r"step: :math:`n \sigma/L` for noise :math:`\sigma` on the mean gradient of :math:`n` records, of "
+        r"which one moves it by :math:`L/n`.",
         "(0, inf]",
     )
     steps: int = integer_range("Number of steps.", high=math.inf)
     contraction: float = real_range(
-        "Factor c by which a step shrinks distances: max(|1 - eta m|, |1 - eta M|) for losses that are "
-        "m-strongly convex and M-smooth, 1 for convex ones with eta <= 2/M.",
+        r"Factor :math:`c` by which a step shrinks distances: "
+        r":math:`\max(\lvert 1 - \eta m\rvert, \lvert 1 - \eta M\rvert)` for losses that are "
+        r":math:`m`-strongly convex and :math:`M`-smooth, 1 for convex ones with :math:`\eta \le 2/M`.",
         "[0, 1]",
         default=1.0,
     )
     diameter: float = real_range(
-        "Diameter of the set to which iterates are projected, in units of s; infinite without projection.",
+        "Diameter of the set to which iterates are projected, in units of :math:`s`; "
+        "infinite without projection.",
         "[0, inf]",
         default=math.inf,
     )

@@ -48,11 +48,11 @@ from tradeoff.operators.pointwise import minimum
 
 @mechanism
 class Gaussian(Mechanism):
-    """Normal noise on a query: G_mu with mu = sensitivity/noise, for every ordered pair of neighbours.
+    r"""Normal noise on a query: G_mu with mu = sensitivity/noise, for every ordered pair of neighbours.
 
     Exact: the worst pair of neighbours differs by the sensitivity (Dong, Roth, Su 2022, Theorem 2.7), and of
-    coordinates with standard deviations s_i that move by at most D_i the worst moves each by D_i: mu^2 is the
-    sum of (D_i/s_i)^2 (the same, Corollary 3.3).
+    coordinates with standard deviations :math:`s_i` that move by at most :math:`D_i` the worst moves each by
+    :math:`D_i`: :math:`\mu^2 = \sum_i (D_i/s_i)^2` (the same, Corollary 3.3).
 
     >>> Gaussian(noise_multiplier=8).curve(), Gaussian(noise_multiplier=10, sensitivity=5).curve()
     (G_{0.125}, G_{0.5})
@@ -98,7 +98,8 @@ class Laplace(Mechanism):
     """
 
     scale: float = real_range(
-        "Scale b of the density e^(-|x|/b)/(2b), in the units of the query.", "(0, inf]"
+        r"Scale :math:`b` of the density :math:`e^{-\lvert x\rvert/b}/(2b)`, in the units of the query.",
+        "(0, inf]",
     )
     sensitivity: float = real_range(
         "l1-sensitivity of the query, in the same units.", "(0, inf)", default=1.0
@@ -114,12 +115,13 @@ class Laplace(Mechanism):
 
 @mechanism
 class TruncatedLaplace(Mechanism):
-    """Laplace noise conditioned on [-bound, bound]: it is drawn again until it lies there.
+    r"""Laplace noise conditioned on [-bound, bound]: it is drawn again until it lies there.
 
     Exact: the law is log-concave, so the largest shift is the worst (Geng, Ding, Guo, Kumar 2020 have the
-    (eps, delta) point of this curve at eps = sensitivity/scale). Answers that are clipped to a range are not
-    of this kind but post-processing: their guarantee is that of ``Laplace``. Between scales, neither is
-    more private throughout: with more noise losses are smaller, and masses at the ends larger.
+    :math:`(\varepsilon, \delta)` point of this curve at :math:`\varepsilon` the sensitivity over the scale).
+    Answers that are clipped to a range are not of this kind but post-processing: their guarantee is that of
+    ``Laplace``. Between scales, neither is more private throughout: with more noise losses are smaller, and
+    masses at the ends larger.
 
     >>> f = TruncatedLaplace(scale=1, bound=10).curve()
     >>> round(f.delta(1.0), 10), f.epsilon(1e-3) < 1
@@ -157,11 +159,12 @@ class TruncatedGaussian(TruncatedLaplace):
 
 @mechanism
 class BoundedLaplace(Mechanism):
-    """Laplace noise drawn again until the answer lies in an interval that also contains the true answer.
+    r"""Laplace noise drawn again until the answer lies in an interval that also contains the true answer.
 
-    Dominating: f_{eps,0} with eps the largest loss, sensitivity/scale + log(C(s)/C(0)), where C(q) is the
-    probability that noise about q leaves the answer inside, q measured from an end (Holohan, Antonatos,
-    Braghin, Mac Aonghusa 2020). It is above sensitivity/scale: a bounded domain costs privacy.
+    Dominating: :math:`f_{\varepsilon,0}` with :math:`\varepsilon` the largest loss,
+    :math:`s/b + \log(C(s)/C(0))`, :math:`s` the sensitivity and :math:`b` the scale, where :math:`C(q)` is
+    the probability that noise about :math:`q` leaves the answer inside, :math:`q` measured from an end
+    (Holohan, Antonatos, Braghin, Mac Aonghusa 2020). It is above :math:`s/b`: a bounded domain costs privacy.
 
     >>> BoundedLaplace(scale=1, width=10).curve()
     f_{1.48985,0} (not exact)
@@ -192,12 +195,13 @@ class BoundedLaplace(Mechanism):
 
 @mechanism
 class BoundedGaussian(Mechanism):
-    """Normal noise drawn again until the answer lies in a convex set that was fixed in advance.
+    r"""Normal noise drawn again until the answer lies in a convex set that was fixed in advance.
 
-    Dominating: G_mu with mu = 1/noise_multiplier, as without conditioning. The densities are e^-F on the set,
-    F strongly convex with constant 1/sigma^2, with differences of F that are Lipschitz with constant
-    sensitivity/sigma^2, and these are at least as hard to distinguish as normal laws (Gopi, Lee, Liu 2022;
-    again in Bok, Su, Altschuler 2024).
+    Dominating: :math:`G_\mu` with :math:`\mu` the inverse of the noise multiplier, as without conditioning.
+    The densities are :math:`e^{-F}` on the set, :math:`F` strongly convex with constant :math:`1/\sigma^2`,
+    with differences of :math:`F` that are Lipschitz with constant :math:`s/\sigma^2`, :math:`s` the
+    sensitivity, and these are at least as hard to distinguish as normal laws (Gopi, Lee, Liu 2022; again in
+    Bok, Su, Altschuler 2024).
 
     >>> BoundedGaussian(noise_multiplier=4).curve()
     G_{0.25} (not exact)
@@ -233,7 +237,7 @@ class DiscreteGaussian(Mechanism):
     True
     """
 
-    sigma: float = real_range("Parameter sigma, close to the standard deviation.", "(0, inf)")
+    sigma: float = real_range(r"Parameter :math:`\sigma`, close to the standard deviation.", "(0, inf)")
     sensitivity: int = integer_range("Largest change of the query under neighbours.", default=1)
 
     def curve(self) -> TradeOff:
@@ -242,10 +246,10 @@ class DiscreteGaussian(Mechanism):
 
 @mechanism
 class DiscreteLaplace(Mechanism):
-    """Two-sided geometric noise, pmf proportional to e^(-|x|/scale): T at a shift of the sensitivity.
+    r"""Two-sided geometric noise, pmf proportional to e^(-|x|/scale): T at a shift of the sensitivity.
 
-    Exact, also for vectors, by their l1-sensitivity; at sensitivity 1 it is f_{1/scale,0} (Ghosh,
-    Roughgarden, Sundararajan 2012).
+    Exact, also for vectors, by their l1-sensitivity; at sensitivity 1 it is :math:`f_{1/\text{scale},0}`
+    (Ghosh, Roughgarden, Sundararajan 2012).
 
     >>> DiscreteLaplace(scale=2).curve()
     f_{0.5,0}
@@ -277,7 +281,7 @@ class DiscreteGaussianVector(Mechanism):
     N_Z(4)^2
     """
 
-    sigma: float = real_range("Parameter sigma of every coordinate.", "(0, inf)")
+    sigma: float = real_range(r"Parameter :math:`\sigma` of every coordinate.", "(0, inf)")
     squared_sensitivity: int = integer_range(
         "Square of the l2-sensitivity: the largest sum of squared changes.", 1, MOST_SQUARE
     )
@@ -337,7 +341,9 @@ class BinomialNoise(Mechanism):
     True
     """
 
-    coins: int = integer_range("Number of coins; curves are computed for coins times sensitivity up to 2^20.")
+    coins: int = integer_range(
+        "Number of coins; curves are computed for coins times sensitivity up to :math:`2^{20}`."
+    )
     sensitivity: int = shift_field()
 
     def curve(self) -> TradeOff:
@@ -348,13 +354,14 @@ class BinomialNoise(Mechanism):
 
 @mechanism
 class ThresholdedKeys(Mechanism):
-    """Histogram over unknown keys: noise on every value present, shown from a threshold on.
+    r"""Histogram over unknown keys: noise on every value present, shown from a threshold on.
 
-    Dominating: for each key that changes, the curve of its noise times total variation p = P(contribution +
-    noise >= threshold) (Korolova, Kenthapadi, Mishra, Ntoulas 2009; Desfontaines, Voss, Gipson, Mandayam
-    2022). A key that one neighbour lacks is shown with probability at most p, and its curve, in either order,
-    is at or above f_{0,p}; keys are independent, those of both neighbours see a shift,
-    and adding a record changes at most ``keys`` of either sort, replacing one twice as many.
+    Dominating: for each key that changes, the curve of its noise times total variation
+    :math:`p = P(\text{contribution} + \text{noise} \ge \text{threshold})` (Korolova, Kenthapadi, Mishra,
+    Ntoulas 2009; Desfontaines, Voss, Gipson, Mandayam 2022). A key that one neighbour lacks is shown with
+    probability at most :math:`p`, and its curve, in either order, is at or above :math:`f_{0,p}`; keys are
+    independent, those of both neighbours see a shift, and adding a record changes at most ``keys`` of either
+    sort, replacing one twice as many.
 
     >>> counts = ThresholdedKeys(scale=2, threshold=28)
     >>> counts.curve()
@@ -365,8 +372,8 @@ class ThresholdedKeys(Mechanism):
 
     # More noise lowers losses, but shows keys of one record more often: no side is safe to round to.
     scale: float = real_range(
-        "Scale of Laplace or geometric noise (pmf proportional to e^(-|x|/scale)), or standard deviation of "
-        "normal noise.",
+        r"Scale :math:`b` of Laplace or geometric noise (pmf proportional to :math:`e^{-\lvert x\rvert/b}`), "
+        "or standard deviation of normal noise.",
         "(0, inf)",
     )
     threshold: float = real_range("Least noisy value that is shown, above ``contribution``.", "(0, inf]")

@@ -39,8 +39,8 @@ class Plan(Displayed):
     Parameters
     ----------
     mechanisms
-        Number of runs of each mechanism, an integer from 0 to 10^12. Parameters are fixed in advance; outputs
-        may be seen in between.
+        Number of runs of each mechanism, an integer from 0 to :math:`10^{12}`. Parameters are fixed in
+        advance; outputs may be seen in between.
     adjacency
         ``"add-remove"`` (one record more or less) or ``"replace-one"`` (one record changed). ``PlanError`` if
         a mechanism is stated for other neighbours.
@@ -117,8 +117,8 @@ class Plan(Displayed):
     def curve(self) -> TradeOff:
         """Return the composition of all curves for one order of the pair; free mechanisms as their envelope.
 
-        For tied mechanisms it is T(P, Q) with the record absent under P. It is not a guarantee where the two
-        orders differ: use ``guarantee()``.
+        For tied mechanisms it is :math:`T(P, Q)` with the record absent under :math:`P`. It is not a
+        guarantee where the two orders differ: use ``guarantee()``.
         """
 
         def factor(mechanism: Mechanism) -> TradeOff:
@@ -133,13 +133,13 @@ class Plan(Displayed):
         return self.guarantee().exact
 
     def guarantee(self) -> TradeOff:
-        """Return the curve that is valid for every ordered pair of neighbours: the envelope of ``curve()``.
+        r"""Return the curve that is valid for every ordered pair of neighbours: the envelope of ``curve()``.
 
         It is symmetric: ``curve()`` where that is symmetric, else the hull of the minimum of both orders.
 
-        Exponential mechanisms are eps^2/8-zCDP each, whatever was answered before (Cesar, Rogers 2021). If
-        there are several, and everything else in the plan is zCDP too, the guarantee is the greater of
-        ``curve()`` and the curve of the sum of rho (``conversions.from_zcdp``).
+        Exponential mechanisms are :math:`\varepsilon^2/8`-zCDP each, whatever was answered before (Cesar,
+        Rogers 2021). If there are several, and everything else in the plan is zCDP too, the guarantee is the
+        greater of ``curve()`` and the curve of the sum of :math:`\rho` (``conversions.from_zcdp``).
         """
         product = self.curve().symmetrise(assume="either-order")
         if sum(n for each, n in self.mechanisms.items() if _has_bounded_range(each)) < 2:

@@ -42,13 +42,14 @@ ANSWER_LOSS = "[0, 700]"
 
 @mechanism
 class RandomizedResponse(Mechanism):
-    """Answer truthfully with probability e^eps/(e^eps + k - 1), else with one of k - 1 others, uniformly.
+    r"""Answer truthfully with probability e^eps/(e^eps + k - 1), else with one of k - 1 others, uniformly.
 
-    Exact, for replaced answers: one more record is one more answer, which shows. With D = e^eps + k - 1 the
-    curve has the vertices (0, 1), (1/D, (k-1)/D),
-    ((k-1)/D, 1/D), (1, 0): above f_{eps,0} for k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath
-    2015). For k > 2 the vertices are rounded to floats below the curve, and ``bounds`` are those of the
-    rounded curve, which is less private by some 1e-16 in beta.
+    Exact, for replaced answers: one more record is one more answer, which shows. With
+    :math:`D = e^\varepsilon + k - 1` the curve has the vertices :math:`(0, 1)`, :math:`(1/D, (k-1)/D)`,
+    :math:`((k-1)/D, 1/D)`, :math:`(1, 0)`: above :math:`f_{\varepsilon,0}` for :math:`k > 2`, and equal to it
+    for :math:`k = 2` (Kairouz, Oh, Viswanath 2015). For :math:`k > 2` the vertices are rounded to floats
+    below the curve, and ``bounds`` are those of the rounded curve, which is less private by some
+    :math:`10^{-16}` in :math:`\beta`.
 
     >>> RandomizedResponse(epsilon=0.3).curve()
     f_{0.3,0}
@@ -62,10 +63,10 @@ class RandomizedResponse(Mechanism):
     epsilon: float | None = real_range(
         "Log ratio of the true answer to any other, in nats.", ANSWER_LOSS, default=None
     )
-    categories: int = integer_range("Number k of possible answers.", 2, default=2)
+    categories: int = integer_range("Number :math:`k` of possible answers.", 2, default=2)
     flip: float | None = real_range(
-        "Probability (k - 1)/(e^eps + k - 1) of an answer that is not true, at most (k - 1)/k, instead of "
-        "``epsilon``.",
+        r"Probability :math:`(k - 1)/(e^\varepsilon + k - 1)` of an answer that is not true, at most "
+        r":math:`(k - 1)/k`, instead of ``epsilon``.",
         "(0, 1)",
         default=None,
     )
@@ -143,19 +144,27 @@ class ApproximateDP(Mechanism):
 
 @mechanism
 class SubsetSelection(Mechanism):
-    """A random subset of all answers, e^eps times as likely if it contains the true one.
+    r"""A random subset of all answers, e^eps times as likely if it contains the true one.
 
-    Exact: the corners of the curve are (d(k - d)/((k - 1) D), (d(d - 1) e^eps + (k - 1)(k - d))/((k - 1) D))
-    and its mirror image, D = d e^eps + k - d, from the shares of subsets that contain one answer and not the
-    other (the mechanism: Wang et al. 2016; Ye, Barg 2018). Size 1 is randomised response.
+    Exact: the corners of the curve are
+
+    .. math::
+
+       \left(\frac{d(k - d)}{(k - 1) D},\; \frac{d(d - 1) e^\varepsilon + (k - 1)(k - d)}{(k - 1)
+       D}\right)
+
+    and its mirror image, :math:`D = d e^\varepsilon + k - d`, from the shares of subsets that contain one
+    answer and not the other (the mechanism: Wang et al. 2016; Ye, Barg 2018). Size 1 is randomised response.
 
     >>> SubsetSelection(epsilon=1, categories=10, size=3).curve()
     PL[(0, 1), (0.153966, 0.581477), (0.581477, 0.153966), (1, 0)]
     """
 
     epsilon: float = real_range("Loss in nats.", ANSWER_LOSS)
-    categories: int = integer_range("Number k of possible answers.", 2)
-    size: int = integer_range("Size d of the subset, below k; the optimum is near k/(e^eps + 1).")
+    categories: int = integer_range("Number :math:`k` of possible answers.", 2)
+    size: int = integer_range(
+        r"Size :math:`d` of the subset, below :math:`k`; the optimum is near :math:`k/(e^\varepsilon + 1)`."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,10 +180,11 @@ class SubsetSelection(Mechanism):
 
 @mechanism
 class Rappor(Mechanism):
-    """A record as a vector of bits, each flipped independently: RAPPOR; with one hash, unary encoding.
+    r"""A record as a vector of bits, each flipped independently: RAPPOR; with one hash, unary encoding.
 
-    Exact: f_{eps/2h, 0}^(2h), for the permanent answers (Erlingsson, Pihur, Korolova 2014, Theorem 1, where
-    e^(eps/2h) = (1 - f/2)/(f/2)); answers that are drawn from these again are post-processing.
+    Exact: :math:`f_{\varepsilon/2h,0}^{2h}`, for the permanent answers (Erlingsson, Pihur, Korolova 2014,
+    Theorem 1, where :math:`e^{\varepsilon/2h} = (1 - f/2)/(f/2)`); answers that are drawn from these again
+    are post-processing.
 
     >>> Rappor(epsilon=2).curve() == PureDP(1).curve() ** 2
     True
@@ -182,8 +192,9 @@ class Rappor(Mechanism):
 
     epsilon: float = real_range("Loss of the whole answer in nats.", ANSWER_LOSS)
     hashes: int = integer_range(
-        "Number h of bits a record sets; two records differ in at most 2h bits, each kept with the odds "
-        "e^(eps/2h) to 1.",
+        "Number :math:`h` of bits a record sets; two records differ in at most :math:`2h` bits, "
+        "each kept with the odds "
+        r":math:`e^{\varepsilon/2h}` to 1.",
         default=1,
     )
 
@@ -193,13 +204,14 @@ class Rappor(Mechanism):
 
 @mechanism
 class Staircase(Mechanism):
-    """Staircase noise on a query: density falling by e^eps a step, steps as wide as the sensitivity.
+    r"""Staircase noise on a query: density falling by e^eps a step, steps as wide as the sensitivity.
 
-    Exact (Geng, Viswanath 2016; the steps in units of the sensitivity): shifts up to the
-    sensitivity lose -eps, 0 or eps, so that a curve is known by its total variation, P(|x| < shift/2), which
-    grows with the shift. With r = e^-eps and D = gamma + r (1 - gamma) the corner is (r (gamma + (1/2 -
-    gamma) r)/D, r/2D) for gamma <= 1/2, else (r/2D, (gamma - 1/2 + r (1 - gamma))/D). It is f_{eps,0} at
-    gamma = 1/2 alone.
+    Exact (Geng, Viswanath 2016; the steps in units of the sensitivity): shifts up to the sensitivity lose
+    :math:`-\varepsilon`, 0 or :math:`\varepsilon`, so that a curve is known by its total variation,
+    :math:`P(\lvert x\rvert < \text{shift}/2)`, which grows with the shift. With :math:`r = e^{-\varepsilon}`
+    and :math:`D = \gamma + r (1 - \gamma)` the corner is :math:`(r (\gamma + (1/2 - \gamma) r)/D, r/2D)` for
+    :math:`\gamma \le 1/2`, else :math:`(r/2D, (\gamma - 1/2 + r (1 - \gamma))/D)`. It is
+    :math:`f_{\varepsilon,0}` at :math:`\gamma = 1/2` alone.
 
     >>> Staircase(epsilon=1).guarantee().delta(0) < PureDP(1).guarantee().delta(0)
     True
@@ -207,7 +219,8 @@ class Staircase(Mechanism):
 
     epsilon: float = real_range("Loss in nats: the log ratio of neighbouring steps.", ANSWER_LOSS)
     gamma: float | None = real_range(
-        "Share of a step by which the top one is wider to either side; by default 1/(1 + e^(eps/2)), which "
+        "Share of a step by which the top one is wider to either side; by default "
+        r":math:`1/(1 + e^{\varepsilon/2})`, which "
         "has the least mean size.",
         "[0, 1]",
         default=None,
@@ -239,13 +252,14 @@ def three_losses(epsilon: float, p: balls.Balls, rest: balls.Balls) -> TradeOff:
 
 @mechanism
 class ExponentialMechanism(PureDP):
-    """Choice with probability proportional to e^(eps u/(2 Delta)), u the utility, Delta its sensitivity.
+    r"""Choice with probability proportional to e^(eps u/(2 Delta)), u the utility, Delta its sensitivity.
 
-    Dominating, and the best bound on one choice: the losses of a pair of neighbours lie in [t - eps, t]
-    for some t in [0, eps], a bounded range (Durfee, Rogers 2019), and the curve is the hull of the minimum
-    over t (``BoundedRange``). As it is below the curve of every t, products of it hold also where each t is
-    chosen in view of earlier answers. Below 1e-12 and above 700 nats it is f_{eps,0}, which is lower. Where
-    utilities can only rise, or only fall, the weights e^(eps u/Delta) have the same loss.
+    Dominating, and the best bound on one choice: the losses of a pair of neighbours lie in
+    :math:`[t - \varepsilon, t]` for some :math:`t` in :math:`[0, \varepsilon]`, a bounded range (Durfee,
+    Rogers 2019), and the curve is the hull of the minimum over :math:`t` (``BoundedRange``). As it is below
+    the curve of every :math:`t`, products of it hold also where each :math:`t` is chosen in view of earlier
+    answers. Below 1e-12 and above 700 nats it is :math:`f_{\varepsilon,0}`, which is lower. Where utilities
+    can only rise, or only fall, the weights :math:`e^{\varepsilon u/\Delta}` have the same loss.
 
     >>> round((ExponentialMechanism(epsilon=0.1).curve() ** 100).epsilon(1e-6), 4)
     2.6118
@@ -259,12 +273,12 @@ class ExponentialMechanism(PureDP):
 
 @mechanism
 class ReportNoisyMax(PureDP):
-    """Index of the largest utility after independent noise on each, of scale 2 Delta/eps.
+    r"""Index of the largest utility after independent noise on each, of scale 2 Delta/eps.
 
     Dominating. Gumbel noise is the exponential mechanism, and has its curve (Durfee, Rogers 2019).
     Exponential noise is permute-and-flip (Ding et al. 2021), and of it and of Laplace noise (Dwork, Roth
-    2014, Claim 3.9) only pure DP is proved. Where utilities can only rise, or only fall, the scale Delta/eps
-    has the same loss.
+    2014, Claim 3.9) only pure DP is proved. Where utilities can only rise, or only fall, the scale
+    :math:`\Delta/\varepsilon` has the same loss.
 
     >>> ReportNoisyMax(epsilon=1, noise="laplace").curve()
     f_{1,0} (not exact)
@@ -278,10 +292,11 @@ class ReportNoisyMax(PureDP):
 
 @mechanism
 class PermuteAndFlip(PureDP):
-    """Candidates in random order, each taken with probability e^(eps (u - max u)/(2 Delta)).
+    r"""Candidates in random order, each taken with probability e^(eps (u - max u)/(2 Delta)).
 
     Dominating: pure DP only (McKenna, Sheldon 2020). If two candidates exchange their utilities, the losses
-    are +-log(2 e^(eps/2) - 1), a range above eps: the curve of the exponential mechanism would not be safe.
+    are :math:`\pm\log(2 e^{\varepsilon/2} - 1)`, a range above :math:`\varepsilon`: the curve of the
+    exponential mechanism would not be safe.
 
     >>> PermuteAndFlip(epsilon=1).curve()
     f_{1,0} (not exact)
@@ -290,12 +305,12 @@ class PermuteAndFlip(PureDP):
 
 @mechanism
 class AboveThreshold(PureDP):
-    """Index of the first query above a noisy threshold: the sparse vector technique up to its first stop.
+    r"""Index of the first query above a noisy threshold: the sparse vector technique up to its first stop.
 
     Dominating: pure DP, however many queries lie below the threshold (Dwork, Roth 2014, Theorem 3.23; of the
-    variants in print several are not private, Lyu, Su, Li 2017). The noise is 2 Delta/eps on the threshold
-    and 4 Delta/eps on every query. Count it once for every stop, after which the noise on the threshold is
-    drawn anew.
+    variants in print several are not private, Lyu, Su, Li 2017). The noise is :math:`2\Delta/\varepsilon` on
+    the threshold and :math:`4\Delta/\varepsilon` on every query. Count it once for every stop, after which
+    the noise on the threshold is drawn anew.
 
     >>> AboveThreshold(epsilon=0.5).curve()
     f_{0.5,0} (not exact)
@@ -304,12 +319,13 @@ class AboveThreshold(PureDP):
 
 @mechanism
 class RepeatAndSelect(PureDP):
-    """Best of a random number of runs of one eps-DP mechanism, as in the private choice of hyperparameters.
+    r"""Best of a random number of runs of one eps-DP mechanism, as in the private choice of hyperparameters.
 
-    Dominating: f_{(2 + eta) eps, 0} (Papernot, Steinke 2022, Corollary 3; Liu, Talwar 2019 for eta = 1). With
-    x the probability of a run at most as good as y, the outcome y has density x' (1 - (1 - gamma) x)^(-1 -
-    eta) up to a constant, and either factor changes by at most e^eps between neighbours, once and 1 + eta
-    times. The mean number of runs does not matter.
+    Dominating: :math:`f_{(2 + \eta)\varepsilon, 0}` (Papernot, Steinke 2022, Corollary 3; Liu, Talwar 2019
+    for :math:`\eta = 1`). With :math:`x` the probability of a run at most as good as :math:`y`, the outcome
+    :math:`y` has density :math:`x' (1 - (1 - \gamma) x)^{-1 - \eta}` up to a constant, and either factor
+    changes by at most :math:`e^\varepsilon` between neighbours, once and :math:`1 + \eta` times. The mean
+    number of runs does not matter.
 
     >>> RepeatAndSelect(epsilon=0.1, shape=1).curve()
     f_{0.3,0} (not exact)
@@ -317,7 +333,8 @@ class RepeatAndSelect(PureDP):
 
     epsilon: float = real_range("Loss of one run in nats.", LOSS)
     shape: float = real_range(
-        "Shape eta of the truncated negative binomial law of the number of runs: 0 logarithmic, 1 geometric.",
+        r"Shape :math:`\eta` of the truncated negative binomial law of the number of runs: 0 logarithmic, "
+        "1 geometric.",
         "(-1, inf)",
         default=1.0,
     )
@@ -348,27 +365,36 @@ def bounded_range(epsilon: float) -> TradeOff:
 
 @mechanism
 class BestOfRuns(Mechanism):
-    """Best of a random number of runs of one mechanism, as in the private choice of hyperparameters.
+    r"""Best of a random number of runs of one mechanism, as in the private choice of hyperparameters.
 
-    Dominating. Let g(u) = phi'(1 - u)/m, phi the generating function of the number of runs and m its mean:
-    (1 + c u)^(-1 - eta) for a truncated negative binomial number, c = 1/gamma - 1; e^(-m u) for a Poisson
-    one; (1 - m u/n)^(n - 1) for a binomial one of n trials. Ties are broken by an independent uniform number,
-    which loses nothing. One run has laws P and Q, and P(u), Q(u) is the probability of a better run than y;
-    the best of all has at y the density m g(P(u)) dP, or m g(Q(u)) dQ. As g falls, and the curve f of one run
-    has P(u) <= 1 - f(Q(u)), its delta(eps) is at most
+    Dominating. Let :math:`g(u) = \varphi'(1 - u)/m`, :math:`\varphi` the generating function of the number of
+    runs and :math:`m` its mean: :math:`(1 + c u)^{-1 - \eta}` for a truncated negative binomial number,
+    :math:`c = 1/\gamma - 1`; :math:`e^{-m u}` for a Poisson one; :math:`(1 - m u/n)^{n - 1}` for a binomial
+    one of :math:`n` trials. Ties are broken by an independent uniform number, which loses nothing. One run
+    has laws :math:`P` and :math:`Q`, and :math:`P(u)`, :math:`Q(u)` is the probability of a better run than
+    :math:`y`; the best of all has at :math:`y` the density :math:`m g(P(u))\,dP`, or :math:`m g(Q(u))\,dQ`.
+    As :math:`g` falls, and the curve :math:`f` of one run has :math:`P(u) \le 1 - f(Q(u))`, its
+    :math:`\delta(\varepsilon)` is at most
 
-        m E_Q[(g(a) - e^(eps - L) g(1 - f(a)))_+], L = log dQ/dP and a = Q(u),
+    .. math::
 
-    and for any dependence of a and L at most m E_Q psi(e^(eps - L)), psi(w) = sup_a (g(a) - w g(1 - f(a)))_+.
-    This is convex and falls to 0 at the largest ratio W of g(a) to g(1 - f(a)); chords between knots w_k are
-    above it, and make it sum_k v_k (w_k - w)_+ with v_k >= 0, whose expectation is that of hockey sticks:
+       m\,E_Q\left[(g(a) - e^{\varepsilon - L} g(1 - f(a)))_+\right], \quad L = \log\frac{dQ}{dP},
+       \quad a = Q(u),
 
-        delta(eps) <= m sum_k v_k w_k delta_f(eps - log w_k).
+    and for any dependence of :math:`a` and :math:`L` at most :math:`m\,E_Q \psi(e^{\varepsilon - L})`,
+    :math:`\psi(w) = \sup_a (g(a) - w g(1 - f(a)))_+`. This is convex and falls to 0 at the largest ratio
+    :math:`W` of :math:`g(a)` to :math:`g(1 - f(a))`; chords between knots :math:`w_k` are above it, and make
+    it :math:`\sum_k v_k (w_k - w)_+` with :math:`v_k \ge 0`, whose expectation is that of hockey sticks:
 
-    The one chord from psi(0) = 1 to W leaves m delta_f(eps - log W), the bound of Koskela, Redberg, Wang
-    2024; and as (x - y)_+ <= x^t y^(1-t) for t > 1, psi(w) <= w^(1-t) sup_a g(a)^t g(1 - f(a))^(1-t) leads to
-    those by Renyi divergences of Papernot, Steinke 2022. No run at all has the same probability in both laws,
-    and adds nothing for eps >= 0; f is the envelope of both orders, so that both are bounded.
+    .. math::
+
+       \delta(\varepsilon) \le m \sum_k v_k w_k \delta_f(\varepsilon - \log(w_k)).
+
+    The one chord from :math:`\psi(0) = 1` to :math:`W` leaves :math:`m\,\delta_f(\varepsilon - \log(W))`, the
+    bound of Koskela, Redberg, Wang 2024; and as :math:`(x - y)_+ \le x^t y^{1-t}` for :math:`t > 1`,
+    :math:`\psi(w) \le w^{1-t} \sup_a g(a)^t g(1 - f(a))^{1-t}` leads to those by Renyi divergences of
+    Papernot, Steinke 2022. No run at all has the same probability in both laws, and adds nothing for
+    :math:`\varepsilon \ge 0`; :math:`f` is the envelope of both orders, so that both are bounded.
 
     >>> from tradeoff.mechanisms import Gaussian
     >>> round(BestOfRuns(Gaussian(noise_multiplier=4), mean=10).guarantee().epsilon(1e-6), 1)
@@ -385,7 +411,8 @@ class BestOfRuns(Mechanism):
         "(0, 1e12]",
     )
     shape: float = real_range(
-        "Shape eta of the truncated negative binomial law of the number of runs: 0 logarithmic, 1 geometric; "
+        r"Shape :math:`\eta` of the truncated negative binomial law of the number of runs: 0 logarithmic, "
+        "1 geometric; "
         "inf for a Poisson number.",
         "(-1, inf]",
         default=1.0,

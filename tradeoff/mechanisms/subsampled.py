@@ -184,13 +184,14 @@ def group_field() -> Any:
 
 @mechanism
 class SubsampledGaussian(Sampled):
-    """Normal noise on the sum of a secret batch, one step of DP-SGD: f_p = p G_mu + (1 - p) Id, or f_p^-1.
+    r"""Normal noise on the sum of a secret batch, one step of DP-SGD: f_p = p G_mu + (1 - p) Id, or f_p^-1.
 
     Exact for Poisson samples, of vectors too, dominating for others, and for groups so large that hits of a
-    probability below 1e-30 are counted as more. Adding k records is T(N(0), sum_j Bin(k,
-    p)(j) N(j)), with the records absent under the null hypothesis (Schuchardt et al. 2024, Theorem 3.8);
-    replacing them puts N(-j) for N(0) at each j. That vectors on one line are the worst is proved in
-    ``docs/gaussian-mixtures.md``. Fixed sizes are bounded by C_p(G_(2/noise_multiplier)) (Dong, Roth, Su
+    probability below :math:`10^{-30}` are counted as more. Adding :math:`k` records is
+    :math:`T(N(0), \sum_j \mathrm{Bin}(k, p)(j)\,N(j))`, with the records absent under the null hypothesis
+    (Schuchardt et al. 2024, Theorem 3.8); replacing them puts :math:`N(-j)` for :math:`N(0)` at each
+    :math:`j`. That vectors on one line are the worst is proved in ``docs/gaussian-mixtures.md``. Fixed sizes
+    are bounded by :math:`C_p(G_{2\mu})`, :math:`\mu` the inverse of the noise multiplier (Dong, Roth, Su
     2022, Theorem 4.2) and its analogue for several hits. Every run draws its batch anew: steps that keep a
     batch, or read the records in one shuffled order, are not runs of it (``docs/sampled-mechanisms.md``).
 
@@ -273,10 +274,11 @@ class SubsampledLaplace(Sampled):
 class Subsampled(Sampled):
     """Any mechanism on a secret batch of the records, known by its curve alone.
 
-    Dominating: the least private curve that the curve f of the mechanism allows. Added records: f_p, with the
-    record absent under the null hypothesis. Replaced ones: C_p(f) (Dong, Roth, Su 2022, Theorem 4.2). Several
-    hits: the same of the mixture of the groups of f (Balle, Barthe, Gaboardi 2018). Every run draws its batch
-    anew: k releases from one batch are one run, of a mechanism with the curve f^k.
+    Dominating: the least private curve that the curve :math:`f` of the mechanism allows. Added records:
+    :math:`f_p`, with the record absent under the null hypothesis. Replaced ones: :math:`C_p(f)` (Dong, Roth,
+    Su 2022, Theorem 4.2). Several hits: the same of the mixture of the groups of :math:`f` (Balle, Barthe,
+    Gaboardi 2018). Every run draws its batch anew: :math:`k` releases from one batch are one run, of a
+    mechanism with the curve :math:`f^k`.
 
     The curve of the mechanism is for the neighbours stated here: the parameters of
     ``Subsampled(Gaussian(4), 0.01, adjacency="replace-one")`` are relative to the sensitivity under

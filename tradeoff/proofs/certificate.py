@@ -31,9 +31,10 @@ class Certificate:
     lower, upper
         The bounds, in nats for epsilon; an infinite one claims nothing.
     orders
-        ``"one"``: P against Q as listed; ``"both"``: the guarantee for both orders of the pair.
+        ``"one"``: :math:`P` against :math:`Q` as listed; ``"both"``: the guarantee for both orders of the
+        pair.
     factors
-        Laws of L by their parameters, with multiplicities.
+        Laws of :math:`L` by their parameters, with multiplicities.
     losses
         Losses at which delta is enclosed to bound beta: a hint, which no bound rests on.
 

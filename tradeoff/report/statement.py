@@ -17,9 +17,10 @@ _NEIGHBOURS = {
 
 
 def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -> str:
-    """Return a paragraph that states the guarantee of a plan, for a paper, numbers rounded to the safe side.
+    r"""Return a paragraph that states the guarantee of a plan, for a paper, numbers rounded to the safe side.
 
-    It covers the mechanisms, (epsilon, delta), mu, membership attacks, and the limits of the guarantee.
+    It covers the mechanisms, :math:`(\varepsilon, \delta)`, :math:`\mu`, membership attacks, and the limits
+    of the guarantee.
 
     Parameters
     ----------

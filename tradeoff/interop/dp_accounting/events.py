@@ -273,7 +273,7 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
         A ``NeighboringRelation`` or its name; default: that of an accountant, or ADD_OR_REMOVE_ONE.
         REPLACE_SPECIAL (a record becomes zero) has the pairs of add/remove for every event that is a sum.
         Under REPLACE_ONE the sensitivity of Gaussian and Laplace events, which is stated per record, counts
-        twice: a sum moves by up to 2 C.
+        twice: a sum moves by up to :math:`2 C`.
 
     Raises
     ------
@@ -364,7 +364,7 @@ def _fields(event: Any, *names: str) -> list[Any]:
 
 
 def to_event(curve: TradeOff, *, failure: float) -> Any:
-    """Return an event at or below a curve that every accountant can compose: a Gaussian and a failure.
+    r"""Return an event at or below a curve that every accountant can compose: a Gaussian and a failure.
 
     Parameters
     ----------
@@ -376,14 +376,15 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
     Returns
     -------
     DpEvent
-        ``GaussianDpEvent(1/mu)``, mu = ``curve.gdp(failure).mu``, with the noise rounded down; composed with
-        ``EpsilonDeltaDpEvent(0, failure)`` where failure > 0. ``NonPrivateDpEvent`` where mu is infinite.
-        Read it under ADD_OR_REMOVE_ONE: accountants that double Gaussians under REPLACE_ONE only lose.
-        ``MissingExtraError`` if dp_accounting has no ``EpsilonDeltaDpEvent``, as 0.6.
+        ``GaussianDpEvent(1/mu)``, :math:`\mu =` ``curve.gdp(failure).mu``, with the noise rounded down;
+        composed with ``EpsilonDeltaDpEvent(0, failure)`` where failure > 0. ``NonPrivateDpEvent`` where
+        :math:`\mu` is infinite. Read it under ADD_OR_REMOVE_ONE: accountants that double Gaussians under
+        REPLACE_ONE only lose. ``MissingExtraError`` if dp_accounting has no ``EpsilonDeltaDpEvent``, as 0.6.
 
     Notes
     -----
-    f >= G_mu (x) f_{0,failure} at every alpha; both factors are symmetric, so the event covers both orders.
+    :math:`f \ge G_\mu \otimes f_{0,\text{failure}}` at every :math:`\alpha`; both factors are symmetric, so
+    the event covers both orders.
 
     Examples
     --------

@@ -34,9 +34,9 @@ class Orders(NamedTuple):
     Parameters
     ----------
     remove
-        T(P, Q) with the record absent under P, at or below the truth.
+        :math:`T(P, Q)` with the record absent under :math:`P`, at or below the truth.
     add
-        The same with the record present under P.
+        The same with the record present under :math:`P`.
 
     Examples
     --------
@@ -75,12 +75,13 @@ def _edges(f: PiecewiseLinear) -> list[Line]:
 
 
 def from_pld(pld: Any) -> Orders:
-    """Read a ``PrivacyLossDistribution`` of dp_accounting, as exactly as floats hold it.
+    r"""Read a ``PrivacyLossDistribution`` of dp_accounting, as exactly as floats hold it.
 
-    Each order has a profile at or above that of its probability mass function at every epsilon >= 0: the
-    masses are unchanged, e^-loss is rounded down, and the mass missing to 1 is one more atom. If masses add
-    to more than 1, the last ones are cut, which matters only at the most negative epsilons. ``.curve()``
-    joins both orders, ``.guarantee()`` is valid for every pair.
+    Each order has a profile at or above that of its probability mass function at every
+    :math:`\varepsilon \ge 0`: the masses are unchanged, :math:`e^{-\text{loss}}` is rounded down, and the
+    mass missing to 1 is one more atom. If masses add to more than 1, the last ones are cut, which matters
+    only at the most negative epsilons. ``.curve()`` joins both orders, ``.guarantee()`` is valid for every
+    pair.
 
     Parameters
     ----------
@@ -142,17 +143,19 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
     Parameters
     ----------
     curve
-        T(P, Q) with the record absent under P; for a plan ``plan.curve()``. Its inverse is written as "add".
+        :math:`T(P, Q)` with the record absent under :math:`P`; for a plan ``plan.curve()``. Its inverse is
+        written as "add".
     discretization
         Step of the grid of losses, in nats; ``DomainError`` if it is too fine for the losses of the curve.
 
     Notes
     -----
-    ``curve.lower`` is a pair with finitely many losses. Each atom (p, q) between two points of the grid is
-    split into one at either point that keeps both masses: its q - s p at every s on the grid stays, and
-    between them becomes the chord, above the convex truth; this is connect-the-dots of Doroshenko, Ghazi,
-    Kamath, Kumar, Manurangsi 2022, Algorithm 1, without differences of the profile. Masses are rounded up,
-    and may add to 1 + 1e-12. Compose here before exporting: dp_accounting adds its own rounding errors.
+    ``curve.lower`` is a pair with finitely many losses. Each atom :math:`(p, q)` between two points of the
+    grid is split into one at either point that keeps both masses: its :math:`q - s p` at every :math:`s` on
+    the grid stays, and between them becomes the chord, above the convex truth; this is connect-the-dots of
+    Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, Algorithm 1, without differences of the profile. Masses
+    are rounded up, and may add to :math:`1 + 10^{-12}`. Compose here before exporting: dp_accounting adds its
+    own rounding errors.
 
     Examples
     --------
