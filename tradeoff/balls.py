@@ -127,8 +127,8 @@ _lower, _upper = _elementwise(lower_float), _elementwise(upper_float)
 _union = _elementwise(arb.union, 2)
 
 
-def _either(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
-    """Return a function of balls that passes ``FloatBalls`` on to the one of their own."""
+def _dispatch(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
+    """Return a function that calls ``float_balls.name`` if an argument is a FloatBalls, else ``balls``."""
     of_floats = getattr(float_balls, name)
 
     def value(*x: Balls) -> Balls:
@@ -138,10 +138,10 @@ def _either(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
 
 
 exp, expm1, log, log1p, sqrt = (
-    _either(name, _elementwise(getattr(arb, name))) for name in ("exp", "expm1", "log", "log1p", "sqrt")
+    _dispatch(name, _elementwise(getattr(arb, name))) for name in ("exp", "expm1", "log", "log1p", "sqrt")
 )
-maximum = _either("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
-minimum = _either("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
+maximum = _dispatch("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
+minimum = _dispatch("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
 middle = _elementwise(lambda x: float(x.mid()))
 
 

@@ -188,7 +188,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def complements(self) -> tuple[Any, Any]:
-        """Return 1 - alpha and 1 - beta: of each pair the smaller number is exact."""
+        """Return 1 - alpha and 1 - beta. Of alpha and 1 - alpha the smaller is exact; the same for beta."""
         return 1 - self.alpha, 1 - self.beta
 
     @cached_property

@@ -308,12 +308,13 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
     def difference(below: TradeOff, above: TradeOff) -> float:
         low, high = _answer(below, name, value), _answer(above, name, value)
         if math.isinf(low.upper) or math.isinf(high.upper):
-            lost = f"nothing bounds the loss at {name} = {value!r} with a little more"
-            raise DomainError(f"{lost} of a factor, as Q(L = inf) is above it then; give a larger delta")
+            problem = f"{name} must be above Q(L = inf) after a small step of each parameter, got {value!r}"
+            raise DomainError(f"{problem}; give a larger delta")
         gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
         # A gain of 0 is certain enough where the answer changes by less than 1e-4 of the parameter's change.
         if not unknown <= max(_KNOWN * abs(gain), _KNOWN**2 * share * abs(here.upper)):
-            problem = f"a small step moves the answer at {name} = {value!r} by {gain:.3g} +- {unknown:.3g}"
+            change = f"a small step changes the answer by {gain:.3g} +- {unknown:.3g}"
+            problem = f"the bounds are too wide for a derivative at {name} = {value!r}: {change}"
             raise PrecisionError(f"{problem}; try another epsilon or delta", unknown)
         return gain
 
@@ -364,7 +365,7 @@ class Parameter(NamedTuple):
         return self.moved(below), self.moved(above), above - below
 
     def stuck(self) -> DomainError:
-        problem = f"{self.name} = {self.value!r} cannot move by a share of itself to both sides"
+        problem = f"{self.name} must allow small relative changes up and down, got {self.value!r}"
         return DomainError(f"{problem}; give another value")
 
     def within(self, outer: Callable[[TradeOff], TradeOff]) -> Parameter:

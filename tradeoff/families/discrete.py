@@ -51,7 +51,7 @@ class IntegerNoise(CurveFromPLD):
         )
         if not shift <= MAX_LOSS * size ** (1 / self.power):
             least = f"at least {(shift / MAX_LOSS) ** self.power:g} for a shift of {shift}"
-            raise domain(self.size, size, least, "no privacy at all is TotalVariation(1)")
+            raise domain(self.size, size, least, "for no privacy use TotalVariation(1)")
         object.__setattr__(self, self.size, size)
         object.__setattr__(self, "shift", shift)
 

@@ -89,7 +89,7 @@ class ThreadSafe:
 
 
 class StepRecord(ThreadSafe, Declared, ABC):
-    """Object that records adaptive steps: their neighbours and assumptions, and the sums of their costs."""
+    """Base of filters and odometers: records the adjacency, assumptions and total costs of adaptive steps."""
 
     cost_name: ClassVar[str]
     """Cost of a step, in the error of a step without a finite one."""

@@ -171,9 +171,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
         low, high = low + n * null.variance.lower, high + n * null.variance.upper
     variance = check_variance(Bounds(low, high)).upper
     if math.isinf(gap):
-        raise PrecisionError(
-            f"the losses of {curve!r} are too large: floats do not hold their moments", np.inf
-        )
+        raise PrecisionError(f"the losses of {curve!r} are too large: their moments overflow floats", np.inf)
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
     leaks = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is not None)
     rest = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is None)

@@ -294,7 +294,7 @@ def blt_strategy(decay: Any, scale: Any, steps: int) -> tuple[float, ...]:
     """
     rates, scales = np.atleast_1d(np.asarray(decay, float)), np.atleast_1d(np.asarray(scale, float))
     if rates.shape != scales.shape or not ((rates >= 0) & (rates <= 1)).all():
-        raise domain("decay", decay, "in [0, 1], as many as scale")
+        raise domain("decay", decay, "numbers in [0, 1], one for each scale")
     times = np.arange(count("steps", steps, 1, MOST) - 1)
     return (1.0, *(rates[None, :] ** times[:, None] @ scales).tolist())
 

@@ -60,7 +60,7 @@ class Envelope(HullOfMinimum):
         super().__init__(f, f.inverse() if inverse is None else inverse)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Take f_p of a symmetric f where losses are not negative: there C_p(f) has its profile."""
+        """Bound epsilon; where it is >= 0 and f is symmetric, f_p has the same profile as C_p(f)."""
         f = self.operands[0]
         if not isinstance(f, Subsampled) or f.flipped or not f.operands[0].symmetric:
             return super().epsilon_bounds(delta, tol)

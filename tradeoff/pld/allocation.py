@@ -102,12 +102,12 @@ class Table(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Real parts of nodes, weights h phi(x), share of the edges' integrals missed, and log of ends missed."""
+    """Nodes of a trapezoid rule of step h, and bounds on its errors."""
 
-    x: Array
-    weight: Array
-    strip: float
-    left: float
+    x: Array  # real parts of the nodes
+    weight: Array  # h phi(x)
+    strip: float  # error of the step, relative to the integrals along the edges of the strip
+    left: float  # log of the integral missed on the left
     right: float
 
 

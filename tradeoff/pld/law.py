@@ -178,7 +178,7 @@ def log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> float:
 
 
 def _log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> balls.Balls:
-    """Return the sum as a ball, of terms of one sign: its radius is far below the last digit of a float."""
+    """Return log prod (1 - q_i)^n_i as a ball: no digits cancel, since all terms have one sign."""
     terms = (n * balls.log1p(balls.to_ball(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
     return sum(terms, balls.to_ball(0))
 
@@ -290,7 +290,7 @@ class PrivacyLossDistribution(ABC):
 
     @property
     def next_to_ends(self) -> tuple[float, float]:
-        """How near to an end of the span an edge counts as that end."""
+        """Distances from the two ends of the span within which an edge counts as that end."""
         low, high = self.span
         return _NEAR * abs(low), _NEAR * abs(high)
 

@@ -320,7 +320,7 @@ class Comparison(Exported, Displayed):
         return TextTable(lines[1:], lines[0], notes=notes, sides=sides).latex(caption, label)
 
     def figure(self, kind: Kind = "profile") -> Figure:
-        """Draw a panel for each method, thin dashes over the exact curve, red if it under-reports."""
+        """Draw one panel per method: the exact curve, and the method as dashes, red if it under-reports."""
         from tradeoff.report.plot import comparison_figure
 
         return comparison_figure(self.curve, [row for row in self if row.claim is not None], kind)

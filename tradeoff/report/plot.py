@@ -247,7 +247,7 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
 
 
 def module(name: str) -> Any:
-    """Import a module of matplotlib."""
+    """Import a module of matplotlib; raise ``MissingExtraError`` if it is not installed."""
     return needed(name, 'plots need matplotlib: pip install "tradeoff[plot]"')
 
 

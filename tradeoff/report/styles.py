@@ -64,7 +64,7 @@ _MARKUP = re.compile(r"[$\\{}_^]|mathrm")  # characters of a formula that take n
 
 
 def readable(label: str) -> str:
-    """Return a label, its dollars escaped unless matplotlib can parse them as formulas."""
+    """Escape the dollar signs of a label unless matplotlib can parse them as formulas."""
     if "$" not in label:
         return label
     from matplotlib.mathtext import MathTextParser

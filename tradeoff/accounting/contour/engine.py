@@ -116,7 +116,7 @@ class ContourCache:
         return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), self.most_q_plus * (1 + 16 * UNIT))
 
     def damped(self, level: int) -> ContourCache:
-        """Return lines of the laws without losses rarer than e^-levels[level]; self if none is damped."""
+        """Return a cache for the laws without losses of mass below e^-_LEVELS[level]; self if none."""
         if level == len(_LEVELS) or len(self.laws) > _DISTINCT:
             return self
 

@@ -31,7 +31,7 @@ RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 
 class Concentrated(NamedTuple):
-    """The bound D_a <= xi + rho a; rho and xi add up before they become a curve."""
+    """Renyi bound D_a <= xi + rho a for all orders a > 1; composition adds rho and xi."""
 
     rho: float
     xi: float
@@ -199,8 +199,8 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
     p, inner = number("sampling_probability", sampling_probability, 0, 1), reader.plan(event)
     if any(mechanism.sized for mechanism in inner.mechanisms):
         raise PlanError(
-            "an event in a PoissonSampledDpEvent must be valid for any number of records, and a batch of "
-            "limited size is for one number"
+            "an event in a PoissonSampledDpEvent must be valid for any number of records, but a batch of "
+            "limited size fixes that number"
         )
     pending = [event] if reader.relation == "REPLACE_SPECIAL" else []
     while pending:
@@ -323,7 +323,7 @@ def _parts(event: Any, reader: Reader) -> Parts:
 
 def _read(event: Any, name: str, reader: Reader) -> Part:
     if not name.endswith("DpEvent") or isinstance(event, type):
-        way = "of a builder give .build(), of an accountant .ledger, and a distribution to from_pld"
+        way = "use builder.build(), accountant.ledger or from_pld(distribution)"
         raise PlanError(f"event must be a DpEvent, got a {name}; {way}")
     if name not in RULES:
         known = f"ComposedDpEvent, SelfComposedDpEvent, {', '.join(RULES)}"
