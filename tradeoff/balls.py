@@ -36,7 +36,7 @@ _ROOT2, _HALF = arb(2).sqrt(), arb(1) / 2
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Carry so many bits inside; balls contain the truth at any precision."""
+    """Set the precision in bits inside the block; balls contain the truth at any precision."""
     before, ctx.prec = ctx.prec, bits
     try:
         yield
@@ -49,7 +49,7 @@ _IN_FLOATS: ContextVar[bool] = ContextVar("in_floats", default=False)
 
 @contextmanager
 def in_floats() -> Iterator[None]:
-    """Make ``FloatBalls`` inside, for arrays so long that a few last digits are worth the time.
+    """Use ``FloatBalls`` inside the block: a few digits less, but much faster for long arrays.
 
     Formulas of arithmetic, exp, expm1, log, log1p, sqrt, maximum, minimum and ``choose`` take both.
     """
@@ -174,7 +174,7 @@ def clip_probability(p: Balls) -> Balls:
 
 
 def choose(gap: Balls, first: Balls, second: Balls) -> Balls:
-    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, and both where that is open."""
+    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, else the union of both."""
     if isinstance(gap, FloatBalls):
         return float_balls.choose(gap, first, second)
     return _choose(gap, first, second)

@@ -214,7 +214,7 @@ class ComposedLaw(PrivacyLossDistribution):
         return np.maximum.accumulate(result)
 
     def line(self, k: int) -> CellLine | None:
-        """Return the line of a rung, or None where floats hold none."""
+        """Return the line of a rung, or None if its numbers overflow."""
         return self._lines_known.of(k, lambda: self._line(self.rungs[k]))
 
     def _line(self, rung: Rung) -> CellLine | None:

@@ -1,4 +1,4 @@
-"""Limits on rates from counts: the binomial tail, its inverse, and two p-values made one."""
+"""Confidence limits on rates from counts: the binomial tail, its inverse, and the product of p-values."""
 
 from __future__ import annotations
 

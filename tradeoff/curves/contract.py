@@ -335,7 +335,7 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def lower(self) -> PiecewiseLinear:
-        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any.
+        """Piecewise-linear curve at or below f for every alpha: safe to report and to compose.
 
         >>> import tradeoff as to
         >>> to.Laplace(1).lower(0.3) <= to.Laplace(1)(0.3)

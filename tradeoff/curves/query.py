@@ -400,7 +400,7 @@ def _pair_quantile(curve: TradeOff, delta: Array) -> Pair:
 
 
 def _dominated_quantile(curve: TradeOff, delta: Array) -> Pair:
-    """Bound the same for every pair with a curve at or above this one.
+    """Bound the quantile of ``_pair_quantile`` for every pair with a curve at or above this one.
 
     Where L > x, 1 - e^(x - r - L) >= 1 - e^-r for each r > 0, so Q(L > x) <= delta(x - r)/(1 - e^-r).
     """

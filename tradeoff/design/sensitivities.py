@@ -1,4 +1,4 @@
-"""How much epsilon, or delta, moves with every parameter and count of a composition: estimates.
+"""Estimates of how epsilon or delta changes with each parameter and count of a composition.
 
 With z = c + iy on the line of a saddle point c, K = sum n_i K_i and K_i(z) = log E_P e^(z L_i), delta(eps) is
 
@@ -301,7 +301,7 @@ def _tilted(order: TradeOff, at: Integral, of: str) -> Slopes:
 
 
 def _differences(order: TradeOff, name: str, value: float) -> Slopes:
-    """Yield the same from certified answers."""
+    """Yield the slopes as differences of certified answers."""
     here = _answer(order, name, value)
     share = min(max((here.width / (abs(here.upper) + TINY)) ** (1 / 3), _COARSE), _COARSEST)
 

@@ -1,4 +1,4 @@
-"""Concentrated privacy: the curve that the Renyi divergences of all orders leave one order of the pair."""
+"""Concentrated privacy: the curve implied by Renyi bounds of all orders, for one order of the pair."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ from tradeoff.mechanisms.base import parameter, real_range, stateful
 
 @dataclass(frozen=True)
 class Tuning:
-    """Effort of the search for r': bounds do not depend on it, but for how tight they are."""
+    """Effort of the search for r': it changes how tight the bounds are, not whether they hold."""
 
     factors: int = 200  # charged one after the other, some seconds' work; more count as one curve
     losses: int = 2000  # labels of a mixture: evaluating it at one point then takes some 0.1 ms

@@ -134,7 +134,7 @@ def sqrt(x: FloatBalls) -> FloatBalls:
 
 
 def where(condition: Any, x: Any, y: Any) -> FloatBalls:
-    """Choose entry by entry."""
+    """Return x where the condition holds, else y."""
     x, y = FloatBalls.of(x), FloatBalls.of(y)
     return FloatBalls(np.where(condition, x.middle, y.middle), np.where(condition, x.radius, y.radius))
 
@@ -153,7 +153,7 @@ def minimum(x: Any, y: Any) -> FloatBalls:
 
 
 def choose(gap: FloatBalls, first: Any, second: Any) -> FloatBalls:
-    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, and both where that is open."""
+    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, else the union of both."""
     one, two = FloatBalls.of(first), FloatBalls.of(second)
     below = gap.middle < 0
     middle, radius = np.where(below, one.middle, two.middle), np.where(below, one.radius, two.radius)

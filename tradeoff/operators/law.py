@@ -178,7 +178,7 @@ class Law:
         _, mean, variance = Cumulant(others)(0.0) if others else (0.0, 0.0, 0.0)
         mean, variance = mean - known / 2, variance + known
         if not (math.isfinite(mean) and math.isfinite(variance)):
-            raise DomainError(f"the losses of {self.curve!r} have no mean and variance that floats hold")
+            raise DomainError(f"the losses of {self.curve!r} have no mean and variance within floats")
         return (-mean if under == "Q" else mean), variance
 
     def mean(self, under: Under = "P") -> float:

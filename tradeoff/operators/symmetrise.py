@@ -27,7 +27,7 @@ from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
 
 
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
-    """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned as it is.
+    """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned unchanged.
 
     "either-order": one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
     "both-orders": every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022, Proposition

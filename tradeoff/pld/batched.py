@@ -78,9 +78,10 @@ def _steep(part: Component) -> bool:
 
 
 def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
-    """Return the law where ``count`` rounds have all but e^-level, of sampled normal pairs and mixtures.
+    """Return the law without its rarest losses, if it is of sampled normal pairs or a mixture.
 
-    The mass outside matters to no answer, yet makes M(c) soar for great c.
+    In ``count`` rounds they have a mass of about e^-level, which changes no answer but makes M(c) huge for
+    large c.
     """
     inner = law.base if isinstance(law, ReversedPLD) else law
     if isinstance(inner, MixtureLaw):

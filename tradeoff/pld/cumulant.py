@@ -134,7 +134,7 @@ class RareLosses(NamedTuple):
 
     @classmethod
     def of(cls, loss: Array, mass: Array) -> RareLosses:
-        """Estimate it from sorted losses, each with the P-mass of all rounds."""
+        """Estimate the logs from sorted losses, each with the P-mass of all rounds."""
         s = np.exp(np.minimum(loss, 300.0))
         p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
         mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300

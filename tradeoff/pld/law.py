@@ -63,7 +63,7 @@ class ChangeOfVariable(NamedTuple):
 
 
 class PlanningPoints(NamedTuple):
-    """Representative points of the law under P, good to plan with, never used in a bound."""
+    """Representative points of the law under P: for planning only, never used in a bound."""
 
     loss: Array
     log_p: Array
@@ -108,7 +108,7 @@ class Transform(ABC):
         """Bound log |rho(y')| from above for all y' >= y."""
 
     def bound_from(self, y: float) -> float:
-        """Return such a bound that may be looser, and costs less."""
+        """Return a bound like ``far`` that may be looser, but costs less."""
         return self.far(y)
 
     def cost(self, y: float) -> int:
@@ -330,7 +330,7 @@ class PrivacyLossDistribution(ABC):
 
     @abstractmethod
     def _cells(self, edges: Array) -> Cells:
-        """Do the same for increasing edges inside ``span``, some of which may be equal."""
+        """Return ``cells`` for increasing edges inside ``span``, some of which may be equal."""
 
     def description(self) -> dict[str, Any]:
         """Return the law by its parameters, from which a verifier makes it again."""

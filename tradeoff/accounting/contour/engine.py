@@ -70,7 +70,7 @@ class Cost(NamedTuple):
 
 
 class EvaluatedContour(NamedTuple):
-    """A placement, and its line, or None where floats hold none."""
+    """A placement, and its line, or None if its numbers overflow."""
 
     place: Placement
     line: ContourLine | None

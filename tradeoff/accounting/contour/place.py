@@ -50,7 +50,7 @@ class Placement(NamedTuple):
 
     @property
     def drawable(self) -> bool:
-        """Whether floats hold the line: far out tilts meet, and periods, goals and fourth powers overflow."""
+        """Whether no number of the line overflows, as periods and fourth powers do for tilts far out."""
         return (
             0 < self.goal < math.inf
             and 0 < self.step < math.inf

@@ -153,7 +153,7 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) 
 
 
 def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run]) -> AtomicLaw:
-    """Return an atom for each run of cells, with all their mass: a garbling, for crowds within a spacing.
+    """Return one atom for each run of cells, with all their mass: post-processing of close losses.
 
     Its loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
     units, over 1 less a slack, and to 4 units of its terms; it is rounded down.
@@ -289,7 +289,7 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Ar
 
 
 def lifted(loss: Array, q: Array) -> Array:
-    """Return e^-loss q, Q-mass as P-mass; nothing stays nothing where e^-loss is beyond the floats."""
+    """Return e^-loss q, the P-mass of Q-mass q; a mass of 0 stays 0 where e^-loss overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(q > 0, np.exp(-loss) * q, 0.0)
 

@@ -1,4 +1,4 @@
-"""Rounds that rarely lose much: the lattice holds losses up to a few times the loss asked for.
+"""Rounds with rare large losses: the lattice covers losses up to a few times the loss in question.
 
 With A the event that some round loses more than an edge, a > x,
 
@@ -27,7 +27,7 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution
 
-# Multiples of the loss asked for that are tried as edges, and how likely the last term may be, in units of
+# Multiples of the loss in question that are tried as edges, and how likely the last term may be, in units of
 # 1 - e^(x - a): it then is so small a share of the second.
 _MULTIPLES, _NEGLIGIBLE = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0), 1e-12
 

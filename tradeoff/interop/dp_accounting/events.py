@@ -54,7 +54,7 @@ class Reader(NamedTuple):
         return "replace-one" if self.relation == "REPLACE_ONE" else "add-remove"
 
     def plan(self, event: Any) -> Plan:
-        """Return the plan of an event: rho and xi of its concentrated parts add, which beats composition."""
+        """Return the plan of an event: rho and xi of its concentrated parts are added."""
         if self.levels == 0:
             raise PlanError(f"event must nest at most {_MAX_NESTING} samplings")
         parts = _parts(event, self._replace(levels=self.levels - 1))
@@ -66,7 +66,7 @@ class Reader(NamedTuple):
         return Plan(plain, self.adjacency)
 
     def noise(self, name: str, event: Any) -> float:
-        """Return the noise multiplier per record of one Gaussian, which replacing a record has halved."""
+        """Return the noise multiplier per record of one Gaussian, halved if records are replaced."""
         match list(self.plan(event).mechanisms.items()):
             case [(mechanisms.Gaussian(noise_multiplier=float(half)), 1)]:
                 return 2 * half
@@ -130,7 +130,7 @@ RULES = {  # by the name of an event; compositions are separate
 
 
 def rule(name: str, *relations: Relation) -> Callable[[Callable[..., Part]], Callable[..., Part]]:
-    """Enter the reader of an event; by default under every relation."""
+    """Register the reader of an event; by default under every relation."""
 
     def enter(read: Callable[..., Part]) -> Callable[..., Part]:
         RULES[name] = Rule(read, relations or RELATIONS)
