@@ -279,7 +279,7 @@ class _BoundsMethods(BoundsView):
         return divergence.renyi(self._curve, checked)
 
     def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
-        """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""
+        """Bound the F-divergence int F(dP/dQ) dQ for a named or a convex function F (Liese, Vajda 2006)."""
         self._curve.require_numbers()
         return divergence.divergence(self._curve, function)
 

@@ -169,7 +169,7 @@ class Displayed:
 
 
 def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> str:
-    """Format a bound, any float but NaN, with so many significant digits, rounded away from the truth.
+    """Format a bound, any float but NaN, with ``digits`` significant digits, rounded outward.
 
     Examples
     --------

@@ -26,7 +26,7 @@ Place = Callable[[Effort], Enclosure | None]
 
 APART = 2.0  # spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost
 _ATTEMPTS = 8  # places looked at for one answer; Newton's method needs three, a bad start a few more
-_STEEPEST = 600.0  # slopes beyond e^600 are not sampled: floats hold no more
+_STEEPEST = 600.0  # slopes above e^600 are not sampled: they overflow
 
 # Samples about the supremum, in paces: close where it is expected, far where it may be.
 _OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])

@@ -122,9 +122,9 @@ def from_renyi(
     Notes
     -----
     A test with errors alpha and beta sends (Q, P) to Bernoulli laws of x = 1 - beta and y = alpha, whose
-    divergences are no larger. So, of an order t > 1 and its bound d, x^t y^(1-t) + (1-x)^t (1-y)^(1-t) <=
+    divergences are no larger. So, for an order t > 1 and its bound d, x^t y^(1-t) + (1-x)^t (1-y)^(1-t) <=
     e^((t-1) d), a convex region; and all of them together are the optimal conversion (Zhu, Dong, Wang 2022;
-    Riess et al. 2026; of one order Asoodeh, Liao, Calmon, Kosut, Sankar 2020). Its curve is the largest of
+    Riess et al. 2026; for one order Asoodeh, Liao, Calmon, Kosut, Sankar 2020). Its curve is the largest of
     lines that are proved one by one: as x^t y^(1-t) >= t r^(t-1) x - (t-1) r^t y for every r > 0, the region
     lies below a line for every r = e^u and r' = e^-v in the place of x/y and (1-x)/(1-y).
 

@@ -232,15 +232,15 @@ def sensitivities(
 ) -> Sensitivities:
     """Estimate the slopes of epsilon, or delta, in every parameter and count of a composition.
 
-    Each has a row: estimates, usually to 1e-6 of themselves, from the integral over a saddle-point line (Zhu,
-    Dong, Wang 2022) differentiated under its sign; where none closes, from differences of certified answers,
-    counts moving by one. A parameter less than a step from an end of its range moves by less, and its slope
-    is known to 1e-3.
+    The table has a row for each. Slopes are estimates, usually with a relative error of 1e-6, from the
+    saddle-point integral of delta (Zhu, Dong, Wang 2022), differentiated under the integral sign. If no such
+    integral converges, they are differences of certified answers, and a count changes by one. If a parameter
+    is less than a step from an end of its range, the step is smaller, and its slope is accurate to 1e-3.
 
     Parameters
     ----------
     curve
-        Any curve; of an envelope of both orders the one that loses more is differentiated.
+        Any curve; for an envelope of both orders the one that loses more is differentiated.
     delta, epsilon
         Give one: slopes of epsilon at a delta, in nats, or of delta at a loss.
 

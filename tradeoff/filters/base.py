@@ -51,7 +51,7 @@ Sum = tuple[float, float]  # high and low part of a running sum: together at lea
 
 
 def add_up(running: Sum, amount: float) -> Sum:
-    """Return a sum plus an amount, rounded up by at most 2^-104 of itself.
+    """Return a sum plus an amount, rounded up by at most a relative 2^-104.
 
     >>> add_up(add_up((1e16, 0.0), 1.0), 1.0)
     (1.0000000000000002e+16, 0.0)

@@ -154,7 +154,7 @@ class ZCDPFilter(ConcentratedFilter):
 
     The whole interaction is (epsilon, delta)-DP: Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1, and
     Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2, with the conversion of Bun, Steinke 2016. The slack of
-    the sums is paid from the budget: rho is 1e-12 of itself below the largest that epsilon allows, and
+    the sums is paid from the budget: rho is a relative 1e-12 below the largest that epsilon allows, and
     delta'' accounts for the slack of step_delta. ``spent``, ``remaining`` and ``budget`` are pairs (rho,
     delta).
 
@@ -325,7 +325,7 @@ class Sides(NamedTuple):
 
 @stateful
 class ConcurrentFilter(ConcentratedFilter):
-    """Grant steps within a zCDP budget and releases within an ex-post one, interleaved at will.
+    """Grant steps within a zCDP budget and releases within an ex-post one, in any order.
 
     An ``ExPost`` loss, such as a session of noise reduction announces, is charged to the second side, every
     other step to the first. Each side is an interactive mechanism with a budget fixed in advance, and

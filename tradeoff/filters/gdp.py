@@ -80,7 +80,7 @@ class IndividualGDPFilter(StepRecord):
     one record (Feldman, Zrnic 2021, Theorem 4.5; Koskela, Tobaben, Honkela 2023, "Individual privacy
     accounting with Gaussian differential privacy", their theorem on fully adaptive GDP compositions). The
     granted records depend on the data, and are not to be released. Sums are floats, each addition rounded up:
-    after n steps they are too large by at most n 2^-50 of themselves. Threads may share a table.
+    after n steps they are too large by at most a relative n 2^-50. Threads may share a table.
 
     >>> from tradeoff import filters
     >>> budget = filters.IndividualGDPFilter(1, records=3)

@@ -202,7 +202,7 @@ class Responses:
         return np.asarray(np.maximum(sum_rows(terms).lower, 0.0))
 
     def log_delta(self, epsilon: Array, mu: float) -> Array:
-        """Return log D at epsilon >= 0, of the mixture times G_mu, rounded up."""
+        """Return log D at epsilon >= 0 for the mixture times G_mu, rounded up."""
         loss = np.append(self.loss, -self.loss)  # of two labels each, by 1 to e^-l
         share = log(np.append(self.weight, self.weight)) - log1p(exp(-loss))
         terms = (share + log_delta((Bounds.of(epsilon[:, None]) - loss).lower, mu)).upper

@@ -129,7 +129,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     curve
         A product of many factors. For a symmetric one mu = 2 sum kl/sqrt(sum kappa2 - sum kl^2). For one
         order of an asymmetric curve the standard deviation is that of its own null P, so ``clt(f)`` and
-        ``clt(~f)`` differ; of an either-order envelope it is the larger mu of the two orders.
+        ``clt(~f)`` differ; for an either-order envelope it is the larger mu of the two orders.
 
     Returns
     -------
@@ -370,7 +370,7 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     other = [(moments(factor, reverse=not factor.symmetric)[0], n) for factor, n in powers.items()]
 
     def expand(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
-        """Add cumulants; of the other law they are moments of -L, so the first and third change sign."""
+        """Add cumulants; for the other law they are moments of -L, so the first and third change sign."""
         mean, variance, third = (
             math.fsum(n * getattr(m, name).mid for m, n in law) for name in ("kl", "variance", "cumulant3")
         )

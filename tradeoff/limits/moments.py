@@ -29,7 +29,7 @@ from tradeoff.pld.transformed import ReversedPLD
 
 
 def kl(curve: TradeOff) -> Bounds:
-    """Bound kl(f) = -int log|f'| = KL(P || Q), in nats; of a product, the sum over its factors.
+    """Bound kl(f) = -int log|f'| = KL(P || Q), in nats; for a product, the sum over its factors.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def kl(curve: TradeOff) -> Bounds:
 
 
 def kappa2(curve: TradeOff) -> Bounds:
-    """Bound kappa_2(f) = int log^2|f'| = E_P L^2; of a product, the sum over its factors.
+    """Bound kappa_2(f) = int log^2|f'| = E_P L^2; for a product, the sum over its factors.
 
     Limit theorems need the sum: of the product's own curve only kl is one. ``NoClosedForm`` if a factor has
     no exact law.
@@ -76,7 +76,7 @@ def kappa2(curve: TradeOff) -> Bounds:
 
 
 def kappa3(curve: TradeOff) -> Bounds:
-    """Bound kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum, as ``kappa2``.
+    """Bound kappa_3(f) = int |log|f'||^3 = E_P|L|^3; for a product, the sum, as ``kappa2``.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def kappa3(curve: TradeOff) -> Bounds:
 
 
 def kappa3bar(curve: TradeOff) -> Bounds:
-    """Bound kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, as ``kappa2``.
+    """Bound kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; for a product, as ``kappa2``.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def closed_form(curve: TradeOff) -> Moments | None:
             parameter, formula = curve.theta, _of_laplace
         case _:
             return None
-    # Differences of fourth order cancel so many bits.
+    # Differences of fourth order cancel about this many bits.
     with balls.precision(balls.PRECISION + 8 * int(abs(math.log2(float(parameter) or 1.0)))):
         *five, fourth = formula(to_ball(parameter))
         kl, variance, third, kappa3, cumulant3 = map(to_bounds, five)

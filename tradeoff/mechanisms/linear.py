@@ -203,7 +203,7 @@ def _check_strategy(name: str, value: Any) -> Strategy:
 
 
 def _matrix(strategy: Strategy, steps: int) -> Array:
-    """Return the strategy matrix of so many steps."""
+    """Return the strategy matrix for ``steps`` steps."""
     entries = np.array(strategy)
     if entries.ndim == 2:
         return entries
@@ -266,7 +266,7 @@ def strategy_sensitivity(
 
 
 def _most_of(rows: Array, apart: int, most: int) -> Array:
-    """Return the largest sum of at most so many entries of each row, of indices that far apart."""
+    """Return the largest sum of at most ``most`` entries of each row, at least ``apart`` places apart."""
     n = rows.shape[1]
     if apart == 1 and most >= n:
         return np.asarray(np.sum(rows, axis=1))

@@ -50,7 +50,7 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
 
     A callable is finite above 0, its values are good to 16 units of 2^-53 of 1 + |F(t)|, and a slope that is
     constant between 1e50 and 1e100 is taken for its last. Named ones are as narrow as Renyi divergences
-    and delta(0); of a callable the sums over the atoms of ``curve.lower`` and ``curve.upper``, some 1e-3
+    and delta(0); for a callable the sums over the atoms of ``curve.lower`` and ``curve.upper``, some 1e-3
     apart where the curve is not one of finitely many ratios, and infinite where P has mass after the last of
     them and F is not linear.
 

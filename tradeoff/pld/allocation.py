@@ -504,7 +504,7 @@ def _allocation(mu: float, steps: int) -> Allocation:
 def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tuple[float, float]:
     """Bound delta(epsilon) = E (Y - e^epsilon)_+, or E (1 - e^epsilon Y)_+ in the other order."""
     x = min(max(epsilon, -_FARTHEST), _FARTHEST)
-    # A known step is no more private: Q(L > epsilon) = Phi(-u) <= e^(-u^2/2)/2, or 2 Phi(mu/2) - 1 at 0.
+    # Knowing the step helps an attacker: Q(L > epsilon) = Phi(-u) <= e^(-u^2/2)/2, or 2 Phi(mu/2) - 1 at 0.
     u = epsilon / mu - mu / 2
     most = min(math.exp(-min(u * u / 2, 750.0)) / 2 + TINY, 1.0) if u > 0 else 1.0
     most = min(most, 0.4 * mu) if epsilon >= 0 else 1.0

@@ -62,7 +62,7 @@ def batch_factors(
 
 
 def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
-    """Return the one component of a law that is a sampled normal pair and nothing else."""
+    """Return the component of a law that is a single sampled normal pair; None for others."""
     inner = law
     while isinstance(inner, SubsampledPLD | ReversedPLD):
         inner = inner.base

@@ -216,7 +216,7 @@ class Comparison(Exported, Displayed):
     def table(self, digits: int = 5, *, errors: bool = True) -> list[list[str]]:
         """Return bounds and methods that apply as texts: "!" where unsafe, "?" where undecided.
 
-        Bounds have so many digits, rounded to their safe side; with ``errors`` each answer has its signed
+        Bounds have ``digits`` digits, rounded to their safe side; with ``errors`` each answer has its signed
         error in brackets.
         """
 
@@ -257,7 +257,7 @@ class Comparison(Exported, Displayed):
         return [*legend, *worst, *reasons, *self.curve.caveats]
 
     def grid(self, width: int = 100) -> TextTable:
-        """Return the table with as many digits, and if possible errors, as fit into so many columns."""
+        """Return the table with as many digits, and if possible errors, as fit into ``width`` columns."""
         header = self.header()
         for digits, errors in _LAYOUTS:
             rows, notes = self.table(digits, errors=errors), self.notes(errors=errors)

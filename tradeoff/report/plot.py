@@ -260,7 +260,7 @@ def canvas() -> Any:
 
 
 def new_axes(style: str | None = None, columns: int = 1) -> Any:
-    """Return the axes of a new figure of pyplot, as wide as so many columns."""
+    """Return the axes of a new pyplot figure, ``columns`` columns wide."""
     settings: dict[str, Any] = {"FigureClass": canvas(), "paper": style == "paper"}
     if columns == 2:
         settings["figsize"] = (styles.PAGE, styles.COLUMN)

@@ -96,7 +96,7 @@ def add_title(figure: Figure, title: str) -> None:
 
 
 def fold(label: str, columns: int) -> str:
-    """Break a label into lines of so many visible characters, at spaces outside its formulas."""
+    """Break a label into lines of at most ``columns`` visible characters, at spaces outside formulas."""
     lines = [""]
     for word in _WORDS.findall(label):
         longer = f"{lines[-1]} {word}".lstrip()

@@ -53,7 +53,7 @@ from tradeoff.pld.transformed import ReversedPLD
 _LEVELS, _TAKEN, _DISTINCT = tuple(36.0 * 1.13**k for k in range(24)), 20.0, 8
 
 _HALF = math.log(0.7)  # rarer tails are answered for c > 1, without a difference from 1
-_FARTHEST = 1e100  # losses beyond this overflow in the numbers of a line
+_FARTHEST = 1e100  # larger losses overflow in the numbers of a line
 _POLES = (0.0, 1.0)  # where the integrand of delta has poles
 
 
@@ -76,7 +76,7 @@ class EvaluatedContour(NamedTuple):
     line: ContourLine | None
 
     def truncation_exceeds(self, times: float) -> bool:
-        """Whether the bound beyond the last node is more than so many times the goal."""
+        """Whether the bound beyond the last node is more than ``times`` the goal."""
         goal, line = self.place.goal, self.line
         return line is not None and line.tail_bound > times * goal * math.pi * line.last
 

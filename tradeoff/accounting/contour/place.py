@@ -82,8 +82,8 @@ def place_line(
     """Place a line at the loss x, in the strip of the saddles, 0 < c < 1 or c > 1.
 
     ``log_psi`` is log psi(x), estimated where it is None. Where rare rounds lose much, K is nearly 0 up to c
-    and soars beyond: the saddle needs a long period on its right. A tilt below it has a shorter one, and the
-    shortest is where both sides need the same.
+    and very large above it: the saddle needs a long period on its right. A lower tilt has a shorter one, and
+    the shortest is where both sides need the same.
     """
     cumulant, c = saddles.cumulant, saddles.tilt(x)
     value, _, variance = cumulant(c)

@@ -75,7 +75,7 @@ def _edges(f: PiecewiseLinear) -> list[Line]:
 
 
 def from_pld(pld: Any) -> Orders:
-    """Read a ``PrivacyLossDistribution`` of dp_accounting, as exactly as floats hold it.
+    """Read a ``PrivacyLossDistribution`` of dp_accounting, exactly up to rounding to floats.
 
     Each order has a profile at or above that of its probability mass function at every epsilon >= 0: the
     masses are unchanged, e^-loss is rounded down, and the mass missing to 1 is one more atom. If masses add

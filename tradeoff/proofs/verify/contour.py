@@ -30,7 +30,7 @@ GOAL = -36.0  # log of the errors that are allowed to each sum, relative to the 
 _FEWEST, _MOST = 64, 2**13
 _WIDER = 1.5  # factor by which a period is lengthened that is too short
 _LONGER = 60  # times that a period is lengthened, at most
-# Tilts c - 1, or c/(1 - c) in the middle strip, are powers of two with so many a doubling, up to the last.
+# Tilts c - 1, or c/(1 - c) in the middle strip, are powers of 2^(1/_PER_DOUBLING), up to _LAST.
 _PER_DOUBLING, _LAST = 16, 700
 _APART = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)  # how many of them Chernoff points are away
 _MAX_LOSS = 50.0  # log of the cancellation that a lower tilt may cost, which takes 72 bits
