@@ -36,7 +36,7 @@ _ROOT2, _HALF = arb(2).sqrt(), arb(1) / 2
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Carry so many bits inside; balls contain the truth at any precision."""
+    """Set the precision in bits inside the block; balls contain the truth at any precision."""
     before, ctx.prec = ctx.prec, bits
     try:
         yield
@@ -49,7 +49,7 @@ _IN_FLOATS: ContextVar[bool] = ContextVar("in_floats", default=False)
 
 @contextmanager
 def in_floats() -> Iterator[None]:
-    """Make ``FloatBalls`` inside, for arrays so long that a few last digits are worth the time.
+    """Use ``FloatBalls`` inside the block: a few digits less, but much faster for long arrays.
 
     Formulas of arithmetic, exp, expm1, log, log1p, sqrt, maximum, minimum and ``choose`` take both.
     """
@@ -127,8 +127,8 @@ _lower, _upper = _elementwise(lower_float), _elementwise(upper_float)
 _union = _elementwise(arb.union, 2)
 
 
-def _either(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
-    """Return a function of balls that passes ``FloatBalls`` on to the one of their own."""
+def _dispatch(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
+    """Return a function that calls ``float_balls.name`` if an argument is a FloatBalls, else ``balls``."""
     of_floats = getattr(float_balls, name)
 
     def value(*x: Balls) -> Balls:
@@ -138,10 +138,10 @@ def _either(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
 
 
 exp, expm1, log, log1p, sqrt = (
-    _either(name, _elementwise(getattr(arb, name))) for name in ("exp", "expm1", "log", "log1p", "sqrt")
+    _dispatch(name, _elementwise(getattr(arb, name))) for name in ("exp", "expm1", "log", "log1p", "sqrt")
 )
-maximum = _either("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
-minimum = _either("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
+maximum = _dispatch("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
+minimum = _dispatch("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
 middle = _elementwise(lambda x: float(x.mid()))
 
 
@@ -174,7 +174,7 @@ def clip_probability(p: Balls) -> Balls:
 
 
 def choose(gap: Balls, first: Balls, second: Balls) -> Balls:
-    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, and both where that is open."""
+    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, else the union of both."""
     if isinstance(gap, FloatBalls):
         return float_balls.choose(gap, first, second)
     return _choose(gap, first, second)

@@ -71,7 +71,10 @@ class TextTable(NamedTuple):
         return [form.format(*line).rstrip() for line in lines]
 
     def html(self) -> str:
-        """Return an HTML table; each cell has the name of its column, and a row with a "!" is marked."""
+        """Return an HTML table.
+
+        ``data-name`` of a cell is the name of its column; a row with "!" has the class ``under``.
+        """
         align = [{"<": "left", ">": "right"}[side] for side in self._sides]
         names = self.columns or [""] * len(align)
 
@@ -166,7 +169,7 @@ class Displayed:
 
 
 def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> str:
-    """Format a bound, any float but NaN, with so many significant digits, rounded away from the truth.
+    """Format a bound, any float but NaN, with ``digits`` significant digits, rounded outward.
 
     Examples
     --------

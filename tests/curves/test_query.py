@@ -268,7 +268,7 @@ def test_explain_envelope_has_a_step_for_each_order_that_counts() -> None:
 
 def test_explain_forced_engine_gives_the_reason() -> None:
     (step,) = STEPS.explain(delta=1e-5, method="lattice").steps
-    assert (step.engine, step.why) == ("lattice", "asked for")
+    assert (step.engine, step.why) == ("lattice", "requested")
 
 
 def test_explain_closed_form_has_no_steps() -> None:

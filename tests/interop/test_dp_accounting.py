@@ -191,7 +191,7 @@ def test_from_event_of_private_selection_is_the_mechanism(name: str) -> None:
     [
         (e.UnsupportedDpEvent(), ADD, "UnsupportedDpEvent"),
         (e.ComposedDpEvent([e.GaussianDpEvent(1.0), e.UnsupportedDpEvent()]), ADD, "UnsupportedDpEvent"),
-        (3, ADD, "must be a DpEvent, got a int; of a builder"),
+        (3, ADD, "must be a DpEvent, got a int; use builder.build"),
         (None, ADD, "got a NoneType"),
         (e.RandomizedResponseDpEvent(0.5, 3), ADD, "ADD_OR_REMOVE_ONE"),
         (e.SampledWithoutReplacementDpEvent(10, 2, e.GaussianDpEvent(1.0)), ADD, "ADD_OR_REMOVE_ONE"),
@@ -406,7 +406,7 @@ def test_from_event_reads_a_builder_and_an_accountant():
     accountant.compose(builder.build())
     assert interop.from_event(builder) == interop.from_event(builder.build())
     assert interop.from_event(accountant) == interop.from_event(builder, REPLACE)  # its own relation
-    with pytest.raises(PlanError, match=r"of a builder give \.build\(\), of an accountant \.ledger"):
+    with pytest.raises(PlanError, match=r"use builder\.build\(\), accountant\.ledger"):
         interop.from_event(3)
 
 

@@ -109,7 +109,7 @@ kind = "laplace"; scale = 1; scael = 1 => line 5: mechanism[1].scael is not know
 # Entries before a mechanism, and the error.
 HEADS = """
 adjacency = 'bounded' => line 1: adjacency must be one of 'add-remove', 'replace-one', got 'bounded'
-title = 1 => title must be a text, got 1
+title = 1 => title must be a string, got 1
 delta = 2 => line 1: delta must be in [0, 1], got 2
 alpha = 0.1; delta = [; 0.1,; 2,; ] => line 2: delta must be in [0, 1], got 2
 delta = [0.1, [0.2]] => delta must be one real number, got [0.2]

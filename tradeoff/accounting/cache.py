@@ -1,4 +1,4 @@
-"""What engines remember.
+"""Caches of the engines.
 
 Values that are pure functions of their keys, so that no answer depends on earlier questions.
 """
@@ -23,7 +23,7 @@ _FINEST = 1e-9
 
 
 class Cache(Generic[Value]):
-    """Values by key, the oldest dropped beyond ``most`` in weight.
+    """Cache by key; drops the oldest values while the total weight is above ``most``.
 
     A key states all that its value is made of. So what is kept changes times, never an answer; and two
     threads that make one value at once make the same.
@@ -47,13 +47,13 @@ class Cache(Generic[Value]):
         return value
 
 
-# Where curves keep what is remembered of them, while equal ones share it.
+# Caches by curve while equal curves share them.
 _SHARED: ContextVar[Cache[Any] | None] = ContextVar("shared", default=None)
 
 
 @contextmanager
 def set_context(variable: ContextVar[Any], value: Value) -> Iterator[Value]:
-    """Hold a value in a variable of this context."""
+    """Set a context variable inside the block."""
     token = variable.set(value)
     try:
         yield value
@@ -62,12 +62,12 @@ def set_context(variable: ContextVar[Any], value: Value) -> Iterator[Value]:
 
 
 def shared_cache(memory: Cache[Any]) -> AbstractContextManager[Cache[Any]]:
-    """Share the caches of equal curves that are first used inside."""
+    """Let equal curves that are first used inside the block share one cache."""
     return set_context(_SHARED, memory)
 
 
 def cache_for(owner: Hashable, most: int) -> Cache[Any]:
-    """Return an empty cache for ``owner``; while curves share, that of any equal one."""
+    """Return an empty cache for ``owner``; inside ``shared_cache``, the cache of any equal owner."""
     memory = _SHARED.get()
     return Cache(most) if memory is None else memory.of(owner, lambda: Cache(most))
 

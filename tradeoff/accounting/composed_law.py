@@ -214,7 +214,7 @@ class ComposedLaw(PrivacyLossDistribution):
         return np.maximum.accumulate(result)
 
     def line(self, k: int) -> CellLine | None:
-        """Return the line of a rung, or None where floats hold none."""
+        """Return the line of a rung, or None if its numbers overflow."""
         return self._lines_known.of(k, lambda: self._line(self.rungs[k]))
 
     def _line(self, rung: Rung) -> CellLine | None:
@@ -311,7 +311,7 @@ class ComposedLaw(PrivacyLossDistribution):
             cell = int(np.searchsorted(edges, x, side="left" if side < 0 else "right")) - 1
             if 0 <= cell < len(edges) - 1:
                 sides[2:, cell] += _bound_tail(lines[k], x, side)
-        # A sum of so many positive terms.
+        # A sum of 64 + len(lines) positive terms.
         units = (64 + len(lines)) * UNIT
         least, most = sides[:2] * (1 - units), sides[2:] * (1 + units)
         value = np.where(most > 0, np.maximum(least / 2 + most / 2, TINY), 0.0)

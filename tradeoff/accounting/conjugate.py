@@ -1,4 +1,4 @@
-"""From bounds on delta to bounds on epsilon and on beta, whatever engine gave them.
+"""From bounds on delta to bounds on epsilon and beta, for every engine.
 
 An engine bounds, about a loss, one of three numbers none of which is a difference from 1 there: delta(x)
 where it is small, 1 - delta(x) where that is, or the other order's delta(-x), as 1 - delta(x) = e^x (1 -
@@ -185,8 +185,8 @@ def supremum(x: Array, value: Bounds) -> Supremum:
 
     If a function provably rises from one sample to the next and falls between two at the right, it is below
     the first and the last of these outside of them; the nearest ones are taken. Between two samples it is
-    below the chords of both neighbouring pairs, prolonged: one rises over the cell and one falls, so whatever
-    point is taken for their meeting, nothing exceeds the greater of the two there.
+    below the chords of both neighbouring pairs, extended: one rises over the cell and one falls, so at
+    any point taken for their crossing the greater of the two is an upper bound.
     """
     low, high = value
     cells, step = np.arange(x.shape[1] - 1), np.diff(x)

@@ -26,7 +26,7 @@ Place = Callable[[Effort], Enclosure | None]
 
 APART = 2.0  # spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost
 _ATTEMPTS = 8  # places looked at for one answer; Newton's method needs three, a bad start a few more
-_STEEPEST = 600.0  # slopes beyond e^600 are not sampled: floats hold no more
+_STEEPEST = 600.0  # slopes above e^600 are not sampled: they overflow
 
 # Samples about the supremum, in paces: close where it is expected, far where it may be.
 _OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
@@ -67,7 +67,7 @@ class Engine(ABC, Generic[Effort]):
         raise NotImplementedError
 
     def coarse(self, effort: Effort) -> Effort | None:
-        """Return a cheaper effort to look for places with, if there is one."""
+        """Return a cheaper effort for locating roots, or None."""
         return None
 
     def tail_fallback(self, question: Question, at: Array, low: Array, high: Array) -> Array:
@@ -78,9 +78,9 @@ class Engine(ABC, Generic[Effort]):
     def evaluation_points(
         self, x: Array, delta: Array | None = None
     ) -> Iterable[tuple[Place[Effort], Index]]:
-        """Yield the places that serve losses x, each with the entries that it serves.
+        """Yield evaluation points for losses x, each with the indices of the losses it is used for.
 
-        A place serves nearby losses too, unless ``delta`` there is given, for which it is made.
+        A point is used for all nearby losses, or only for one if ``delta`` there is given.
         """
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Engine(ABC, Generic[Effort]):
         for _ in range(1 if self.single_pass and tol is None else 4):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():
-                query_options().tell(len(at) - sum(map(len, waiting.values())), len(at))
+                query_options().report_progress(len(at) - sum(map(len, waiting.values())), len(at))
                 if question == "delta":
                     result = self._at(at[which], effort, lambda e, x, _: conjugate.delta(e, x))
                 elif question == "epsilon":
@@ -152,7 +152,7 @@ class Engine(ABC, Generic[Effort]):
         return result
 
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
-        """Follow each answer from place to place by cheap enclosures, and answer with all effort there."""
+        """Locate each answer by cheap enclosures, then bound it there with full effort."""
         coarse, aimed, result = (
             self.coarse(effort),
             self.loss_at_delta(delta).copy(),

@@ -60,7 +60,7 @@ class ExactEngine(Engine[None]):
 
 
 def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> AtomicLaw | None:
-    """Return the law of the product if its atoms are few, and nothing but atoms; else None."""
+    """Return the law of the product if it has few atoms and no continuous part; else None."""
     if any(law.continuous or len(law.atoms.loss) == 0 for law in laws):
         return None
     farthest = [n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True)]
@@ -191,8 +191,8 @@ def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
     """Return the relative errors of masses under P and under Q, with the rounding of their sums."""
     fine = 4 * len(law.loss) * _FINE + 8 * UNIT
     slack = law.atoms.slack + fine * (1 + law.atoms.slack)
-    turned = np.expm1(law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss)))
-    return slack, slack + (1 + slack) * turned
+    relative = np.expm1(law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss)))
+    return slack, slack + (1 + slack) * relative
 
 
 def profile(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:

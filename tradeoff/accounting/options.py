@@ -51,8 +51,8 @@ class QueryOptions:
         """
         return self.method, self.memory, self.jobs == 1
 
-    def tell(self, settled: int, total: int) -> None:
-        """Report progress, if there is a callback."""
+    def report_progress(self, settled: int, total: int) -> None:
+        """Call the progress callback, if there is one."""
         if self.progress is not None:
             self.progress(settled, total)
 

@@ -124,7 +124,7 @@ class Composition:
 
     @cached_property
     def law(self) -> PrivacyLossDistribution | None:
-        """The law of the sum of all losses, where lines of its transform hold one."""
+        """The law of the sum of all losses, or None where lines of its transform do not give it."""
         if self.spent or not self.rounds or any(law.lost for law in self.laws) or not self.contour.possible:
             return None
         from tradeoff.accounting.composed_law import ComposedLaw
@@ -143,7 +143,7 @@ class Composition:
             return
         if method is not None:
             forced = self.exact if method == "exact" else getattr(self, method)
-            yield from [(forced, "asked for")] if forced is not None else []
+            yield from [(forced, "requested")] if forced is not None else []
         elif self.exact is not None:
             yield self.exact, "the atoms of the product are few: they are added up"
         elif not self.contour.possible:

@@ -49,8 +49,9 @@ class LossSample:
         for name, impossible in (("under_p", np.inf), ("under_q", -np.inf)):
             result = sort_scores(f"losses_{name}", getattr(self, name))
             if impossible in result:
-                allowed = "free of a loss with probability 0"
-                raise domain(f"losses_{name}", impossible, allowed, "give L = log dQ/dP")
+                allowed = "less than inf" if impossible > 0 else "greater than -inf"
+                remedy = f"L = log dQ/dP = {impossible} has probability 0 under {name[-1].upper()}"
+                raise domain(f"losses_{name}", impossible, allowed, remedy)
             object.__setattr__(self, name, result)
         object.__setattr__(self, "confidence", check_confidence(self.confidence))
         for name, exponents, sign in (("under_p", self.under_p, ""), ("under_q", -self.under_q, "-")):

@@ -146,7 +146,7 @@ class OneRun(Displayed):
         the earlier ones too), with T(P_i, Q_i) >= f and T(Q_i, P_i) >= f. Let f = T(P, Q).
 
         1. By Blackwell's theorem y_i can be drawn from x_i ~ P or Q, by a kernel that may depend on earlier
-           y. So whatever is guessed from y can be guessed from x: it is enough to bound guessers of x.
+           y. So every guess from y can be made from x: it is enough to bound guessers of x.
         2. Given x the coins are independent, and a guess at i is wrong with probability e_i at least, the
            smaller posterior of both values. So, given x, at most w of r guesses are wrong with at most the
            probability of that for independent events of the r smallest e_i, however r canaries are chosen.
@@ -186,7 +186,7 @@ class OneRun(Displayed):
 
         Parameters
         ----------
-        claim : a curve, a plan or a mechanism; of a curve that is not symmetric the either-order envelope
+        claim : a curve, a plan or a mechanism; for a curve that is not symmetric the either-order envelope
 
         Notes
         -----

@@ -1,4 +1,4 @@
-"""Limits on rates from counts: the binomial tail, its inverse, and two p-values made one."""
+"""Confidence limits on rates from counts: the binomial tail, its inverse, and the product of p-values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bound_tail(count: ArrayLike, trials: int, rate: ArrayLike) -> Array:
 
 
 def largest_rate(count: ArrayLike, trials: int, level: ArrayLike) -> Array:
-    """Return the largest rate at which so few successes are not rarer than ``level``, rounded up.
+    """Return the largest rate at which P(at most ``count`` successes) >= ``level``, rounded up.
 
     The one-sided limit of Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the
     case of the binomial", 1934. The inverse is only a candidate: it is verified by the tail, and 1 otherwise.

@@ -61,7 +61,7 @@ class Refutation(Displayed):
 def tabulate_limits(
     head: str, limits: dict[str, float], notes: Iterable[str], exchanged: Callable[[], float], remedy: str
 ) -> TextTable:
-    """Return the table of an audit; where nothing is shown, with the mu that exchanged data would show."""
+    """Return the table of an audit; if it shows no loss, add the mu that exchanged data would show."""
     rows = [
         (f"  {name} ≥ {decimal(least, '.4g', up=False)}" if least > 0 else f"  {name}: nothing shown",)
         for name, least in limits.items()

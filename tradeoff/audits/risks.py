@@ -28,7 +28,7 @@ def risks(
 
     Parameters
     ----------
-    f : a curve; of one order it is about attacks on that order alone, so take ``guarantee()`` of a plan
+    f : a curve; a one-order curve covers attacks in that order only, so use ``guarantee()`` of a plan
     fpr : false-positive rates in [0, 1] of attacks on membership
     baseline : probabilities in [0, 1] of success without the output: of the best blind guess of the target
     prior : probability in (0, 1) of membership, the alternative, for precision, posteriors and Bayes risk

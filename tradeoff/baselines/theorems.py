@@ -301,7 +301,7 @@ def converted(divergence: Any, k: Any, delta: float) -> Any:
 def renyi_divergence(curve: TradeOff, order: float) -> float:
     """Bound D_a(Q || P), a > 1, from above in nats: the direction that delta of T(P, Q) follows.
 
-    It is +inf where Q has mass that P has not; of an envelope the larger of both orders is taken.
+    It is +inf where Q has mass that P does not have; for an envelope it is the larger of both orders.
     """
     if isinstance(curve, Envelope):
         return max(renyi_divergence(order_of, order) for order_of in curve.operands)

@@ -1,4 +1,4 @@
-"""Curves from guarantees in other currencies: zero-concentrated and Renyi differential privacy."""
+"""Curves from zero-concentrated and Renyi differential privacy."""
 
 from tradeoff.conversions.renyi import from_renyi, from_zcdp
 

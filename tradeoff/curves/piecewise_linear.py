@@ -97,7 +97,7 @@ class PiecewiseLinear(TradeOff):
     def of_checked(
         cls, alpha: Any, beta: Any, rests: tuple[Any, Any] | None = None, *, is_rational: bool
     ) -> PiecewiseLinear:
-        """Return a curve whose vertices have been checked before; of fractions, the rests follow."""
+        """Return a curve with checked vertices and complements ``rests``, which fractions do not need."""
         curve = cls.__new__(cls)
         curve.is_rational, curve.alpha, curve.beta = is_rational, alpha, beta
         _settle(alpha, beta)
@@ -115,7 +115,7 @@ class PiecewiseLinear(TradeOff):
         return curve
 
     def made_of(self, *curves: PiecewiseLinear) -> PiecewiseLinear:
-        """Return this fresh curve with the assumptions of its operands, and as rounded as they are."""
+        """Return this new curve with the assumptions of its operands; it is rounded if one of them is."""
         curve = self.assuming(*gathered(curves))
         curve.is_rounded = any(f.is_rounded for f in curves)
         return curve
@@ -412,7 +412,7 @@ def capped(size: int) -> None:
 
 
 def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> FloatBalls:
-    """Return high - low from the smaller number, which is exact, of each pair that adds to 1."""
+    """Return high - low from each number or its complement, whichever is smaller and so exact."""
     across = (0.5 - FloatBalls.of(low)) + (0.5 - FloatBalls.of(high_rest))
     right = where(low_rest < 0.5, FloatBalls.of(low_rest) - high_rest, across)
     return maximum(where(high_rest >= 0.5, FloatBalls.of(high) - low, right), 0.0)

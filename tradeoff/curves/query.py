@@ -358,8 +358,8 @@ class BoundsView(BoundsMethods):
     def loss_quantile(self, delta: Number | Numbers) -> Bounds:
         """Bound the least epsilon with P(L <= epsilon) >= 1 - delta, in nats, delta in [0, 1].
 
-        Of a curve of two distributions, L = log dQ/dP under Q. Of every other curve, whose mechanism may have
-        other losses, the upper bound holds for every pair with a curve at or above f.
+        For a curve of two distributions, L = log dQ/dP under Q. For every other curve, whose mechanism may
+        have other losses, the upper bound is valid for every pair with a curve at or above f.
 
         >>> import tradeoff as to
         >>> to.Gaussian(1).bounds.loss_quantile(0.05).width < 1e-4
@@ -400,7 +400,7 @@ def _pair_quantile(curve: TradeOff, delta: Array) -> Pair:
 
 
 def _dominated_quantile(curve: TradeOff, delta: Array) -> Pair:
-    """Bound the same for every pair with a curve at or above this one.
+    """Bound the quantile of ``_pair_quantile`` for every pair with a curve at or above this one.
 
     Where L > x, 1 - e^(x - r - L) >= 1 - e^-r for each r > 0, so Q(L > x) <= delta(x - r)/(1 - e^-r).
     """

@@ -195,7 +195,7 @@ class _Problem:
         ]
         if len(adjacencies) > 1:
             named = " and ".join(sorted(adjacencies))
-            raise PlanError(f"parts must be stated for the same neighbours, got {named}; choose one")
+            raise PlanError(f"parts must have the same adjacency, got {named}; choose one")
         return result
 
     def order(self, x: Array) -> TradeOff:

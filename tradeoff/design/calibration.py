@@ -368,7 +368,7 @@ class Target:
 
     ``answer`` bounds the answer of a curve, to a width relative to it if ``takes_width``, or the usual one;
     ``size`` is a positive number that increases with the loss: only which number to try next depends on it.
-    Of a ``verdict`` answers are proved to be from 1 on, or below, and nothing else of them.
+    For a ``verdict`` only whether the answer is at least 1 or below 1 is proved.
     """
 
     question: str
@@ -386,7 +386,7 @@ class Target:
         return True if answer.upper <= self.wanted else False if answer.lower > self.wanted else None
 
     def verdict_or(self, answer: Bounds[float]) -> Bounds[float]:
-        """Return the answer; of a verdict 1 where it holds, 0 where it does not."""
+        """Return the answer; for a verdict 1 where it holds, else 0."""
         return Bounds(*(float(end >= 1) for end in answer)) if self.verdict else answer
 
     def gap(self, answer: float) -> float:

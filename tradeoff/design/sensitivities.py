@@ -1,4 +1,4 @@
-"""How much epsilon, or delta, moves with every parameter and count of a composition: estimates.
+"""Estimates of how epsilon or delta changes with each parameter and count of a composition.
 
 With z = c + iy on the line of a saddle point c, K = sum n_i K_i and K_i(z) = log E_P e^(z L_i), delta(eps) is
 
@@ -240,7 +240,7 @@ def sensitivities(
     Parameters
     ----------
     curve
-        Any curve; of an envelope of both orders the one that loses more is differentiated.
+        Any curve; for an envelope of both orders the one that loses more is differentiated.
     delta, epsilon
         Give one: slopes of epsilon at a delta, in nats, or of delta at a loss.
 
@@ -301,19 +301,20 @@ def _tilted(order: TradeOff, at: Integral, of: str) -> Slopes:
 
 
 def _differences(order: TradeOff, name: str, value: float) -> Slopes:
-    """Yield the same from certified answers."""
+    """Yield the slopes as differences of certified answers."""
     here = _answer(order, name, value)
     share = min(max((here.width / (abs(here.upper) + TINY)) ** (1 / 3), _COARSE), _COARSEST)
 
     def difference(below: TradeOff, above: TradeOff) -> float:
         low, high = _answer(below, name, value), _answer(above, name, value)
         if math.isinf(low.upper) or math.isinf(high.upper):
-            lost = f"nothing bounds the loss at {name} = {value!r} with a little more"
-            raise DomainError(f"{lost} of a factor, as Q(L = inf) is above it then; give a larger delta")
+            problem = f"{name} must be above Q(L = inf) after a small step of each parameter, got {value!r}"
+            raise DomainError(f"{problem}; give a larger delta")
         gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
         # A gain of 0 is certain enough where the answer changes by less than 1e-4 of the parameter's change.
         if not unknown <= max(_KNOWN * abs(gain), _KNOWN**2 * share * abs(here.upper)):
-            problem = f"a small step moves the answer at {name} = {value!r} by {gain:.3g} +- {unknown:.3g}"
+            change = f"a small step changes the answer by {gain:.3g} +- {unknown:.3g}"
+            problem = f"the bounds are too wide for a derivative at {name} = {value!r}: {change}"
             raise PrecisionError(f"{problem}; try another epsilon or delta", unknown)
         return gain
 
@@ -364,7 +365,7 @@ class Parameter(NamedTuple):
         return self.moved(below), self.moved(above), above - below
 
     def stuck(self) -> DomainError:
-        problem = f"{self.name} = {self.value!r} cannot move by a share of itself to both sides"
+        problem = f"{self.name} must allow small relative changes up and down, got {self.value!r}"
         return DomainError(f"{problem}; give another value")
 
     def within(self, outer: Callable[[TradeOff], TradeOff]) -> Parameter:

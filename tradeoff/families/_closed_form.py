@@ -125,7 +125,7 @@ def suggest_mechanism(call: str) -> Callable[[Callable[P, None]], Callable[P, No
             for name in given.keys() - names:
                 curve = type(args[0]).__name__
                 raise TypeError(
-                    f"the curve {curve} has no parameter {name!r}; of noise use tradeoff.mechanisms.{call}"
+                    f"the curve {curve} has no parameter {name!r}; for noise use tradeoff.mechanisms.{call}"
                 )
             construct(*args, **given)
 

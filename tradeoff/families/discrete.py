@@ -33,7 +33,7 @@ MOST_STEPS = 10**7  # most steps of one allocation: sums lose a digit for every 
 
 
 class IntegerNoise(CurveFromPLD):
-    """Log-concave integer noise that is the same to both sides, against its shift, an integer >= 1."""
+    """Symmetric log-concave integer noise against its shift, an integer >= 1."""
 
     noise: ClassVar[str]
     size: ClassVar[str]
@@ -51,7 +51,7 @@ class IntegerNoise(CurveFromPLD):
         )
         if not shift <= MAX_LOSS * size ** (1 / self.power):
             least = f"at least {(shift / MAX_LOSS) ** self.power:g} for a shift of {shift}"
-            raise domain(self.size, size, least, "no privacy at all is TotalVariation(1)")
+            raise domain(self.size, size, least, "for no privacy use TotalVariation(1)")
         object.__setattr__(self, self.size, size)
         object.__setattr__(self, "shift", shift)
 
@@ -171,7 +171,7 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
 
 @dataclass(frozen=True, repr=False, eq=True)
 class ShuffledCurve(FinitelyMany):
-    """One record changed of at most 10^9 whose epsilon-DP answers are shuffled, epsilon in (0, 700].
+    """One changed record among at most 10^9 whose epsilon-DP answers are shuffled, epsilon in (0, 700].
 
     The pair of clones dominates, of finitely many atoms (Feldman, McMillan, Talwar, Hiding Among the Clones,
     2021), or of the privacy blanket of randomised response with so many ``categories``. Where these are too

@@ -114,25 +114,25 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     Parameters
     ----------
     distribution
-        Frozen distribution of ``scipy.stats``, of any location and scale. norm, laplace and uniform are
-        Gaussian, Laplace and TotalVariation, their parameter rounded up; logistic, gumbel_r and gumbel_l have
-        closed forms. Of expon, halfnorm, hypsecant, truncexpon, semicircular, truncnorm, triang, gennorm with
-        beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy the densities of SciPy are integrated;
-        ``assumptions`` of the curve state that.
+        Frozen distribution of ``scipy.stats`` with any location and scale. For norm, laplace and uniform the
+        result is a Gaussian, Laplace or TotalVariation curve with its parameter rounded up; logistic,
+        gumbel_r and gumbel_l have closed forms. For expon, halfnorm, hypsecant, truncexpon, semicircular,
+        truncnorm, triang, gennorm with beta >= 1, gamma with a >= 1, beta with a, b >= 1, t and cauchy,
+        SciPy's density is integrated numerically, which the curve lists in ``assumptions``.
     shift
-        Real number in the unit of the distribution, of 1e-290 to 500 scales for closed forms, of up to 1e9
-        for others. A negative shift is the other order.
+        Real number in the unit of the distribution: 1e-290 to 500 times its scale for closed forms, up to
+        1e9 times for others. A negative shift gives the other order of the pair.
     assume_log_concave
         Accept another continuous distribution, and assume that its density is log-concave.
 
     Returns
     -------
     TradeOff
-        The curve. It holds for every smaller shift in the same direction too (see Notes).
+        The curve. It is also valid for every smaller shift in the same direction (see Notes).
 
     Notes
     -----
-    Where the density is log-concave the loss increases along the line, so that thresholds are optimal
+    If the density is log-concave, the loss increases with x, so threshold tests are optimal
     (Neyman-Pearson).
 
     Smaller shifts lose less, for every density that rises up to a mode and falls after it, Student's among

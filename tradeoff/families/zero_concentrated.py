@@ -1,4 +1,4 @@
-"""Concentrated privacy: the curve that the Renyi divergences of all orders leave one order of the pair."""
+"""Concentrated privacy: the curve implied by Renyi bounds of all orders, for one order of the pair."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ class ZeroConcentrated(TradeOff):
         return np.where(alpha == 0, 1.0, low), np.where(alpha == 0, 1.0, high)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        """Bound delta from above by the divergence of an order, from below by a type I error.
+        """Bound delta from above by the Renyi divergence of one order a, from below by one type I error y.
 
-        With k = a - 1, log delta <= k (xi + rho a - eps) + k log(k/a) - log(a); and delta >= x - e^eps y at
-        y = e^(-xi - rho a^2), x = 1 - f(y) = e^(-rho k^2). Of the inverse it is 1 - e^eps (1 - delta(-eps)).
+        With k = a - 1, log delta <= k (xi + rho a - eps) + k log(k/a) - log(a). For every y,
+        delta >= x - e^eps y with x = 1 - f(y); at y = e^(-xi - rho a^2), x = e^(-rho k^2). The inverse curve
+        has the profile 1 - e^eps (1 - delta(-eps)).
         """
         at = np.clip(epsilon, -_STEEPEST, _LAST if self.flipped else _STEEPEST)
         signed = -at if self.flipped else at
@@ -69,7 +70,7 @@ class ZeroConcentrated(TradeOff):
         return low, np.clip(above.upper, low, 1.0)
 
     def _order(self, epsilon: Array) -> Array:
-        """Return k with log(k/(k + 1)) + rho (2 k + 1) = eps - xi, as far as floats lead: it rises with k."""
+        """Solve log(k/(k + 1)) + rho (2 k + 1) = eps - xi for k by bisection: the left side increases."""
         low, high = np.full(epsilon.shape, _CLOSEST), np.full(epsilon.shape, _FARTHEST)
         for _ in range(50):  # of the interval between them: the error of an order counts by its square
             middle = (low + high) / 2

@@ -51,7 +51,7 @@ Sum = tuple[float, float]  # high and low part of a running sum: together at lea
 
 
 def add_up(running: Sum, amount: float) -> Sum:
-    """Return a sum plus an amount, rounded up by at most 2^-104 of itself.
+    """Return a sum plus an amount, rounded up by at most a relative 2^-104.
 
     >>> add_up(add_up((1e16, 0.0), 1.0), 1.0)
     (1.0000000000000002e+16, 0.0)
@@ -89,7 +89,7 @@ class ThreadSafe:
 
 
 class StepRecord(ThreadSafe, Declared, ABC):
-    """Object that records adaptive steps: their neighbours and assumptions, and the sums of their costs."""
+    """Base of filters and odometers: records the adjacency, assumptions and total costs of adaptive steps."""
 
     cost_name: ClassVar[str]
     """Cost of a step, in the error of a step without a finite one."""

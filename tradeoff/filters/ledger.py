@@ -124,7 +124,7 @@ class Ledger:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], filter: Filter) -> Self:  # noqa: A002 - the name of the thing
-        """Put an unspent filter into a file that does not exist yet, and return its ledger."""
+        """Create a ledger file for an unspent filter; the file must not exist yet."""
         if not isinstance(filter, Filter) or filter.steps:
             raise KindError(f"filter must be an unspent filter, such as GDPFilter(1), got {shown(filter)}")
         entry = Entry.following(None, {"ledger": secrets.token_hex(16)}, filter)
@@ -218,7 +218,7 @@ class Ledger:
         return hashes[-1]
 
     def backup(self, path: str | os.PathLike[str]) -> str:
-        """Write a checked copy to a new file, while others go on spending; return its head.
+        """Verify the ledger, copy it to a new file and return the copy's head; others may spend meanwhile.
 
         The copy is a second budget: never spend from both.
         """

@@ -82,7 +82,7 @@ from tradeoff.mechanisms.base import parameter, real_range, stateful
 
 @dataclass(frozen=True)
 class Tuning:
-    """Effort of the search for r': bounds do not depend on it, but for how tight they are."""
+    """Effort of the search for r': it changes how tight the bounds are, not whether they hold."""
 
     factors: int = 200  # charged one after the other, some seconds' work; more count as one curve
     losses: int = 2000  # labels of a mixture: evaluating it at one point then takes some 0.1 ms
@@ -202,7 +202,7 @@ class Responses:
         return np.asarray(np.maximum(sum_rows(terms).lower, 0.0))
 
     def log_delta(self, epsilon: Array, mu: float) -> Array:
-        """Return log D at epsilon >= 0, of the mixture times G_mu, rounded up."""
+        """Return log D at epsilon >= 0 for the mixture times G_mu, rounded up."""
         loss = np.append(self.loss, -self.loss)  # of two labels each, by 1 to e^-l
         share = log(np.append(self.weight, self.weight)) - log1p(exp(-loss))
         terms = (share + log_delta((Bounds.of(epsilon[:, None]) - loss).lower, mu)).upper

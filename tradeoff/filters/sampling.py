@@ -112,7 +112,7 @@ def _laplace(t: int, s: int, bits: _Bits) -> int:
 def _heads_exp(a: int, b: int, bits: _Bits) -> bool:
     """Return True with probability e^(-a/b): a factor for each unit, one for the rest (their Algorithm 1).
 
-    Of each at most 1, the first k without heads at a/(b k) is odd.
+    For an exponent of at most 1: toss coins of bias a/(b k), k = 1, 2, ..., until tails; True if k is odd.
     """
     while a > 0:
         part, k = min(a, b), 1

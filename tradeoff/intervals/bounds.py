@@ -193,7 +193,7 @@ def decimal(value: Any, spec: str, *, up: bool) -> str:
 
 
 def make_bounds(lower: ArrayLike, upper: ArrayLike) -> Bounds:
-    """Return bounds that show floats where they hold scalars, and 0 without a sign."""
+    """Return bounds with scalars as Python floats, and without negative zeros."""
     low, high = _array(lower) + 0.0, _array(upper) + 0.0
     return Bounds(low, high) if low.ndim or high.ndim else Bounds(float(low), float(high))
 

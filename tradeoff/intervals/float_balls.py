@@ -18,7 +18,7 @@ _INFLATION = 1 + 2.0**-40  # covers some thousand roundings of the radius itself
 class FloatBalls:
     """Numbers within ``radius`` of ``middle``: arithmetic charges each rounding to the radius.
 
-    What overflows is NaN or has an infinite radius.
+    A result that overflows is NaN or has an infinite radius.
 
     >>> third = FloatBalls.of(1.0) / 3
     >>> low, high = (third * 3 - 1).ends()
@@ -103,38 +103,38 @@ class FloatBalls:
 
 
 def exp(x: FloatBalls) -> FloatBalls:
-    """Return e^x: |e^x' - e^x| <= e^x (e^r - 1)."""
+    """Return e^x; if |x' - x| <= r, then |e^x' - e^x| <= e^x (e^r - 1)."""
     middle = np.exp(x.middle)
     return FloatBalls(middle, middle * (np.expm1(x.radius) + _SLACK * (x.middle != 0)) + _LOST)
 
 
 def expm1(x: FloatBalls) -> FloatBalls:
-    """Return e^x - 1, with the error of e^x."""
+    """Return e^x - 1 with the error bound of ``exp``."""
     middle = np.expm1(x.middle)
     return FloatBalls(middle, np.exp(x.middle) * np.expm1(x.radius) + abs(middle) * _SLACK + _LOST)
 
 
 def log(x: FloatBalls) -> FloatBalls:
-    """Return log x: |log x' - log x| <= -log(1 - r/x)."""
+    """Return log x; if |x' - x| <= r, then |log x' - log x| <= -log(1 - r/x)."""
     middle = np.log(x.middle)
     return FloatBalls(middle, -np.log1p(-x.radius * _INFLATION / x.middle) + abs(middle) * _SLACK + _LOST)
 
 
 def log1p(x: FloatBalls) -> FloatBalls:
-    """Return log(1 + x), with the error of a logarithm; 1 + x is exact to 2^-53 of itself."""
+    """Return log(1 + x) with the error bound of ``log``; 1 + x has a relative error of 2^-53."""
     middle = np.log1p(x.middle)
     moved = -np.log1p(-x.radius * _INFLATION / (1 + x.middle))
     return FloatBalls(middle, moved + abs(middle) * _SLACK + _LOST)
 
 
 def sqrt(x: FloatBalls) -> FloatBalls:
-    """Return the root: |sqrt x' - sqrt x| <= r/sqrt x."""
+    """Return the square root; if |x' - x| <= r, then |sqrt x' - sqrt x| <= r/sqrt x."""
     middle = np.sqrt(x.middle)
     return FloatBalls(middle, x.radius / middle + middle * UNIT)
 
 
 def where(condition: Any, x: Any, y: Any) -> FloatBalls:
-    """Choose entry by entry."""
+    """Return x where the condition holds, else y."""
     x, y = FloatBalls.of(x), FloatBalls.of(y)
     return FloatBalls(np.where(condition, x.middle, y.middle), np.where(condition, x.radius, y.radius))
 
@@ -153,7 +153,7 @@ def minimum(x: Any, y: Any) -> FloatBalls:
 
 
 def choose(gap: FloatBalls, first: Any, second: Any) -> FloatBalls:
-    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, and both where that is open."""
+    """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, else the union of both."""
     one, two = FloatBalls.of(first), FloatBalls.of(second)
     below = gap.middle < 0
     middle, radius = np.where(below, one.middle, two.middle), np.where(below, one.radius, two.radius)

@@ -66,13 +66,13 @@ def clip(x: Bounds | ArrayLike, low: float, high: float) -> Bounds:
 
 
 def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) -> Bounds:
-    """Choose entry by entry."""
+    """Return x where the condition holds, else y."""
     x, y = Bounds.of(x), Bounds.of(y)
     return make_bounds(np.where(condition, x.lower, y.lower), np.where(condition, x.upper, y.upper))
 
 
 def meet(*each: Bounds) -> Bounds:
-    """Bound one number that several formulas bound: all are right, and the narrowest side is taken."""
+    """Intersect several bounds on the same number."""
     lower, upper = zip(*map(sides_of, each), strict=True)
     return make_bounds(reduce(np.maximum, lower), reduce(np.minimum, upper))
 
@@ -83,12 +83,12 @@ def whole(n: int) -> Bounds:
 
 
 def rational(x: Fraction) -> Bounds:
-    """Bound a fraction by the floats next to it, which are one where it is a float."""
+    """Bound a fraction by the floats next to it; they coincide if it is a float."""
     return quotient(*x.as_integer_ratio())
 
 
 def quotient(p: int, q: int) -> Bounds:
-    """Bound p/q, q > 0, by the floats next to it, which are one where it is a float."""
+    """Bound p/q, q > 0, by the floats next to it; they coincide if it is a float."""
     try:
         near = p / q
     except OverflowError:
@@ -124,7 +124,7 @@ def _sum_below(each: Iterable[float]) -> float:
 
 
 def sum_rows(x: Bounds) -> Bounds:
-    """Bound the sum of each row, by halves of it, so that few roundings add up.
+    """Bound the sum of each row by pairwise summation, so that few roundings add up.
 
     >>> sum_rows(Bounds.of(np.array([[0.5, 0.25, 1.0]])))
     Bounds(lower=array([1.75]), upper=array([1.75]))

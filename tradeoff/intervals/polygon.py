@@ -21,7 +21,7 @@ ONE = 1 << 1074  # the number 1, as a multiple of the least positive float
 # Coordinates between the ends are multiples of 2^-53: floats hold both them and their distance to 1.
 _GRID = 53
 
-# Coordinates nearer to 0 or 1 than one in so many keep the digits of the smaller of both instead.
+# Coordinates within 1/_EDGE of 0 or 1 keep the digits of their distance to it instead.
 _EDGE = 1024
 
 _FEW_DROPPED = 0.98  # share of points left by a sweep from which on sweeps no longer pay
@@ -100,7 +100,7 @@ def _corner(one: Line, two: Line) -> tuple[int, int, int]:
 
 
 def _coordinate(n: int, d: int, *, up: bool) -> int:
-    """Round n/d so that floats hold it and its distance to 1: one exactly near the ends, both in between."""
+    """Round n/d so that both it and 1 - n/d are floats; near 0 and 1 only the smaller is exact."""
     if n * _EDGE >= d and (d - n) * _EDGE >= d:
         scaled = n << _GRID
         return (-(-scaled // d) if up else scaled // d) * (ONE >> _GRID)

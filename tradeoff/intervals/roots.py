@@ -10,7 +10,7 @@ from tradeoff.intervals.rounding import Array
 
 _HALVINGS = 120  # most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18
 FARTHEST = 1e18  # largest argument searched: losses, quantiles and levels are smaller
-_LAST = 1e300  # largest argument that can be doubled, whatever the caller allows
+_LAST = 1e300  # largest argument, so that it can be doubled
 
 
 def bracket_root(

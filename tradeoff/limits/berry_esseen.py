@@ -306,7 +306,7 @@ class BerryEsseen:
         return Bounds(shaped(low, shape), shaped(high, shape))
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
-        """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf where the band leaves more."""
+        """Bound the smallest epsilon, in nats, with delta(epsilon) <= delta; +inf if the band has none."""
         return Bounds(self._epsilon(delta, 0), self.most_epsilon(delta))
 
     def most_epsilon(self, delta: ArrayLike) -> Any:

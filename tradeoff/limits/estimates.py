@@ -176,9 +176,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
         low, high = low + n * null.variance.lower, high + n * null.variance.upper
     variance = check_variance(Bounds(low, high)).upper
     if math.isinf(gap):
-        raise PrecisionError(
-            f"the losses of {curve!r} are too large: floats do not hold their moments", np.inf
-        )
+        raise PrecisionError(f"the losses of {curve!r} are too large: their moments overflow floats", np.inf)
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
     leaks = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is not None)
     rest = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is None)
@@ -391,7 +389,7 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     other = [(moments(factor, reverse=not factor.symmetric)[0], n) for factor, n in powers.items()]
 
     def expand(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
-        """Add cumulants; of the other law they are moments of -L, so the first and third change sign."""
+        """Add cumulants; for the other law they are moments of -L, so the first and third change sign."""
         mean, variance, third = (
             math.fsum(n * getattr(m, name).mid for m, n in law) for name in ("kl", "variance", "cumulant3")
         )

@@ -227,7 +227,7 @@ def closed_form(curve: TradeOff) -> Moments | None:
             parameter, formula = curve.theta, _of_laplace
         case _:
             return None
-    # Differences of fourth order cancel so many bits.
+    # Differences of fourth order cancel about this many bits.
     with balls.precision(balls.PRECISION + 8 * int(abs(math.log2(float(parameter) or 1.0)))):
         *five, fourth = formula(to_ball(parameter))
         kl, variance, third, kappa3, cumulant3 = map(to_bounds, five)

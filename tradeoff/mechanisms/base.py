@@ -246,7 +246,7 @@ def declare(cls: type[D], *, frozen: bool) -> type[D]:
     field_specifiers=(parameter, real_range, integer_range, one_of, noise_field, rate_field, mechanism_field),
 )
 def mechanism(cls: type[D]) -> type[D]:
-    """Declare a class of values by its fields, and enter the kind of a mechanism."""
+    """Declare a class of values by its fields, and register the kind of a mechanism."""
     declared = declare(cls, frozen=True)
     if issubclass(declared, Mechanism):
         KINDS[declared.kind] = declared

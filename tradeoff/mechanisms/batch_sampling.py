@@ -1,4 +1,4 @@
-"""Privacy by other records and by chance: capped, banded, allocated, binned and shuffled batches."""
+"""Mechanisms on random batches: capped, banded, allocated, binned and shuffled."""
 
 from __future__ import annotations
 

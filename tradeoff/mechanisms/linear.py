@@ -204,7 +204,7 @@ def _check_strategy(name: str, value: Any) -> Strategy:
 
 
 def _matrix(strategy: Strategy, steps: int) -> Array:
-    """Return the strategy matrix of so many steps."""
+    """Return the strategy matrix for ``steps`` steps."""
     entries = np.array(strategy)
     if entries.ndim == 2:
         return entries
@@ -268,7 +268,7 @@ def strategy_sensitivity(
 
 
 def _most_of(rows: Array, apart: int, most: int) -> Array:
-    """Return the largest sum of at most so many entries of each row, of indices that far apart."""
+    """Return the largest sum of at most ``most`` entries of each row, at least ``apart`` places apart."""
     n = rows.shape[1]
     if apart == 1 and most >= n:
         return np.asarray(np.sum(rows, axis=1))
@@ -296,7 +296,7 @@ def blt_strategy(decay: Any, scale: Any, steps: int) -> tuple[float, ...]:
     """
     rates, scales = np.atleast_1d(np.asarray(decay, float)), np.atleast_1d(np.asarray(scale, float))
     if rates.shape != scales.shape or not ((rates >= 0) & (rates <= 1)).all():
-        raise domain("decay", decay, "in [0, 1], as many as scale")
+        raise domain("decay", decay, "numbers in [0, 1], one for each scale")
     times = np.arange(count("steps", steps, 1, MOST) - 1)
     return (1.0, *(rates[None, :] ** times[:, None] @ scales).tolist())
 

@@ -311,10 +311,11 @@ def _shifts(square: int, dimension: int, most: int) -> Iterator[tuple[int, ...]]
 
 @mechanism
 class Skellam(Mechanism):
-    """Difference of two Poisson counts of one mean as noise on an integer query, for secure aggregation too.
+    """Difference of two Poisson counts with equal means as noise on an integer query.
 
-    Exact, also for vectors, by their l1-sensitivity (see ``DiscreteGaussianVector``): the law is log-concave,
-    so the largest shift, along one coordinate, is the worst (the mechanism: Agarwal, Kairouz, Liu 2021).
+    The curve is exact. For vector queries, ``sensitivity`` is the l1-sensitivity: the noise is log-concave,
+    so the largest shift along one coordinate is the worst case (see ``DiscreteGaussianVector``). Suitable for
+    secure aggregation. Source: Agarwal, Kairouz, Liu 2021.
 
     >>> Skellam(variance=100).curve()
     Skellam(100)
@@ -332,10 +333,10 @@ class Skellam(Mechanism):
 
 @mechanism
 class BinomialNoise(Mechanism):
-    """Number of heads among fair coins as noise on an integer query.
+    """Number of heads of fair coins as noise on an integer query.
 
-    Exact, mass at infinity included, also for vectors, as for ``Skellam`` (the mechanism: Dwork et al. 2006;
-    Agarwal et al. 2018).
+    The curve is exact, including the mass at infinity. For vector queries, ``sensitivity`` is the
+    l1-sensitivity, as for ``Skellam``. Sources: Dwork et al. 2006; Agarwal et al. 2018.
 
     >>> BinomialNoise(coins=1000).guarantee().epsilon(1e-6) < 0.31
     True

@@ -77,7 +77,7 @@ class RandomizedResponse(Mechanism):
             raise DomainError("give either epsilon or flip")
         most = 1 - 1 / self.categories
         if self.flip is not None and not self.flip * self.categories <= self.categories - 1:
-            raise domain("flip", self.flip, f"in (0, {most:g}]", "then the other answers are more likely")
+            raise domain("flip", self.flip, f"in (0, {most:g}]", "above it the other answers are more likely")
         number("epsilon", self._loss, 0, 700)
 
     @property

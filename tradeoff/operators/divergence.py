@@ -50,7 +50,7 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
 
     A callable is finite above 0, its values are good to 16 units of 2^-53 of 1 + |F(t)|, and a slope that is
     constant between 1e50 and 1e100 is taken for its last. Named ones are as narrow as Renyi divergences
-    and delta(0); of a callable the sums over the atoms of ``curve.lower`` and ``curve.upper``, some 1e-3
+    and delta(0); for a callable the sums over the atoms of ``curve.lower`` and ``curve.upper``, some 1e-3
     apart where the curve is not one of finitely many ratios, and infinite where P has mass after the last of
     them and F is not linear.
 
@@ -167,7 +167,7 @@ def _of_curve(curve: TradeOff, order: float) -> Bounds:
 
 
 def _of_laws(curve: TradeOff, order: float) -> Bounds:
-    """Bound it by the law, or those of curves below and above: a divergence falls as the curve rises."""
+    """Bound D_a by the law, or those of curves below and above: a divergence falls as the curve rises."""
     if isinstance(curve, Subsampled) and curve.operands[0].mass_at_plus_infinity >= 1:  # whatever its law was
         curve = Subsampled(TotalVariation(1.0), curve.p, flipped=curve.flipped)
     low, high, _ = law_pair(curve, 1)
@@ -176,7 +176,7 @@ def _of_laws(curve: TradeOff, order: float) -> Bounds:
 
 
 def _of_operator(curve: TradeOff, order: float) -> Bounds:
-    """Bound it by those of the operands, through T = (E_Q r^a - 1)/(a - 1), r = dP/dQ, which is D at a = 1.
+    """Bound D_a by those of the operands, through T = (E_Q r^a - 1)/(a - 1), r = dP/dQ, which is D at a = 1.
 
     T is linear in the profile: as (r^a)'' = a (a - 1) r^(a - 2), it is a times the integral over x > 0 of
     e^((a - 1) x) delta_{f^-1}(x) + e^(-a x) delta_f(x) (Liese, Vajda 2006, Theorem 11).

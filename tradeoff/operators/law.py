@@ -91,7 +91,7 @@ class Law:
 
     @property
     def atoms(self) -> tuple[Array, Array, Array]:
-        """Return losses, P- and Q-masses of the point masses; of a product, only if it has nothing else."""
+        """Return losses, P- and Q-masses of the point masses; for a product, only if all mass is in atoms."""
         alone = len(self._factors) == 1 and self._factors[0][1] == 1
         law = self._factors[0][0] if alone else self._single
         if law is None:
@@ -180,7 +180,7 @@ class Law:
         _, mean, variance = Cumulant(others)(0.0) if others else (0.0, 0.0, 0.0)
         mean, variance = mean - known / 2, variance + known
         if not (math.isfinite(mean) and math.isfinite(variance)):
-            raise DomainError(f"the losses of {self.curve!r} have no mean and variance that floats hold")
+            raise DomainError(f"the losses of {self.curve!r} have no mean and variance within floats")
         return (-mean if under == "Q" else mean), variance
 
     def mean(self, under: Under = "P") -> float:
@@ -194,7 +194,7 @@ class Law:
     def quantile(self, level: float, *, under: Under = "P") -> float:
         """Return about the loss where the cdf crosses ``level`` in (0, 1); infinite where masses are.
 
-        Of a product to 2e-3 nats, two steps of the chords that bound it, or for a mass a thousandth away;
+        For a product to 2e-3 nats, two steps of the chords that bound it, or for a mass a thousandth away;
         known atoms, and the ends of the law, to rounding.
 
         Raises

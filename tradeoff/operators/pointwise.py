@@ -35,7 +35,7 @@ _USUAL = 1e-3  # width of epsilon that needs no whole curves without a tolerance
 
 
 class _Pooled(Derived):
-    """Base of both: an end is the least of the operands' ends, or the largest."""
+    """Base of maximum and hull: an end is the least of the operands' ends, or the largest."""
 
     _bound: ClassVar[Callable[..., Bounds]]
     _largest: ClassVar[bool]

@@ -91,7 +91,7 @@ def _rate(f: TradeOff, p: Any) -> Any:
 
 
 def one_order(f: TradeOff, rate: Any) -> TradeOff:
-    """Return one order of the sample; of a sample, one at the product of the rates."""
+    """Return the Poisson-subsampled curve in one order of the pair; rates of nested samples multiply."""
     return limited(_one_order(pure(f), rate), f.tightness)
 
 

@@ -27,7 +27,7 @@ from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
 
 
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
-    """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned as it is.
+    """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned unchanged.
 
     "either-order": one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
     "both-orders": every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022, Proposition
@@ -60,7 +60,7 @@ class Envelope(HullOfMinimum):
         super().__init__(f, f.inverse() if inverse is None else inverse)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Take f_p of a symmetric f where losses are not negative: there C_p(f) has its profile."""
+        """Bound epsilon; where it is >= 0 and f is symmetric, f_p has the same profile as C_p(f)."""
         f = self.operands[0]
         if not isinstance(f, Subsampled) or f.flipped or not f.operands[0].symmetric:
             return super().epsilon_bounds(delta, tol)

@@ -69,7 +69,7 @@ class Nodes:
 
     @property
     def widths(self) -> Bounds[Array]:
-        """Bound e^step - 1 for each cell of a length in nats, as far as floats go."""
+        """Bound e^step - 1 for the length of each cell in nats, capped where it would overflow."""
         return expm1(minimum(Bounds.of(self.epsilon[1:]) - self.epsilon[:-1], STEEPEST))
 
     def refine(self, epsilon: Array, tol: float | None = None) -> Nodes:
@@ -297,7 +297,7 @@ def _top(f: TradeOff) -> float:
     limit, last = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST), f.mass_at_infinity.upper
 
     def first_negligible(epsilon: Array, delta: Array) -> float | None:
-        """Return the first node after which there is next to nothing; None if that may be after the last."""
+        """Return the first node above which mass is negligible; None if that may be above the last node."""
         # P(L > b) (e^b - e^a) <= delta(a) - delta(b), whose rounding counts as mass
         fall = np.maximum(delta[:-1] - delta[1:], 0.0) + 4 * _NOISE * delta[:-1]
         with np.errstate(divide="ignore", over="ignore"):

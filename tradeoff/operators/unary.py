@@ -74,7 +74,7 @@ class Inverse(Derived):
 
 
 class Power(Derived):
-    """f^n for a symbol n: waits for a number, and has the closed forms of the table until then."""
+    """f^n for a symbol n: numbers need a value of n, closed forms of the table do not."""
 
     name = "power"
 

@@ -102,12 +102,12 @@ class Table(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Real parts of nodes, weights h phi(x), share of the edges' integrals missed, and log of ends missed."""
+    """Nodes of a trapezoid rule of step h, and bounds on its errors."""
 
-    x: Array
-    weight: Array
-    strip: float
-    left: float
+    x: Array  # real parts of the nodes
+    weight: Array  # h phi(x)
+    strip: float  # error of the step, relative to the integrals along the edges of the strip
+    left: float  # log of the integral missed on the left
     right: float
 
 
@@ -504,7 +504,7 @@ def _allocation(mu: float, steps: int) -> Allocation:
 def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tuple[float, float]:
     """Bound delta(epsilon) = E (Y - e^epsilon)_+, or E (1 - e^epsilon Y)_+ in the other order."""
     x = min(max(epsilon, -_FARTHEST), _FARTHEST)
-    # A known step is no more private: Q(L > epsilon) = Phi(-u) <= e^(-u^2/2)/2, or 2 Phi(mu/2) - 1 at 0.
+    # Knowing the step helps an attacker: Q(L > epsilon) = Phi(-u) <= e^(-u^2/2)/2, or 2 Phi(mu/2) - 1 at 0.
     u = epsilon / mu - mu / 2
     most = min(math.exp(-min(u * u / 2, 750.0)) / 2 + TINY, 1.0) if u > 0 else 1.0
     most = min(most, 0.4 * mu) if epsilon >= 0 else 1.0

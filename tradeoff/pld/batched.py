@@ -62,7 +62,7 @@ def batch_factors(
 
 
 def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
-    """Return the one component of a law that is a sampled normal pair and nothing else."""
+    """Return the component of a law that is a single sampled normal pair; None for others."""
     inner = law
     while isinstance(inner, SubsampledPLD | ReversedPLD):
         inner = inner.base
@@ -78,9 +78,10 @@ def _steep(part: Component) -> bool:
 
 
 def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
-    """Return the law where ``count`` rounds have all but e^-level, of sampled normal pairs and mixtures.
+    """Return the law without its rarest losses, if it is of sampled normal pairs or a mixture.
 
-    The mass outside matters to no answer, yet makes M(c) soar for great c.
+    In ``count`` rounds they have a mass of about e^-level, which changes no answer but makes M(c) huge for
+    large c.
     """
     inner = law.base if isinstance(law, ReversedPLD) else law
     if isinstance(inner, MixtureLaw):

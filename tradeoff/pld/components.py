@@ -171,7 +171,7 @@ class Tail(NamedTuple):
 
 
 class Base(ABC):
-    """A density phi in x on an open interval or the line, with its loss l."""
+    """Density phi(x) on an open interval or the real line, and the loss l(x)."""
 
     scale: float
     """Bound on |dl/dx|, positive."""
@@ -206,20 +206,20 @@ class Base(ABC):
         """
 
     def damping(self, x: Array, a: float = 0.0) -> Any:
-        """Return minus the logarithm of a factor of phi(x + ia), known to ``stiffness`` units of itself."""
+        """Return minus the log of a damping factor of phi(x + ia); ``stiffness`` is its relative error."""
         return np.zeros(1)
 
     def stiffness(self, x: Array) -> Array:
-        """Return the units of rounding for each unit of the damping."""
+        """Return the relative error of ``damping``, in multiples of ``UNIT``."""
         return np.zeros(1)
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
-        """Return complex nodes that do it for all y' >= 0, with Im L >= 0, or None where there are none."""
+        """Return complex nodes as ``nodes``, but for all y' >= 0, with Im L >= 0; None if there are none."""
         return None
 
 
 class AffineBase(Base):
-    """A base whose loss l is affine, and log phi a parabola: h of that form has at most six zeros."""
+    """Base with an affine loss l and a quadratic log phi: h of that form has at most six zeros."""
 
     scale: float
     """dl/dx > 0."""

@@ -134,7 +134,7 @@ class RareLosses(NamedTuple):
 
     @classmethod
     def of(cls, loss: Array, mass: Array) -> RareLosses:
-        """Estimate it from sorted losses, each with the P-mass of all rounds."""
+        """Estimate the logs from sorted losses, each with the P-mass of all rounds."""
         s = np.exp(np.minimum(loss, 300.0))
         p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
         mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
@@ -236,36 +236,36 @@ class SaddleTable:
         self.last = min(last, cumulant.steepest)
         u = min(max(0.01 / math.sqrt(1 + cumulant(start)[2]), 1e-9), self.last / 2)  # 1 + u is above 1
         # The last u, and the saddles so far. Replaced as a whole, and each follows from the one below:
-        # threads that climb at once write the same.
-        self._climbed = u, [self._saddle(u)]
+        # threads that extend the table at once write the same.
+        self._computed = u, [self._saddle(u)]
 
     def _saddle(self, u: float) -> Saddle:
         return saddle(self.cumulant, self.start + self.sign * u, self.poles)
 
-    def _climb(self, x: float, log: float) -> list[Array]:
-        """Climb until past x, or to a smaller ``log``, and return the rungs as columns."""
-        u, known = self._climbed
-        rungs = known.copy()
-        while not ((top := rungs[-1]).x > x or top.log < log) and u < self.last and len(rungs) < 4000:
-            if top.log < -745.0 and top.log < rungs[-2:][0].log:  # not a float; near 0 it may rise first
+    def _extend(self, x: float, log: float) -> list[Array]:
+        """Add saddles until the last loss is above x or the last ``log`` is below; return all as columns."""
+        u, known = self._computed
+        saddles = known.copy()
+        while not ((top := saddles[-1]).x > x or top.log < log) and u < self.last and len(saddles) < 4000:
+            if top.log < -745.0 and top.log < saddles[-2:][0].log:  # not a float; near 0 it may rise first
                 break
             u = min(u + 0.6 / float(spread(top.c, top.sd, self.poles)), self.last)
-            rungs.append(self._saddle(u))
-        self._climbed = u, rungs
-        return list(np.array(rungs).T)
+            saddles.append(self._saddle(u))
+        self._computed = u, saddles
+        return list(np.array(saddles).T)
 
     def at(self, x: Array) -> Saddles:
-        """Return the saddle of each x, on a ladder of growing c."""
-        c, loss, sd, log = self._climb(float(np.max(x, initial=-math.inf)), -math.inf)
+        """Return the saddle of each loss x, interpolated in the table."""
+        c, loss, sd, log = self._extend(float(np.max(x, initial=-math.inf)), -math.inf)
         loss = np.maximum.accumulate(loss)
         return Saddles(*(np.interp(x, loss, each) for each in (c, sd, log)))
 
     def tilt(self, x: float) -> float:
-        """Return the saddle of one x of a table of sign 1, by Newton's method between neighbouring rungs.
+        """Return the saddle of one x of a table of sign 1, by Newton's method between neighbouring saddles.
 
         Below the first rung the nearest pole is all: x + 1/u is constant there.
         """
-        c, loss, *_ = self._climb(x, -math.inf)
+        c, loss, *_ = self._extend(x, -math.inf)
         if x < loss[0]:
             return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), 1e-9)
         loss = np.maximum.accumulate(loss)
@@ -280,8 +280,8 @@ class SaddleTable:
         return tilt
 
     def loss(self, log: float) -> float:
-        """Return the x at which the estimated logarithm is ``log``, of those between two rungs."""
-        c, loss, _, known = self._climb(math.inf, log)
+        """Return the x at which the estimated logarithm is ``log``, of those between two saddles."""
+        c, loss, _, known = self._extend(math.inf, log)
         above = int(np.argmax(known < log))
         if not above:  # smaller at once, or nowhere
             return float(loss[0 if known[0] < log else -1])
@@ -289,10 +289,10 @@ class SaddleTable:
         return self._saddle(find_root(lambda u: log - self._saddle(u).log, low, high, 1e-9 * low)).x
 
     def losses(self, log: Array) -> Array:
-        """Return the x at which the estimated logarithm is ``log``; solved for where rungs are far apart."""
+        """Return the x at which the estimated logarithm is ``log``; solve for x if saddles are far apart."""
         if not len(log):
             return log
-        _, loss, sd, known = self._climb(math.inf, float(np.min(log)))
+        _, loss, sd, known = self._extend(math.inf, float(np.min(log)))
         above = np.argmax(known < log[:, None], axis=1)
         far = np.abs(loss[above] - loss[above - 1]) > 2 * sd[above - 1]
         x = self.x_for(log)
@@ -306,6 +306,6 @@ class SaddleTable:
 
     def x_for(self, log: Array) -> Array:
         """Return the x at which the estimated logarithm is ``log``."""
-        _, loss, _, known = self._climb(math.inf, float(np.min(log, initial=math.inf)))
+        _, loss, _, known = self._extend(math.inf, float(np.min(log, initial=math.inf)))
         # In order, however far the climb went.
         return np.asarray(np.interp(-log, np.maximum.accumulate(-known), loss))

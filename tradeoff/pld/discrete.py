@@ -139,7 +139,7 @@ class BinomialLaw(AtomicLaw):
 
 
 def too_many(name: str, count: float) -> SizeError:
-    """Return the error of a law of so many atoms."""
+    """Return the error of a law with ``count`` atoms, more than the cap."""
     return SizeError(
         f"{name} has {count:.3g} atoms, above the cap of {MAX_ATOMS}; "
         "bound it by a Gaussian or split the question"

@@ -97,17 +97,18 @@ Points = Callable[[Component, float, Trapezoid, Array], tuple[QuadratureNodes, N
 
 
 def nodes(points: Points, part: Component, c: float, rule: Trapezoid) -> QuadratureNodes:
-    """Return those nodes of a rule that count."""
+    """Return the nodes of a rule that are not negligible."""
     result, kept = points(part, c, rule, np.arange(rule.first, rule.last + 1.0))
     return result.only(kept)
 
 
 def step(scale: float, y: float, falling: float, digits: float) -> float:
-    """Return the step of a trapezoid rule on the line that errs by e^-digits at frequencies up to y.
+    """Return the step of a trapezoid rule on the real line with error e^-digits at frequencies up to y.
 
-    On Im x = a the integrand grows by at most e^(a^2/2 + y scale a), and cos(scale a/2)^-1 for each negative
-    power, ``falling`` in all; one analytic in the strip then errs by 2/(e^(2 pi a/h) - 1) times its largest
-    integral there (Trefethen, Weideman 2014, Theorem 5.1).
+    On Im x = a the integrand grows by a factor of at most e^(a^2/2 + y scale a) cos(scale a/2)^-falling;
+    ``falling`` is the sum of the absolute values of its negative powers. For an integrand that is analytic in
+    the strip, the error is at most 2/(e^(2 pi a/h) - 1) times its largest integral there (Trefethen, Weideman
+    2014, Theorem 5.1).
     """
     # About the widest step: -log cos(u/2) is near u^2/8.
     a = min(math.sqrt(2 * digits / (1 + falling * scale * scale / 4)), _STRIP / scale)

@@ -54,7 +54,7 @@ def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
     if not sigma * sigma * sys.float_info.max > (reach + shift) ** 2:
         raise DomainError(
             f"sigma = {sigma:.6g} is so small that one step of the discrete Gaussian shifted by {shift} "
-            "loses more nats than floats hold; TotalVariation(1), no privacy, bounds it from below"
+            "has losses that overflow floats; use TotalVariation(1), which bounds every curve from below"
         )
     x = np.arange(-reach, shift + reach + 1)
     half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)

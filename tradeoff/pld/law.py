@@ -63,7 +63,7 @@ class ChangeOfVariable(NamedTuple):
 
 
 class PlanningPoints(NamedTuple):
-    """Representative points of the law under P, good to plan with, never used in a bound."""
+    """Representative points of the law under P: for planning only, never used in a bound."""
 
     loss: Array
     log_p: Array
@@ -108,7 +108,7 @@ class Transform(ABC):
         """Bound log |rho(y')| from above for all y' >= y."""
 
     def bound_from(self, y: float) -> float:
-        """Return such a bound that may be looser, and costs less."""
+        """Return a bound like ``far`` that may be looser, but costs less."""
         return self.far(y)
 
     def cost(self, y: float) -> int:
@@ -178,7 +178,7 @@ def log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> float:
 
 
 def _log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> balls.Balls:
-    """Return the sum as a ball, of terms of one sign: its radius is far below the last digit of a float."""
+    """Return log prod (1 - q_i)^n_i as a ball: no digits cancel, since all terms have one sign."""
     terms = (n * balls.log1p(balls.to_ball(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
     return sum(terms, balls.to_ball(0))
 
@@ -290,7 +290,7 @@ class PrivacyLossDistribution(ABC):
 
     @property
     def next_to_ends(self) -> tuple[float, float]:
-        """How near to an end of the span an edge counts as that end."""
+        """Distances from the two ends of the span within which an edge counts as that end."""
         low, high = self.span
         return _NEAR * abs(low), _NEAR * abs(high)
 
@@ -330,7 +330,7 @@ class PrivacyLossDistribution(ABC):
 
     @abstractmethod
     def _cells(self, edges: Array) -> Cells:
-        """Do the same for increasing edges inside ``span``, some of which may be equal."""
+        """Return ``cells`` for increasing edges inside ``span``, some of which may be equal."""
 
     def description(self) -> dict[str, Any]:
         """Return the law by its parameters, from which a verifier makes it again."""

@@ -328,7 +328,7 @@ def _mass(mass: float) -> Bounds:
 
 
 def _by_cells(law: PrivacyLossDistribution, order: float) -> Bounds:
-    """Do it by chords over cells, of the law given that L is finite and shifted so that E e^L = 1.
+    """Bound D_a by chords over cells, for the law given that L is finite and shifted so that E e^L = 1.
 
     About 1e-5 of the divergence, in some 0.1 s. Mass outside a law's support weighs under e^-740 there and
     falls faster than an exponential of up to 500 rises: less than 1e-100.

@@ -271,7 +271,7 @@ class Level:
         return logarithm(u, self._error(y, u))
 
     def _equispaced(self, y: Array) -> tuple[Complex, Array]:
-        """Do it for equal steps, y = x + z, as e^(iyd) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1).
+        """Sum for equal steps, y = x + z, by e^(iyd) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1).
 
         Returned with the x. A multiplication each, no sine. A sum of complex products errs by at most sqrt(2)
         as much as one of real ones (and those of complex nodes are charged twice already), so that both sums

@@ -47,7 +47,7 @@ _SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which mov
 
 @lru_cache(maxsize=16)
 def shuffled_law(epsilon: float, records: int, categories: int | None = None) -> AtomicLaw:
-    """Return the law for shuffled epsilon-DP answers: any, or randomised response with so many categories."""
+    """Return the law for shuffled answers: any epsilon-DP ones, or randomised response."""
     epsilon = max(epsilon, 1e-300)  # least epsilon, which bounds smaller ones: below it products underflow
     if categories is None or categories == 2:
         odds = log(expm1(epsilon) / (categories or 1))

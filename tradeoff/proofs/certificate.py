@@ -22,21 +22,21 @@ _MAX_SIZE = 2**26  # bytes of a file; a certificate has some 500
 
 @dataclass(frozen=True)
 class Certificate:
-    """Bounds on one number of a product of laws, which ``verify`` proves from the laws alone.
+    """Bounds on delta, epsilon or beta of a product of laws, which ``verify`` proves from the laws alone.
 
     Parameters
     ----------
     question, at
         ``delta`` at an epsilon in nats, ``epsilon`` at a delta, or ``beta`` at a type I error.
     lower, upper
-        The bounds, in nats for epsilon; an infinite one claims nothing.
+        The bounds, in nats for epsilon; infinite if there is no claim.
     orders
         ``"one"``: :math:`P` against :math:`Q` as listed; ``"both"``: the guarantee for both orders of the
         pair.
     factors
         Laws of :math:`L` by their parameters, with multiplicities.
     losses
-        Losses at which delta is enclosed to bound beta: a hint, which no bound rests on.
+        Losses at which ``verify`` encloses delta to bound beta: a hint that cannot make a false claim pass.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Certificate:
     losses: tuple[float, ...] = ()
 
     def to_json(self) -> str:
-        """Return the certificate as JSON; floats keep every bit, infinities are written as in JavaScript."""
+        """Return the certificate as JSON; floats keep every bit; infinities are ``Infinity``."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
 
     @classmethod

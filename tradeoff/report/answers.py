@@ -87,7 +87,7 @@ class Answers(Displayed):
 
 
 def row(name: str, parameter: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:
-    """Return a question and its bounds as texts, rounded outward to so many digits."""
+    """Return a question and its bounds as texts, rounded outward to ``digits`` digits."""
     bounds = rounded(answer.lower, "lower", digits), rounded(answer.upper, "upper", digits)
     return f"{name} at {parameter} = {exactly(answer.argument)}", *bounds
 

@@ -216,7 +216,7 @@ class Comparison(Exported, Displayed):
     def table(self, digits: int = 5, *, errors: bool = True) -> list[list[str]]:
         """Return bounds and methods that apply as texts: "!" where unsafe, "?" where undecided.
 
-        Bounds have so many digits, rounded to their safe side; with ``errors`` each answer has its signed
+        Bounds have ``digits`` digits, rounded to their safe side; with ``errors`` each answer has its signed
         error in brackets.
         """
 
@@ -257,7 +257,7 @@ class Comparison(Exported, Displayed):
         return [*legend, *worst, *reasons, *self.curve.caveats]
 
     def grid(self, width: int = 100) -> TextTable:
-        """Return the table with as many digits, and if possible errors, as fit into so many columns."""
+        """Return the table with as many digits, and if possible errors, as fit into ``width`` columns."""
         header = self.header()
         for digits, errors in _LAYOUTS:
             rows, notes = self.table(digits, errors=errors), self.notes(errors=errors)
@@ -320,7 +320,7 @@ class Comparison(Exported, Displayed):
         return TextTable(lines[1:], lines[0], notes=notes, sides=sides).latex(caption, label)
 
     def figure(self, kind: Kind = "profile") -> Figure:
-        """Draw a panel for each method, thin dashes over the exact curve, red if it under-reports."""
+        """Draw one panel per method: the exact curve, and the method as dashes, red if it under-reports."""
         from tradeoff.report.plot import comparison_figure
 
         return comparison_figure(self.curve, [row for row in self if row.claim is not None], kind)

@@ -34,7 +34,7 @@ _SYMBOLS = {
 
 
 def name_items(items: Sequence[Any]) -> list[str]:
-    """Return a name for each item, with so many digits that different items have different names.
+    """Return a name for each item, with enough digits that different items have different names.
 
     Examples
     --------

@@ -247,7 +247,7 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
 
 
 def module(name: str) -> Any:
-    """Import a module of matplotlib."""
+    """Import a module of matplotlib; raise ``MissingExtraError`` if it is not installed."""
     return needed(name, 'plots need matplotlib: pip install "tradeoff[plot]"')
 
 
@@ -260,7 +260,7 @@ def canvas() -> Any:
 
 
 def new_axes(style: str | None = None, columns: int = 1) -> Any:
-    """Return the axes of a new figure of pyplot, as wide as so many columns."""
+    """Return the axes of a new pyplot figure, ``columns`` columns wide."""
     settings: dict[str, Any] = {"FigureClass": canvas(), "paper": style == "paper"}
     if columns == 2:
         settings["figsize"] = (styles.PAGE, styles.COLUMN)

@@ -64,7 +64,7 @@ _MARKUP = re.compile(r"[$\\{}_^]|mathrm")  # characters of a formula that take n
 
 
 def readable(label: str) -> str:
-    """Return a label, its dollars escaped unless matplotlib can parse them as formulas."""
+    """Escape the dollar signs of a label unless matplotlib can parse them as formulas."""
     if "$" not in label:
         return label
     from matplotlib.mathtext import MathTextParser
@@ -96,7 +96,7 @@ def add_title(figure: Figure, title: str) -> None:
 
 
 def fold(label: str, columns: int) -> str:
-    """Break a label into lines of so many visible characters, at spaces outside its formulas."""
+    """Break a label into lines of at most ``columns`` visible characters, at spaces outside formulas."""
     lines = [""]
     for word in _WORDS.findall(label):
         longer = f"{lines[-1]} {word}".lstrip()

@@ -58,7 +58,7 @@ class PlanFile(Displayed):
 
     def __post_init__(self) -> None:
         if not isinstance(self.title, str):
-            raise PlanError(f"title must be a text, got {shown(self.title)}")
+            raise PlanError(f"title must be a string, got {shown(self.title)}")
         if not isinstance(self.plan, Plan):
             raise PlanError(f"plan must be Plan({{mechanism: count}}), got {shown(self.plan)}")
         for name in QUESTIONS:

@@ -228,7 +228,7 @@ class Symbolic(TradeOff):
         return Bounds(float(np.fmax(near.lower, -np.inf)), at.upper if is_limit else np.inf)
 
     def subs(self, values: Mapping[Any, Any]) -> Symbolic:
-        """Replace symbols, all at once; floats are taken as the rational numbers they are."""
+        """Replace symbols, all at once; floats are converted to exact rational numbers."""
         numbers = {symbol: convert_number(value) for symbol, value in match_symbols(self, values).items()}
         _require_apart(self.alpha, *numbers.values())
         return Symbolic(self.expr.subs(numbers, simultaneous=True), self.alpha, symmetric=self._claimed)

@@ -1,1 +1,1 @@
-"""The certified contour: delta and its kin by a saddle-point integral, every error bounded."""
+"""Bounds on delta, epsilon and beta by contour integrals through saddle points, every error bounded."""

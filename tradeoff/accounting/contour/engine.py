@@ -53,7 +53,7 @@ from tradeoff.pld.transformed import ReversedPLD
 _LEVELS, _TAKEN, _DISTINCT = tuple(36.0 * 1.13**k for k in range(24)), 20.0, 8
 
 _HALF = math.log(0.7)  # rarer tails are answered for c > 1, without a difference from 1
-_FARTHEST = 1e100  # losses beyond this overflow in the numbers of a line
+_FARTHEST = 1e100  # larger losses overflow in the numbers of a line
 _POLES = (0.0, 1.0)  # where the integrand of delta has poles
 
 
@@ -70,13 +70,13 @@ class Cost(NamedTuple):
 
 
 class EvaluatedContour(NamedTuple):
-    """A placement, and its line, or None where floats hold none."""
+    """A placement, and its line, or None if its numbers overflow."""
 
     place: Placement
     line: ContourLine | None
 
     def truncation_exceeds(self, times: float) -> bool:
-        """Whether the bound beyond the last node is more than so many times the goal."""
+        """Whether the bound beyond the last node is more than ``times`` the goal."""
         goal, line = self.place.goal, self.line
         return line is not None and line.tail_bound > times * goal * math.pi * line.last
 
@@ -116,7 +116,7 @@ class ContourCache:
         return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), self.most_q_plus * (1 + 16 * UNIT))
 
     def damped(self, level: int) -> ContourCache:
-        """Return lines of the laws without losses rarer than e^-levels[level]; self if none is damped."""
+        """Return a cache for the laws without losses of mass below e^-_LEVELS[level]; self if none."""
         if level == len(_LEVELS) or len(self.laws) > _DISTINCT:
             return self
 

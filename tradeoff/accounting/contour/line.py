@@ -70,7 +70,7 @@ def chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Ch
 
 
 def try_chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
-    """Return the same, or an infinite bound where a quadrature is too large."""
+    """Return ``chernoff``, or an infinite bound where a quadrature is too large."""
     try:
         return chernoff(laws, counts, c)
     except SizeError:
@@ -417,7 +417,7 @@ def _sums(
 
 
 def _shared(jobs: int | None, transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> LogRatio:
-    """Do it in jobs: sums of parts, whose order does not matter to the bounds."""
+    """Return ``_sums`` computed by parallel jobs; the bounds allow for any order of summation."""
     try:
         import joblib
     except ImportError as error:

@@ -50,7 +50,7 @@ class Placement(NamedTuple):
 
     @property
     def drawable(self) -> bool:
-        """Whether floats hold the line: far out tilts meet, and periods, goals and fourth powers overflow."""
+        """Whether no number of the line overflows, as periods and fourth powers do for tilts far out."""
         return (
             0 < self.goal < math.inf
             and 0 < self.step < math.inf
@@ -82,8 +82,8 @@ def place_line(
     """Place a line at the loss x, in the strip of the saddles, 0 < c < 1 or c > 1.
 
     ``log_psi`` is log psi(x), estimated where it is None. Where rare rounds lose much, K is nearly 0 up to c
-    and soars beyond: the saddle needs a long period on its right. A tilt below it has a shorter one, and the
-    shortest is where both sides need the same.
+    and very large above it: the saddle needs a long period on its right. A lower tilt has a shorter one, and
+    the shortest is where both sides need the same.
     """
     cumulant, c = saddles.cumulant, saddles.tilt(x)
     value, _, variance = cumulant(c)

@@ -77,7 +77,7 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
     if not all(0 < total < np.inf for total in totals):  # the bound on some factor is trivial
         return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
     logs = [factor.count * math.log(total) for factor, total in zip(factors, totals, strict=True)]
-    if min(*logs, *accumulate(logs)) < _LIGHTEST:  # floats hold too little of it
+    if min(*logs, *accumulate(logs)) < _LIGHTEST:  # too much of it underflows
         return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     product, relative, rough = np.ones(half, dtype=complex), np.zeros(half), np.ones(half)
     centre = 0

@@ -30,7 +30,7 @@ _REPAIRS = 40  # rounds of moving cuts before a node counts as beyond repair; a 
 # round leaves a half of it or less, elsewhere as much to the third digit.
 _LOOK, _GAINED = 8, 0.9
 
-_ATTEMPTS = 12  # polygons tried before the rest is left without: most laws need one, a crowd in a tail three
+_ATTEMPTS = 12  # polygons tried before the rest is left without: most laws need one, some three
 _RUNS = 8  # about the most runs of cells that are cut out of a polygon at once
 _KNOWN = (
     1 / 32
@@ -153,7 +153,7 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) 
 
 
 def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run]) -> AtomicLaw:
-    """Return an atom for each run of cells, with all their mass: a garbling, for crowds within a spacing.
+    """Return one atom for each run of cells, with all their mass: post-processing of close losses.
 
     Its loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
     units, over 1 less a slack, and to 4 units of its terms; it is rounded down.
@@ -163,7 +163,7 @@ def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run]) -> Atom
     edges = nodes[np.array(runs).ravel()]
     cells = law.cells(edges)
     p = masses(cells, edges)[0]
-    with np.errstate(divide="ignore", invalid="ignore"):  # of an empty run, or a loss beyond the floats
+    with np.errstate(divide="ignore", invalid="ignore"):  # of an empty run, or a loss that overflows
         x = lifted(edges[:-1], cells.excess) / p
         loss = edges[:-1] + np.log1p(x)
         unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
@@ -289,7 +289,7 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Ar
 
 
 def lifted(loss: Array, q: Array) -> Array:
-    """Return e^-loss q, Q-mass as P-mass; nothing stays nothing where e^-loss is beyond the floats."""
+    """Return e^-loss q, the P-mass of Q-mass q; a mass of 0 stays 0 where e^-loss overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(q > 0, np.exp(-loss) * q, 0.0)
 
@@ -304,9 +304,10 @@ class Run(NamedTuple):
 def gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> tuple[Array, list[Run]]:
     """Return the masses of tangent polygons, rounded down, and the runs of cells that have none.
 
-    Where mass crowds in a cell or two, or a tail falls too steeply for its cells, no polygon can be bent:
-    such a run is cut out, the longer the later where it is about one node, and the cells left and right of it
-    have polygons of their own. Cells of unknown masses at the ends are in neither, unless a run reaches them.
+    Where mass is concentrated in one or two cells, or a tail falls too steeply for its cells, no polygon can
+    be bent: such a run is cut out, longer at each attempt if it is about one node, and the cells left and
+    right of it have polygons of their own. Cells of unknown masses at the ends are in neither, unless a run
+    reaches them.
     """
     result, without, size = np.zeros(len(nodes)), list[Run](), len(nodes) - 1
     filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < _KNOWN))

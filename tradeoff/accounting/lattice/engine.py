@@ -85,7 +85,7 @@ class Direction:
         return np.minimum(snap_to_grid(inside, self.spread(inside), apart), most)
 
     def at(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        """Return the table of center ``epsilon``, or None if floats, or memory, hold none."""
+        """Return the table of center ``epsilon``, or None if it exceeds floats or the memory."""
         if not self.representable:
             return None
         try:

@@ -73,7 +73,7 @@ def common_spacing(values: Array, finest: float) -> float | None:
 
 
 def on_one_lattice(laws: list[PrivacyLossDistribution]) -> bool:
-    """Whether all atoms are multiples of one spacing, not absurdly fine: there the lattice is exact."""
+    """Whether all atoms are multiples of one spacing that is not too fine: then the lattice is exact."""
     gaps = [_distinct(np.diff(law.atoms.loss)) for law in laws if len(law.atoms.loss) > 1]
     widest = max((float(np.ptp(law.atoms.loss)) for law in laws if len(law.atoms.loss)), default=0.0)
     return not gaps or common_spacing(np.concatenate(gaps), widest / _FINEST_COMMON) is not None
@@ -137,7 +137,7 @@ def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> f
 def _reach(
     sketch: PlanningPoints, theta: float, log_scale: float, count: int, log_delta: float, *, continuous: bool
 ) -> tuple[float, float]:
-    """Return the losses of one factor outside which nothing matters to the question.
+    """Return the losses of one factor outside which its mass is negligible for the question.
 
     Below, all of P may move to the first node and be tilted there; above, Q-mass may move to infinity.
     """

@@ -96,11 +96,11 @@ class ProfileTable(Enclosure):
     def peak(self, alpha: Array, guess: Array) -> Array:
         """Return the nodes where 1 - delta - s alpha is largest."""
         del guess
-        place = self.above[np.searchsorted(-self._turns, -alpha if not self.reverse else alpha - 1)]
+        place = self.above[np.searchsorted(-self._switches, -alpha if not self.reverse else alpha - 1)]
         return -place if self.reverse else place
 
     @cached_property
-    def _turns(self) -> Array:
+    def _switches(self) -> Array:
         """Return the falling alphas at which the largest node changes.
 
         Of a chord from s to t they are minus its slope in s; in the other order 1 - alpha is where the chord
@@ -109,9 +109,9 @@ class ProfileTable(Enclosure):
         at = np.clip(self.above, -700.0, 700.0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             slope = -np.diff(self.upper) / np.expm1(np.diff(at))
-            turns = self.upper[:-1] + slope if self.reverse else slope * np.exp(-at[:-1])
-        turns = np.nan_to_num(turns, nan=0.0)
-        return np.maximum.accumulate(turns[::-1])[::-1]  # they are 0 where the bounds are trivial
+            switches = self.upper[:-1] + slope if self.reverse else slope * np.exp(-at[:-1])
+        switches = np.nan_to_num(switches, nan=0.0)
+        return np.maximum.accumulate(switches[::-1])[::-1]  # they are 0 where the bounds are trivial
 
 
 def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float) -> Array:

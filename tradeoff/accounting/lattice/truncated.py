@@ -1,4 +1,4 @@
-"""Rounds that rarely lose much: the lattice holds losses up to a few times the loss asked for.
+"""Rounds with rare large losses: the lattice covers losses up to a few times the loss in question.
 
 With A the event that some round loses more than an edge, a > x,
 
@@ -27,13 +27,13 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution
 
-# Multiples of the loss asked for that are tried as edges, and how likely the last term may be, in units of
+# Multiples of the loss in question that are tried as edges, and how likely the last term may be, in units of
 # 1 - e^(x - a): it then is so small a share of the second.
 _MULTIPLES, _NEGLIGIBLE = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0), 1e-12
 
 
 class TruncatedPLD(PrivacyLossDistribution):
-    """The finite losses of a law inside an interval, and nothing else."""
+    """Law restricted to the finite losses inside an interval."""
 
     def __init__(self, law: PrivacyLossDistribution, low: float, high: float) -> None:
         self.law, self.low, self.high = law, low, high
@@ -51,7 +51,7 @@ class TruncatedPLD(PrivacyLossDistribution):
 
     @property
     def next_to_ends(self) -> tuple[float, float]:
-        """Those of the law, and none at a cut, which is an edge like others."""
+        """Distances of the law; 0 at an end that was cut off, which is exact."""
         (low, high), (first, last) = self.law.next_to_ends, self.law.span
         return (low if first >= self.low else 0.0), (high if last <= self.high else 0.0)
 
@@ -69,7 +69,7 @@ class TruncatedPLD(PrivacyLossDistribution):
         return np.asarray((loss >= self.low) & (loss <= self.high))
 
     def sketch(self) -> PlanningPoints:
-        """Return the points inside, and the next ones moved to the ends: nodes go on until there."""
+        """Return the points inside; the next one on each side is moved to the end, so that nodes reach it."""
         loss, log_p = self.law.sketch()
         first = max(int(np.searchsorted(loss, self.low)) - 1, 0)
         last = int(np.searchsorted(loss, self.high, side="right")) + 1

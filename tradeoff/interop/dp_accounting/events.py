@@ -31,7 +31,7 @@ RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 
 class Concentrated(NamedTuple):
-    """The bound D_a <= xi + rho a; rho and xi add up before they become a curve."""
+    """Renyi bound D_a <= xi + rho a for all orders a > 1; composition adds rho and xi."""
 
     rho: float
     xi: float
@@ -54,7 +54,7 @@ class Reader(NamedTuple):
         return "replace-one" if self.relation == "REPLACE_ONE" else "add-remove"
 
     def plan(self, event: Any) -> Plan:
-        """Return the plan of an event: rho and xi of its concentrated parts add, which beats composition."""
+        """Return the plan of an event: rho and xi of its concentrated parts are added."""
         if self.levels == 0:
             raise PlanError(f"event must nest at most {_MAX_NESTING} samplings")
         parts = _parts(event, self._replace(levels=self.levels - 1))
@@ -66,7 +66,7 @@ class Reader(NamedTuple):
         return Plan(plain, self.adjacency)
 
     def noise(self, name: str, event: Any) -> float:
-        """Return the noise multiplier per record of one Gaussian, which replacing a record has halved."""
+        """Return the noise multiplier per record of one Gaussian, halved if records are replaced."""
         match list(self.plan(event).mechanisms.items()):
             case [(mechanisms.Gaussian(noise_multiplier=float(half)), 1)]:
                 return 2 * half
@@ -130,7 +130,7 @@ RULES = {  # by the name of an event; compositions are separate
 
 
 def rule(name: str, *relations: Relation) -> Callable[[Callable[..., Part]], Callable[..., Part]]:
-    """Enter the reader of an event; by default under every relation."""
+    """Register the reader of an event; by default under every relation."""
 
     def enter(read: Callable[..., Part]) -> Callable[..., Part]:
         RULES[name] = Rule(read, relations or RELATIONS)
@@ -199,8 +199,8 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
     p, inner = number("sampling_probability", sampling_probability, 0, 1), reader.plan(event)
     if any(mechanism.sized for mechanism in inner.mechanisms):
         raise PlanError(
-            "an event in a PoissonSampledDpEvent must be valid for any number of records, and a batch of "
-            "limited size is for one number"
+            "an event in a PoissonSampledDpEvent must be valid for any number of records, but a batch of "
+            "limited size fixes that number"
         )
     pending = [event] if reader.relation == "REPLACE_SPECIAL" else []
     while pending:
@@ -323,7 +323,7 @@ def _parts(event: Any, reader: Reader) -> Parts:
 
 def _read(event: Any, name: str, reader: Reader) -> Part:
     if not name.endswith("DpEvent") or isinstance(event, type):
-        way = "of a builder give .build(), of an accountant .ledger, and a distribution to from_pld"
+        way = "use builder.build(), accountant.ledger or from_pld(distribution)"
         raise PlanError(f"event must be a DpEvent, got a {name}; {way}")
     if name not in RULES:
         known = f"ComposedDpEvent, SelfComposedDpEvent, {', '.join(RULES)}"

@@ -168,7 +168,7 @@ class Contour:
 
     @cached_property
     def _terms(self) -> list[acb_mat]:
-        """Values times the kernel, and by themselves, in rows."""
+        """Two matrices, filled row by row: values times the kernel, and the values."""
         sign, values = -1 if self.middle else 1, [self.values[0] / 2, *self.values[1:]]
         z = [acb(arb(self.c), arb(self.step) * k) for k in range(len(values))]
         weighed = [value / (at * (at - 1)) * sign for value, at in zip(values, z, strict=True)]
@@ -177,7 +177,7 @@ class Contour:
         return [acb_mat(row, row, [*each, *padding]) for each in (weighed, values)]
 
     def _sums(self, turn: acb) -> list[acb]:
-        """Return the sums of both times turn^k: by few products, as each widens a ball that it turns."""
+        """Return the sums of both times turn^k, by few multiplications, since each rotation widens a ball."""
         row = self._terms[0].nrows()
         left, right = (acb_mat(1, row, [turn ** (k * pace) for k in range(row)]) for pace in (row, 1))
         return [(left * each * right.transpose())[0, 0] for each in self._terms]
