@@ -73,6 +73,10 @@ def test_spend_takes_the_keys_of_plan_files(run, file):
     ("flags", "message"),
     [
         (["--kind", "gausian", "--noise-multiplier", "1"], "did you mean gaussian"),
+        (
+            ["--kind", "gaussian", "--noise-multiplier", "10", "--count", "1.5"],
+            "--count must be an integer, got",
+        ),
         (["--kind", "gaussian", "--noise-multipler", "1"], "did you mean noise_multiplier"),
         (["--kind", "gaussian"], "--noise-multiplier is missing"),
         (

@@ -20,10 +20,18 @@ def test_dp_sgd_prints_the_bounds_of_the_plan(run):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--batch-size", 8, "--epochs", 1), "give either batch_size and dataset_size, or sample_rate"),
-        (("--sample-rate", 0.1), "give either epochs or steps"),
+        (
+            ("--batch-size", 8, "--epochs", 1),
+            "--batch-size and --dataset-size, or --sample-rate, got --batch-size",
+        ),
+        (("--sample-rate", 0.1), "either --epochs or --steps, got neither"),
         (("--sample-rate", 2, "--steps", 1), "--sample-rate must be in (0, 1], got 2.0"),
-        (("--sample-rate", "x", "--steps", 1), "--sample-rate must be a number"),
+        (("--sample-rate", "x", "--steps", 1), "--sample-rate must be a number, got 'x'"),
+        (("--sample-rate", "1%", "--steps", 1), "--sample-rate must be a number, got '1%'; write 0.01"),
+        (("--sample-rate", 0.1, "--steps", "10.5"), "--steps must be an integer, got '10.5'"),
+        (("--sample-rate", 0.1, "--steps", "1e99999"), "--steps must be an integer, got '1e99999'"),
+        (("--q", 0.1, "--steps", 10), "unknown flag --q; did you mean --sample-rate?"),
+        (("--sample-rate", 0.1, "--rounds", 10), "unknown flag --rounds; did you mean --steps?"),
         (("--sample-rate", 0.1, "--steps", 10, "--delta", 2), "--delta must be in [0, 1], got 2.0"),
     ],
 )
@@ -31,6 +39,17 @@ def test_dp_sgd_bad_flags_are_refused(run, flags, message):
     code, _, err = run("dp-sgd", "--noise-multiplier", 1, *flags)
     assert code == 2
     assert message in err
+
+
+def test_dp_sgd_unknown_flag_is_named_before_a_missing_one(run):
+    code, _, err = run("dp-sgd", "--sigma", 1, "--sample-rate", 0.1, "--steps", 10)
+    assert code == 2
+    assert "unknown flag --sigma; did you mean --noise-multiplier?" in err
+
+
+def test_dp_sgd_steps_may_have_an_exponent(run):
+    flags = "dp-sgd", "--noise-multiplier", 1, "--sample-rate", 0.1, "--csv", "--steps"
+    assert run(*flags, "1e3") == run(*flags, 1000)
 
 
 def test_init_writes_a_plan_that_compose_reads(run, tmp_path):

@@ -27,12 +27,12 @@ def test_dp_sgd_rate_and_steps_give_the_same_plan() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"epochs": 1}, "give either batch_size and dataset_size, or sample_rate"),
-        ({"batch_size": 8, "epochs": 1}, "give either batch_size and dataset_size, or sample_rate"),
-        ({"batch_size": 8, "dataset_size": 80, "sample_rate": 0.1, "epochs": 1}, "give either batch_size"),
-        ({"batch_size": 8, "sample_rate": 0.1, "epochs": 1}, "give either batch_size"),
-        ({"sample_rate": 0.1}, "give either epochs or steps"),
-        ({"sample_rate": 0.1, "epochs": 1, "steps": 10}, "give either epochs or steps"),
+        ({"epochs": 1}, "either batch_size and dataset_size, or sample_rate, got"),
+        ({"batch_size": 8, "epochs": 1}, "either batch_size and dataset_size, or sample_rate, got"),
+        ({"batch_size": 8, "dataset_size": 80, "sample_rate": 0.1, "epochs": 1}, "either batch_size"),
+        ({"batch_size": 8, "sample_rate": 0.1, "epochs": 1}, "either batch_size"),
+        ({"sample_rate": 0.1}, "either epochs or steps, got"),
+        ({"sample_rate": 0.1, "epochs": 1, "steps": 10}, "either epochs or steps, got"),
         ({"batch_size": 90, "dataset_size": 80, "epochs": 1}, "batch_size must be an integer from 1 to 80"),
         ({"sample_rate": 1.5, "steps": 10}, r"sample_rate must be in \(0, 1\], got 1.5"),
         ({"sample_rate": 0.1, "epochs": 0}, "epochs must be in"),

@@ -6,9 +6,19 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import reduce
 from typing import Literal
 
-from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts import (
+    App,
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 
 import tradeoff
 from tradeoff.cli import commands, ledger, shell
@@ -16,6 +26,7 @@ from tradeoff.cli.terminal import Screen
 from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 
+_RUNS = ("steps", "num-steps", "iterations", "rounds", "count", "n")  # names of the number of steps
 _REPEATED = ("--delta", "--epsilon", "--alpha")  # flags that take several numbers
 
 app = App(
@@ -72,21 +83,68 @@ def run(tokens: Sequence[str]) -> int:
 def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str:
     """Return the message of an error, with the flag that was typed in place of a parameter's name."""
     if isinstance(error, CycloptsError):
-        command = " ".join(("tradeoff", *(error.command_chain or ())))
-        if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-            return f"unknown argument {shown(error.unused_tokens[0])}; see {command} --help"
-        argument = error.argument
-        if isinstance(error, MissingArgumentError) and argument is not None:
-            flag = argument.name if argument.index is None else argument.name.lstrip("-").upper()
-            return f"{flag} must be given; see {command} --help"
-        number = re.search(r"unable to convert (.*) into (?:float|int)", str(error))
-        if isinstance(error, CoercionError) and number and error.token and error.token.keyword:
-            return f"{error.token.keyword} must be a number, got {number[1]}"
-        return str(error)
+        return _usage_message(error, tokens)
     name, _, rest = str(error).partition(" ")
     flag = f"--{name.replace('_', '-')}"
     typed = any(token == flag or token.startswith(f"{flag}=") for token in tokens)
     return f"{flag} {rest}" if typed else str(error)
+
+
+def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
+    """Return the message of a command line that cannot be read."""
+    command = " ".join(("tradeoff", *(error.command_chain or ())))
+    text, hint = str(error), f"see {command} --help"
+    if isinstance(error, MissingArgumentError | UnknownOptionError) and (
+        flag := _unknown_flag(error, tokens)
+    ):
+        text, hint = flag if "; " in flag else f"{flag}; {hint}", ""
+    elif isinstance(error, UnknownCommandError) and error.unused_tokens:
+        typed = error.unused_tokens[0]
+        guess = get_close_matches(typed, [*(error.app or app)], 1)
+        text, hint = f"unknown command {shown(typed)}", f"did you mean {guess[0]}?" if guess else hint
+    elif isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        text = f"unknown argument {shown(error.unused_tokens[0])}"
+    elif isinstance(error, MissingArgumentError) and error.argument is not None:
+        argument = error.argument
+        text = argument.name if argument.index is None else argument.name.lstrip("-").upper()
+        text = f"{text} must be given"
+    elif isinstance(error, CoercionError) and error.token and error.token.keyword:
+        value = error.token.value
+        choices = re.search(r"Choose from: (.*)\.", text)
+        allowed = f"one of {choices[1]}" if choices else "a number" if "into float" in text else "an integer"
+        text = f"{error.token.keyword} must be {allowed}, got {shown(value)}".replace('"', "")
+        is_percent = value.endswith("%") and _is_number(value[:-1])
+        hint = f"write {float(value[:-1]) / 100:.12g}" if is_percent else ""
+    else:
+        hint = ""
+    return f"{text}; {hint}" if hint else text
+
+
+def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequence[str]) -> str:
+    """Describe the first flag that a command lacks, with the one meant; the empty text if it has all."""
+    from tradeoff.mechanisms.base import SYNONYMS
+
+    chain = list(error.command_chain or ())
+    command = reduce(App.__getitem__, chain, app)
+    arguments = command.assemble_argument_collection()
+    known = [name for each in arguments for name in each.names]
+    if any("[KEYWORD]" in name for name in known):  # the command takes any key
+        return ""
+    for token in tokens:
+        flag = token.partition("=")[0]
+        name = flag.lstrip("-")
+        words = [
+            name,
+            name.removeprefix("target-"),
+            SYNONYMS.get(name.replace("-", "_"), "").replace("_", "-"),
+        ]
+        words += ["rounds", "steps"] if name in _RUNS else []
+        if flag == name or _is_number(token) or f"--{name.replace('_', '-')}" in known or flag in known:
+            continue
+        guesses = [f"--{word}" for word in words if f"--{word}" in known]
+        guesses += get_close_matches(flag, known, 1, cutoff=0.7)
+        return f"unknown flag {flag}" + (f"; did you mean {guesses[0]}?" if guesses else "")
+    return ""
 
 
 def spread(tokens: Sequence[str]) -> list[str]:

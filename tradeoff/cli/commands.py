@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from datetime import UTC, datetime
 from functools import reduce
@@ -20,6 +21,7 @@ from tradeoff.cli.terminal import (
     USUAL,
     Flag,
     Form,
+    Integer,
     Output,
     Precision,
     Questions,
@@ -64,11 +66,11 @@ count = 5
 def dp_sgd(
     *,
     noise_multiplier: float,
-    batch_size: int | None = None,
-    dataset_size: int | None = None,
+    batch_size: Integer | None = None,
+    dataset_size: Integer | None = None,
     epochs: float | None = None,
     sample_rate: float | None = None,
-    steps: int | None = None,
+    steps: Integer | None = None,
     questions: Questions = NO_QUESTIONS,
     precision: Precision = USUAL,
     form: Form = TEXT,
@@ -98,14 +100,19 @@ def dp_sgd(
     from tradeoff.mechanisms.plan import dp_sgd as training
     from tradeoff.spec import PlanFile
 
-    plan = training(
-        noise_multiplier,
-        batch_size=batch_size,
-        dataset_size=dataset_size,
-        epochs=epochs,
-        sample_rate=sample_rate,
-        steps=steps,
-    )
+    try:
+        plan = training(
+            noise_multiplier,
+            batch_size=batch_size,
+            dataset_size=dataset_size,
+            epochs=epochs,
+            sample_rate=sample_rate,
+            steps=steps,
+        )
+    except DomainError as error:
+        names = "|".join(signature(training).parameters)
+        flags = re.sub(rf"\b({names})\b", lambda name: f"--{name[0].replace('_', '-')}", str(error))
+        raise DomainError(flags) from error
     _print_answers(Path("dp-sgd"), PlanFile("DP-SGD", plan), questions, precision, form)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from tradeoff.cli.terminal import Json
+from tradeoff.cli.terminal import Integer, Json
 from tradeoff.display import exactly, plain, rounded
 from tradeoff.errors import DomainError, TradeOffError
 
@@ -36,7 +36,7 @@ def init(
     order: float | None = None,
     noise_multiplier: float | None = None,
     sample_rate: float | None = None,
-    rounds: int | None = None,
+    rounds: Integer | None = None,
 ) -> None:
     """Create a ledger with one budget: --mu, --rho, --epsilon (with --delta or --order), or rounds of DP-SGD.
 
@@ -88,7 +88,7 @@ def spend(
     file: File,
     *,
     kind: str,
-    count: int = 1,
+    count: Integer = 1,
     adjacency: str = "add-remove",
     head: str | None = None,
     **parameters: float,

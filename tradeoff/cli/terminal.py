@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 from rich.console import Console
 
 from tradeoff.atomic_write import read_text
@@ -26,6 +26,25 @@ if TYPE_CHECKING:
 DEFAULT_DELTA = 1e-5  # the delta that most papers report at
 _MAX_FACTORS = 1_000  # different mechanisms that no closed form adds up: 6 to 60 seconds
 
+
+def read_integer(_: Any, tokens: Sequence[Token]) -> int:
+    """Return the integer of a flag; 1e3 is one, and 1.5 is refused, not rounded.
+
+    Examples
+    --------
+    >>> read_integer(int, [Token(keyword="--steps", value="1e3")])
+    1000
+    """
+    text = tokens[0].value
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        if (value := float(text)).is_integer() and abs(value) < 2**53:  # larger floats are rounded
+            return int(value)
+    raise ValueError(text)
+
+
+Integer = Annotated[int, Parameter(converter=read_integer)]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]
 Source = Annotated[Path, Parameter(help="Plan file, in TOML; - reads it from stdin.")]

@@ -252,9 +252,13 @@ def dp_sgd(
     """
     sizes = batch_size is not None and dataset_size is not None
     if (sample_rate is None) is not sizes or (batch_size is None) is not (dataset_size is None):
-        raise DomainError("give either batch_size and dataset_size, or sample_rate")
+        sizes_given = {"batch_size": batch_size, "dataset_size": dataset_size, "sample_rate": sample_rate}
+        given = " and ".join(name for name, value in sizes_given.items() if value is not None)
+        allowed = "either batch_size and dataset_size, or sample_rate"
+        raise DomainError(f"the rate must be given by {allowed}, got {given or 'none of them'}")
     if (epochs is None) is (steps is None):
-        raise DomainError("give either epochs or steps")
+        given = "neither" if steps is None else "both"
+        raise DomainError(f"the length must be given by either epochs or steps, got {given}")
     if batch_size is not None and dataset_size is not None:
         records = count("dataset_size", dataset_size, 1)
         exact = Fraction(count("batch_size", batch_size, 1, records), records)
