@@ -32,8 +32,8 @@ class Custom(Mechanism):
 
     Notes
     -----
-    As exact as what is given. T(Q, P) = T(P, Q)^-1 (Dong, Roth, Su 2022, Lemma A.2), and inversion keeps the
-    order, so that a bound on the other order is one on this order, too: T(M(D), M(D')) >= max{curve,
+    As exact as the given curves. T(Q, P) = T(P, Q)^-1 (Dong, Roth, Su 2022, Lemma A.2), and inversion keeps
+    the order, so that a bound on the other order is one on this order, too: T(M(D), M(D')) >= max{curve,
     ~other_order}. Under add/remove one order means the same for every such mechanism of a plan, and all share
     it; else each release may have either order, and enters a plan as its own envelope.
 
