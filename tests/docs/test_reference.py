@@ -106,7 +106,7 @@ def test_the_table_of_mechanisms_is_filled():
     spec.loader.exec_module(module)
     for kind in KINDS.values():
         cells = dict(zip(module.HEAD, module.row(kind), strict=True))
-        assert re.match("Exact|Dominating|As exact as what is given", cells["curve"]), kind
+        assert re.match("Exact|Dominating|As exact as the given curves", cells["curve"]), kind
         for author, year in re.findall(r"(?:^|; )([A-Z][\w-]+)[^;]*? (\d{4})", cells["source"]):
             work = rf"author = \{{{author}\b[^\n]*\n[^\n]*\n.*year = \{{{year}\}}"
             assert re.search(work, WORKS), (author, year)

@@ -25,8 +25,8 @@ _FINEST = 1e-9
 class Cache(Generic[Value]):
     """Cache by key; drops the oldest values while the total weight is above ``most``.
 
-    A key states all that its value is made of. So what is kept changes times, never an answer; and two
-    threads that make one value at once make the same.
+    A key contains everything its value depends on. So the cache changes times, never an answer, and two
+    threads that compute a value at the same time get the same one.
     """
 
     def __init__(self, most: int, weight: Callable[[Value], int] = lambda _: 1) -> None:

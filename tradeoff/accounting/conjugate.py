@@ -126,7 +126,7 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
 
     Newton's method takes three or four steps; next to a supremum, where log delta falls to -inf, halves take
     over. It is solved to a twentieth of the bounds' own width; slopes are taken over 1e-4 spreads of the
-    integrand, where half the digits of what is differenced are left.
+    integrand, where the differences keep half of the digits.
     """
     goal = np.log(np.maximum(level - e.leak, _LEAST)) if e.kind == "delta" else np.log1p(-level)
     start, x, reach, usual = x, x.copy(), np.ones(len(x)), -1.0 if e.kind == "delta" else 1.0
@@ -158,7 +158,7 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
         next_ = np.where(lost, (left[active] + right[active]) / 2, next_)
         x[active] = np.where(far, next_, at)
         active = active[far & (right[active] - left[active] > 4 * UNIT * (1 + np.abs(at)))]
-        if k == 12:  # what has not crossed its level by now never does, and is looked for from where it began
+        if k == 12:  # entries that have not crossed their level by now never do: restart them
             lost = active[~np.isfinite(left[active] + right[active])]
             x[lost], reach[lost] = start[lost], 0.0
             active = np.setdiff1d(active, lost)

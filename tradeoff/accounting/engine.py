@@ -1,6 +1,6 @@
 """Base class of the engines: choice of points, refinement, conversion to epsilon and beta.
 
-`conjugate` makes answers of what it encloses.
+`conjugate` converts its enclosures into answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
 
 Effort = TypeVar("Effort")
 
-# What is proved about losses that are answered together, for an effort; None where nothing is.
+# Enclosure of losses that are answered together, for an effort; None where nothing is proved.
 Place = Callable[[Effort], Enclosure | None]
 
 APART = 2.0  # spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost

@@ -36,7 +36,7 @@ _HALVINGS = 40  # halvings for ten digits of a p-value of any size, of epsilon a
 _RANKS = 2048  # cells of the rank of the first canary without a guess: they add some 0.1 % to a p-value
 
 PRODUCT = (
-    "given the coins, what is observed of the canaries is independent, and of each depends on its coin alone"
+    "given the coins, the observations of canaries are independent, and each depends on its own coin alone"
 )
 """The assumption of ``assumptions="product"``; an observation may also depend on earlier ones."""
 
@@ -320,15 +320,15 @@ def one_run(
     Parameters
     ----------
     correct : right guesses, an integer from 0 to ``guesses``
-    guesses : guesses made, a number fixed beforehand: such as at the highest and lowest scores alone
-    canaries : records each included or not by a fair coin of its own, guessed or not: from ``guesses``
+    guesses : number of guesses, fixed beforehand, such as those at the highest and lowest scores
+    canaries : number of records included by independent fair coins, at least ``guesses``
     delta : the :math:`\delta` in [0, 1] at which :math:`\varepsilon` is bounded
     confidence : probability in (0, 1) with which the bounds hold
     assumptions
-        ``"product"``: given the coins, what is observed of the canaries is independent, and of each depends
-        on its coin alone, and perhaps on earlier observations. So it is where every canary has a step, a
-        coordinate or a message of its own, as a gradient orthogonal to all others in white-box DP-SGD. Bounds
-        are then the sharpest possible, however the guesses are chosen. Default: no such assumption.
+        ``"product"``: given the coins, the observations of the canaries are independent, and each depends on
+        its own coin alone, and perhaps on earlier observations. This is the case if every canary has its own
+        step, coordinate or message, such as a gradient orthogonal to all others in white-box DP-SGD. The
+        bounds are then the tightest possible, however the guesses are chosen. Default: no such assumption.
 
     Returns
     -------

@@ -313,9 +313,9 @@ def _shifts(square: int, dimension: int, most: int) -> Iterator[tuple[int, ...]]
 class Skellam(Mechanism):
     """Difference of two Poisson counts with equal means as noise on an integer query.
 
-    The curve is exact. For vector queries, ``sensitivity`` is the l1-sensitivity: the noise is log-concave,
-    so the largest shift along one coordinate is the worst case (see ``DiscreteGaussianVector``). Suitable for
-    secure aggregation. Source: Agarwal, Kairouz, Liu 2021.
+    Exact. For vector queries, ``sensitivity`` is the l1-sensitivity: the noise is log-concave, so the largest
+    shift along one coordinate is the worst case (see ``DiscreteGaussianVector``). Suitable for secure
+    aggregation (the mechanism: Agarwal, Kairouz, Liu 2021).
 
     >>> Skellam(variance=100).curve()
     Skellam(100)
@@ -335,8 +335,8 @@ class Skellam(Mechanism):
 class BinomialNoise(Mechanism):
     """Number of heads of fair coins as noise on an integer query.
 
-    The curve is exact, including the mass at infinity. For vector queries, ``sensitivity`` is the
-    l1-sensitivity, as for ``Skellam``. Sources: Dwork et al. 2006; Agarwal et al. 2018.
+    Exact, including the mass at infinity. For vector queries, ``sensitivity`` is the l1-sensitivity, as for
+    ``Skellam`` (the mechanism: Dwork et al. 2006; Agarwal et al. 2018).
 
     >>> BinomialNoise(coins=1000).guarantee().epsilon(1e-6) < 0.31
     True

@@ -66,7 +66,7 @@ class Groups(NamedTuple):
 def grouped_law(groups: Groups, *, merged: bool) -> AtomicLaw:
     """Return the law above that of correlated steps, or below it (``merged``).
 
-    Given what is shared, ratios of steps are independent; what is shared multiplies their mean.
+    Given the shared variable, ratios of steps are independent; it multiplies their mean.
     """
     (steps, size), least = groups[:2], 0.0 if merged else _LEAST**2
     common, group, single = (x if x >= _LEAST**2 else least * (x > 0) for x in groups[2:])

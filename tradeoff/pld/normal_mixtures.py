@@ -277,9 +277,9 @@ class MixturePair:
     def _crossed(self, u: Array, steps: Array) -> Array:
         """Return the double sum over steps of the means and of the ratio.
 
-        With terms over sqrt(P Q) those of P and of Q are at most e^(|L|/2): terms that are no floats take
+        With terms over sqrt(P Q) those of P and of Q are at most e^(|L|/2): terms that underflow take
         less than s 1e-300 e^(|L|/2) of the sum, which matters where that is below 1e-100, or |L| above 600;
-        there, logarithms serve, as products of far terms are no floats.
+        there, logarithms serve, as products of far terms underflow.
         """
         p, q = self._log_sums(u)
         both = np.logaddexp(*(log[:, None] for log in self.log_weights)) + u

@@ -194,8 +194,8 @@ class Density:
     def _integrate(self, start: Array, stop: Array) -> tuple[Array, Array]:
         """Return integrals over panels, and the rounding of nodes and of exponentials.
 
-        An exponential errs by 16 units of its argument. Where a density may have lost digits its greatest
-        value bounds what it misses.
+        An exponential errs by 16 units of its argument. Where a density may have lost digits, its greatest
+        value bounds the error.
         """
         x, half = _nodes(start, stop), (stop - start) / 2
         log = np.asarray(self._log_density(x.ravel())).reshape(x.shape) - self._log_total

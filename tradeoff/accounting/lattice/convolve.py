@@ -125,7 +125,7 @@ def fft_error(size: int) -> float:
 def _two_norm(half: Array, size: int) -> float:
     """Return the 2-norm, by Parseval, of the vector whose half spectrum has these moduli.
 
-    In units of the largest, to a power of two: squares of masses below e^-354 are no floats.
+    In units of the largest, to a power of two: squares of masses below e^-354 underflow.
     """
     peak = float(np.max(half))
     if not 0 < peak < np.inf:

@@ -96,8 +96,8 @@ def _mixtures(description: Description) -> Law:
     require("means", all(a < b for a, b in pairwise(m)) and len(m) > 1, "must increase")
     for name, side in (("p", p), ("q", q)):
         require(name, min(side) >= 0 and sum(side) == 1 and len(side) == len(m), "must be weights of sum 1")
-    turns = [q[j] * p[i] - q[i] * p[j] for i, j in combinations(range(len(m)), 2)]
-    require("means", min(turns) >= 0, "the ratio of the weights must increase")
+    determinants = [q[j] * p[i] - q[i] * p[j] for i, j in combinations(range(len(m)), 2)]
+    require("means", min(determinants) >= 0, "the ratio of the weights must increase")
     return (Bell(tuple(map(_rational, p)), tuple(map(_rational, q)), True, tuple(map(_rational, m))),)
 
 
