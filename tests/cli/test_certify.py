@@ -74,7 +74,7 @@ def test_verify_malformed_text_is_bad_input(run, tmp_path, text):
 
 
 def test_verify_unreadable_files_are_refused_in_a_sentence(run, tmp_path):
-    assert "must be a regular file" in refused(run("verify", tmp_path / "missing.json"))
+    assert "cannot be read: No such file or directory" in refused(run("verify", tmp_path / "missing.json"))
     os.mkfifo(tmp_path / "pipe")
     assert "must be a regular file" in refused(run("verify", tmp_path / "pipe"))
     with (tmp_path / "large.json").open("wb") as file:

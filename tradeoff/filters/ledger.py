@@ -293,7 +293,9 @@ def _translate_errors(path: Path) -> Iterator[None]:
     except FileExistsError as error:
         raise LedgerError(f"{path}: the file exists already; a ledger is never overwritten") from error
     except FileNotFoundError as error:
-        raise LedgerError(f"{path}: no such file or folder; Ledger.create makes a new ledger") from error
+        raise LedgerError(
+            f"{path}: no such file or folder; Ledger.create makes a new ledger in a folder that exists"
+        ) from error
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise LedgerError(f"{path}: {reason}; nothing was granted") from error
