@@ -70,6 +70,7 @@ def test_verify_malformed_text_is_bad_input(run, tmp_path, text):
     path = tmp_path / "certificate.json"
     path.write_text(text, encoding="utf-8")
     message = refused(run("verify", path))
+    assert str(path) in message
     assert "certificate must be a JSON object" in message or "is not a certificate" in message or text == "{}"
 
 
