@@ -298,6 +298,8 @@ def _translate_errors(path: Path) -> Iterator[None]:
         ) from error
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
+        if "not a database" in reason:
+            reason = f"a ledger must be a file that Ledger.create made, got another one ({reason})"
         raise LedgerError(f"{path}: {reason}; nothing was granted") from error
 
 
