@@ -16,6 +16,17 @@ from tradeoff import mechanisms as m
         (lambda: to.Gaussian(1) + to.Gaussian(2), "composed by @ and"),
         (lambda: to.Gaussian(1) * 10, "composed by @ and"),
         (lambda: 10 * to.Gaussian(1), "composed by @ and"),
+        (lambda: m.Gaussian(noise_multiplier=2) * 10, r"or compose mechanisms in Plan\({mechanism: count}\)"),
+        (lambda: m.Gaussian(noise_multiplier=2) + m.Laplace(scale=1), "is a mechanism, not a curve"),
+        (lambda: to.sweep(abs, sigma=[1, 2]), r"'sigma'; write sweep\(function, {'sigma': \[1, 2\]}\)"),
+        (
+            lambda: to.calibrate(to.Gaussian, epsilon=1, delta=0.1),
+            r"'epsilon'; write calibrate\(build, {'epsilon': 1, 'delta': 0.1}\)",
+        ),
+        (
+            lambda: to.certify(to.Gaussian(1), delta=0.1),
+            r"'delta'; write certify\(curve, \"epsilon\", delta\)",
+        ),
         (lambda: m.SubsampledGaussian(sigma=1, sample_rate=0.1), "did you mean noise_multiplier"),
         (lambda: m.SubsampledGaussian(1, q=0.1), "no parameter 'q'; did you mean sample_rate?"),
         (lambda: m.Gaussian(noise_multiplier=1, steps=3), r"steps'; the number of runs is that of a Plan"),
@@ -44,6 +55,8 @@ def test_unknown_operator_or_keyword_names_the_right_one(call: Callable[[], obje
         ("dpsgd", "did you mean dp_sgd"),
         ("compose", "compose curves with f @ g"),
         ("SubsampledGaussian", r"use tradeoff\.mechanisms\.SubsampledGaussian"),
+        ("epsilon", r"use f\.epsilon\(delta\)"),
+        ("from_history", r"use tradeoff\.interop\.opacus"),
         ("nothing", "no attribute 'nothing'$"),
     ],
 )

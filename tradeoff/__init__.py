@@ -32,6 +32,11 @@ _attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _ADVICE = {
     "compose": "compose curves with f @ g and f ** n, mechanisms with Plan({mechanism: count})",
+    "epsilon": "use f.epsilon(delta) of a curve f",
+    "delta": "use f.delta(epsilon) of a curve f",
+    "from_event": "use tradeoff.interop.dp_accounting.from_event",
+    "from_history": "use tradeoff.interop.opacus.from_history",
+    "gaussian": "did you mean Gaussian(mu), or mechanisms.Gaussian(noise_multiplier=sigma)?",
     "dpsgd": "did you mean dp_sgd?",
     "DPSGD": "did you mean dp_sgd?",
 }

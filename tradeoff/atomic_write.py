@@ -60,4 +60,5 @@ def _draft(path: str | PathLike[str]) -> Iterator[tuple[Path, Path]]:
             yield Path(folder, place.name), place
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
+        why = f"{why}; create its folder first" if isinstance(error, FileNotFoundError) else why
         raise DomainError(f"{shown(str(target))}: cannot be written: {why}") from error

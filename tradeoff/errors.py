@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
+from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 _LONGEST = 240  # characters of a value in an error: enough for a curve or a short list, and still a sentence
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class TradeOffError(Exception):
@@ -222,6 +227,24 @@ def called(name: str, function: Callable[[Any], Any], value: Any) -> Any:
     except Exception as error:
         given = " ".join(str(error).split())
         raise DomainError(f"{name}({shown(value)}) raised {type(error).__name__}: {given}") from error
+
+
+def advise_keywords(advise: Callable[[dict[str, Any]], str]) -> Callable[[Function], Function]:
+    """Return a decorator whose error for unknown keywords has a remedy made from them."""
+
+    def decorate(function: Function) -> Function:
+        names = signature(function).parameters
+
+        @wraps(function)
+        def checked(*args: Any, **given: Any) -> Any:
+            if unknown := {name: value for name, value in given.items() if name not in names}:
+                text = f"{function.__name__} has no parameter {next(iter(unknown))!r}"
+                raise TypeError(f"{text}; write {advise(unknown)}")
+            return function(*args, **given)
+
+        return cast("Function", checked)
+
+    return decorate
 
 
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:

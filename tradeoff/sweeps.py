@@ -20,7 +20,7 @@ import numpy as np
 from tradeoff.accounting.cache import Cache, shared_cache
 from tradeoff.curves.parameters import workers
 from tradeoff.display import Displayed, TextTable, exactly, rounded
-from tradeoff.errors import DomainError, SweepError, domain, file_name, needed
+from tradeoff.errors import DomainError, SweepError, advise_keywords, domain, file_name, needed, shown
 from tradeoff.intervals.bounds import Bounds
 
 _SHOWN = 20  # rows that a printed table shows, so that it fits a screen
@@ -177,6 +177,7 @@ class Table(Exported, Displayed):
         return rounded(value, side, digits or 6)
 
 
+@advise_keywords(lambda axes: f"sweep(function, {shown(axes)})")
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:
     """Tabulate a function at every point of a grid, the product of its axes.
 

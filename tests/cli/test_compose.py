@@ -348,9 +348,9 @@ def test_calibrate_count_that_the_file_lacks(run, write):
         (
             TWO,
             "mechanism[3].scale",
-            "--vary must be one of mechanism[1].KEY to mechanism[2].KEY, got 'mechanism[3].scale'",
+            "--vary must be mechanism[K].KEY with K from 1 to 2, got 'mechanism[3].scale'",
         ),
-        (TWO, "mechanism[0].scale", "--vary must be one of mechanism[1].KEY"),
+        (TWO, "mechanism[0].scale", "--vary must be mechanism[K].KEY with K from 1"),
         (TWO, "mechanism[1].sigma", "must be mechanism[1].KEY with KEY one of count, scale, sensitivity"),
         (TWO, "mechanism[1].kind", "with KEY one of count, scale"),
         ('mechanism = [{kind = "laplace", scale = 1}]', "mechanism[1].scale", "on a line of its own"),

@@ -77,7 +77,7 @@ def test_spend_takes_the_keys_of_plan_files(run, file):
             ["--kind", "gaussian", "--noise-multiplier", "10", "--count", "1.5"],
             "--count must be an integer, got",
         ),
-        (["--kind", "gaussian", "--noise-multipler", "1"], "did you mean noise_multiplier"),
+        (["--kind", "gaussian", "--noise-multipler", "1"], "did you mean --noise-multiplier?"),
         (["--kind", "gaussian"], "--noise-multiplier is missing"),
         (
             ["--kind", "gaussian", "--noise-multiplier", "0"],

@@ -81,15 +81,16 @@ def test_dumps_escapes_titles(title):
 
 # Entries of one mechanism, ";" between lines, and the error.
 ENTRIES = r"""
-scale = 1 => mechanism[1].kind = None is not known; allowed: above-threshold
-kind = "gausian" => mechanism[1].kind = 'gausian' is not known; allowed: above-threshold
-kind = "gausian" => ; did you mean gaussian?
+scale = 1 => mechanism[1].kind is missing; it must be one of above-threshold
+kind = "gausian" => mechanism[1].kind = 'gausian' is not known; did you mean gaussian?
+kind = "zzz" => mechanism[1].kind = 'zzz' is not known; allowed: above-threshold
+kind = "laplace"; scale = 1; delta = [1e-5] => line 5: mechanism[1].delta must be above the first
 kind = "laplace" => mechanism[1].scale is missing
 kind = "gaussian"; noise_multiplyer = 1 => ; did you mean noise_multiplier?
-kind = "laplace"; scale = "1" => mechanism[1].scale must be one real number, got '1'
+kind = "laplace"; scale = "1" => mechanism[1].scale must be one real number, got '1'; write the number
 kind = "laplace"; scale = true => mechanism[1].scale must be one real number, got True
 kind = "laplace"; scale = [1] => mechanism[1].scale must be one real number, got [1]
-kind = "laplace"; scale = {x = 1} => mechanism[1].scale.kind = None
+kind = "laplace"; scale = {x = 1} => mechanism[1].scale.kind is missing
 kind = "laplace"; scale = nan => mechanism[1].scale must be in (0, inf], got nan
 kind = "laplace"; scale = HUGE => mechanism[1].scale must be in (0, inf], got 1000
 kind = "laplace"; scale = 1; count = 1.5 => mechanism[1].count must be an integer

@@ -100,7 +100,7 @@ def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
         text, hint = flag if "; " in flag else f"{flag}; {hint}", ""
     elif isinstance(error, UnknownCommandError) and error.unused_tokens:
         typed = error.unused_tokens[0]
-        guess = get_close_matches(typed, [*(error.app or app)], 1)
+        guess = get_close_matches(typed, [name for name in error.app or app if name[0] != "-"], 1)
         text, hint = f"unknown command {shown(typed)}", f"did you mean {guess[0]}?" if guess else hint
     elif isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         text = f"unknown argument {shown(error.unused_tokens[0])}"
@@ -142,7 +142,8 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
         if flag == name or _is_number(token) or f"--{name.replace('_', '-')}" in known or flag in known:
             continue
         guesses = [f"--{word}" for word in words if f"--{word}" in known]
-        guesses += get_close_matches(flag, known, 1, cutoff=0.7)
+        guesses += [each for each in known if each.startswith(flag) and len(flag) > 3]
+        guesses += get_close_matches(flag, known, 1, cutoff=0.8)
         return f"unknown flag {flag}" + (f"; did you mean {guesses[0]}?" if guesses else "")
     return ""
 

@@ -430,7 +430,11 @@ def verify(certificate: Path) -> None:
     from tradeoff.report.answers import PARAMETERS
 
     stdin = str(certificate) == "-"
-    certificates = parse_certificates(read_stdin()) if stdin else read_certificates(certificate)
+    try:
+        certificates = parse_certificates(read_stdin()) if stdin else read_certificates(certificate)
+    except DomainError as error:
+        named = str(error).startswith(str(certificate))
+        raise DomainError(str(error) if named else f"{plain(certificate)}: {error}") from error
     name, reports, questions = plain(certificate), [], []
     with progress() as step:
         for each in certificates:

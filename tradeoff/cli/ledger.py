@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +79,7 @@ def init(
             ledger = filters.Ledger.create(file, kind(*(given[name] for name in names)))
             _print(f"{file}: {_describe(ledger.entries()[0])}")
             return
-    flags = (" with ".join(f"--{name.replace('_', '-')}" for name in names) for names in (*kinds, given))
+    flags = (" with ".join(map(_flag, names)) for names in (*kinds, given))
     *budgets, typed = flags
     raise DomainError(f"the budget must be one of {', '.join(budgets)}, got {typed or 'no flag'}")
 
@@ -119,7 +120,8 @@ def spend(
         mechanism = read_mechanism("spend", {"kind": kind, **keys})
     except TradeOffError as error:  # of a key, which is a flag here
         key, _, rest = str(error).removeprefix("spend.").partition(" ")
-        raise DomainError(f"--{key.replace('_', '-')} {rest}") from error
+        flags = re.sub(r"(?<=[:,] )[a-z]\w*(?=[,;]|$)|(?<=mean )\w+(?=\?)", lambda word: _flag(word[0]), rest)
+        raise DomainError(f"{_flag(key)} {rest if key == 'kind' else flags}") from error
     plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
     entry = ledger.spend(mechanism if count == 1 else plan, head=head)
     _print(f"{file}: {_describe(entry)}")
@@ -192,6 +194,10 @@ def backup(file: File, copy: New) -> None:
     It is a separate budget: never spend from both.
     """
     _print(f"{copy}: a copy of {file}\nhead {_ledger(file).backup(copy)}")
+
+
+def _flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
 
 
 def _ledger(file: Path) -> Ledger:

@@ -18,7 +18,16 @@ from scipy.special import erfinv, ndtri
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.display import Displayed, TextTable, exactly
-from tradeoff.errors import DomainError, KindError, PrecisionError, Undecided, called, domain, shown
+from tradeoff.errors import (
+    DomainError,
+    KindError,
+    PrecisionError,
+    Undecided,
+    advise_keywords,
+    called,
+    domain,
+    shown,
+)
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds, decimal
@@ -71,6 +80,7 @@ class Calibration(Displayed):
         )
 
 
+@advise_keywords(lambda target: f"calibrate(build, {shown(target)})")
 def calibrate(
     build: Callable[[Any], object],
     target: Mapping[str, Any],

@@ -293,9 +293,13 @@ def _translate_errors(path: Path) -> Iterator[None]:
     except FileExistsError as error:
         raise LedgerError(f"{path}: the file exists already; a ledger is never overwritten") from error
     except FileNotFoundError as error:
-        raise LedgerError(f"{path}: no such file or folder; Ledger.create makes a new ledger") from error
+        raise LedgerError(
+            f"{path}: no such file or folder; Ledger.create makes a new ledger in a folder that exists"
+        ) from error
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
+        if "not a database" in reason:
+            reason = f"a ledger must be a file that Ledger.create made, got another one ({reason})"
         raise LedgerError(f"{path}: {reason}; nothing was granted") from error
 
 

@@ -166,10 +166,12 @@ class Mechanism(Declared, ABC):
 
     def _refuse_operator(self, *_: object) -> NoReturn:
         raise KindError(
-            f"{self!r} is a mechanism, not a curve; use {self!r}.guarantee(), or compose mechanisms in a Plan"
+            f"{self!r} is a mechanism, not a curve; use {self!r}.guarantee(), or compose mechanisms in "
+            "Plan({mechanism: count})"
         )
 
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _refuse_operator
+    __add__ = __radd__ = __mul__ = __rmul__ = _refuse_operator
 
 
 def parameter(

@@ -6,7 +6,7 @@ A factor is ``{"law": description, "count": rounds}``; ``verify.laws`` lists the
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,6 +66,11 @@ class Certificate:
                 raise DomainError(f"a certificate must be a JSON object, got {shown(content)}")
             if (version := content.pop("format", None)) != FORMAT:
                 raise DomainError(f"format must be {FORMAT}, got {shown(version)}; certify again")
+            names = {each.name for each in fields(cls)}
+            if unknown := sorted(content.keys() - names):
+                raise DomainError(
+                    f"{unknown[0]} must not be in a certificate; allowed: {', '.join(sorted(names))}"
+                )
             lists = {name: tuple(content[name]) for name in ("factors", "losses")}
             return cls(**content | lists)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -89,13 +94,15 @@ def read_certificates(path: str | Path) -> list[Certificate]:
     """Read a regular file of at most 64 MiB with a certificate, or a list of them; else ``DomainError``."""
     file = file_name(path)
     try:
-        if not file.is_file():  # a pipe would block
+        if file.stat() and not file.is_file():  # a pipe would block
             raise DomainError(f"{path} must be a regular file")
         if (size := file.stat().st_size) > _MAX_SIZE:
             raise DomainError(f"{path} must have at most {_MAX_SIZE} bytes, got {size}")
         return parse_certificates(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DomainError(f"{path} cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise DomainError(f"{path} cannot be read: it is not UTF-8 text") from error
+    except OSError as error:
+        raise DomainError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def parse_certificates(text: str) -> list[Certificate]:

@@ -19,6 +19,7 @@ from tradeoff.errors import (
     PrecisionError,
     SymbolError,
     VerificationError,
+    advise_keywords,
     shown,
 )
 from tradeoff.operators.symmetrise import Envelope
@@ -33,6 +34,7 @@ _DISAGREES = 1e-9  # relative contradiction of engine and verifier that is an er
 _SPACINGS = (1e-9, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)  # between the losses of a bound on beta, in nats
 
 
+@advise_keywords(lambda _: 'certify(curve, "epsilon", delta), or "delta", epsilon, or "beta", alpha')
 def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None = None) -> Certificate:
     """Return bounds on one answer that ``verify`` proves from the certificate alone.
 

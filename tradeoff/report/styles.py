@@ -146,7 +146,8 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS, name: str
     """Return the path of a file that can be written, leaving nothing behind; else raise ``DomainError``."""
     target = file_name(path)
     if target.suffix.lower() not in endings:
-        raise DomainError(f"{name} must end in one of {', '.join(endings)}, got {target}")
+        allowed = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
+        raise DomainError(f"{name} must end in {allowed}, got {target}")
     check_writable(target)
     return target
 

@@ -43,6 +43,7 @@ SCHEMA = 1
 """Version of a saved file; it grows when an older reader would misread one."""
 
 _NUMBER = re.compile(r"'*(-?inf|-?\d+/[1-9]\d*)")  # texts read as numbers, and those with a quote before
+_MAX_LISTED = 12  # names that an error lists along with a guess
 _MAX_PLACE = 100  # characters of a place in an error
 _MARKS = (("envelope", True, ENVELOPE), ("exact", False, BOUND))  # entries of curves that are not one pair's
 
@@ -88,13 +89,16 @@ def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
         guesses = [common] if common in (*allowed, "count") else []
         guesses += difflib.get_close_matches(str(word), allowed, 1)
         hint = f"; did you mean {guesses[0]}?" if guesses else ""
-        known = ", ".join(allowed) or "nothing"
-        raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known; allowed: {known}{hint}")
+        is_long = len(allowed) > _MAX_LISTED and guesses
+        known = "" if is_long else f"; allowed: {', '.join(allowed) or 'nothing'}"
+        raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known{known}{hint}")
 
 
 def pop_form(forms: Mapping[str, Form], place: str, table: dict[str, Any]) -> Form:
     """Take the kind out of a table, and return its form."""
-    kind = table.pop("kind", None)
+    if "kind" not in table:
+        raise DomainError(f"{place}.kind is missing; it must be one of {', '.join(forms)}")
+    kind = table.pop("kind")
     check_known(f"{place}.kind = {shown(kind)}", kind, forms)
     return forms[kind]
 

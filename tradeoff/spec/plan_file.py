@@ -123,16 +123,21 @@ def loads(content: str, *, name: str = "plan", folder: str | PathLike[str] = "."
     tables = None
     try:
         if not isinstance(content, str) or len(content) > MAX_CHARACTERS:
-            raise PlanError(f"must be a text of at most {MAX_CHARACTERS:,} characters")
+            given = f"{len(content):,}" if isinstance(content, str) else shown(content)
+            raise PlanError(f"must be a text of at most {MAX_CHARACTERS:,} characters, got {given}")
         tables = tomllib.loads(content, parse_float=parse_float)
         return _read(tables, file_name(folder))
     except TradeOffError as error:
         line = find_line(content, str(error)) if tables else None
-        raise PlanError(f"{name}: line {line}: {error}" if line else f"{name}: {error}") from error
+        text = str(error).replace(
+            "convert the text to a number first, with float(...)", "write the number without quotes"
+        )
+        raise PlanError(f"{name}: line {line}: {text}" if line else f"{name}: {text}") from error
     except RecursionError:
         raise PlanError(f"{name}: must not nest arrays or tables so deeply") from None
     except ValueError as error:
-        raise PlanError(f"{name}: is not valid TOML: {error}") from error
+        remedy = '; put texts in quotes, as in kind = "gaussian"' if "Invalid value" in str(error) else ""
+        raise PlanError(f"{name}: is not valid TOML: {error}{remedy}") from error
 
 
 def _read(content: Mapping[str, Any], folder: Path) -> PlanFile:
@@ -145,6 +150,9 @@ def _read(content: Mapping[str, Any], folder: Path) -> PlanFile:
     counts: dict[Mechanism, int] = {}
     for k, table in enumerate(tables, 1):
         place = f"mechanism[{k}]"
+        if form := MECHANISMS.get(str(table.get("kind"))):
+            for key in {"title", *QUESTIONS} & table.keys() - form.parameters.keys():
+                raise PlanError(f"{place}.{key} must be above the first [[mechanism]], got it in a table")
         n = count(f"{place}.count", table.pop("count", 1), 0, MAX_COUNT)
         mechanism = read_mechanism(place, table, folder)
         if mechanism.adjacency not in (None, adjacency):
@@ -324,7 +332,8 @@ def find_number(content: str, place: str) -> tuple[int, str, bool]:
     match = _PLACE.fullmatch(place)
     index = int(match[1] or 0) if match else 0
     if match is None or not 1 <= index <= len(tables):
-        raise domain("--vary", place, f"one of mechanism[1].KEY to mechanism[{len(tables)}].KEY")
+        places = f"mechanism[K].KEY with K from 1 to {len(tables)}"
+        raise domain("--vary", place, places, "write, for example, mechanism[1].noise_multiplier")
     parameters = MECHANISMS[tables[index - 1]["kind"]].parameters
     types = {"count": "int"} | {name: str(each.annotation) for name, each in parameters.items()}
     numbers = [name for name, annotation in types.items() if re.search(r"\b(int|float)\b", annotation)]
