@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.accounting.engine import _Answers
+from tradeoff.accounting.engine import APART, _Answers
 from tradeoff.accounting.lattice.convolve import TiltedFactor, Window, _log_sum, compose
 from tradeoff.accounting.lattice.engine import LatticeEngine
 from tradeoff.accounting.lattice.place import Effort, _reach
@@ -53,7 +53,9 @@ def test_table_of_gaussian_power_holds_truth_at_nodes(
     mu = float(whole / np.sqrt(n))
     truth_mu = total(mu, n)
     order, loss = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward, whole * z - whole**2 / 2
-    table = order.at(float(order.snap_to_grid(np.array([max(0.0, loss)]))[0]), Effort(share * whole, most))
+    table = order.at(
+        float(order.snap_to_grid(np.array([max(0.0, loss)]), APART)[0]), Effort(share * whole, most)
+    )
     assert table is not None
     size = len(table.above)
     some = np.unique(
@@ -253,7 +255,7 @@ def test_beta_with_shifted_tables_agrees_with_contour() -> None:
     )
     alpha = np.array([0.007835340822706564, 0.9988176844514438])
     (low, high), (below, above) = (
-        product.tables.answer("beta", alpha, None),
+        product.lattice.answer("beta", alpha, None),
         product.contour.answer("beta", alpha, None),
     )
     assert np.all(np.maximum(low, below) <= np.minimum(high, above))

@@ -415,7 +415,7 @@ def test_delta_of_large_losses_is_tiny() -> None:
 def test_delta_of_cancelling_losses_raises() -> None:
     rare = Fraction(1, 10**6)
     f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)
-    with pytest.raises(SizeError, match="more than 1000000 cells are needed"):
+    with pytest.raises(SizeError, match="more than 200000 cells are needed"):
         f.delta(1.0)
 
 

@@ -6,14 +6,10 @@ from tradeoff.filters.budgets import (
     ConcurrentFilter,
     ExPost,
     ExPostFilter,
-    FilterOdometer,
-    MixtureOdometer,
-    Odometer,
     PureDPFilter,
     RenyiFilter,
     RhoFilter,
     SampledFilter,
-    StitchedOdometer,
     ZCDPFilter,
 )
 from tradeoff.filters.gdp import FDPFilter, GaussianSimulator, GDPFilter, IndividualGDPFilter
@@ -29,6 +25,7 @@ from tradeoff.filters.noise_reduction import (
     UnifiedZCDPFilter,
     geometric,
 )
+from tradeoff.filters.odometers import FilterOdometer, MixtureOdometer, Odometer, StitchedOdometer
 from tradeoff.filters.residue import ResidueFilter
 from tradeoff.filters.sampling import discrete_gaussian, discrete_laplace, exact_release
 

@@ -32,11 +32,11 @@ class Custom(Mechanism):
 
     Notes
     -----
-    As exact as the given curves. :math:`T(Q, P) = T(P, Q)^{-1}` (Dong, Roth, Su 2022, Lemma A.2), and inversion
-    keeps the order, so that a bound on the other order is one on this order, too: :math:`T(M(D), M(D'))` is
-    at least the maximum of ``curve`` and ``~other_order``. Under add/remove one order means the same for
-    every such mechanism of a plan, and all share it; else each release may have either order, and enters a
-    plan as its own envelope.
+    As exact as the given curves. :math:`T(Q, P) = T(P, Q)^{-1}` (Dong, Roth, Su 2022, Lemma A.2), and
+    inversion keeps the order, so that a bound on the other order is one on this order, too:
+    :math:`T(M(D), M(D'))` is at least the maximum of ``curve`` and ``~other_order``. Under add/remove one
+    order means the same for every such mechanism of a plan, and all share it; else each release may have
+    either order, and enters a plan as its own envelope.
 
     Examples
     --------
