@@ -140,7 +140,7 @@ class CurveHooks(ABC):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        """Bounds on Q(L = +inf) = 1 - f(0): the delta that remains for every epsilon.
+        """Bounds on Q(L = +inf) = 1 - f(0), the delta that remains for every epsilon.
 
         >>> import tradeoff as to
         >>> to.TotalVariation(0.25).mass_at_infinity
@@ -155,12 +155,12 @@ class CurveHooks(ABC):
 
     @property
     def mass_at_minus_infinity(self) -> float:
-        """P(L = -inf) = 1 - inf{alpha : f(alpha) = 0}."""
+        r"""Probability under P of the loss -inf, :math:`1 - \inf\{\alpha \,\mid\, f(\alpha) = 0\}`."""
         return self.mass_at_plus_infinity if self.symmetric else 0.0
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        """Bounds on sup L over the finite losses, in nats: epsilon(Q(L = inf)); by default it is infinite."""
+        """Bounds on sup L over the finite losses, in nats; by default infinite."""
         return Bounds(np.inf, np.inf)
 
     @property

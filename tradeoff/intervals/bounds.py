@@ -84,7 +84,7 @@ class Bounds(Generic[Side_co]):
 
     @property
     def mid(self) -> Any:
-        """Return (lower + upper)/2, rounded: an estimate that bounds nothing; NaN between both infinities."""
+        """Return (lower + upper)/2, rounded; an estimate, not a bound; NaN between both infinities."""
         lower, upper = _array(self.lower), _array(self.upper)
         with np.errstate(invalid="ignore"):
             mid = np.clip(np.where(lower == upper, lower, lower / 2 + upper / 2), lower, upper)

@@ -93,7 +93,7 @@ class Mechanism(Declared, ABC):
     """
 
     kind: ClassVar[str]
-    """Name of the mechanism in a plan file: by default the name of its class, as in ``pure-dp``."""
+    """Name of the mechanism in a plan file; by default the name of its class, as in ``pure-dp``."""
 
     def __init_subclass__(cls) -> None:
         """Name the kind, and mark curves of mechanisms that are not exact."""

@@ -205,7 +205,7 @@ class Symbolic(TradeOff):
 
     @cached_property
     def mass_at_minus_infinity(self) -> float:
-        """Return 1 - inf{alpha : f(alpha) = 0}, at most rounded up."""
+        r"""Return :math:`1 - \inf\{\alpha \,\mid\, f(\alpha) = 0\}`, at most rounded up."""
         if self.symmetric:
             return float(self.mass_at_plus_infinity)
 
@@ -222,7 +222,7 @@ class Symbolic(TradeOff):
 
     @cached_property
     def loss_bounds(self) -> Bounds[float]:
-        """Bounds on log -f'(0+): the slope near 0 is less, and that at 0 is its limit if it is close."""
+        """Bounds on log -f'(0+); the slope near 0 is less, and that at 0 is its limit if it is close."""
         at, near = (to_bounds(balls.log(-self._slope(x))) for x in (to_balls(0), to_balls(2) ** _NEAR))
         is_limit = 0 <= at.upper - near.lower < _SLACK
         return Bounds(float(np.fmax(near.lower, -np.inf)), at.upper if is_limit else np.inf)
