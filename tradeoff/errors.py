@@ -47,7 +47,7 @@ class CurveError(DomainError):
     >>> import tradeoff
     >>> tradeoff.PiecewiseLinear([0, 0.5, 1], [1, 0.9, 0])
     Traceback (most recent call last):
-    tradeoff.errors.CurveError: f(alpha) <= 1 - alpha fails at vertex 1: (0.5, 0.9)
+    tradeoff.errors.CurveError: f(alpha) must be at most 1 - alpha, got vertex 1: (0.5, 0.9)
     """
 
 
@@ -181,7 +181,7 @@ class LedgerError(TradeOffError, RuntimeError):
     ...     tradeoff.filters.Ledger("missing.db")
     ... except tradeoff.errors.LedgerError as error:
     ...     print(str(error).split("; ")[1])
-    Ledger.create makes a new ledger
+    Ledger.create makes a new ledger in a folder that exists
     """
 
 
