@@ -22,7 +22,7 @@ from tradeoff.accounting.cache import Cache
 from tradeoff.accounting.contour.line import ContourLine, evaluate_line
 from tradeoff.accounting.contour.place import Placement
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
-from tradeoff.pld.batched import batch_factors
+from tradeoff.pld.batched import batch_factors, sketches
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 
@@ -138,7 +138,7 @@ class ComposedLaw(PrivacyLossDistribution):
                 *((law.mass_at_plus_infinity, law.mass_at_minus_infinity) for law in laws), strict=True
             )
         )
-        self.cumulant = Cumulant([(law.sketch(), n) for law, n in zip(laws, counts, strict=True)])
+        self.cumulant = Cumulant(sketches(laws, counts))
         self._lines_known: Cache[CellLine | None] = Cache(2 * _RUNGS + 1)
 
     @property

@@ -24,7 +24,7 @@ from tradeoff.pld.gaussian import (
     path_rule,
 )
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
-from tradeoff.pld.law import PrivacyLossDistribution, Transformed
+from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed
 from tradeoff.pld.quadrature import FINER, QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 
@@ -59,6 +59,22 @@ def batch_factors(
             parts, each, powers = zip(*alike[key][start : start + most], strict=True)
             factors += [(Batch(parts, powers), 1)] if len(parts) > 1 else [(each[0], powers[0])]
     return [law for law, _ in factors], [n for _, n in factors]
+
+
+def sketches(
+    laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]
+) -> list[tuple[PlanningPoints, int]]:
+    """Return the planning points of all factors; of sampled normal pairs a third is enough.
+
+    They are equidistant, a third of a deviation apart then, so that moments of mildly steep losses stay known
+    to e^-15, relative. Planning a thousand factors takes half the time.
+    """
+    result = [(law.sketch(), n) for law, n in zip(laws, counts, strict=True)]
+    for k, part in enumerate(map(_sampled_normal, laws)):
+        if part is not None and part.base.scale <= 4.0:  # largest mu of which sketches are thinned out
+            (loss, log_p), n = result[k]
+            result[k] = PlanningPoints(loss[::3], log_p[::3] + math.log(3)), n
+    return result
 
 
 def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:

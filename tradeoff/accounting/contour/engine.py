@@ -43,7 +43,7 @@ from tradeoff.accounting.options import (
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
-from tradeoff.pld.batched import batch_factors, damped_law
+from tradeoff.pld.batched import batch_factors, damped_law, sketches
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.law import PrivacyLossDistribution, Transformed, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
@@ -151,7 +151,7 @@ class ContourCache:
 
     @cached_property
     def cumulant(self) -> Cumulant:
-        return Cumulant([(law.sketch(), n) for law, n in zip(self.laws, self.counts, strict=True)])
+        return Cumulant(sketches(self.laws, self.counts))
 
     @cached_property
     def tail(self) -> SaddleTable:
