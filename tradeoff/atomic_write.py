@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +15,14 @@ from tradeoff.errors import DomainError, file_name, shown
 
 
 def read_text(path: str | PathLike[str], limit: int) -> str:
-    """Return a file of UTF-8 text, its line ends as they are; ``DomainError`` if it exceeds the limit."""
+    """Return a file of UTF-8 text, its line ends as they are; ``DomainError`` if it exceeds the limit.
+
+    Named pipes outside /dev are refused: opening one without a writer would block forever.
+    """
     place = file_name(path)
     try:
+        if stat.S_ISFIFO(place.stat().st_mode) and not str(place).startswith("/dev/"):
+            raise DomainError(f"{place}: cannot be read: it is a named pipe; use a file or /dev/stdin")
         with place.open(encoding="utf-8", newline="") as file:
             text = file.read(limit + 1)
     except UnicodeError as error:

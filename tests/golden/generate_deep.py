@@ -16,7 +16,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -283,17 +283,18 @@ def answer(case: Case) -> Case:
     return result
 
 
-def main() -> None:
+def rewrite(target: Path, answer: Callable[[Case], Case]) -> None:
+    """Compute the cases named on the command line anew, or all of them."""
     mp.mp.dps = contour.DIGITS
-    names, cases = sys.argv[1:], json.loads(TARGET.read_text(encoding="utf-8"))
+    names, cases = sys.argv[1:], json.loads(target.read_text(encoding="utf-8"))
     for k, case in enumerate(cases):
         if not names or case["id"] in names:
             start = time.process_time()
             cases[k] = answer(case)
             note(f"{case['id']}: {time.process_time() - start:.1f} s")
             lines = ",\n".join(json.dumps(each) for each in cases)
-            TARGET.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+            target.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    rewrite(TARGET, answer)

@@ -17,18 +17,14 @@ thinned Gaussians: G_mu, mu^2 = sum n/s^2, is below them all, and as alpha tends
 
 from __future__ import annotations
 
-import json
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import mpmath as mp
 
-from tests.golden import contour_oracle as contour
 from tests.golden import gdp_oracle as gdp
 from tests.golden import sums_oracle as sums
-from tests.golden.generate_deep import group, moment, note, survival
+from tests.golden.generate_deep import group, moment, note, rewrite, survival
 
 TARGET = Path(__file__).parent / "gdp.json"
 
@@ -100,17 +96,5 @@ def answer(case: Case) -> Case:
     return {**case, "rows": [row(points, d, limit(factors) if d == 0 else None) for d in failures]}
 
 
-def main() -> None:
-    mp.mp.dps = contour.DIGITS
-    names, cases = sys.argv[1:], json.loads(TARGET.read_text(encoding="utf-8"))
-    for k, case in enumerate(cases):
-        if not names or case["id"] in names:
-            start = time.process_time()
-            cases[k] = answer(case)
-            note(f"{case['id']}: {time.process_time() - start:.1f} s")
-            lines = ",\n".join(json.dumps(each) for each in cases)
-            TARGET.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    rewrite(TARGET, answer)

@@ -88,6 +88,13 @@ def test_read_text_of_unreadable_files_is_refused(tmp_path):
 
 
 @posix
+def test_read_text_of_a_named_pipe_is_refused(tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with pytest.raises(DomainError, match="it is a named pipe"):
+        read_text(pipe, 10)
+
+
+@posix
 def test_read_text_of_devices_ends():
     with pytest.raises(DomainError, match="at most 10 characters"):
         read_text("/dev/zero", 10)
