@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import reduce
-from typing import Literal
+from typing import Literal, get_args
 
 from cyclopts import (
     App,
@@ -110,8 +109,10 @@ def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
         text = f"{text} must be given"
     elif isinstance(error, CoercionError) and error.token and error.token.keyword:
         value = error.token.value
-        choices = re.search(r"Choose from: (.*)\.", text)
-        allowed = f"one of {choices[1]}" if choices else "a number" if "into float" in text else "an integer"
+        choices = ", ".join(map(str, get_args(error.target_type)))
+        allowed = (
+            f"one of {choices}" if choices else "a number" if error.target_type is float else "an integer"
+        )
         text = f"{error.token.keyword} must be {allowed}, got {shown(value)}".replace('"', "")
         is_percent = value.endswith("%") and _is_number(value[:-1])
         hint = f"write {float(value[:-1]) / 100:.12g}" if is_percent else ""
