@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.accounting.options import measure
-from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, ENVELOPE, joint, limited, pure
 from tradeoff.curves.parameters import Number, exact_number, is_symbol
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise

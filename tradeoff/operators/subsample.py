@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited, pure
 from tradeoff.curves.parameters import (
     MIN_PROBABILITY,
@@ -25,7 +24,7 @@ from tradeoff.curves.parameters import (
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
-from tradeoff.families.identity import Identity
+from tradeoff.families.approximate_dp import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import bound_inverse
@@ -33,8 +32,7 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import bound_inverse_subsampled_loss, bound_subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD, folded
-from tradeoff.symbolic.evaluate import convert_number
-from tradeoff.symbolic.forms import Form, form, thinned
+from tradeoff.symbolic.forms import Form, convert_number, form, thinned
 
 Scheme = Literal["poisson", "without-replacement"]
 

@@ -11,9 +11,8 @@ from tradeoff.accounting.cache import cache_for
 from tradeoff.accounting.options import query_options
 from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
-from tradeoff.curves.parameters import choice
+from tradeoff.curves.parameters import choice, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
-from tradeoff.families._lazy import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
@@ -22,8 +21,7 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest, segments
 from tradeoff.operators.unary import Inverse
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.symbolic.evaluate import convert_number
-from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
+from tradeoff.symbolic.forms import Form, Formula, convert_number, form, thinned, two_lines
 
 
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:

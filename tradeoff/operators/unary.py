@@ -10,17 +10,14 @@ from typing import Any, overload
 
 import numpy as np
 
-from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.hooks import BOUND, PAIR, limited, pure
-from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, symbols_of
+from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, symbols_of, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, shown
-from tradeoff.families._lazy import sympy
+from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log
 from tradeoff.intervals.polygon import Line
@@ -29,8 +26,7 @@ from tradeoff.intervals.rounding import Array, around
 from tradeoff.operators.tabulate import BetaOperator, largest, segments, tabulate
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
-from tradeoff.symbolic.evaluate import convert_number
-from tradeoff.symbolic.forms import Form, form, form_of_power, lines_group, two_lines
+from tradeoff.symbolic.forms import Form, convert_number, form, form_of_power, lines_group, two_lines
 
 
 class Inverse(Derived):
