@@ -16,9 +16,9 @@ from tradeoff._attached import CurveMethods
 from tradeoff.accounting.cache import Cache, cache_for
 from tradeoff.accounting.options import Explanation, query_options
 from tradeoff.curves.hooks import CurveHooks, gathered
-from tradeoff.curves.parameters import Number, Numbers
+from tradeoff.curves.parameters import Number, Numbers, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
-from tradeoff.errors import KindError, NoClosedForm, SymbolError, shown
+from tradeoff.errors import KindError, NoClosedForm, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -396,6 +396,7 @@ class Derived(TradeOff):
     operands: tuple[TradeOff, ...]
     parameters: tuple[Any, ...] = ()
     name: str
+    rebuild: Callable[..., TradeOff]
     composed = True
 
     def expected(self, alpha: float) -> list[tuple[float, float]]:
@@ -407,7 +408,7 @@ class Derived(TradeOff):
 
     @property
     def free_symbols(self) -> frozenset[Any]:
-        return frozenset().union(*(operand.free_symbols for operand in self.operands))
+        return symbols_of(*self.operands, *self.parameters)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -422,9 +423,14 @@ class Derived(TradeOff):
         """Bound sup L over the finite losses, in nats."""
         return Bounds(-np.inf, np.inf)
 
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Operands and parameters, of which ``rebuild`` makes the curve."""
+        return (*self.operands, *self.parameters)
+
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         """Return the operator on changed operands and parameters, built anew: it may be another curve."""
-        raise SymbolError(f"{self!r} cannot substitute its symbols; substitute in the curves it is made of")
+        return self.rebuild(*map(change, self.arguments))
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return self.upper.bounds.epsilon(delta).lower, self.lower.bounds.epsilon(delta).upper
@@ -439,13 +445,8 @@ class Derived(TradeOff):
     def loss_distribution(self) -> PrivacyLossDistribution:
         return self.laws()[0]
 
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return False
-        return (self.operands, self.parameters) == (other.operands, other.parameters)
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.operands, self.parameters))
+    def _key(self) -> tuple[Any, ...]:
+        return self.operands, self.parameters
 
     @property
     def notation(self) -> str:

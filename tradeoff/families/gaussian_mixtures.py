@@ -134,12 +134,6 @@ class GaussianMixtures(CurveFromPLD):
     def _key(self) -> tuple[Any, ...]:
         return frozenset(self.null.items()), frozenset(self.alternative.items()), self.sigma
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GaussianMixtures) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     @property
     def notation(self) -> str:
         p, q = map(_format_side, (self.null, self.alternative))

@@ -252,12 +252,6 @@ class LogConcaveShift(ClosedForm):
         scale = tuple((name, value) for name, value in self.arguments if name != "loc")
         return self.name, scale, abs(self.shift) if self.symmetric else self.shift
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LogConcaveShift) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     @property
     def notation(self) -> str:
         return _format_shift(format_law(self.name, self.arguments), self.shift)

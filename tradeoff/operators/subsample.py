@@ -128,14 +128,9 @@ class Subsampled(Derived):
         self.require_numbers()
         return rational(Fraction(self.p))
 
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return super().free_symbols | symbols_of(self.p)
-
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        base, p = change(self.operands[0]), change(self.p)
+    def rebuild(self, base: TradeOff, p: Any, flipped: bool) -> TradeOff:  # noqa: FBT001 - an argument
         result = one_order(base, p if p is self.p else _rate(base, p))
-        return result.inverse() if self.flipped else result
+        return result.inverse() if flipped else result
 
     # The answer is at least p times that of the base, and so is its width: the same ``tol`` suffices, and may
     # be reached where the base does not reach it.

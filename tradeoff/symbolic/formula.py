@@ -233,11 +233,8 @@ class Symbolic(TradeOff):
     def symbolic(self, alpha: Any = None) -> Symbolic:
         return self if alpha in {None, self.alpha} else symbolic(self, alpha)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Symbolic) and (self.expr, self.alpha) == (other.expr, other.alpha)
-
-    def __hash__(self) -> int:
-        return hash((self.expr, self.alpha))
+    def _key(self) -> tuple[Any, Any]:
+        return self.expr, self.alpha
 
     @property
     def notation(self) -> str:
