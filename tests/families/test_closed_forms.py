@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import gumbel_l
 
 import tradeoff as to
-from tradeoff.families.bounded_range import BoundedRange
+from tradeoff.families.laplace import BoundedRange
 
 DELTAS = st.floats(1e-300, 1 - 2.0**-53) | st.floats(-300, -1e-9).map(lambda e: 10.0**e)
 LOSSES = {

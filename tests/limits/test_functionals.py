@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.errors import NoClosedForm, PrecisionError
-from tradeoff.families.bounded_range import BoundedRange
+from tradeoff.families.laplace import BoundedRange
 from tradeoff.limits.moments import moments, of_law
 
 FUNCTIONALS = (to.limits.kl, to.limits.kappa2, to.limits.kappa3, to.limits.kappa3bar)

@@ -13,8 +13,8 @@ from mpmath import mp
 
 import tradeoff as to
 from tradeoff import mechanisms as m
+from tradeoff.conversions.renyi import ZeroConcentrated
 from tradeoff.curves.hooks import NOT_EXACT
-from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.report.answers import answer_query, csv, latex
 from tradeoff.report.compare import compare
 

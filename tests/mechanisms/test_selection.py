@@ -15,7 +15,7 @@ import tradeoff as to
 from tests.mechanisms.reference import dominated, has_profile
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError
-from tradeoff.families.bounded_range import BoundedRange
+from tradeoff.families.laplace import BoundedRange
 
 
 def exponential(utilities, epsilon):

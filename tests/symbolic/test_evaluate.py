@@ -11,7 +11,7 @@ from flint import arb
 
 from tradeoff.balls import to_balls, to_floats
 from tradeoff.errors import DomainError
-from tradeoff.symbolic.evaluate import convert_number, evaluate
+from tradeoff.symbolic.forms import convert_number, evaluate
 
 X = sp.Symbol("x", real=True)
 FORMULAS = [

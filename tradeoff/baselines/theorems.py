@@ -18,10 +18,9 @@ from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, losses, nu
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError, shown
-from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.approximate_dp import TotalVariation, approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import expm1, log, log1p, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root

@@ -1,19 +1,25 @@
-"""The contract of a trade-off function: questions, bounds and products."""
+"""The contract of a trade-off function: questions, bounds and products; and curves made of other curves.
+
+Every operator of the algebra preserves the order, so it maps (lower, upper) of its operands to (lower, upper)
+of its result; refining the result means refining the operands.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NoReturn, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack, overload
+
+import numpy as np
 
 from tradeoff._attached import CurveMethods
 from tradeoff.accounting.cache import Cache, cache_for
 from tradeoff.accounting.options import Explanation, query_options
-from tradeoff.curves.hooks import CurveHooks
-from tradeoff.curves.parameters import Number, Numbers
+from tradeoff.curves.hooks import CurveHooks, gathered
+from tradeoff.curves.parameters import Number, Numbers, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
 from tradeoff.errors import KindError, NoClosedForm, shown
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 
@@ -379,3 +385,70 @@ def operand(value: object) -> TradeOff:
                 f"{shown(value)} is a {kind}, not a curve: write {type(value).__name__}(...).{name}{call}"
             )
     raise KindError(f"{shown(value)} is not a trade-off function")
+
+
+class Derived(TradeOff):
+    """Node ``operator(operands)``: a subclass bounds beta or delta, and duality gives the other.
+
+    It may also bound ``mass_at_infinity``, 0 by default, and ``loss_bounds``.
+    """
+
+    operands: tuple[TradeOff, ...]
+    parameters: tuple[Any, ...] = ()
+    name: str
+    rebuild: Callable[..., TradeOff]
+    composed = True
+
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        return [place for operand in self.operands for place in operand.expected(alpha)]
+
+    @property
+    def symmetric(self) -> bool:
+        return all(operand.symmetric for operand in self.operands)
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return symbols_of(*self.operands, *self.parameters)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return gathered(self.operands)
+
+    @property
+    def mass_at_minus_infinity(self) -> float:
+        return (self if self.symmetric else self.inverse()).mass_at_plus_infinity
+
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        """Bound sup L over the finite losses, in nats."""
+        return Bounds(-np.inf, np.inf)
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Operands and parameters, of which ``rebuild`` makes the curve."""
+        return (*self.operands, *self.parameters)
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        """Return the operator on changed operands and parameters, built anew: it may be another curve."""
+        return self.rebuild(*map(change, self.arguments))
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        return self.upper.bounds.epsilon(delta).lower, self.lower.bounds.epsilon(delta).upper
+
+    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        return self.lower.loss_distribution(), self.upper.loss_distribution()
+
+    @property
+    def has_law(self) -> bool:
+        return type(self).laws is not Derived.laws and all(f.has_law for f in self.operands)
+
+    def loss_distribution(self) -> PrivacyLossDistribution:
+        return self.laws()[0]
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.operands, self.parameters
+
+    @property
+    def notation(self) -> str:
+        inner = [operand.notation for operand in self.operands] + [repr(each) for each in self.parameters]
+        return f"{self.name}({', '.join(inner)})"

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
+from importlib import import_module
 from numbers import Rational
 from typing import Any, Protocol, TypeAlias
 
@@ -19,6 +20,18 @@ from numpy.typing import NDArray
 
 from tradeoff.errors import DomainError, SymbolError, domain, shown
 from tradeoff.intervals.rounding import Array
+
+
+class _SymPy:
+    """SymPy, imported when a name of it is first used: few sessions need it."""
+
+    def __getattr__(self, name: str) -> Any:
+        result = getattr(import_module("sympy"), name)
+        setattr(self, name, result)
+        return result
+
+
+sympy: Any = _SymPy()
 
 
 class Expression(Protocol):

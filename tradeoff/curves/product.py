@@ -110,11 +110,8 @@ class Tensor(TradeOff):
 
         return dict(sorted(self.unordered.items(), key=place))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tensor) and self.unordered == other.unordered
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self.unordered.items()))
+    def _key(self) -> frozenset[tuple[TradeOff, int]]:
+        return frozenset(self.unordered.items())
 
     @property
     def symmetric(self) -> bool:

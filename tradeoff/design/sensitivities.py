@@ -24,8 +24,7 @@ from scipy.optimize import brentq
 
 from tradeoff.accounting.contour.place import Placement, place_line
 from tradeoff.accounting.planner import Composition
-from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, PrecisionError, SizeError, SymbolError

@@ -1,11 +1,289 @@
-"""Approximate differential privacy f_{epsilon,delta} = f_{epsilon,0} (x) f_{0,delta}."""
+"""Curves f_{epsilon,delta} of (epsilon, delta)-DP, and their parts: identity, total variation and pure DP."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from tradeoff.balls import (
+    Balls,
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    rounded_fraction,
+    to_balls,
+    to_bounds,
+    upper_float,
+    widened,
+)
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
+from tradeoff.curves.hooks import BOUND, limited
+from tradeoff.curves.parameters import (
+    MAX_LOSS,
+    Parameter,
+    Value,
+    count,
+    is_symbol,
+    probability,
+    real,
+    sympy,
+    written,
+)
+from tradeoff.errors import SizeError
+from tradeoff.families._closed_form import ClosedForm
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.pld.discrete import AtomicLaw, binomial_law
+
+
+class Identity(ClosedForm):
+    """Perfect privacy Id(alpha) = 1 - alpha: the unit of the tensor product and the top of the order.
+
+    Notes
+    -----
+    Dong, Roth, Su 2022, section 3; no trade-off function lies above it (Proposition 2.2).
+
+    Examples
+    --------
+    >>> from tradeoff import Identity
+    >>> Identity()(0.25)
+    0.75
+    """
+
+    elementary = True
+
+    def beta(self, alpha: Balls) -> Balls:
+        return 1 - alpha
+
+    def profile(self, x: Balls) -> Balls:
+        return maximum(-expm1(x), 0)
+
+    def loss(self, delta: Balls) -> Balls:
+        return log1p(-delta)
+
+    def largest_loss(self) -> Balls:
+        return to_balls(0.0)
+
+    def loss_distribution(self) -> AtomicLaw:
+        return AtomicLaw(np.zeros(1), np.zeros(1), slack=np.zeros(1))
+
+    def renyi_bounds(self, order: float) -> Bounds:
+        """Return the Rényi divergence of any order: 0."""
+        return Bounds(0.0, 0.0)
+
+    def group(self, k: int) -> Identity:
+        if not is_symbol(k):
+            count("k", k)
+        return self
+
+    def _key(self) -> tuple[()]:
+        return ()
+
+    @property
+    def notation(self) -> str:
+        return "Id"
+
+
+@dataclass(frozen=True, repr=False)
+class TotalVariation(ClosedForm):
+    r"""Catastrophic failure with probability delta: f_{0,delta}(alpha) = max{0, 1 - delta - alpha}.
+
+    Parameters
+    ----------
+    delta
+        Probability, 0 or in [1e-300, 1], or a SymPy expression; 1 is the zero curve, no privacy at all.
+
+    Notes
+    -----
+    :math:`f_{0,a} \otimes f_{0,b} = f_{0,1-(1-a)(1-b)}`, and :math:`f \otimes f_{0,\delta}` scales both axes
+    of f by :math:`1 - \delta` (Dong, Roth, Su 2022, section 3).
+
+    Examples
+    --------
+    >>> from tradeoff import TotalVariation
+    >>> TotalVariation(0.5) @ TotalVariation(0.5)
+    f_{0,0.75}
+    """
+
+    delta_0: Value
+    parameter = "delta_0"
+    product_weight: Fraction | None = field(default=None, init=False, compare=False)
+    """-log(1 - delta) of a product, rounded; ``delta_0`` is rounded up."""
+
+    def __init__(self, delta: Parameter) -> None:
+        object.__setattr__(self, "delta_0", probability("delta", delta))
+
+    @property
+    def weight(self) -> Fraction:
+        """-log(1 - delta), which adds under products, to 150 bits; exact sums, so that no order matters."""
+        if self.product_weight is not None:
+            return self.product_weight
+        return rounded_fraction(-log1p(-to_balls(self.delta_0)))
+
+    @classmethod
+    def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
+        """Return the product of powers: -log(1 - delta) adds."""
+        if any(f.free_symbols for f, _ in members):
+            return cls(sympy.simplify(1 - math.prod((1 - f.delta_0) ** n for f, n in members)))
+        if any(f.reveals_all for f, _ in members):
+            return cls(1.0)
+        return cls.from_weight(sum((n * f.weight for f, n in members), Fraction(0)))
+
+    @classmethod
+    def from_weight(cls, weight: Fraction) -> TradeOff:
+        """Return the curve of a -log(1 - delta), as ``weight`` gives it."""
+        curve = cls(upper_float(minimum(-expm1(-widened(weight)), 1)))
+        object.__setattr__(curve, "product_weight", weight)
+        return curve if weight else Identity()
+
+    @property
+    def reveals_all(self) -> bool:
+        return self.delta_0 == 1 and self.product_weight is None
+
+    def infinite_mass(self) -> Balls:
+        return to_balls(self.delta_0) if self.product_weight is None else -expm1(-widened(self.weight))
+
+    def finite_mass(self) -> Balls:
+        """Return 1 - delta."""
+        return 1 - to_balls(self.delta_0) if self.product_weight is None else exp(-widened(self.weight))
+
+    elementary = True
+
+    def beta(self, alpha: Balls) -> Balls:
+        return maximum(self.finite_mass() - alpha, 0)
+
+    def profile(self, x: Balls) -> Balls:
+        return self.infinite_mass() - self.finite_mass() * expm1(minimum(x, 0))
+
+    def loss(self, delta: Balls) -> Balls:
+        return log((1 - delta) / self.finite_mass())
+
+    @property
+    def leak(self) -> float:
+        return float(self.delta_0)
+
+    @property
+    def kept(self) -> Bounds:
+        """Bounds on 1 - delta."""
+        return to_bounds(self.finite_mass())
+
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(-np.inf if self.reveals_all else 0.0, 0.0)  # no loss is finite if all is revealed
+
+    def loss_distribution(self) -> AtomicLaw:
+        if self.reveals_all:
+            return AtomicLaw(np.zeros(0), np.zeros(0), 1.0, 1.0)
+        return AtomicLaw(np.zeros(1), np.array([-float(self.weight)]), self.delta_0, self.delta_0)
+
+    def group(self, k: Any) -> TradeOff:
+        if is_symbol(k) or self.free_symbols:
+            return super().group(k)
+        k = count("k", k)
+        if k < 2:
+            return self if k else Identity()
+        lost = self.infinite_mass() * k
+        curve = self.from_weight(rounded_fraction(-log1p(-lost))) if lost < 1 else TotalVariation(1.0)
+        return limited(curve, BOUND)
+
+    def renyi_bounds(self, order: float) -> Bounds:
+        r"""Bound the Rényi divergence of order a, in nats.
+
+        It is :math:`\log(1 - \delta)/(a - 1)` for :math:`a < 1`, else infinite unless :math:`\delta = 0`.
+        """
+        if order < 1 and not self.reveals_all:
+            return to_bounds(widened(self.weight) / (1 - to_balls(order)))
+        most = np.inf if self.delta_0 > 0 else 0.0
+        return Bounds(most, most)
+
+    @property
+    def notation(self) -> str:
+        return f"f_{{0,{written(self.delta_0)}}}"
+
+
+@dataclass(frozen=True, repr=False)
+class PureDP(ClosedForm):
+    r"""Least private curve of epsilon-DP: f_{eps,0}(alpha) = max{1 - e^eps alpha, e^-eps (1 - alpha)}.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats, in [0, 1e4], or a SymPy expression.
+
+    Notes
+    -----
+    Powers are exact: losses :math:`(2k - n) \varepsilon` with binomial masses (Kairouz, Oh, Viswanath 2015,
+    Theorem 3.3).
+
+    Examples
+    --------
+    >>> from tradeoff import PureDP
+    >>> round((PureDP(0.1) ** 1000).epsilon(1e-5), 6)
+    17.787128
+    """
+
+    epsilon_0: Value
+    parameter = "epsilon_0"
+
+    def __init__(self, epsilon: Parameter) -> None:
+        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
+
+    elementary = True
+
+    def beta(self, alpha: Balls) -> Balls:
+        top = exp(to_balls(self.epsilon_0))
+        return maximum(1 - top * alpha, (1 - alpha) / top)
+
+    def profile(self, x: Balls) -> Balls:
+        r"""Return delta(x) for finite losses of either sign.
+
+        For :math:`\lvert x \rvert \le \varepsilon` it is :math:`(e^\varepsilon - e^x)/(1 + e^\varepsilon)`,
+        from the corner at :math:`\alpha = 1/(1 + e^\varepsilon)`.
+        """
+        e = to_balls(self.epsilon_0)
+        corner = -expm1(x - e) / (1 + exp(-e))
+        return maximum(maximum(corner, -expm1(x)), 0)
+
+    def loss(self, delta: Balls) -> Balls:
+        top = exp(to_balls(self.epsilon_0))
+        return log(maximum(1 - delta, (1 - delta) * top - delta))
+
+    def largest_loss(self) -> Balls:
+        return to_balls(self.epsilon_0)
+
+    def loss_distribution(self) -> AtomicLaw:
+        return binomial_law(self.epsilon_0, 1)
+
+    def power_pld(self, n: int) -> AtomicLaw | None:
+        """Return the law of L of the n-fold product, exactly, unless it has too many atoms to be listed."""
+        try:
+            return binomial_law(self.epsilon_0, n)
+        except SizeError:
+            return None
+
+    def renyi_bounds(self, order: float) -> Bounds:
+        r"""Bound the Rényi divergence of order a, in nats.
+
+        .. math::
+
+           \log[p^a q^{1 - a} + q^a p^{1 - a}]/(a - 1), \quad p/q = e^\varepsilon
+        """
+        a, e = to_balls(order), to_balls(self.epsilon_0)
+        p, q = 1 / (1 + exp(-e)), 1 / (1 + exp(e))
+        if order == 1:
+            return to_bounds(e * (p - q))
+        return to_bounds(log(p * exp((a - 1) * e) + q * exp((1 - a) * e)) / (a - 1))
+
+    @property
+    def notation(self) -> str:
+        return f"f_{{{written(self.epsilon_0)},0}}"
 
 
 def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:

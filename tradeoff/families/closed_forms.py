@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, exact_product
 from tradeoff.curves.product import RULES, Factors, rule
+from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
 
 # Curves equal to the identity.
 _UNITS = (

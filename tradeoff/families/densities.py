@@ -34,7 +34,7 @@ Arguments = tuple[tuple[str, float], ...]  # parameters by name, location and sc
 class RealLinePair(TradeOff):
     """T(P, Q) of two laws on the line, from the law of L in pieces on which it is monotone.
 
-    Pairs of one ``key`` are equal; ``symmetric`` states that both orders have one curve.
+    Curves of one ``pair`` are equal; ``symmetric`` states that both orders have one curve.
     """
 
     assumptions: tuple[str, ...] = ()
@@ -44,13 +44,13 @@ class RealLinePair(TradeOff):
         self,
         law: RealLineLaw,
         name: str,
-        key: Hashable,
+        pair: Hashable,
         assumptions: tuple[str, ...],
         *,
         symmetric: bool = False,
         flipped: bool = False,
     ) -> None:
-        self._law, self._other, self.name, self.key = law, law.reversed(), name, key
+        self._law, self._other, self.name, self.pair = law, law.reversed(), name, pair
         self.assumptions, self.symmetric, self.flipped = assumptions, symmetric, flipped
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -83,16 +83,10 @@ class RealLinePair(TradeOff):
     def inverse(self) -> TradeOff:
         if self.symmetric:
             return self
-        return RealLinePair(self._other, self.name, self.key, self.assumptions, flipped=not self.flipped)
+        return RealLinePair(self._other, self.name, self.pair, self.assumptions, flipped=not self.flipped)
 
-    def _identity(self) -> tuple[Hashable, ...]:
-        return self.key, self.flipped, self.assumptions
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RealLinePair) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
+    def _key(self) -> tuple[Hashable, ...]:
+        return self.pair, self.flipped, self.assumptions
 
     @property
     def notation(self) -> str:

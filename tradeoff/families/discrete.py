@@ -15,7 +15,7 @@ from tradeoff.curves.hooks import beta_from_delta
 from tradeoff.curves.parameters import MAX_LOSS, MOST, count, number, real
 from tradeoff.curves.product import CurveFromPLD, Tensor
 from tradeoff.errors import domain
-from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.approximate_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array, around

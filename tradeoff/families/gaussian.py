@@ -25,10 +25,9 @@ from tradeoff.balls import (
     upper_float,
 )
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
+from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, sympy, written
 from tradeoff.families._closed_form import MANY, ClosedForm, suggest_mechanism
-from tradeoff.families._lazy import sympy
-from tradeoff.families.identity import Identity
+from tradeoff.families.approximate_dp import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.rounding import Array

@@ -15,8 +15,8 @@ from tradeoff.curves.hooks import beta_from_delta
 from tradeoff.curves.parameters import MAX_LOSS, Number, exact_number, number, written
 from tradeoff.curves.product import CurveFromPLD
 from tradeoff.errors import DomainError, KindError, domain, shown
+from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import UNIT, Array
@@ -133,12 +133,6 @@ class GaussianMixtures(CurveFromPLD):
 
     def _key(self) -> tuple[Any, ...]:
         return frozenset(self.null.items()), frozenset(self.alternative.items()), self.sigma
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GaussianMixtures) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     @property
     def notation(self) -> str:

@@ -1,4 +1,4 @@
-"""The Laplace family T(Lap(0,1), Lap(epsilon,1))."""
+"""Laplace noise, the logistic curve of bounded range, and truncated noise."""
 
 from __future__ import annotations
 
@@ -6,13 +6,40 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tradeoff.balls import Balls, choose, exp, expm1, log, maximum, to_balls, to_bounds, upper_float
+from tradeoff.balls import (
+    Balls,
+    choose,
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    normal_sf,
+    sqrt,
+    to_balls,
+    to_bounds,
+    upper_float,
+)
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, written
+from tradeoff.curves.parameters import (
+    MAX_LOSS,
+    MAX_SCALE,
+    MIN_SCALE,
+    Number,
+    Parameter,
+    Value,
+    count,
+    is_symbol,
+    number,
+    real,
+    written,
+)
 from tradeoff.families._closed_form import ClosedForm, suggest_mechanism
-from tradeoff.families.identity import Identity
+from tradeoff.families.approximate_dp import Identity
+from tradeoff.families.gaussian import gaussian_beta, gaussian_profile
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.pld.shifts import LaplaceLaw
+from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceLaw
 
 
 def laplace_beta(alpha: Balls, shift: Balls) -> Balls:
@@ -114,3 +141,128 @@ class Laplace(ClosedForm):
     @property
     def notation(self) -> str:
         return f"Lap_{{{written(self.epsilon_0)}}}"
+
+
+def logistic_beta(alpha: Balls, shift: Balls) -> Balls:
+    """Return (1 - alpha)/(1 + (e^shift - 1) alpha)."""
+    return (1 - alpha) / (1 + expm1(shift) * alpha)
+
+
+def logistic_profile(x: Balls, shift: Balls) -> Balls:
+    """Return (1 - e^((x - shift)/2))^2/(1 - e^-shift) for |x| <= shift."""
+    inside = expm1((x - shift) / 2) ** 2 / -expm1(-shift)
+    return choose(x - shift, maximum(choose(x + shift, 0 * x, inside), -expm1(x)), 0 * x)
+
+
+def logistic_loss(delta: Balls, shift: Balls) -> Balls:
+    """Return the inverse of ``logistic_profile`` for probabilities in (0, 1)."""
+    most = -expm1(-shift)  # delta(-shift)
+    return choose(delta - most, shift + 2 * log1p(-sqrt(delta * most)), log1p(-delta))
+
+
+@dataclass(frozen=True, repr=False)
+class BoundedRange(ClosedForm):
+    """Curve (1 - alpha)/(1 + (e^eps - 1) alpha), that of the logistic law and its shift by eps > 0, in nats.
+
+    Losses in [t - eps, t], 0 <= t <= eps, leave at least the generalised randomised response f_t with the
+    losses t and t - eps alone, as its two lines are the tangents of slopes -e^t and -e^(t - eps) at either
+    end (Dong, Durfee, Rogers 2020). Its corner is alpha = (u - r)/(1 - r), beta = (r/u - r)/(1 - r),
+    u = e^-t, r = e^-eps. Over all t the corners make up the curve above, which is convex, and so the hull of
+    the minimum.
+
+    >>> f = BoundedRange(1.0)
+    >>> f, round(f(0.25), 6), round(f.delta(0.5), 6), f.epsilon(0)
+    (BR_{1}, 0.524633, 0.077405, 1.0)
+    """
+
+    epsilon_0: float
+
+    def __init__(self, epsilon: Number) -> None:
+        object.__setattr__(self, "epsilon_0", number("epsilon", epsilon, 0, MAX_LOSS, open_low=True))
+
+    elementary = True
+
+    def beta(self, alpha: Balls) -> Balls:
+        return logistic_beta(alpha, to_balls(self.epsilon_0))
+
+    def profile(self, x: Balls) -> Balls:
+        return logistic_profile(x, to_balls(self.epsilon_0))
+
+    def loss(self, delta: Balls) -> Balls:
+        return logistic_loss(delta, to_balls(self.epsilon_0))
+
+    def largest_loss(self) -> Balls:
+        return to_balls(self.epsilon_0)
+
+    def loss_distribution(self) -> BoundedRangeLaw:
+        return BoundedRangeLaw(self.epsilon_0)
+
+    @property
+    def notation(self) -> str:
+        return f"BR_{{{written(self.epsilon_0)}}}"
+
+
+@dataclass(frozen=True, repr=False)
+class Truncated(ClosedForm):
+    """Testing X against X + shift in (0, 2 cut], X normal or Laplace, both given |X| <= cut.
+
+    Scale (the deviation of a normal law), shift and cut are positive, in one unit. The loss still increases
+    along the line, so thresholds stay optimal. With g the curve without truncation, s the mass of each tail
+    that is cut off and k = 1 - 2 s the rest, the errors of a threshold are affine in those without it:
+    f(alpha) = (g(k alpha + s) - s)_+/k, and hence delta(x) = (delta_g(x) + s (e^x - 1))/k up to the loss at
+    the end of the support; from there on it is the mass at infinity.
+
+    >>> f = Truncated(1.0, 1.0, 5.0, normal=False)
+    >>> round(f.delta(1.0), 6), round(f(0.1), 6)
+    (0.005828, 0.722344)
+    """
+
+    scale: float
+    shift: float
+    cut: float
+    normal: bool
+
+    def __post_init__(self) -> None:
+        for name, most in (("scale", MAX_SCALE), ("cut", MAX_SCALE), ("shift", 2 * self.cut)):
+            object.__setattr__(self, name, number(name, getattr(self, name), MIN_SCALE, most))
+
+    def _tail(self, x: Balls) -> Balls:
+        """Return the probability, without truncation, of more than x."""
+        z = x / self.scale
+        return normal_sf(z) if self.normal else choose(z, 1 - exp(z) / 2, exp(-z) / 2)
+
+    def _masses(self) -> tuple[Balls, Balls]:
+        """Return the mass of a tail that is cut off, and the mass inside."""
+        cut_off = self._tail(to_balls(self.cut))
+        return cut_off, 1 - 2 * cut_off
+
+    def beta(self, alpha: Balls) -> Balls:
+        cut_off, left = self._masses()
+        base, ratio = (gaussian_beta if self.normal else laplace_beta), to_balls(self.shift) / self.scale
+        return minimum(maximum(base(left * alpha + cut_off, ratio) - cut_off, 0) / left, 1 - alpha)
+
+    def profile(self, x: Balls) -> Balls:
+        cut_off, left = self._masses()
+        base, ratio = (
+            (gaussian_profile if self.normal else laplace_profile),
+            to_balls(self.shift) / self.scale,
+        )
+        inner = (base(x, ratio) + cut_off * expm1(x)) / left
+        end, lost = self.largest_loss(), self.infinite_mass()
+        return choose(x + end, exp(x) * lost - expm1(x), choose(x - end, inner, lost + 0 * x))
+
+    def infinite_mass(self) -> Balls:
+        cut_off, left = self._masses()
+        return (self._tail(to_balls(self.cut) - self.shift) - cut_off) / left
+
+    def largest_loss(self) -> Balls:
+        """Return the loss at the end of the common support."""
+        cut, shift = to_balls(self.cut), to_balls(self.shift)
+        if self.normal:
+            return (2 * cut - shift) * shift / to_balls(self.scale) ** 2 / 2
+        return minimum(2 * cut - shift, shift) / self.scale
+
+    @property
+    def notation(self) -> str:
+        name = "N" if self.normal else "Lap"
+        return f"{name}({self.scale:.6g}) on [-{self.cut:.6g}, {self.cut:.6g}] + {self.shift:.6g}"

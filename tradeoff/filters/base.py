@@ -25,9 +25,9 @@ from tradeoff.errors import (
     SymbolError,
     shown,
 )
+from tradeoff.families.approximate_dp import PureDP
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.pure_dp import PureDP
 from tradeoff.gdp.reduction import cap, least
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import sqrt, total, whole

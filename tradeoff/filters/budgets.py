@@ -8,11 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, shown
-from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation, approximate_dp
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import (
     SLACK,
     Filter,

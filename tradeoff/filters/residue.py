@@ -45,10 +45,8 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import tensor
+from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import (
     CACHE_SIZE,
     SLACK,

@@ -16,9 +16,8 @@ from tradeoff.curves.hooks import BOUND, NOT_EXACT, limited
 from tradeoff.curves.parameters import exact_number, is_symbol, written
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.display import Displayed, TextTable, exactly
+from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.gdp.cells import (
     FAR,
     Side,

@@ -12,10 +12,8 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count, number, reals
 from tradeoff.errors import KindError, called, domain, shown
-from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.families.profile import Profile
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
+from tradeoff.families.approximate_dp import PureDP, TotalVariation, approximate_dp
+from tradeoff.families.from_masses import Profile
 
 # Losses at which a profile is evaluated: steps of 3 % increase epsilon by at most as much.
 _EPSILONS = (0.0, *np.geomspace(1e-3, 100.0, 400).tolist())

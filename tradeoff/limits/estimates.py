@@ -18,16 +18,15 @@ from tradeoff.curves.parameters import MAX_LOSS, MOST, Number, Numbers, choice, 
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import tensor
 from tradeoff.errors import KindError, PrecisionError
+from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.moments import Moments, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.unary import assumed
-from tradeoff.symbolic.evaluate import convert_number
+from tradeoff.symbolic.forms import convert_number
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,9 @@ from tradeoff import balls
 from tradeoff.balls import Balls, to_ball, to_bounds
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.errors import NoClosedForm, PrecisionError, shown
+from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log, log1p, maximum, total, whole
 from tradeoff.pld.law import PrivacyLossDistribution

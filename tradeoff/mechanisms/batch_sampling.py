@@ -16,10 +16,10 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MIN_PROBABILITY
 from tradeoff.curves.product import tensor
 from tradeoff.errors import DomainError, domain, shown
+from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.discrete import MOST_RECORDS, MOST_STEPS, AllocatedCurve, ShuffledCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
-from tradeoff.families.identity import Identity
 from tradeoff.mechanisms.base import (
     Adjacency,
     Mechanism,

@@ -16,6 +16,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.product import tensor
 from tradeoff.errors import domain
+from tradeoff.families.approximate_dp import PureDP, TotalVariation
 from tradeoff.families.discrete import (
     BinomialCurve,
     DiscreteGaussianCurve,
@@ -24,9 +25,7 @@ from tradeoff.families.discrete import (
 )
 from tradeoff.families.gaussian import Gaussian as GaussianCurve
 from tradeoff.families.laplace import Laplace as LaplaceCurve
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
-from tradeoff.families.truncated import Truncated
+from tradeoff.families.laplace import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
 from tradeoff.mechanisms.base import (
     Adjacency,

@@ -16,9 +16,9 @@ from tradeoff.curves.parameters import MAX_COUNT, count, number
 from tradeoff.curves.product import tensor
 from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, KindError, PlanError, shown
+from tradeoff.families.approximate_dp import PureDP
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
 from tradeoff.mechanisms.base import Adjacency, Mechanism, ratio, refuse_attribute, suggest_names

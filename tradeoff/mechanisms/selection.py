@@ -13,11 +13,10 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, domain
-from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.families.bounded_range import BoundedRange
-from tradeoff.families.identity import Identity
-from tradeoff.families.profile import Profile
-from tradeoff.families.pure_dp import PureDP as PureDPCurve
+from tradeoff.families.approximate_dp import Identity, approximate_dp
+from tradeoff.families.approximate_dp import PureDP as PureDPCurve
+from tradeoff.families.from_masses import Profile
+from tradeoff.families.laplace import BoundedRange
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, rational, sum_rows
 from tradeoff.intervals.roots import bracket_root

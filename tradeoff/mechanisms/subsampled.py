@@ -11,11 +11,10 @@ from tradeoff.balls import binomial_tail, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MIN_PROBABILITY
 from tradeoff.errors import DomainError, domain
+from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
-from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.mechanisms.base import (
     Adjacency,
     Mechanism,

@@ -13,12 +13,11 @@ import numpy as np
 
 from tradeoff import balls
 from tradeoff.balls import lower_float, to_ball, upper_float
-from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, law_pair
 from tradeoff.errors import DomainError, NoClosedForm, called, shown
-from tradeoff.families.total_variation import TotalVariation
+from tradeoff.families.approximate_dp import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import (
     clip,

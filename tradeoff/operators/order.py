@@ -27,13 +27,11 @@ from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import Undecided
+from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LogConcaveShift
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add, mul
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.accounting.options import measure
-from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, ENVELOPE, joint, limited, pure
 from tradeoff.curves.parameters import Number, exact_number, is_symbol
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
@@ -34,11 +33,57 @@ _STEP = 1e-3  # nats between which a slope is measured
 _USUAL = 1e-3  # width of epsilon that needs no whole curves without a tolerance
 
 
+def maximum(*curves: TradeOff) -> TradeOff:
+    """Pointwise maximum of curves, again a trade-off function: all the guarantees hold of the same mechanism.
+
+    It meets the conditions of Dong, Roth, Su 2022, Proposition 2.2, as its operands do.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, PureDP, maximum
+    >>> maximum(Gaussian(1), PureDP(1)).epsilon(0)
+    1.0
+    """
+    return _pooled(curves, largest=True)
+
+
+def minimum(*curves: TradeOff) -> TradeOff:
+    r"""Convex hull of the pointwise minimum: the least private of several mechanisms may have run.
+
+    The plain minimum is not convex in general; the hull has profile :math:`\max_i \delta_i(\varepsilon)`
+    (Dong, Roth, Su 2022, Proposition 2.12).
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, PureDP, minimum
+    >>> minimum(Gaussian(1), PureDP(1)).delta(0) >= Gaussian(1).delta(0)
+    True
+    """
+    return _pooled(curves, largest=False)
+
+
+def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
+    if not curves:
+        raise DomainError("give at least one curve")
+    kind = Maximum if largest else HullOfMinimum
+    parts = ((f.operands if type(f) is kind else (f,)) for f in (pure(operand(f)) for f in curves))
+    distinct = tuple(dict.fromkeys(part for each in parts for part in each))
+    level = min(f.tightness for f in curves)
+    if len(distinct) == 1:
+        return limited(distinct[0], level)
+    level = BOUND if largest else min(level, ENVELOPE)
+    if all(isinstance(f, PiecewiseLinear) for f in distinct):
+        result = distinct[0]
+        for f in distinct[1:]:
+            result = pointwise(result, f, largest=largest)  # type: ignore[arg-type]  # checked above
+        return limited(result, level)
+    return limited(kind(*distinct), level)
+
+
 class _Pooled(Derived):
     """Base of maximum and hull: an end is the least of the operands' ends, or the largest."""
 
     _bound: ClassVar[Callable[..., Bounds]]
-    _largest: ClassVar[bool]
 
     def __init__(self, *curves: TradeOff) -> None:
         self.operands = curves
@@ -51,9 +96,6 @@ class _Pooled(Derived):
     def mass_at_infinity(self) -> Bounds[float]:
         return self._bound(*(f.mass_at_infinity for f in self.operands))
 
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        return _pooled(tuple(map(change, self.operands)), largest=self._largest)
-
     def inverse(self) -> TradeOff:
         return self if self.symmetric else self.replaced(lambda f: f.inverse())
 
@@ -62,7 +104,8 @@ class Maximum(_Pooled, BetaOperator):
     """max{f, g}: both guarantees hold, so the better one does at each alpha."""
 
     name = "maximum"
-    _bound, _largest = staticmethod(minimum_of), True
+    _bound = staticmethod(minimum_of)
+    rebuild = staticmethod(maximum)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds(alpha, tol=tol) for f in self.operands), strict=True)
@@ -112,7 +155,8 @@ class HullOfMinimum(_Pooled):
     """Greatest trade-off function below all operands: its profile is the largest of theirs."""
 
     name = "minimum"
-    _bound, _largest = staticmethod(maximum_of), False
+    _bound = staticmethod(maximum_of)
+    rebuild: Callable[..., TradeOff] = staticmethod(minimum)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self._largest_answer("delta", epsilon, tol, lambda f, high: f.ceiling(epsilon, high) > high)
@@ -195,53 +239,6 @@ class HullOfMinimum(_Pooled):
         return result if self.mass_at_infinity.upper == 0 else Bounds(-np.inf, result.upper)
 
 
-def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
-    if not curves:
-        raise DomainError("give at least one curve")
-    kind = Maximum if largest else HullOfMinimum
-    parts = ((f.operands if type(f) is kind else (f,)) for f in (pure(operand(f)) for f in curves))
-    distinct = tuple(dict.fromkeys(part for each in parts for part in each))
-    level = min(f.tightness for f in curves)
-    if len(distinct) == 1:
-        return limited(distinct[0], level)
-    level = BOUND if largest else min(level, ENVELOPE)
-    if all(isinstance(f, PiecewiseLinear) for f in distinct):
-        result = distinct[0]
-        for f in distinct[1:]:
-            result = pointwise(result, f, largest=largest)  # type: ignore[arg-type]  # checked above
-        return limited(result, level)
-    return limited(kind(*distinct), level)
-
-
-def maximum(*curves: TradeOff) -> TradeOff:
-    """Pointwise maximum of curves, again a trade-off function: all the guarantees hold of the same mechanism.
-
-    It meets the conditions of Dong, Roth, Su 2022, Proposition 2.2, as its operands do.
-
-    Examples
-    --------
-    >>> from tradeoff import Gaussian, PureDP, maximum
-    >>> maximum(Gaussian(1), PureDP(1)).epsilon(0)
-    1.0
-    """
-    return _pooled(curves, largest=True)
-
-
-def minimum(*curves: TradeOff) -> TradeOff:
-    r"""Convex hull of the pointwise minimum: the least private of several mechanisms may have run.
-
-    The plain minimum is not convex in general; the hull has profile :math:`\max_i \delta_i(\varepsilon)`
-    (Dong, Roth, Su 2022, Proposition 2.12).
-
-    Examples
-    --------
-    >>> from tradeoff import Gaussian, PureDP, minimum
-    >>> minimum(Gaussian(1), PureDP(1)).delta(0) >= Gaussian(1).delta(0)
-    True
-    """
-    return _pooled(curves, largest=False)
-
-
 _TOLERANCE = 1e-12  # by which weights may miss 1: thousands of rounded ones miss it by less
 
 
@@ -260,6 +257,7 @@ class Mixture(Derived):
     """
 
     name = "mixture"
+    rebuild = staticmethod(lambda *curves: mixture(added(zip(curves[:-1], curves[-1], strict=True))))
 
     def __init__(self, shares: Mapping[TradeOff, Fraction]) -> None:
         self.operands, self.shares = tuple(shares), tuple(shares.values())
@@ -295,9 +293,6 @@ class Mixture(Derived):
         if self.symmetric:
             return self
         return Mixture(added(zip((f.inverse() for f in self.operands), self.shares, strict=True)))
-
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        return mixture(added(zip(map(change, self.operands), self.shares, strict=True)))
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         sides = zip(*(f.laws() for f in self.operands), strict=True)

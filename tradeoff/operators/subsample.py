@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited, pure
 from tradeoff.curves.parameters import (
     MIN_PROBABILITY,
@@ -25,7 +24,7 @@ from tradeoff.curves.parameters import (
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
-from tradeoff.families.identity import Identity
+from tradeoff.families.approximate_dp import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import bound_inverse
@@ -33,8 +32,7 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import bound_inverse_subsampled_loss, bound_subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD, folded
-from tradeoff.symbolic.evaluate import convert_number
-from tradeoff.symbolic.forms import Form, form, thinned
+from tradeoff.symbolic.forms import Form, convert_number, form, thinned
 
 Scheme = Literal["poisson", "without-replacement"]
 
@@ -130,14 +128,9 @@ class Subsampled(Derived):
         self.require_numbers()
         return rational(Fraction(self.p))
 
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return super().free_symbols | symbols_of(self.p)
-
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        base, p = change(self.operands[0]), change(self.p)
+    def rebuild(self, base: TradeOff, p: Any, flipped: bool) -> TradeOff:  # noqa: FBT001 - an argument
         result = one_order(base, p if p is self.p else _rate(base, p))
-        return result.inverse() if self.flipped else result
+        return result.inverse() if flipped else result
 
     # The answer is at least p times that of the base, and so is its width: the same ``tol`` suffices, and may
     # be reached where the base does not reach it.

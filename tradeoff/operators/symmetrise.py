@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -11,9 +11,8 @@ from tradeoff.accounting.cache import cache_for
 from tradeoff.accounting.options import query_options
 from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
-from tradeoff.curves.parameters import choice
+from tradeoff.curves.parameters import choice, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
-from tradeoff.families._lazy import sympy
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
@@ -22,8 +21,7 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest, segments
 from tradeoff.operators.unary import Inverse
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.symbolic.evaluate import convert_number
-from tradeoff.symbolic.forms import Form, Formula, form, thinned, two_lines
+from tradeoff.symbolic.forms import Form, Formula, convert_number, form, thinned, two_lines
 
 
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
@@ -55,6 +53,7 @@ class Envelope(HullOfMinimum):
     """
 
     name = "either-order"
+    rebuild = staticmethod(lambda f: symmetrise(f, assume="either-order"))
 
     def __init__(self, f: TradeOff, inverse: TradeOff | None = None) -> None:
         super().__init__(f, f.inverse() if inverse is None else inverse)
@@ -81,8 +80,9 @@ class Envelope(HullOfMinimum):
         f = self.operands[0]
         return f.folded_laws() if isinstance(f, Subsampled) else None
 
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        return symmetrise(change(self.operands[0]), assume="either-order")
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return self.operands[:1]
 
     @property
     def symmetric(self) -> bool:
@@ -126,13 +126,11 @@ class ProfileSymmetrised(BetaOperator):
     """Symm(f) = max{h, h^-1} with h(alpha) = sup over eps >= 0 of (1 - delta(eps) - e^eps alpha)_+."""
 
     name = "profile-symmetrised"
+    rebuild = staticmethod(lambda f: symmetrise(f, assume="profile"))
     direct = False  # beta is a supremum itself
 
     def __init__(self, f: TradeOff) -> None:
         self.operands = (f,)
-
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        return symmetrise(change(self.operands[0]), assume="profile")
 
     @property
     def symmetric(self) -> bool:

@@ -20,8 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.hooks import BOUND, delta_from_beta, limited
 from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import attrgetter
@@ -10,17 +10,14 @@ from typing import Any, overload
 
 import numpy as np
 
-from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.hooks import BOUND, PAIR, limited, pure
-from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, symbols_of
+from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, shown
-from tradeoff.families._lazy import sympy
+from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log
 from tradeoff.intervals.polygon import Line
@@ -29,14 +26,14 @@ from tradeoff.intervals.rounding import Array, around
 from tradeoff.operators.tabulate import BetaOperator, largest, segments, tabulate
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
-from tradeoff.symbolic.evaluate import convert_number
-from tradeoff.symbolic.forms import Form, form, form_of_power, lines_group, two_lines
+from tradeoff.symbolic.forms import Form, convert_number, form, form_of_power, lines_group, two_lines
 
 
 class Inverse(Derived):
     """T(Q, P): f^-1(alpha) = inf{t : f(t) <= alpha}."""
 
     name = "inverse"
+    rebuild = staticmethod(lambda f: f.inverse())
 
     def __init__(self, base: TradeOff) -> None:
         self.operands = (base,)
@@ -63,40 +60,10 @@ class Inverse(Derived):
     def inverse(self) -> TradeOff:
         return self.operands[0]
 
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        base: TradeOff = change(self.operands[0])
-        return base.inverse()
-
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         low, high = self.operands[0].laws()
         below = ReversedPLD(low)
         return below, below if high is low else ReversedPLD(high)
-
-
-class Power(Derived):
-    """f^n for a symbol n: numbers need a value of n, closed forms of the table do not."""
-
-    name = "power"
-
-    def __init__(self, f: TradeOff, n: Any) -> None:
-        self.operands, self.parameters, self.each = (f,), (n,), (f, n)
-
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return super().free_symbols | symbols_of(*self.parameters)
-
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        base: TradeOff = change(self.operands[0])
-        return power(base, change(self.parameters[0]))
-
-    @property
-    def notation(self) -> str:
-        return f"({self.operands[0].notation})^{self.parameters[0]}"
-
-
-@form.register
-def _(curve: Power) -> Form:
-    return form_of_power(*curve.each)
 
 
 def power(f: TradeOff, n: Any) -> TradeOff:
@@ -120,42 +87,23 @@ def power(f: TradeOff, n: Any) -> TradeOff:
     return limited(product, f.tightness if f.tightness == PAIR else BOUND)
 
 
-class Assumed(Derived):
-    """The operand, with more assumptions."""
+class Power(Derived):
+    """f^n for a symbol n: numbers need a value of n, closed forms of the table do not."""
 
-    name = "assumed"
+    name = "power"
+    rebuild = staticmethod(power)
 
-    def __init__(self, f: TradeOff, sentences: Sequence[str]) -> None:
-        self.operands, self.parameters = (f,), (tuple(sentences),)
-        self._f, self.composed = f, f.composed
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self._f.assumptions, *self.parameters[0])))
-
-    def inverse(self) -> TradeOff:
-        return assumed(self._f.inverse(), self.parameters[0])
-
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        return assumed(change(self._f), self.parameters[0])
+    def __init__(self, f: TradeOff, n: Any) -> None:
+        self.operands, self.parameters, self.each = (f,), (n,), (f, n)
 
     @property
     def notation(self) -> str:
-        return self._f.notation
+        return f"({self.operands[0].notation})^{self.parameters[0]}"
 
 
-for _name in (  # every number is that of the operand
-    *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws"),
-    *("mass_at_infinity", "mass_at_minus_infinity", "loss_bounds"),
-):
-    setattr(Assumed, _name, property(attrgetter(f"_f.{_name}")))
-
-
-def bare(f: TradeOff) -> TradeOff:
-    """Return the curve without added assumptions."""
-    while isinstance(f, Assumed):
-        f = f.operands[0]
-    return f
+@form.register
+def _(curve: Power) -> Form:
+    return form_of_power(*curve.each)
 
 
 def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
@@ -176,6 +124,42 @@ def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     else:
         result = base.assuming(*sentences) if isinstance(base, PiecewiseLinear) else Assumed(base, sentences)
     return limited(result, f.tightness)
+
+
+class Assumed(Derived):
+    """The operand, with more assumptions."""
+
+    name = "assumed"
+    rebuild = staticmethod(assumed)
+
+    def __init__(self, f: TradeOff, sentences: Sequence[str]) -> None:
+        self.operands, self.parameters = (f,), (tuple(sentences),)
+        self._f, self.composed = f, f.composed
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self._f.assumptions, *self.parameters[0])))
+
+    def inverse(self) -> TradeOff:
+        return assumed(self._f.inverse(), self.parameters[0])
+
+    @property
+    def notation(self) -> str:
+        return self._f.notation
+
+
+for _name in (  # every number is that of the operand
+    *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws"),
+    *("mass_at_infinity", "mass_at_minus_infinity", "loss_bounds"),
+):
+    setattr(Assumed, _name, property(attrgetter(f"_f.{_name}")))
+
+
+def bare(f: TradeOff) -> TradeOff:
+    """Return the curve without added assumptions."""
+    while isinstance(f, Assumed):
+        f = f.operands[0]
+    return f
 
 
 @dataclass(frozen=True)
@@ -249,6 +233,7 @@ class Group(BetaOperator):
     """1 - (1 - f)^(o k): type I error travels through k neighbours; cost grows linearly in k."""
 
     name = "group"
+    rebuild = staticmethod(lambda f, k: f.group(k))
 
     def __init__(self, f: TradeOff, k: Any) -> None:
         self.operands, self.parameters, self.k = (f,), (k,), k
@@ -280,16 +265,8 @@ class Group(BetaOperator):
             places.append(1 - curves[0](places[-1]))
         return [places]
 
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        base: TradeOff = change(self.operands[0])
-        return base.group(change(self.k))
-
     def inverse(self) -> TradeOff:
         return self if self.symmetric else Group(self.operands[0].inverse(), self.k)
-
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return super().free_symbols | symbols_of(self.k)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:

@@ -17,8 +17,8 @@ from tradeoff.audits.refutation import claimed
 from tradeoff.baselines.theorems import ORDERS, converted, renyi_divergence
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, NoClosedForm, TradeOffError, shown
-from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.laplace import BoundedRange
 from tradeoff.filters.base import pure_loss
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, sqrt, total

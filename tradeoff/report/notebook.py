@@ -12,17 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.contract import Derived
 from tradeoff.curves.parameters import written as parameter
 from tradeoff.curves.product import Tensor
 from tradeoff.display import typeset_power
-from tradeoff.families.bounded_range import BoundedRange
+from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
-from tradeoff.families.identity import Identity
-from tradeoff.families.laplace import Laplace
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
+from tradeoff.families.laplace import BoundedRange, Laplace
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised

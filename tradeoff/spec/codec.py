@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tradeoff.conversions.renyi import ZeroConcentrated
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, ENVELOPE, PAIR, limited
 from tradeoff.curves.parameters import count, exact_number, reals
@@ -21,16 +22,11 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, TradeOffError, domain, shown
 from tradeoff.families import discrete
-from tradeoff.families.bounded_range import BoundedRange
+from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
-from tradeoff.families.identity import Identity
-from tradeoff.families.laplace import Laplace
+from tradeoff.families.laplace import BoundedRange, Laplace, Truncated
 from tradeoff.families.location_shift import LocationShift, LogConcaveShift
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.total_variation import TotalVariation
-from tradeoff.families.truncated import Truncated
-from tradeoff.families.zero_concentrated import ZeroConcentrated
 from tradeoff.intervals.polygon import ONE, hull, whole
 from tradeoff.mechanisms import Mechanism
 from tradeoff.mechanisms.base import SYNONYMS, kind_name

@@ -12,19 +12,16 @@ import numpy as np
 
 from tradeoff import balls
 from tradeoff.balls import Balls, exact_fraction, precision, to_balls, to_bounds, to_floats, upper_float
-from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import MAX_LOSS, is_symbol, symbols_of
+from tradeoff.curves.contract import Derived, TradeOff
+from tradeoff.curves.parameters import MAX_LOSS, is_symbol, symbols_of, sympy
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import CurveError, NoClosedForm, SymbolError, domain
 from tradeoff.families._closed_form import ClosedForm, enclose
-from tradeoff.families._lazy import sympy
+from tradeoff.families.approximate_dp import TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
-from tradeoff.symbolic.evaluate import convert_number, evaluate
-from tradeoff.symbolic.forms import Form, form
+from tradeoff.symbolic.forms import Form, convert_number, evaluate, form
 
 _TAILS = np.geomspace(1e-9, 0.04, 16)
 _GRID = np.concatenate([[0.0], _TAILS, np.linspace(0.05, 0.95, 46), (1 - _TAILS)[::-1], [1.0]])
@@ -236,11 +233,8 @@ class Symbolic(TradeOff):
     def symbolic(self, alpha: Any = None) -> Symbolic:
         return self if alpha in {None, self.alpha} else symbolic(self, alpha)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Symbolic) and (self.expr, self.alpha) == (other.expr, other.alpha)
-
-    def __hash__(self) -> int:
-        return hash((self.expr, self.alpha))
+    def _key(self) -> tuple[Any, Any]:
+        return self.expr, self.alpha
 
     @property
     def notation(self) -> str:
