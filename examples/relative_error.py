@@ -38,8 +38,8 @@ from tradeoff.filters.noise_reduction import (
 )
 from tradeoff.mechanisms import ExponentialMechanism
 from tradeoff.report.answers import finite
-from tradeoff.report.names import number
 from tradeoff.report.plot import paper, shared_legend
+from tradeoff.report.series import number
 from tradeoff.report.styles import COLOURS, COLUMN, check_target, save
 
 if TYPE_CHECKING:

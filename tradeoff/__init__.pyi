@@ -40,9 +40,9 @@ from .operators.pointwise import mixture as mixture
 from .operators.subsample import subsample as subsample
 from .proofs.certify import certify as certify
 from .proofs.verify import verify as verify
+from .report.answers import statement as statement
 from .report.compare import compare as compare
 from .report.plot import plot as plot
-from .report.statement import statement as statement
 from .spec.saved_file import load as load
 from .spec.saved_file import save as save
 from .sweeps import sweep as sweep

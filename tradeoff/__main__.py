@@ -5,21 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from tradeoff.cli import shell
+from tradeoff import cli
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    if arguments is None and not shell.prepare_streams():
-        return shell.refuse("stdout is closed, so no answer could be printed", shell.UNPRINTED)
+    if arguments is None and not cli.prepare_streams():
+        return cli.refuse("stdout is closed, so no answer could be printed", cli.UNPRINTED)
     try:
         from tradeoff.cli.app import run
     except KeyboardInterrupt:
-        return shell.INTERRUPTED
+        return cli.INTERRUPTED
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("cyclopts", "rich"):
             raise
-        return shell.refuse(f'the command needs {error.name}: pip install "tradeoff[cli]"')
+        return cli.refuse(f'the command needs {error.name}: pip install "tradeoff[cli]"')
     return run(sys.argv[1:] if arguments is None else arguments)
 
 

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 import tradeoff as to
 from tests.strategies import vertices
-from tradeoff.audits.rates import bound_tail, joint_level, joint_p_value, largest_rate, spaced_counts
+from tradeoff.audits.refutation import bound_tail, joint_level, joint_p_value, largest_rate, spaced_counts
 from tradeoff.errors import DomainError, KindError, SymbolError
 
 scores = st.lists(st.one_of(st.integers(-3, 3), st.floats(allow_nan=False)), min_size=1, max_size=30)

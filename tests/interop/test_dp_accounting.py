@@ -33,7 +33,7 @@ dp = pytest.importorskip(
 e = dp.dp_event
 PLD = dp.pld.privacy_loss_distribution
 PMF = dp.pld.pld_pmf
-ADD, REPLACE, ZERO = (getattr(dp.NeighboringRelation, name) for name in interop.events.RELATIONS)
+ADD, REPLACE, ZERO = (getattr(dp.NeighboringRelation, name) for name in interop.RELATIONS)
 
 
 def read(event: object, relation: object = ADD) -> to.Plan:

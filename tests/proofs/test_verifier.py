@@ -17,10 +17,8 @@ import tradeoff as to
 from tradeoff.errors import DomainError, VerificationError
 from tradeoff.proofs import Certificate
 from tradeoff.proofs.certificate import read_certificates
-from tradeoff.proofs.verify.contour import Contour, chernoff
-from tradeoff.proofs.verify.laws import read_law
-from tradeoff.proofs.verify.product import AtomSum, Product, gather_nodes, phased_sums
-from tradeoff.proofs.verify.report import outward
+from tradeoff.proofs.verify.contour import AtomSum, Contour, Product, chernoff, gather_nodes, phased_sums
+from tradeoff.proofs.verify.laws import outward, read_law
 from tradeoff.proofs.verify.verifier import Profile
 
 GAUSSIAN = {"kind": "gaussian", "mu": 0.8}

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, KindError, MissingExtraError, SizeError, SymbolError
-from tradeoff.report.names import mu_name, name_items
 from tradeoff.report.plot import canvas, figure, heatmap, paper
+from tradeoff.report.series import mu_name, name_items
 from tradeoff.report.styles import CHANCE, COLUMN, PAGE, fold
 
 EXACT = to.PureDP(0.5) ** 10

@@ -13,17 +13,19 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from tradeoff import balls
-from tradeoff.audits.rates import (
+from tradeoff.audits.refutation import (
     MIN_TAIL,
+    Refutation,
     bound_tail,
     check_confidence,
+    claimed,
     error_probability,
     joint_level,
     joint_p_value,
     largest_rate,
     spaced_counts,
+    tabulate_limits,
 )
-from tradeoff.audits.refutation import Refutation, claimed, tabulate_limits
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers, count, flattened, number, reals, shaped

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from tradeoff.audits.empirical import empirical, sort_scores
-from tradeoff.audits.rates import check_confidence, error_probability
+from tradeoff.audits.refutation import check_confidence, error_probability
 from tradeoff.curves.parameters import Number, Numbers, flattened, shaped
 from tradeoff.display import exactly
 from tradeoff.errors import DomainError, domain

@@ -14,8 +14,15 @@ import numpy as np
 from scipy.special import betainc, betaincinv, expit, ndtr, ndtri
 
 from tradeoff import balls
-from tradeoff.audits.rates import SLACK, bound_tail, check_confidence, error_probability
-from tradeoff.audits.refutation import Refutation, claimed, tabulate_limits
+from tradeoff.audits.refutation import (
+    SLACK,
+    Refutation,
+    bound_tail,
+    check_confidence,
+    claimed,
+    error_probability,
+    tabulate_limits,
+)
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear

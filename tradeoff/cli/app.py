@@ -20,7 +20,8 @@ from cyclopts import (
 )
 
 import tradeoff
-from tradeoff.cli import commands, ledger, shell
+from tradeoff import cli
+from tradeoff.cli import commands, ledger
 from tradeoff.cli.terminal import Screen
 from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
@@ -60,22 +61,22 @@ def run(tokens: Sequence[str]) -> int:
         command(*given.args, **given.kwargs)
         sys.stdout.flush()
     except (TradeOffError, CycloptsError) as error:
-        code = shell.REFUTED if isinstance(error, VerificationError) else shell.BAD_INPUT
-        return shell.refuse(_message(error, tokens), code)
+        code = cli.REFUTED if isinstance(error, VerificationError) else cli.BAD_INPUT
+        return cli.refuse(_message(error, tokens), code)
     except KeyboardInterrupt:
-        return shell.INTERRUPTED
+        return cli.INTERRUPTED
     except BrokenPipeError:
-        shell.discard(sys.stdout)
-        return shell.NO_READER
+        cli.discard(sys.stdout)
+        return cli.NO_READER
     except OSError as error:
-        shell.discard(sys.stdout)
-        return shell.refuse(f"the answer could not be printed: {error.strerror or error}", shell.UNPRINTED)
+        cli.discard(sys.stdout)
+        return cli.refuse(f"the answer could not be printed: {error.strerror or error}", cli.UNPRINTED)
     except Exception as error:
         if os.environ.get("TRADEOFF_DEBUG"):
             raise
         text = f"internal error: {type(error).__name__}: {error}"
         remedy = "please report it, with the traceback of TRADEOFF_DEBUG=1"
-        return shell.refuse(f"{text}; {remedy}", shell.INTERNAL)
+        return cli.refuse(f"{text}; {remedy}", cli.INTERNAL)
     return 0
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tradeoff.mechanisms import Plan
     from tradeoff.spec import PlanFile
 
+
 DEFAULT_DELTA = 1e-5  # the delta that most papers report at
 _MAX_FACTORS = 1_000  # different mechanisms that no closed form adds up: 6 to 60 seconds
 

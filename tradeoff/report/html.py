@@ -30,9 +30,8 @@ from tradeoff.report.answers import (
 )
 from tradeoff.report.compare import ALPHAS, Comparison
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.names import mu_name
 from tradeoff.report.plot import comparison_figure, paint, paper
-from tradeoff.report.series import Kind, Scale, make_series, outline, view_of
+from tradeoff.report.series import Kind, Scale, make_series, mu_name, outline, view_of
 from tradeoff.report.styles import COLUMN, figure_bytes
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report import styles
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.names import name_items
 from tradeoff.report.series import (
     Kind,
     Scale,
@@ -27,6 +26,7 @@ from tradeoff.report.series import (
     error_limits,
     make_known_series,
     make_series,
+    name_items,
     outline,
     positive,
     view_of,

@@ -8,7 +8,7 @@ import dp_accounting
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import TradeOffError
-from tradeoff.interop.dp_accounting.events import from_event
+from tradeoff.interop.dp_accounting import from_event
 
 
 class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp_accounting has no types

@@ -1,7 +1,7 @@
 """The verifier: laws are rebuilt from a certificate, and every bound is proved again in ball arithmetic.
 
-It imports no engine and no curve. ``laws`` reads laws as ``parts``; ``product`` evaluates their transforms,
-or adds up their atoms; ``contour`` encloses delta; ``verifier`` compares.
+It imports no engine and no curve. ``laws`` reads laws as parts; ``contour`` adds up their atoms, or evaluates
+their transforms and encloses delta; ``verifier`` compares.
 """
 
 from tradeoff.proofs.verify.verifier import verify

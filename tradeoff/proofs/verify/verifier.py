@@ -13,10 +13,8 @@ from flint import arb, ctx
 
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 from tradeoff.proofs.certificate import Certificate, Description
-from tradeoff.proofs.verify.contour import Contour, chernoff
-from tradeoff.proofs.verify.laws import real
-from tradeoff.proofs.verify.product import AtomSum, Product
-from tradeoff.proofs.verify.report import Check, Verification, outward, require
+from tradeoff.proofs.verify.contour import AtomSum, Contour, Product, chernoff
+from tradeoff.proofs.verify.laws import Check, Verification, outward, real, require
 
 # Nodes of contours with an added Gaussian; each effort takes about ten times the last.
 EFFORTS = 2**10, 2**13, 2**16
