@@ -17,10 +17,6 @@ from tradeoff.intervals.rounding import Array, Index
 
 Value = TypeVar("Value")
 
-# Least distance of grid points relative to 1 + the loss: where nothing varies, nearby questions share one all
-# the same.
-_FINEST = 1e-9
-
 
 class Cache(Generic[Value]):
     """Cache by key; drops the oldest values while the total weight is above ``most``.
@@ -77,7 +73,9 @@ def snap_to_grid(x: Array, spread: Array, apart: float) -> Array:
 
     Each is a function of its own loss alone, and nearby losses have the same.
     """
-    _, exponent = np.frexp(np.maximum(apart * spread, _FINEST * (1 + np.abs(x))))
+    # Least distance of grid points relative to 1 + the loss: where nothing varies, nearby questions share one
+    # all the same.
+    _, exponent = np.frexp(np.maximum(apart * spread, 1e-9 * (1 + np.abs(x))))
     unit = np.ldexp(1.0, exponent - 1)
     with np.errstate(over="ignore"):
         result: Array = np.nan_to_num(unit * np.round(x / unit))

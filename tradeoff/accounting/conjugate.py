@@ -26,9 +26,6 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 Mask = NDArray[np.bool_]
 Kind = Literal["delta", "rest", "other"]
 
-# In place of a number that rounding left at 0, where a logarithm is taken to aim by.
-_LEAST = 1e-320
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Enclosure(ABC):
@@ -128,7 +125,8 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
     over. It is solved to a twentieth of the bounds' own width; slopes are taken over 1e-4 spreads of the
     integrand, where the differences keep half of the digits.
     """
-    goal = np.log(np.maximum(level - e.leak, _LEAST)) if e.kind == "delta" else np.log1p(-level)
+    smallest = 1e-320  # in place of a number that rounding left at 0, where a logarithm is taken to aim by
+    goal = np.log(np.maximum(level - e.leak, smallest)) if e.kind == "delta" else np.log1p(-level)
     start, x, reach, usual = x, x.copy(), np.ones(len(x)), -1.0 if e.kind == "delta" else 1.0
     active = np.arange(len(x))
     left, right = np.full(len(x), -np.inf), np.full(len(x), np.inf)
@@ -138,10 +136,10 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
         both = np.concatenate([at, at + gap])
         low, high = e.bound(both)
         middle = (low + high) / 2
-        value = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, _LEAST))
+        value = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, smallest))
         if e.kind == "other":
             value = both + np.log1p(-np.minimum(middle, 1 - UNIT))
-        scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, _LEAST)[:n]
+        scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, smallest)[:n]
         with np.errstate(invalid="ignore"):  # where floats hold no gap
             here, slope = value[:n], (value[n:] - value[:n]) / gap
         # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.

@@ -25,16 +25,9 @@ Effort = TypeVar("Effort")
 Place = Callable[[Effort], Enclosure | None]
 
 APART = 2.0  # spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost
-_ATTEMPTS = 8  # places looked at for one answer; Newton's method needs three, a bad start a few more
-_STEEPEST = 600.0  # slopes above e^600 are not sampled: they overflow
 
 # Samples about the supremum, in paces: close where it is expected, far where it may be.
 _OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
-
-_PACE = 1e-2  # first pace, where losses are spread by 1 or more
-
-# Samples about a place beyond the steepest slope, which none fences in: those of all attempts at once.
-_ASIDE = np.unique(np.multiply.outer(_PACE * 2.0 ** np.arange(_ATTEMPTS), _OFFSETS))
 
 
 class _Answers(NamedTuple):
@@ -57,6 +50,9 @@ class Engine(ABC, Generic[Effort]):
 
     single_pass: bool = False
     """Whether the first enclosure is not refined without a tolerance."""
+
+    attempts = 8
+    """Places looked at for one answer: Newton's method needs three, a bad start a few more."""
 
     @abstractmethod
     def initial_effort(self, question: Question, tol: float | None) -> Effort:
@@ -160,7 +156,7 @@ class Engine(ABC, Generic[Effort]):
         )
         rest, active = np.ones(len(delta), bool), np.arange(len(delta))
         far = 100.0 * (1 + np.abs(aimed))  # an answer farther from the first guess is not followed
-        for k in range(_ATTEMPTS) if coarse is not None else ():
+        for k in range(self.attempts) if coarse is not None else ():
             moved = np.zeros(len(delta), bool)
             for enclose, which in self.evaluation_points(aimed[active], delta[active] if k else None):
                 mine = active[which]
@@ -192,12 +188,16 @@ class Engine(ABC, Generic[Effort]):
         """
         n, coarse = len(alpha), self.coarse(effort)
         low, high, room = np.zeros(n), (1 - Bounds.of(alpha)).upper, np.ones(n)
-        x = np.clip(self.loss_at_alpha(alpha), -_STEEPEST, _STEEPEST)
-        aimed, peak, pace = x.copy(), x.copy(), np.full(n, _PACE * min(1.0, self.cumulant.spread))
+        steepest = 600.0  # slopes above e^600 are not sampled: they overflow
+        first = 1e-2  # pace where losses are spread by 1 or more
+        x = np.clip(self.loss_at_alpha(alpha), -steepest, steepest)
+        aimed, peak, pace = x.copy(), x.copy(), np.full(n, first * min(1.0, self.cumulant.spread))
         width, center, reach = np.full(n, np.inf), np.zeros(n), np.zeros(n)
         is_new, is_clipped, is_sharp = np.ones(n, bool), np.zeros(n, bool), np.full(n, coarse is None)
         waiting = np.arange(n)
-        for _ in range(_ATTEMPTS):
+        # About a place beyond the steepest slope, which no samples fence in, those of all attempts at once.
+        everywhere = np.unique(np.multiply.outer(first * 2.0 ** np.arange(self.attempts), _OFFSETS))
+        for _ in range(self.attempts):
             batches: dict[tuple[Kind, bool], list[tuple[Index, Array, Bounds]]] = {}
             for level, rows in (coarse, waiting[~is_sharp[waiting]]), (effort, waiting[is_sharp[waiting]]):
                 for enclose, which in self.evaluation_points(aimed[rows]) if len(rows) else ():
@@ -207,12 +207,14 @@ class Engine(ABC, Generic[Effort]):
                     center[mine], reach[mine], room[mine] = e.center, APART * e.scale, e.refinement_factor
                     new = mine[is_new[mine]]
                     x[new] = e.peak(alpha[new], x[new])
-                    is_clipped[new], is_new[new] = np.abs(x[new]) >= _STEEPEST, False
-                    x[new] = peak[new] = np.clip(x[new], -_STEEPEST, _STEEPEST)
+                    is_clipped[new], is_new[new] = np.abs(x[new]) >= steepest, False
+                    x[new] = peak[new] = np.clip(x[new], -steepest, steepest)
                     for aside in (False, True):
                         if len(some := mine[is_clipped[mine] == aside]):
                             at = (
-                                x[some, None] + _ASIDE if aside else _samples(x[some], pace[some], peak[some])
+                                x[some, None] + everywhere
+                                if aside
+                                else _samples(x[some], pace[some], peak[some])
                             )
                             value = Bounds(*(side.reshape(at.shape) for side in e.bound(at.ravel())))
                             batches.setdefault((e.kind, aside), []).append((some, at, value))

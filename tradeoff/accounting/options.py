@@ -57,8 +57,10 @@ class QueryOptions:
             self.progress(settled, total)
 
 
-_USUAL = QueryOptions()
-_CURRENT: ContextVar[QueryOptions] = ContextVar("query_options", default=_USUAL)
+_CURRENT: ContextVar[QueryOptions] = ContextVar(
+    "query_options",
+    default=QueryOptions(),  # noqa: B039 - it is frozen
+)
 
 
 def query_options() -> QueryOptions:
@@ -145,45 +147,19 @@ WIDTHS: dict[str, dict[Question, Width]] = {
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
 
-# Rounds of continuous laws up to which the lattice is the narrower engine, if none damps the transform: sums
-# that are nearly atomic have slow contours.
-FEW_ROUNDS = 4
-
-# Rounds up to which the same holds where the excess of the kurtosis of the sum, halfway between both laws, is
-# greater.
-RARE_KURTOSIS = {24: 2.0, 1024: 40.0}
-
-# Rounds of atoms on one lattice up to which the rounding of an FFT, multiplied by their number, is small.
-MOST_ATOMIC_ROUNDS = 2**20
-
-# Terms summed for one line, in all or for each distinct factor if that is more: at most about 0.3 s, or 10 ms
-# a factor, a third of the time that a lattice takes.
-LINE_TERMS, LINE_TERMS_EACH = 8e7, 3e6
-
-PATIENT_TERMS = 1e9  # the same with a tolerance
-
-# Relative width left by a Gaussian added where the product does not decay; ten times less takes three times
-# the terms.
-SMOOTHING = 2e-7
-
 NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, some twenty times
-LOOKING = 64  # ratio of terms between final lines with an added Gaussian, and those that locate an answer
-LATTICE_WORK = 2**20  # lattice points times distinct factors: well below a second
-LATTICE_LEAST = 2**16  # lattice points that even very many distinct factors get
-LATTICE_FINEST = 2e-7  # width that a second of it reaches: below, contours are tried first
-LATTICE_WIDTH = 1e-4  # goal of a first lattice: width in epsilon
-_NORMAL = 2.0**-1022  # the least float with all its digits: a delta below is as narrow as bounds get
-_FINEST = 16 * UNIT  # gap in beta below which no engine helps: 1 - alpha is already rounded
 
 
-def measure(question: Question, at: Array, low: Array, high: Array, *, finest: float = _FINEST) -> Array:
+def measure(question: Question, at: Array, low: Array, high: Array, *, finest: float = 16 * UNIT) -> Array:
     """Return the widths of answers, infinite where a side of epsilon is unknown.
 
     Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta),
-    and 0 where the bounds on f are at most ``finest`` apart.
+    and 0 where the bounds on f are at most ``finest`` apart: by default no engine helps there, as 1 - alpha
+    is already rounded.
     """
+    normal = 2.0**-1022  # the least float with all its digits: a delta below is as narrow as bounds get
     if question == "delta":
-        return np.where(high < _NORMAL, 0.0, (high - low) / np.maximum(high, _NORMAL))
+        return np.where(high < normal, 0.0, (high - low) / np.maximum(high, normal))
     if question == "epsilon":
         known = np.isfinite(low) & np.isfinite(high)
         return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))

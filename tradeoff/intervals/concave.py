@@ -9,9 +9,6 @@ import numpy as np
 
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
-# Width of a cell, relative to x, down to which it is quartered: the error of x is 1e-12, a fourth of a part.
-_CLOSEST = 2e-11
-
 
 def conjugate(
     g: Callable[[Array], tuple[Array, Array]],
@@ -46,6 +43,9 @@ def conjugate(
     Each slope has points of its own, though g is evaluated for all slopes together: results do not depend on
     the other slopes.
     """
+    # Width of a cell, relative to x, down to which it is quartered: the error of x is 1e-12, a fourth of a
+    # part.
+    closest = 2e-11
     if isinstance(points, np.ndarray):
         # From x = 1/s on 1 - g - s x <= 0, and the supremum is not below 0: two points there give the cell of
         # 1/s a neighbour on the right.
@@ -62,7 +62,7 @@ def conjugate(
             s, (low_g, high_g) = float(slopes[k]), values[:, own[k]]
             x = every[own[k]]
             if limit is not None:  # a last point with the bounds of all x, where 1 - g - s x is at most -3
-                x = np.append(x, max(min(4 / s, 1e305), x[-1] * (1 + 2 * _CLOSEST)))
+                x = np.append(x, max(min(4 / s, 1e305), x[-1] * (1 + 2 * closest)))
                 low_g, high_g = np.append(low_g, limit), np.append(high_g, 1.0)
             low[k], high[k], cells = _search(x, low_g, high_g, s, tol, limit)
             # Cells are quartered, wide ones halved on a logarithmic scale; the outermost are cut at a
@@ -74,7 +74,7 @@ def conjugate(
             with np.errstate(over="ignore"):
                 outermost = (cells == len(x) - 2) & (left > 0)
                 middles = np.where(outermost, np.minimum(middles, left * reach), middles)
-            close = (right < 2 * left) & (right - left > _CLOSEST * right)
+            close = (right < 2 * left) & (right - left > closest * right)
             quarters = np.linspace(left[close], right[close], 5)[1:-1].ravel()
             middles = np.append(middles[(right >= 2 * left) & (middles > left) & (middles < right)], quarters)
             if len(middles := np.setdiff1d(middles, x)) and len(own[k]) <= 6000:

@@ -8,7 +8,6 @@ import numpy as np
 
 from tradeoff.intervals.rounding import Array
 
-_HALVINGS = 120  # most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18
 FARTHEST = 1e18  # largest argument searched: losses, quantiles and levels are smaller
 _LAST = 1e300  # largest argument, so that it can be doubled
 
@@ -52,7 +51,8 @@ def bracket_root(
     a, b = np.where(both, low, 0.0), np.where(both, high, 0.0)
     f_a, f_b, above = _gap(at_low, level), _gap(at_high, level), np.ones(level.shape, dtype=bool)
     share = np.full(level.shape, 0.5)
-    for _ in range(_HALVINGS):
+    # most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18
+    for _ in range(120):
         left, right = np.minimum(a, b), np.maximum(a, b)
         inside = np.nextafter(left, np.inf), np.nextafter(right, -np.inf)
         moving = both & (inside[0] < right)

@@ -11,7 +11,6 @@ from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around, down, up
 
-_SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, math.sqrt(0.5)  # sqrt(pi/2) and sqrt(1/2), to nearest
 _LOG_2PI = math.log(2 * math.pi)  # to nearest
 # Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it.
 _FLUSHED = -37.0
@@ -19,7 +18,7 @@ _FLUSHED = -37.0
 
 def _mills(x: Array) -> Array:
     """Return Phi(-x)/phi(x) for x above about -37."""
-    return _SQRT_HALF_PI * np.asarray(erfcx(x * _SQRT_HALF))
+    return 1.2533141373155003 * np.asarray(erfcx(x * math.sqrt(0.5)))  # sqrt(pi/2), to nearest
 
 
 def mills(x: Bounds) -> Bounds:

@@ -23,8 +23,6 @@ from tradeoff.pld.law import masses
 
 _LEAST = 1e-12  # least mu of a law: a smaller one is a greater one with noise added, and no less private
 _RATIOS = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
-_HUGE = 1e150  # ratios whose squares are floats: beyond, they do not change a spread
-_FAR = 17.0  # standard deviations of a step that are resolved: e^-144 lies beyond
 _LEFT = 1e-60  # mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity
 
 
@@ -111,7 +109,8 @@ def _mean(block: Block, n: int, *, merged: bool) -> Block:
 @lru_cache(maxsize=16)
 def _single(mu: float, *, merged: bool) -> Block:
     """Place a step on nodes: excess/(e^b - e^a) at the right of a cell, deficit/(1 - e^(a-b)) at its left."""
-    reach = mu * _FAR + mu * mu / 2
+    # standard deviations of a step that are resolved: e^-144 lies beyond
+    reach = mu * 17.0 + mu * mu / 2
     inner = _spaced(-reach, reach, mu)
     edges = np.concatenate([[-np.inf], inner, [np.inf]])
     cells = GaussianLaw(mu).cells(edges)
@@ -165,7 +164,8 @@ def _placed(one: Block, two: Block, ratio: Array, infinite: float, off: float, *
     """Return the block of ratios of two independent ones, an outer product, on nodes of its own."""
     ratio, mass = ratio.ravel(), np.multiply.outer(one.mass, two.mass).ravel()
     # The spread of a lognormal ratio of this variance; rows are sorted, which makes them quick to place.
-    scale = float(np.sqrt(np.log1p(np.sum(mass * (np.minimum(ratio, _HUGE) - 1) ** 2))))
+    # ratios whose squares are floats: beyond, they do not change a spread
+    scale = float(np.sqrt(np.log1p(np.sum(mass * (np.minimum(ratio, 1e150) - 1) ** 2))))
     nodes = np.append(0.0, np.exp(_spaced(*_ends(ratio, mass), scale)))
     cell = np.searchsorted(nodes, ratio, side="right") - 1
     if merged:

@@ -24,12 +24,7 @@ from tradeoff.pld.law import (
 )
 
 MAX_ATOMS = 4_000_000  # most atoms of one law
-MOST_DESCRIBED = 2**14  # most atoms of a description: about half a megabyte of JSON
 LOST = 1e-300  # bound on the mass of atoms that are left out; e^-750 and less in truth
-
-# Losses nearer to 0 are one atom there, as their sums and cells would have no digits; the mass of such a law
-# farther away is below all floats.
-_NEAR = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +86,10 @@ class AtomicLaw(PrivacyLossDistribution):
         return Cells(zero, zero, zero)
 
     def description(self) -> dict[str, Any]:
-        if len(self.loss) > MOST_DESCRIBED:
+        most = 2**14  # most atoms of a description: about half a megabyte of JSON
+        if len(self.loss) > most:
             raise NoClosedForm(
-                f"{len(self.loss)} atoms are more than a certificate writes out ({MOST_DESCRIBED}); "
+                f"{len(self.loss)} atoms are more than a certificate writes out ({most}); "
                 "certify fewer at a time"
             )
         fractions = self.fractions() if self.fractions else None
@@ -177,15 +173,18 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
 
     Between edges that are distinct floats it would have no mass at all. Other laws stay as they are.
     """
+    # Losses nearer to 0 are one atom there, as their sums and cells would have no digits; the mass of such a
+    # law farther away is below all floats.
+    near = 1e-290
     if not law.continuous:
         return law
     try:
         ends = law.span
     except SizeError:  # too large to be computed is not next to 0
         return law
-    if max(map(abs, ends)) > _NEAR:
+    if max(map(abs, ends)) > near:
         return law
-    far = np.abs(law.atoms.loss) > _NEAR
+    far = np.abs(law.atoms.loss) > near
     loss, log_p, slack = (each[far] for each in law.atoms)
     mass, position = np.exp(log_p), None
     # Exponentials cost 8 units, mass_at_minus_infinity is known to 16, and each difference costs one.
@@ -196,6 +195,6 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
         off = min(error / rest + UNIT * (8 + 2 * abs(log_rest)), 1.0)
         own = np.zeros(1), np.array([log_rest]), np.array([off])
         loss, log_p, slack = in_order([(loss, log_p, slack), own])
-        position = float(np.max(law.loss_error[far], initial=_NEAR))
+        position = float(np.max(law.loss_error[far], initial=near))
     ends = law.mass_at_minus_infinity, law.mass_at_plus_infinity
     return AtomicLaw(loss, log_p, *ends, slack, law.lost, position)

@@ -213,7 +213,7 @@ def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
     return AtomicLaw(loss, log_p, tail, tail, slack, position=position, symmetric=True)
 
 
-_MOST_POINTS, _MOST_FACTORS = 2**15, 64  # points of a lattice, and factors on it: a second
+_MOST_POINTS = 2**15  # of a lattice: a second
 _SAME = 1e-6  # shares of a gap by which atoms of one point of a lattice may differ, and crossings lie apart
 _EXTENDED = np.finfo(np.longdouble)
 _WIDE = _EXTENDED.minexp < -16000 and float(_EXTENDED.eps) < UNIT / 256
@@ -232,7 +232,7 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     finest = laws[int(np.argmin(gaps))].atoms.loss
     gap = np.ptp(finest) / np.rint(np.ptp(finest) / min(gaps))
     size = sum(n * float(np.ptp(law.atoms.loss)) for law, n in zip(laws, counts, strict=True)) / gap
-    if not (size < _MOST_POINTS and sum(counts) <= _MOST_FACTORS):
+    if not (size < _MOST_POINTS and sum(counts) <= 64):
         return None
     ends = [sum(n * float(law.atoms.loss[k]) for law, n in zip(laws, counts, strict=True)) for k in (0, -1)]
     if (deepest := 780 + max(map(abs, ends)) / 2) > 11000:  # where masses are below long doubles

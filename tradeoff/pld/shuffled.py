@@ -37,8 +37,7 @@ from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import AtomicLaw
 
 _REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies outside, and is moved to y = 1
-_CLASSES, _LISTED = 512, 4_000_000  # most classes of C, and most pairs of C and a: a second or two
-_SPREAD = 9  # least number of values of o, if there are more
+_LISTED = 4_000_000  # most pairs of C and a: a second or two
 _NODES = (
     8192  # values of y, if there are more: over 14 standard deviations they add 1e-6 of one to its variance
 )
@@ -84,14 +83,15 @@ def _distances(odds: float, others: int) -> list[Listed]:
 
 def _distances_of_many(epsilon: float, others: int, more: int) -> list[Listed]:
     """List y z, for randomised response with 2 + ``more`` answers."""
+    least = 9  # least number of values of o, if there are more
     e = exp(epsilon)
     odds, odds_of_more = log((e + (more - 1)) / 2).mid, float(log(expm1(epsilon) / more).upper)
     c, w, error, *lost = _clones(float(odds), others)
     # The derivative of log P(C = c) by the odds is E C - c, and they are good to some units.
     error += 16 * UNIT * (1 + abs(odds)) * (c[-1] - c[0] + _REACH)
-    starts, listed = _starts(len(c), c[-1] * _SPREAD**2), [_at_one(sum(lost), error)]
+    starts, listed = _starts(len(c), c[-1] * least**2), [_at_one(sum(lost), error)]
     stops = np.append(starts[1:], len(c)) - 1
-    values = max(_SPREAD, int(_LISTED / (2 * _REACH * len(starts) * math.sqrt(c[-1] + 1))))
+    values = max(least, int(_LISTED / (2 * _REACH * len(starts) * math.sqrt(c[-1] + 1))))
     for first, last, weight in zip(c[starts], c[stops], np.add.reduceat(w, starts), strict=True):
         o, share, error_of_o, lost_of_o = _spread_counts(odds_of_more, others - int(last), values)
         listed.append(_at_one(lost_of_o * weight, error))
@@ -128,7 +128,7 @@ def _clones(odds: float, others: int) -> tuple[Array, Array, float, float, float
 
 def _starts(size: int, highest: float) -> Index:
     """Return where classes of C start, few enough that all of a can be listed for each."""
-    classes = min(_CLASSES, 1 + int(_LISTED / (_REACH * np.sqrt(highest + 1) + 1)))
+    classes = min(512, 1 + int(_LISTED / (_REACH * np.sqrt(highest + 1) + 1)))
     return np.arange(0, size, -(-size // classes))
 
 

@@ -22,15 +22,6 @@ from tradeoff.pld.law import combine_masses_at_infinity
 
 Values = TypeVar("Values", Array, Complex)
 
-_NOTHING = 1e300  # minus this is a trivial lower bound that can still be interpolated
-_STEPS = 64  # entries of a block of a recursion: one small matrix product a level, four for a million entries
-_FAINT = 1e-290  # a smaller sum of terms may have lost its largest ones to underflow
-_FEW = 16  # powers up to this one are multiplied out: from here on an exponential is as fast
-
-# Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276,
-# exceeds the underflow at all its frequencies.
-_LIGHTEST = -600.0
-
 
 @dataclass(frozen=True, eq=False)
 class TiltedFactor:
@@ -77,7 +68,9 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
     if not all(0 < total < np.inf for total in totals):  # the bound on some factor is trivial
         return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
     logs = [factor.count * math.log(total) for factor, total in zip(factors, totals, strict=True)]
-    if min(*logs, *accumulate(logs)) < _LIGHTEST:  # too much of it underflows
+    # Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276,
+    # exceeds the underflow at all its frequencies.
+    if min(*logs, *accumulate(logs)) < -600.0:  # too much of it underflows
         return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     product, relative, rough = np.ones(half, dtype=complex), np.zeros(half), np.ones(half)
     centre = 0
@@ -145,7 +138,8 @@ def _power(base: Values, n: int) -> tuple[Values, Array]:
     make an exponent known to 7 n |log| units, and 8 units for each of exponential, sine and cosine are less
     than 8 n.
     """
-    if n <= _FEW:
+    # powers up to this one are multiplied out: from here on an exponential is as fast
+    if n <= 16:
         result = np.ones_like(base)
         for bit in f"{n:b}":
             result = result * result * base if bit == "1" else result * result
@@ -183,7 +177,8 @@ def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
     """
     peak, size = float(np.max(steps)), float(np.max(np.abs(steps)))
     total = float(np.sum(vector * np.exp(steps - peak)))
-    if total < _FAINT:
+    # a smaller sum of terms may have lost its largest ones to underflow
+    if total < 1e-290:
         log = np.log(vector[vector > 0])
         steps, size = steps[vector > 0] + log, size + float(np.max(np.abs(log)))
         peak = float(np.max(steps))
@@ -199,6 +194,7 @@ def profile(
 
     ``mass_at_plus_infinity`` is the exact Q-mass at +infinity (rounded down) of the whole product.
     """
+    nothing = 1e300  # minus this is a trivial lower bound that can still be interpolated
     over = compose(factors, [f.over for f in factors], h, window)
     under = compose(factors, [f.under for f in factors], h, window)
     offsets = [f.count * f.offset for f in factors]
@@ -230,7 +226,7 @@ def profile(
         lower = lower * np.exp(-np.sign(lower) * shift) + mass_at_plus_infinity - SUBNORMAL
     # Where the spectrum's error overflows the bounds are trivial.
     upper = np.nan_to_num(upper, nan=1.0, posinf=1.0)
-    lower = np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
+    lower = np.nan_to_num(lower, nan=-nothing, posinf=-nothing, neginf=-nothing)
     return ProfileTable(loss + shift, upper, loss - shift, lower, leak=mass_at_plus_infinity)
 
 
@@ -271,13 +267,15 @@ def discounted(x: Array, a: float) -> Array:
     which there are log_64 len(x). A power for 64 steps on the next level errs by 8 units, so a
     term d steps back by d/63 * 8 more. Terms below the least float vanish.
     """
+    # entries of a block of a recursion: one small matrix product a level, four for a million entries
+    steps = 64
     if len(x) == 0:
         return np.zeros(0)
-    padded = np.zeros(-(-len(x) // _STEPS) * _STEPS)
+    padded = np.zeros(-(-len(x) // steps) * steps)
     padded[: len(x)] = x
-    powers = a ** np.arange(_STEPS + 1.0)
-    lag = np.subtract.outer(np.arange(_STEPS), np.arange(_STEPS))
-    within = padded.reshape(-1, _STEPS) @ np.where(lag <= 0, powers[-lag], 0.0)
+    powers = a ** np.arange(steps + 1.0)
+    lag = np.subtract.outer(np.arange(steps), np.arange(steps))
+    within = padded.reshape(-1, steps) @ np.where(lag <= 0, powers[-lag], 0.0)
     if len(within) > 1:
         carried = discounted(within[:, -1], float(powers[-1]))
         within[1:] += np.multiply.outer(carried[:-1], powers[1:])

@@ -23,13 +23,6 @@ from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 
-# Typical losses of a continuous law up to which e^L and e^-L are floats, and a tilt of them too.
-_LARGEST_LOSS = 300.0
-
-# Most table entries kept for later questions, 160 MiB an order: the largest table does not replace the small
-# ones that a question starts with, nor they it.
-_ENTRIES = 2**22 + 2**20
-
 
 class Direction:
     """One order of the pair, by its laws: plans, lattices and the profiles already computed."""
@@ -37,8 +30,10 @@ class Direction:
     def __init__(self, laws: list[PrivacyLossDistribution], counts: list[int], *, reverse: bool) -> None:
         self.laws: list[PrivacyLossDistribution] = [ReversedPLD(law) for law in laws] if reverse else laws
         self.counts, self.reverse = counts, reverse
+        # Most table entries kept for later questions, 160 MiB an order: the largest table does not replace
+        # the small ones that a question starts with, nor they it.
         self.tables: Cache[ProfileTable | None] = Cache(
-            _ENTRIES, lambda table: 0 if table is None else len(table.above)
+            2**22 + 2**20, lambda table: 0 if table is None else len(table.above)
         )
         self.mass_at_plus_infinity = combine_masses_at_infinity(
             [law.mass_at_plus_infinity for law in self.laws], counts
@@ -62,7 +57,8 @@ class Direction:
         """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not."""
         pairs = zip(self.sketches, self.laws, strict=True)
         typical = [points.loss[np.argmax(points.log_p)] for points, law in pairs if law.continuous]
-        return all(abs(loss) < _LARGEST_LOSS for loss in typical)
+        # Typical losses of a continuous law up to which e^L and e^-L are floats, and a tilt of them too.
+        return all(abs(loss) < 300.0 for loss in typical)
 
     @cached_property
     def saddles(self) -> SaddleTable:

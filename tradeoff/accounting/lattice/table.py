@@ -11,8 +11,6 @@ from tradeoff.accounting.conjugate import Enclosure
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
-_WIDEST = 30.0  # widest chord, in nats, that is prolonged to the left
-
 
 @dataclass(frozen=True, eq=False)
 class ProfileTable(Enclosure):
@@ -65,9 +63,10 @@ class ProfileTable(Enclosure):
         k = int(np.argmax(self.lower))
         a, lower = float(self.below[k]), float(self.lower[k])
         width = self.above - a
-        near = (width > 0) & (width < _WIDEST)
+        widest = 30.0  # chord, in nats, that is prolonged to the left
+        near = (width > 0) & (width < widest)
         with np.errstate(over="ignore"):  # of nothing known, far below 0
-            slopes = (lower - self.upper[near]) / np.expm1(width[near]) * (1 - (16 + 4 * _WIDEST) * UNIT)
+            slopes = (lower - self.upper[near]) / np.expm1(width[near]) * (1 - (16 + 4 * widest) * UNIT)
         return a, lower, float(np.max(slopes, initial=0.0))
 
     @cached_property

@@ -27,10 +27,6 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution
 
-# Multiples of the loss in question that are tried as edges, and how likely the last term may be, in units of
-# 1 - e^(x - a): it then is so small a share of the second.
-_MULTIPLES, _NEGLIGIBLE = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0), 1e-12
-
 
 class TruncatedPLD(PrivacyLossDistribution):
     """Law restricted to the finite losses inside an interval."""
@@ -92,12 +88,13 @@ def choose_edge(
     t = np.geomspace(0.1, 1e4, 21) / x
     values = np.array([cumulant.value(-each) for each in t.tolist()])
     lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
-    for multiple in _MULTIPLES:
+    for multiple in (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
         edge = multiple * x
         if 2 * edge > reach:
             break
         rare = float(np.min(values + t * (x - edge)))
-        if x - edge < lowest or rare < math.log(_NEGLIGIBLE * -math.expm1(x - edge)):
+        # So likely at most, in units of 1 - e^(x - a), the last term is so small a share of the second.
+        if x - edge < lowest or rare < math.log(1e-12 * -math.expm1(x - edge)):
             return edge
     return None
 
