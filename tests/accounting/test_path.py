@@ -12,8 +12,8 @@ from flint import acb, arb
 
 import tradeoff as to
 from tests.golden.contour_oracle import gauss_legendre
-from tradeoff.intervals.quadrature import gauss_legendre as rule_in_floats
 from tradeoff.intervals.rounding import UNIT
+from tradeoff.intervals.special import gauss_legendre as rule_in_floats
 from tradeoff.pld.batched import batch_factors
 from tradeoff.pld.components import MARGIN, RULE, Component, SamplingRate, panel_rule
 from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase, Trapezoid

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.accounting.cache import Cache
 from tradeoff.accounting.contour.line import ContourLine, evaluate_line
 from tradeoff.accounting.contour.place import Placement
+from tradeoff.accounting.options import Cache
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
 from tradeoff.pld.batched import batch_factors, sketches
 from tradeoff.pld.cumulant import Cumulant

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tradeoff.accounting.engine import Engine, Place
-from tradeoff.accounting.lattice.table import ProfileTable
+from tradeoff.accounting.lattice.convolve import ProfileTable
 from tradeoff.accounting.options import Question
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Index

@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NoReturn, Self, Unpack, overload
 
 from tradeoff._attached import CurveMethods
-from tradeoff.accounting.cache import Cache, cache_for
-from tradeoff.accounting.options import Explanation, query_options
+from tradeoff.accounting.options import Cache, Explanation, cache_for, query_options
 from tradeoff.curves.hooks import CurveHooks
 from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query

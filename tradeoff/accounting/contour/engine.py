@@ -12,8 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.accounting.cache import Cache, group_by_key, snap_to_grid
-from tradeoff.accounting.conjugate import Enclosure, Kind
 from tradeoff.accounting.contour.line import (
     Chernoff,
     ContourLine,
@@ -29,8 +27,8 @@ from tradeoff.accounting.contour.place import (
     place_line,
     smoothed,
 )
-from tradeoff.accounting.engine import APART, Engine, Place
-from tradeoff.accounting.options import NODE_TERMS, Question, query_options
+from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
+from tradeoff.accounting.options import NODE_TERMS, Cache, Question, group_by_key, query_options, snap_to_grid
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
