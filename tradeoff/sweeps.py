@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tradeoff.accounting.cache import Cache, shared_cache
+from tradeoff.accounting.options import Cache, shared_cache
 from tradeoff.curves.parameters import workers
 from tradeoff.display import Displayed, TextTable, exactly, rounded
 from tradeoff.errors import DomainError, SweepError, advise_keywords, domain, file_name, needed, shown

@@ -10,9 +10,8 @@ import mpmath as mp
 import numpy as np
 
 from tests.golden.contour_oracle import gauss_legendre
-from tradeoff.pld.discrete import AtomicLaw, BinomialLaw
+from tradeoff.pld.discrete import AtomicLaw, BinomialLaw, DiscreteGaussianLaw
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.integer_noise import DiscreteGaussianLaw
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD

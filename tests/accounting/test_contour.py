@@ -18,18 +18,17 @@ from tests.accounting.laws import atomic
 from tests.accounting.moments import DIGITS, Moment, nearest
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.accounting import conjugate
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.contour.line import ContourLine, evaluate_line, stays_below
 from tradeoff.accounting.contour.place import Placement
+from tradeoff.accounting.engine import supremum
 from tradeoff.accounting.planner import Composition
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.cumulant import Cumulant
-from tradeoff.pld.discrete import AtomicLaw, binomial_law
+from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.integer_noise import discrete_gaussian_law
 from tradeoff.pld.law import PrivacyLossDistribution, Transform
 from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.shifts import LaplaceLaw
@@ -475,7 +474,7 @@ def test_supremum_of_concave_function_holds_truth(
     if np.min(np.diff(s)) < 1e-3:
         return
     sides = ((value(s) + sign * width)[None] for sign in (-1, 1))
-    result = conjugate.supremum(np.log(s)[None], Bounds(*sides))
+    result = supremum(np.log(s)[None], Bounds(*sides))
     true = float(np.max(value(np.linspace(1e-9, 20, 200001))))
     if result.is_fenced[0]:
         assert result.low[0] <= true + 1e-12

@@ -23,8 +23,7 @@ from tests.truth.spec import Spec
 from tradeoff import Bounds
 from tradeoff.accounting.exact import ExactEngine, _shares, product
 from tradeoff.accounting.planner import Composition
-from tradeoff.pld.discrete import AtomicLaw, binomial_law
-from tradeoff.pld.integer_noise import discrete_gaussian_law
+from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 
 PAIR = Polygon((F(0), F(3, 4), F(1)), (F(3, 5), F(1, 10), F(0)))  # both losses negative, and Q(L = inf) > 0
 bases = st.one_of(

@@ -15,14 +15,12 @@ import tradeoff as to
 from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.accounting.engine import APART, _Answers
-from tradeoff.accounting.lattice.convolve import TiltedFactor, Window, _log_sum, compose
+from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, Window, _log_sum, compose
 from tradeoff.accounting.lattice.engine import LatticeEngine
 from tradeoff.accounting.lattice.place import Effort, _reach
-from tradeoff.accounting.lattice.table import ProfileTable
 from tradeoff.accounting.planner import Composition
-from tradeoff.pld.discrete import AtomicLaw, binomial_law
+from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.integer_noise import discrete_gaussian_law
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
 from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import SubsampledPLD

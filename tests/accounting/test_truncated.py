@@ -8,11 +8,9 @@ import pytest
 from mpmath import mp
 
 import tradeoff as to
-from tradeoff.accounting.lattice.convolve import TiltedFactor
-from tradeoff.accounting.lattice.engine import Direction
+from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor
+from tradeoff.accounting.lattice.engine import Direction, TruncatedPLD, add_far_losses, choose_edge
 from tradeoff.accounting.lattice.place import Effort
-from tradeoff.accounting.lattice.table import ProfileTable
-from tradeoff.accounting.lattice.truncated import TruncatedPLD, add_far_losses, choose_edge
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.law import Cells, masses
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD

@@ -16,7 +16,7 @@ import scipy.stats
 import tradeoff as to
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
-from tradeoff.intervals.concave import conjugate
+from tradeoff.intervals.roots import conjugate
 
 DPSGD = {"sigma": 1.1, "rate": 0.01}
 

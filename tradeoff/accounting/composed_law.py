@@ -18,18 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.accounting.cache import Cache
 from tradeoff.accounting.contour.line import ContourLine, evaluate_line
 from tradeoff.accounting.contour.place import Placement
+from tradeoff.accounting.options import Cache
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
 from tradeoff.pld.batched import batch_factors, sketches
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
-
-_APART = 5.0  # deviations of the tilted loss from one line to the next, at most
-_RUNGS = 16  # lines on either side of the middle, at most
-_NARROWEST = 1e-6  # deviation over that of the middle line below which next to all mass is at an end
-_BLOCK = 64  # frequencies in a row
 
 
 class CellLine:
@@ -39,6 +34,9 @@ class CellLine:
     |g|), and by max|g| times ``left_out``: the integral beyond the last node, where |ghat(y)| <= 2 max|g|/y
     as g rises and falls once.
     """
+
+    block = 64
+    """Frequencies in a row."""
 
     def __init__(self, line: ContourLine, blur: float) -> None:
         self.c, self.log_m, self.line, self.blur = line.c, line.log_m, line, blur
@@ -56,7 +54,7 @@ class CellLine:
         # int_Y^inf 2/y min(1, 2/(y blur)) dy = 2 (log(2/(Y blur)) + 1).
         reach = max(math.log(2 / (line.last * blur)), 0.0) + 1
         self.left_out = line.tail_bound * 2 * reach / math.pi * (1 + 1e-8)
-        z, block = line.c + 1j * y, _BLOCK
+        z, block = line.c + 1j * y, self.block
         self.rows = [np.pad(rho / kernel, (0, -len(y) % block)).reshape(-1, block) for kernel in (z, z - 1)]
         self.totals = [float(np.sum(size / np.abs(kernel))) for kernel in (z, z - 1)]
         self.moments = [float(np.sum(size * y / np.abs(kernel))) for kernel in (z, z - 1)]
@@ -72,8 +70,8 @@ class CellLine:
         each = max(2048 // len(self.rows[0]), 8)
         for first in range(0, len(x), each):
             some = slice(first, first + each)
-            within = np.exp(1j * np.outer(step * np.arange(_BLOCK, dtype=float), pace[some]))
-            starts = step * _BLOCK * np.arange(len(self.rows[0]), dtype=float)
+            within = np.exp(1j * np.outer(step * np.arange(self.block, dtype=float), pace[some]))
+            starts = step * self.block * np.arange(len(self.rows[0]), dtype=float)
             between = np.exp(1j * np.outer(starts, pace[some]))
             for rows, sums in zip(self.rows, result, strict=True):
                 sums[some] = np.sum(((rows @ within) * between).real, axis=0)
@@ -125,7 +123,14 @@ class Rung(NamedTuple):
 
 
 class ComposedLaw(PrivacyLossDistribution):
-    """Law of the sum of the losses of a product with a transform and negligible atoms."""
+    """Law of the sum of the losses of a product with a transform and negligible atoms.
+
+    Tilts of neighbouring lines are at most ``apart`` deviations of the tilted loss from each other, with at
+    most ``most`` lines on either side of the middle one. Below ``narrowest`` of the middle line's deviation
+    next to all mass is at an end.
+    """
+
+    apart, most, narrowest = 5.0, 16, 1e-6
 
     def __init__(
         self, laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], *, symmetric: bool = False
@@ -139,7 +144,7 @@ class ComposedLaw(PrivacyLossDistribution):
             )
         )
         self.cumulant = Cumulant(sketches(laws, counts))
-        self._lines_known: Cache[CellLine | None] = Cache(2 * _RUNGS + 1)
+        self._lines_known: Cache[CellLine | None] = Cache(2 * self.most + 1)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -181,7 +186,7 @@ class ComposedLaw(PrivacyLossDistribution):
         """Tilts so far apart that half-way e^-lost of the accuracy is left, not next to the poles 0 and 1."""
         result = [self.middle]
         for side in (-1, 1):
-            for _ in range(_RUNGS):
+            for _ in range(self.most):
                 rung = self._next(result[-1] if side > 0 else result[0], side)
                 if rung is None:
                     break
@@ -193,13 +198,13 @@ class ComposedLaw(PrivacyLossDistribution):
         best, most = None, 0.0
         # Where rare rounds lose much, a tilt next to another may take a hundred times its nodes.
         for share in (0.75**k for k in range(14)):
-            step = share * _APART / at.sd
+            step = share * self.apart / at.sd
             c = at.c + side * step
             near = round(min(max(c, 0.0), 1.0))
             c = near + side * step / 4 if abs(c - near) < step / 4 else c
             rung = self._rung(c)
             lost = (at.log_m + rung.log_m) / 2 - self.cumulant.value((at.c + c) / 2)
-            apart = side * (rung.mean - at.mean) > 0 and rung.sd > _NARROWEST * self.middle.sd
+            apart = side * (rung.mean - at.mean) > 0 and rung.sd > self.narrowest * self.middle.sd
             if lost < 5.0 and apart and c * rung.mean - rung.log_m < 300.0:
                 gain = step * self._place(rung).step
                 best, most = (rung, gain) if gain > most else (best, most)
@@ -209,7 +214,7 @@ class ComposedLaw(PrivacyLossDistribution):
     def bounds(self) -> Array:
         """Losses between which each line serves: e^(K(c) - cx) of its neighbours are equal there."""
         c, mean, sd, log_m = np.array(self.rungs).T
-        ends = mean[[0, -1]] + np.array([-1, 1]) * _APART / 2 * sd[[0, -1]]
+        ends = mean[[0, -1]] + np.array([-1, 1]) * self.apart / 2 * sd[[0, -1]]
         result = np.concatenate([ends[:1], np.diff(log_m) / np.diff(c), ends[1:]])
         return np.maximum.accumulate(result)
 
@@ -227,7 +232,7 @@ class ComposedLaw(PrivacyLossDistribution):
         """Place a line whose aliases are nothing to cells less than ``apart`` deviations from its mean."""
         best = []
         for side in (-1, 1):
-            worst = rung.mean - side * _APART * rung.sd
+            worst = rung.mean - side * self.apart * rung.sd
 
             def period(reach: float, side: int = side, worst: float = worst) -> float:
                 gap = side * reach / rung.sd
@@ -243,7 +248,7 @@ class ComposedLaw(PrivacyLossDistribution):
     def usable(self) -> bool:
         """Whether tilts reach beyond 0 and 1, and the middle line bounds 1/64 deviation to 1e-4.
 
-        A blur of 2^-44 deviations, times 80/_NARROWEST of the tilts between the poles and the farthest, is
+        A blur of 2^-44 deviations, times 80/``narrowest`` of the tilts between the poles and the farthest, is
         below 1e-5 up to a deviation of 1e6.
         """
         if not (0 < self.middle.sd < 1e6 and all(map(math.isfinite, self.support))):
@@ -276,7 +281,7 @@ class ComposedLaw(PrivacyLossDistribution):
                 if log_p[-1] + max(side * rung.mean, 0.0) < -48.0:
                     break
                 after = self._rung(rung.c + side / (8 * rung.sd))
-                if not (side * (after.mean - rung.mean) > 0 and after.sd > _NARROWEST * self.middle.sd):
+                if not (side * (after.mean - rung.mean) > 0 and after.sd > self.narrowest * self.middle.sd):
                     break
                 rung = after
         at, index = np.unique(loss, return_index=True)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tradeoff.accounting.engine import Engine, Place
-from tradeoff.accounting.lattice.table import ProfileTable
+from tradeoff.accounting.lattice.convolve import ProfileTable
 from tradeoff.accounting.options import Question
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Index
@@ -20,11 +20,7 @@ from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.law import NO_ATOMS, Atoms, PrivacyLossDistribution, combine_masses_at_infinity
 
 MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; beyond, the lattice answers
-_FAR = 800.0  # nodes outside of all atoms, where e^loss is 0 or infinity in floats
-_FARTHEST = 5000.0  # losses up to this size have powers that extended precision holds
-_STEEPEST = 650.0  # such slopes lie left of every alpha above e^-650
 _UNKNOWN = 1e100  # slack of masses known to nothing, which are below 1e-14: no float holds 330 multiplied
-_FINE = float(np.finfo(np.longdouble).eps)
 
 
 class ExactEngine(Engine[None]):
@@ -64,7 +60,8 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
     if any(law.continuous or len(law.atoms.loss) == 0 for law in laws):
         return None
     farthest = [n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True)]
-    if sum(farthest) > _FARTHEST:
+    # losses up to this size have powers that extended precision holds
+    if sum(farthest) > 5000.0:
         return None
     powers = [_power(law.atoms, count) for law, count in zip(laws, counts, strict=True) if count]
     result = NO_ATOMS._replace(loss=np.zeros(1), log_p=np.zeros(1), slack=np.zeros(1))
@@ -147,6 +144,7 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
 
     Tail sums of positive terms, whatever their size.
     """
+    steepest = 650.0  # such slopes lie left of every alpha above e^-650
     p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
     slack_p, slack_q = _slacks(law)
     (above, above_off), (under, under_off) = (_sums(p, slack_p, last=last) for last in (True, False))
@@ -182,14 +180,14 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
     far_by_alpha = np.searchsorted(-above, 2 * moved - alpha, side="right")
     farthest = np.clip(np.where(near_one, far_by_rest, far_by_alpha) - 1, k, last)
     steep = law.loss[farthest] + np.max(law.loss_error)
-    along = np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved)
+    along = np.where(steep > steepest, 1.0, np.exp(np.minimum(steep, steepest)) * moved)
     error = np.where(small, rejected_off, kept_off) + along + law.lost + SUBNORMAL
     return np.maximum(value - error, 0.0), value + error
 
 
 def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
     """Return the relative errors of masses under P and under Q, with the rounding of their sums."""
-    fine = 4 * len(law.loss) * _FINE + 8 * UNIT
+    fine = 4 * len(law.loss) * float(np.finfo(np.longdouble).eps) + 8 * UNIT
     slack = law.atoms.slack + fine * (1 + law.atoms.slack)
     relative = np.expm1(law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss)))
     return slack, slack + (1 + slack) * relative
@@ -201,6 +199,7 @@ def profile(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:
     delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon
     to 1.
     """
+    far = 800.0  # nodes outside of all atoms, where e^loss is 0 or infinity in floats
     loss, p, slack_p = law.loss, _masses(law.log_p), _slacks(law)[0]
     wide = loss.astype(np.longdouble)
     gaps = np.expm1(np.diff(wide)) * np.exp(wide[:-1])
@@ -213,7 +212,7 @@ def profile(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:
     least, most = mass_at_plus_infinity * (1 - 16 * UNIT), mass_at_plus_infinity * (1 + 16 * UNIT)
     upper = np.minimum((delta + off) * (1 + grow) + most + law.lost + SUBNORMAL, 1.0)
     lower = np.maximum(np.maximum(delta - off, 0.0) * (1 - grow) + least - SUBNORMAL, 0.0)
-    above, below = (np.concatenate([[loss[0] - _FAR], loss + s, [loss[-1] + _FAR]]) for s in (shift, -shift))
+    above, below = (np.concatenate([[loss[0] - far], loss + s, [loss[-1] + far]]) for s in (shift, -shift))
     upper, lower = (
         np.append(np.append(1.0, upper), upper[-1]),
         np.append(np.append(1 - 8 * UNIT, lower), lower[-1]),

@@ -1,23 +1,98 @@
-"""Options of a question, the trace of its engines, and the width of an answer.
+"""Options of a question, the trace of its engines, the width of an answer, and caches of the engines.
 
-Bounds never depend on these numbers for their validity; their width and time do.
+Bounds never depend on these numbers for their validity; their width and time do. Caches hold values that are
+pure functions of their keys, so that no answer depends on earlier questions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from threading import Lock
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
-from tradeoff.accounting.cache import set_context
 from tradeoff.display import Displayed, TextTable
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, Index
+
+Value = TypeVar("Value")
+
+
+class Cache(Generic[Value]):
+    """Cache by key; drops the oldest values while the total weight is above ``most``.
+
+    A key contains everything its value depends on. So the cache changes times, never an answer, and two
+    threads that compute a value at the same time get the same one.
+    """
+
+    def __init__(self, most: int, weight: Callable[[Value], int] = lambda _: 1) -> None:
+        self.most, self.weight = most, weight
+        self._kept: dict[Hashable, Value] = {}
+        self._lock = Lock()
+
+    def of(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value of ``key``, made if it is not there."""
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key]
+        value = make()
+        with self._lock:
+            self._kept[key] = value
+            while len(self._kept) > 1 and sum(map(self.weight, self._kept.values())) > self.most:
+                del self._kept[next(iter(self._kept))]
+        return value
+
+
+# Caches by curve while equal curves share them.
+_SHARED: ContextVar[Cache[Any] | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def set_context(variable: ContextVar[Any], value: Value) -> Iterator[Value]:
+    """Set a context variable inside the block."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
+
+def shared_cache(memory: Cache[Any]) -> AbstractContextManager[Cache[Any]]:
+    """Let equal curves that are first used inside the block share one cache."""
+    return set_context(_SHARED, memory)
+
+
+def cache_for(owner: Hashable, most: int) -> Cache[Any]:
+    """Return an empty cache for ``owner``; inside ``shared_cache``, the cache of any equal owner."""
+    memory = _SHARED.get()
+    return Cache(most) if memory is None else memory.of(owner, lambda: Cache(most))
+
+
+def snap_to_grid(x: Array, spread: Array, apart: float) -> Array:
+    """Return where to aim for questions at losses x: multiples of a power of two at most ``apart`` spreads.
+
+    Each is a function of its own loss alone, and nearby losses have the same.
+    """
+    # Least distance of grid points relative to 1 + the loss: where nothing varies, nearby questions share one
+    # all the same.
+    _, exponent = np.frexp(np.maximum(apart * spread, 1e-9 * (1 + np.abs(x))))
+    unit = np.ldexp(1.0, exponent - 1)
+    with np.errstate(over="ignore"):
+        result: Array = np.nan_to_num(unit * np.round(x / unit))
+    return result
+
+
+def group_by_key(keys: Array) -> Iterator[tuple[float, Index]]:
+    """Yield every distinct key with the entries that have it."""
+    distinct, which = np.unique(keys, return_inverse=True)
+    for k, key in enumerate(distinct.tolist()):
+        yield key, np.flatnonzero(which == k)
+
 
 Question = Literal["delta", "epsilon", "beta"]
 
@@ -57,8 +132,10 @@ class QueryOptions:
             self.progress(settled, total)
 
 
-_USUAL = QueryOptions()
-_CURRENT: ContextVar[QueryOptions] = ContextVar("query_options", default=_USUAL)
+_CURRENT: ContextVar[QueryOptions] = ContextVar(
+    "query_options",
+    default=QueryOptions(),  # noqa: B039 - it is frozen
+)
 
 
 def query_options() -> QueryOptions:
@@ -145,45 +222,19 @@ WIDTHS: dict[str, dict[Question, Width]] = {
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
 
-# Rounds of continuous laws up to which the lattice is the narrower engine, if none damps the transform: sums
-# that are nearly atomic have slow contours.
-FEW_ROUNDS = 4
-
-# Rounds up to which the same holds where the excess of the kurtosis of the sum, halfway between both laws, is
-# greater.
-RARE_KURTOSIS = {24: 2.0, 1024: 40.0}
-
-# Rounds of atoms on one lattice up to which the rounding of an FFT, multiplied by their number, is small.
-MOST_ATOMIC_ROUNDS = 2**20
-
-# Terms summed for one line, in all or for each distinct factor if that is more: at most about 0.3 s, or 10 ms
-# a factor, a third of the time that a lattice takes.
-LINE_TERMS, LINE_TERMS_EACH = 8e7, 3e6
-
-PATIENT_TERMS = 1e9  # the same with a tolerance
-
-# Relative width left by a Gaussian added where the product does not decay; ten times less takes three times
-# the terms.
-SMOOTHING = 2e-7
-
 NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, some twenty times
-LOOKING = 64  # ratio of terms between final lines with an added Gaussian, and those that locate an answer
-LATTICE_WORK = 2**20  # lattice points times distinct factors: well below a second
-LATTICE_LEAST = 2**16  # lattice points that even very many distinct factors get
-LATTICE_FINEST = 2e-7  # width that a second of it reaches: below, contours are tried first
-LATTICE_WIDTH = 1e-4  # goal of a first lattice: width in epsilon
-_NORMAL = 2.0**-1022  # the least float with all its digits: a delta below is as narrow as bounds get
-_FINEST = 16 * UNIT  # gap in beta below which no engine helps: 1 - alpha is already rounded
 
 
-def measure(question: Question, at: Array, low: Array, high: Array, *, finest: float = _FINEST) -> Array:
+def measure(question: Question, at: Array, low: Array, high: Array, *, finest: float = 16 * UNIT) -> Array:
     """Return the widths of answers, infinite where a side of epsilon is unknown.
 
     Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta),
-    and 0 where the bounds on f are at most ``finest`` apart.
+    and 0 where the bounds on f are at most ``finest`` apart: by default no engine helps there, as 1 - alpha
+    is already rounded.
     """
+    normal = 2.0**-1022  # the least float with all its digits: a delta below is as narrow as bounds get
     if question == "delta":
-        return np.where(high < _NORMAL, 0.0, (high - low) / np.maximum(high, _NORMAL))
+        return np.where(high < normal, 0.0, (high - low) / np.maximum(high, normal))
     if question == "epsilon":
         known = np.isfinite(low) & np.isfinite(high)
         return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))

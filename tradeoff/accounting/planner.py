@@ -18,10 +18,6 @@ from numpy.typing import NDArray
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.engine import Engine
 from tradeoff.accounting.options import (
-    FEW_ROUNDS,
-    LATTICE_FINEST,
-    MOST_ATOMIC_ROUNDS,
-    RARE_KURTOSIS,
     WIDTHS,
     Method,
     Question,
@@ -39,7 +35,6 @@ if TYPE_CHECKING:
     from tradeoff.accounting.exact import ExactEngine
     from tradeoff.accounting.lattice.engine import LatticeEngine
 
-_LOWEST = -745.0  # loss below which e^epsilon underflows, and delta is 1 to rounding
 
 Choice = tuple[Engine[Any], str]  # an engine, and the reason to use it
 
@@ -151,7 +146,8 @@ class Composition:
         elif self._on_one_lattice:
             yield self.lattice, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
-        elif (tol is None or tol >= LATTICE_FINEST) and self._few_or_rare:
+        # A second of the lattice reaches a width of 2e-7: below, contours are tried first.
+        elif (tol is None or tol >= 2e-7) and self._few_or_rare:
             yield self.lattice, "few rounds lose much: contours are slow there"
             yield self.contour, "the lattice was wide"
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
@@ -164,7 +160,8 @@ class Composition:
 
     @property
     def _on_one_lattice(self) -> bool:
-        if self.rounds or sum(self.counts) > MOST_ATOMIC_ROUNDS:
+        # The rounding of an FFT is multiplied by the number of rounds.
+        if self.rounds or sum(self.counts) > 2**20:
             return False
         from tradeoff.accounting.lattice.place import on_one_lattice
 
@@ -172,12 +169,15 @@ class Composition:
 
     @property
     def _few_or_rare(self) -> bool:
-        """Whether the sum of losses is nearly that of one: by the rounds, or the excess of its kurtosis."""
+        """Whether the lattice is the narrower engine, as the sum of losses is nearly that of one.
+
+        By the rounds, or where the excess of the kurtosis of the sum, halfway between both laws, is large.
+        """
         if not self.rounds or any(law.damping for law in self.laws):
             return False
-        if self.rounds <= FEW_ROUNDS:
+        if self.rounds <= 4:  # sums that are nearly atomic have slow contours
             return True
-        limits = [least for most, least in RARE_KURTOSIS.items() if self.rounds <= most]
+        limits = [least for most, least in ((24, 2.0), (1024, 40.0)) if self.rounds <= most]
         total, fourth = 0.0, 0.0
         for law, n in zip(self.laws, self.counts, strict=True) if limits else ():
             loss, log_p = law.sketch()
@@ -223,7 +223,8 @@ class Composition:
             over = at >= self.supremum + 1e-12 * abs(self.supremum)
             least = -expm1(minimum(at, 0.0)).upper + 0.0  # delta >= 1 - e^eps
             known = np.maximum(leak.lower, least), np.where(over, leak.upper, 1.0)
-            return known, ~over & (at > _LOWEST)
+            # loss below which e^epsilon underflows, and delta is 1 to rounding
+            return known, ~over & (at > -745.0)
         low = np.where(at < leak.lower, np.inf, log1p(-Bounds.of(at)).lower)  # as e^eps >= 1 - delta
         high = np.where((self.mass_at_plus_infinity == 0) & (at >= 0), self.supremum, np.inf)
         if self._last_atom is not None:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack, overload
 import numpy as np
 
 from tradeoff._attached import CurveMethods
-from tradeoff.accounting.cache import Cache, cache_for
-from tradeoff.accounting.options import Explanation, query_options
+from tradeoff.accounting.options import Cache, Explanation, cache_for, query_options
 from tradeoff.curves.hooks import CurveHooks, gathered
 from tradeoff.curves.parameters import Number, Numbers, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query

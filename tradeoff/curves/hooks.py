@@ -14,9 +14,8 @@ import numpy as np
 from tradeoff.accounting.options import Question
 from tradeoff.errors import NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.concave import conjugate
 from tradeoff.intervals.functions import clip, exp
-from tradeoff.intervals.roots import bracket_sides
+from tradeoff.intervals.roots import bracket_sides, conjugate
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 

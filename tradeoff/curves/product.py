@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.accounting.cache import Cache, cache_for
-from tradeoff.accounting.options import Question, measure, query_options
+from tradeoff.accounting.options import Cache, Question, cache_for, measure, query_options
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.hooks import PAIR, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon

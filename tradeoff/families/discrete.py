@@ -19,12 +19,10 @@ from tradeoff.families.approximate_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array, around
-from tradeoff.pld.allocated_laws import Groups, allocated_laws, grouped_law
 from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
-from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, too_many
-from tradeoff.pld.integer_noise import discrete_gaussian_law
+from tradeoff.pld.amplification import Groups, allocated_laws, grouped_law, shuffled_law
+from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, discrete_gaussian_law, too_many
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.pld.shuffled import shuffled_law
 from tradeoff.pld.transformed import ReversedPLD
 
 # Most records shuffled: the atoms within some deviations of the counts of more do not fit in the list.
@@ -138,7 +136,7 @@ class SkellamCurve(IntegerNoise):
     noise, size, power = "Skellam", "variance", 2
 
     def loss_distribution(self) -> AtomicLaw:
-        from tradeoff.pld.integer_noise import skellam_law  # which loads mpmath
+        from tradeoff.pld.discrete import skellam_law  # which loads mpmath
 
         return skellam_law(self.variance, self.shift)
 
@@ -164,7 +162,7 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
         return make_bounds(*around(self.loss_distribution().mass_at_plus_infinity, 4))  # two roundings
 
     def loss_distribution(self) -> AtomicLaw:
-        from tradeoff.pld.integer_noise import binomial_noise_law
+        from tradeoff.pld.discrete import binomial_noise_law
 
         return binomial_noise_law(self.coins, self.shift)
 
@@ -175,7 +173,7 @@ class ShuffledCurve(FinitelyMany):
 
     The pair of clones dominates, of finitely many atoms (Feldman, McMillan, Talwar, Hiding Among the Clones,
     2021), or of the privacy blanket of randomised response with so many ``categories``. Where these are too
-    many they are gathered on the safe side: see ``tradeoff.pld.shuffled``.
+    many they are gathered on the safe side: see ``tradeoff.pld.amplification``.
 
     >>> round(ShuffledCurve(1.0, 1000).epsilon(1e-6), 4)
     0.1824
@@ -297,7 +295,7 @@ class CorrelatedCurve(_OneOfSteps):
 
     Both are of steps in groups: (steps, size of a group, and the variances that all steps share, that a group
     shares, and that a step has alone). One order, the record absent under the null hypothesis, or the other
-    if ``reverse``. Bounds are those of two laws of some thousand atoms: see ``tradeoff.pld.allocated_laws``.
+    if ``reverse``. Bounds are those of two laws of some thousand atoms: see ``tradeoff.pld.amplification``.
 
     >>> f = CorrelatedCurve((10, 1, 0.3, 0.0, 0.7), (10, 2, 0.0, 0.3, 0.7))
     >>> f.bounds.epsilon(1e-5).lower < f.bounds.epsilon(1e-5).upper

@@ -26,9 +26,6 @@ else:  # a default is for type checkers: Python takes it from 3.13 on
     Side_co = TypeVar("Side_co", covariant=True)
 
 
-_ROWS = 50  # most rows of bounds that a notebook shows
-
-
 @dataclass(frozen=True)
 class Bounds(Generic[Side_co]):
     """Interval that contains the truth: ``lower <= truth <= upper``, entry by entry.
@@ -100,11 +97,12 @@ class Bounds(Generic[Side_co]):
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks, an entry a row, to the last digit; of many the first."""
+        most = 50  # most rows of bounds that a notebook shows
         lower, upper = (_array(side).ravel() for side in self)
         rows = [
-            tuple(map(repr, row)) for row in zip(*(s[:_ROWS].tolist() for s in (lower, upper)), strict=True)
+            tuple(map(repr, row)) for row in zip(*(s[:most].tolist() for s in (lower, upper)), strict=True)
         ]
-        notes = [f"and {lower.size - _ROWS} more"] if lower.size > _ROWS else []
+        notes = [f"and {lower.size - most} more"] if lower.size > most else []
         return TextTable(rows, ("lower", "upper"), notes=notes, sides=">>").html()
 
     def __lt__(self, other: Bounds | ArrayLike) -> Any:

@@ -18,13 +18,6 @@ from tradeoff.intervals.rounding import Array, Index
 
 ONE = 1 << 1074  # the number 1, as a multiple of the least positive float
 
-# Coordinates between the ends are multiples of 2^-53: floats hold both them and their distance to 1.
-_GRID = 53
-
-# Coordinates within 1/_EDGE of 0 or 1 keep the digits of their distance to it instead.
-_EDGE = 1024
-
-_FEW_DROPPED = 0.98  # share of points left by a sweep from which on sweeps no longer pay
 
 Line = tuple[int, int, int]  # half-plane a alpha + b beta >= c with a, b >= 0
 Point = tuple[int, int]  # a pair (alpha, beta) of multiples of 2^-1074
@@ -101,9 +94,12 @@ def _corner(one: Line, two: Line) -> tuple[int, int, int]:
 
 def _coordinate(n: int, d: int, *, up: bool) -> int:
     """Round n/d so that both it and 1 - n/d are floats; near 0 and 1 only the smaller is exact."""
-    if n * _EDGE >= d and (d - n) * _EDGE >= d:
-        scaled = n << _GRID
-        return (-(-scaled // d) if up else scaled // d) * (ONE >> _GRID)
+    # Multiples of 2^-53: floats hold both them and their distance to 1. Coordinates within 1/1024 of 0 or 1
+    # keep the digits of their distance to it instead.
+    grid, edge = 53, 1024
+    if n * edge >= d and (d - n) * edge >= d:
+        scaled = n << grid
+        return (-(-scaled // d) if up else scaled // d) * (ONE >> grid)
     if 2 * n < d:
         return whole(quotient(n, d).upper if up else quotient(n, d).lower)
     return ONE - whole(quotient(d - n, d).lower if up else quotient(d - n, d).upper)
@@ -124,7 +120,8 @@ def below_chords(x: Array, y: Array) -> Index:
     while len(x) > 2:
         (left, right), (down, up) = ((side[1:-1] - side[:-2], side[2:] - side[1:-1]) for side in (x, y))
         kept = np.concatenate([[True], down * right - up * left <= 1e-14, [True]])
-        if np.mean(kept) > _FEW_DROPPED:
+        # share of points left by a sweep from which on sweeps no longer pay
+        if np.mean(kept) > 0.98:
             break
         x, y, places = x[kept], y[kept], places[kept]
     return places

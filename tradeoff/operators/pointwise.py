@@ -218,7 +218,7 @@ class HullOfMinimum(_Pooled):
     @cached_property
     def _law(self) -> PrivacyLossDistribution | None:
         """The law of products of integer noise, whose atoms lie on one lattice."""
-        from tradeoff.pld.integer_noise import law_of_greatest_profile, product_on_lattice
+        from tradeoff.pld.discrete import law_of_greatest_profile, product_on_lattice
 
         laws = []
         for f in self.operands:

@@ -7,8 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tradeoff.accounting.cache import cache_for
-from tradeoff.accounting.options import query_options
+from tradeoff.accounting.options import cache_for, query_options
 from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice, sympy

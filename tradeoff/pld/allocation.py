@@ -69,13 +69,6 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 from tradeoff.pld.law import logarithm
 
 STEEPEST = 20.0  # largest mu: beyond, one step among many hides little
-_GOAL = 1e-14  # share of an answer left to aliases and to the nodes that are not summed
-_NARROW = 1e-9  # relative width from which a call is cut in two
-_MOST = 2**13  # nodes of a line
-_BLOCK = 2**17  # terms computed at once
-_PARTS = (4, 6, 8, 10, 12, 16)  # times a sum is done by parts
-_SMALLEST = 1e-11  # least standard deviation of Y that is resolved
-_FARTHEST = 600.0  # largest loss whose line is made
 
 
 class Cut(NamedTuple):
@@ -167,6 +160,9 @@ class Allocation:
     mu: float
     steps: int
 
+    narrow = 1e-9
+    """Relative width from which a call is cut in two."""
+
     def put(self, epsilon: float) -> tuple[float, float]:
         """Bound E (K - Y)_+, K = e^epsilon, |epsilon| at most 700."""
         above, strike = math.expm1(epsilon), math.exp(epsilon)
@@ -179,7 +175,7 @@ class Allocation:
         # K - 1 and each sum cost a few units of the larger one.
         units = 8 * UNIT * (abs(above) + put[1])
         call = _clipped((put[0] - above - units, put[1] - above + units), max(-above, 0.0), 1.0)
-        if above > 0 and call[1] - call[0] > _NARROW * call[1]:
+        if above > 0 and call[1] - call[0] > self.narrow * call[1]:
             low, high = self._call(self._place(epsilon), above, math.exp(epsilon))
             call = max(call[0], low), min(call[1], high)
         return call
@@ -217,7 +213,7 @@ class Allocation:
             floor = math.log(max(jump[0], 1e-300))
             bulk = _clipped(self._line(inner, place, float(round(floor))).at(above, strike), 0.0, 1.0)
             low, high = max(low, bulk[0] + jump[0]), min(high, bulk[1] + jump[1])
-            if at == far or high - low <= _NARROW * high:
+            if at == far or high - low <= self.narrow * high:
                 break
         return low * (1 - 4 * UNIT), high * (1 + 4 * UNIT)
 
@@ -354,7 +350,8 @@ class Allocation:
         answer = max(min(size[k] + math.log(abs(tilts[k])) - 1, most), floor, -700.0)  # its log, about
         if not bulk:
             k = int(np.flatnonzero(size <= size[k] + 3)[-1])
-        c, goal = float(tilts[k]), answer + math.log(_GOAL)
+        # share of an answer left to aliases and to the nodes that are not summed
+        c, goal = float(tilts[k]), answer + math.log(1e-14)
         period = (2 - goal) / -c if bulk else (math.log(mass * (strike + 30 / c)) - goal + 2) / c
         other = 2 * c, math.inf
         farther = slice(None, k) if bulk else slice(k + 1, None)
@@ -380,7 +377,8 @@ class Allocation:
         rho, power, _ = self._table(cut)
         cap = min(math.pi / 2 / mu, math.pi / 3 / cut.steep if cut else math.inf)
         eta = np.geomspace(min(1e-3 * cap, 0.1 / math.sqrt(t)), cap, 50)[:, None]
-        y = np.geomspace(h, h * _MOST / (4 if cut else 1), 300)
+        # nodes of a line
+        y = np.geomspace(h, h * (2**13) / (4 if cut else 1), 300)
         share, extra = ((t - 1) / t, math.log(3 * t * p)) if cut and cut.jump else (1.0, 0.0)
 
         def sup(at: Array) -> Array:
@@ -395,7 +393,8 @@ class Allocation:
         # Rounding of the last terms grows with every part: about as much as the first ones have, to 1/t.
         last = (direct * (t - 1) + start) / t + np.log(64 * h / y * UNIT * t)
         ways = [(0, direct, direct)]
-        for m in _PARTS if turn > 0 else ():
+        # times a sum is done by parts
+        for m in (4, 6, 8, 10, 12, 16) if turn > 0 else ():
             log = np.min(around + m * np.log(2 * h / sine), axis=0) + math.lgamma(m + 1) + strike * c
             log = log + math.log(4 * h / math.pi) - (m + 2) * np.log(y) + np.log1p(y / h / (m + 1))
             ways.append((m, log, np.maximum(log - m * math.log(turn), last + m * math.log(2 / turn))))
@@ -458,7 +457,8 @@ class Allocation:
             outside = outside * weight
             lost_out = 3 * p * lost + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
         terms, error = np.empty(len(z), complex), np.empty(len(z))
-        block = max(_BLOCK // len(moved), 1)
+        # terms computed at once
+        block = max((2**17) // len(moved), 1)
         for k in range(0, len(z), block):
             here = z[k : k + block]
             values = (np.expm1 if centred else np.exp)(np.multiply.outer(-here / t, ratio) - inner)
@@ -503,7 +503,8 @@ def _allocation(mu: float, steps: int) -> Allocation:
 
 def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tuple[float, float]:
     """Bound delta(epsilon) = E (Y - e^epsilon)_+, or E (1 - e^epsilon Y)_+ in the other order."""
-    x = min(max(epsilon, -_FARTHEST), _FARTHEST)
+    farthest = 600.0  # largest loss whose line is made
+    x = min(max(epsilon, -farthest), farthest)
     # Knowing the step helps an attacker: Q(L > epsilon) = Phi(-u) <= e^(-u^2/2)/2, or 2 Phi(mu/2) - 1 at 0.
     u = epsilon / mu - mu / 2
     most = min(math.exp(-min(u * u / 2, 750.0)) / 2 + TINY, 1.0) if u > 0 else 1.0
@@ -512,7 +513,8 @@ def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tup
     if most < 1e-300:
         return 0.0, 1e-300
     # More noise is more private: a shift next to 0 is bounded by a larger one, and from below by 0.
-    resolved = max(mu, _SMALLEST * math.sqrt(steps))
+    # least standard deviation of Y that is resolved
+    resolved = max(mu, 1e-11 * math.sqrt(steps))
     allocation = _allocation(resolved, steps)
     with np.errstate(all="ignore"):  # what overflows is NaN or infinite, and claims nothing
         try:

@@ -25,16 +25,8 @@ from tradeoff.pld.gaussian import (
 )
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed
-from tradeoff.pld.quadrature import FINER, QuadratureTransform
+from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
-
-# Rows at most: arrays are long enough by then, and between groups factors that decayed are skipped; fewer
-# where no path avoids quadratures of a hundred thousand nodes.
-_MOST, _FEW = 64, 8
-
-_COUNTED = (
-    10**9
-)  # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
 
 
 def batch_factors(
@@ -54,7 +46,9 @@ def batch_factors(
         alike.setdefault(key, []).append((part, law, n))
     for key in sorted(alike):
         alike[key].sort(key=lambda row: row[0].base.scale)  # rows of one group are about as long then
-        most = _FEW if _steep(alike[key][0][0]) else _MOST
+        # Rows at most: arrays are long enough by then, and between groups factors that decayed are skipped;
+        # fewer where no path avoids quadratures of a hundred thousand nodes.
+        most = 8 if _steep(alike[key][0][0]) else 64
         for start in range(0, len(alike[key]), most):
             parts, each, powers = zip(*alike[key][start : start + most], strict=True)
             factors += [(Batch(parts, powers), 1)] if len(parts) > 1 else [(each[0], powers[0])]
@@ -104,7 +98,8 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
         # Nats by which rarer means may be left out: answers lack 1e-6 of themselves at most.
         return _without_rare_means(law, inner, math.exp(7.0 - level) / (3 * count))
     part = _sampled_normal(law)
-    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > _COUNTED:
+    # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
+    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > 10**9:
         return law
     mu, level = part.base.scale, level + math.log(count)
     sharp = few_bits(math.sqrt(2 * level))
@@ -170,7 +165,7 @@ class BatchedTransform(QuadratureTransform):
 
     def _on_line(self, j: int) -> QuadratureNodes:
         each = zip(self.batch.parts, self._paces, self.each, strict=True)
-        rules = [line_rule(part, self.c, FINER**j / pace, digits) for part, pace, digits in each]
+        rules = [line_rule(part, self.c, self.finer**j / pace, digits) for part, pace, digits in each]
         return _padded(line_points, self.batch.column, self.c, rules)
 
     @cached_property

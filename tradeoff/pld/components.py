@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, meet
-from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
+from tradeoff.intervals.special import gauss_legendre
 
 LARGE = 600.0  # losses up to this one have an e^L that a float holds, and log1p(s expm1(L)) loses nothing
 
@@ -124,8 +124,6 @@ MAX_NODES = 400_000  # most points of a quadrature
 RULE = 32  # Gauss-Legendre nodes a panel
 TALLEST = 600.0  # heights above e^600 are not used: any mass is below 1
 SURE = 1e-9  # above the rounding of every logarithm here, a few hundred units, and of the sums over the grid
-_GRID = 1000  # points of the table: cells in which a density grows by a few percent
-_STEEP = 30.0  # densities at larger base losses are compared as logarithms: if they differ, it is by much
 
 ALL, NONE = SamplingRate(1.0, 0.0), SamplingRate(0.0, 1.0)
 
@@ -245,9 +243,10 @@ class AffineBase(Base):
         zero, hence two. A cell without one contributes the difference of its ends, one with at most twice its
         maximum times e^(rate width) - 1 more.
         """
-        part, scale, x = component, self.scale, self.grid(component, c, _GRID)
+        size = 1000  # points of the table: cells in which a density grows by a few percent
+        part, scale, x = component, self.scale, self.grid(component, c, size)
         loss = self.loss(x)
-        logs = part.logs(loss, np.zeros(_GRID))
+        logs = part.logs(loss, np.zeros(size))
         log_w = self.log_density(x) + (1 - c) * logs.p + c * logs.q + math.log(part.k) - log_m
         # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
         log_height = log_w + log_m_error + logs.p + logs.q - loss - math.log(abs(part.g)) - math.log(scale)
@@ -328,13 +327,15 @@ class Component:
         may round a subnormal number, by TINY, the first before e^-log_p. Elsewhere it is a difference of both
         logarithms. |dL/dl| is a product: as a difference of two slopes it would be lost where g is tiny.
         """
+        # densities at larger base losses are compared as logarithms: if they differ, it is by much
+        steep = 30.0
         log_p, log_q = subsampled_loss(self.d, base_loss), subsampled_loss(self.b, base_loss)
         under_p = subsampled_slope(self.d, base_loss, log_p)
         p_error = subsampled_loss_error(base_loss, log_p) + self.units * UNIT
         q_error = subsampled_loss_error(base_loss, log_q) + self.units * UNIT
-        small = base_loss < _STEEP
+        small = base_loss < steep
         lift = np.exp(np.where(small, np.minimum(-log_p, 700.0), 0.0))
-        odds = self.g * np.expm1(np.minimum(base_loss, _STEEP)) * lift
+        odds = self.g * np.expm1(np.minimum(base_loss, steep)) * lift
         near = (np.abs(odds) < 0.5) & small
         odds = np.where(near, odds, 0.0)
         loss = np.where(near, np.log1p(odds), log_q - log_p)

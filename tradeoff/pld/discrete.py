@@ -1,35 +1,41 @@
-"""Laws of L made of point masses, as logarithms so that a million rounds do not underflow."""
+"""Laws of L made of point masses, as logarithms so that a million rounds do not underflow.
+
+Also those between integer noises and their shifts (discrete normal laws, sums of coins, Poisson counts), of
+their products and of the greatest profile of these. Products on one lattice and greatest profiles are sums of
+positive terms in extended precision; where floats have none, there are no such laws.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.errors import NoClosedForm, SizeError
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff import balls
+from tradeoff.errors import DomainError, NoClosedForm, SizeError
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.law import (
     Atoms,
     Cells,
+    LogRatio,
     PlanningPoints,
     PrivacyLossDistribution,
+    Transform,
     combine_masses_at_infinity,
     in_order,
+    logarithm,
 )
 
 MAX_ATOMS = 4_000_000  # most atoms of one law
-MOST_DESCRIBED = 2**14  # most atoms of a description: about half a megabyte of JSON
 LOST = 1e-300  # bound on the mass of atoms that are left out; e^-750 and less in truth
-
-# Losses nearer to 0 are one atom there, as their sums and cells would have no digits; the mass of such a law
-# farther away is below all floats.
-_NEAR = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +97,10 @@ class AtomicLaw(PrivacyLossDistribution):
         return Cells(zero, zero, zero)
 
     def description(self) -> dict[str, Any]:
-        if len(self.loss) > MOST_DESCRIBED:
+        most = 2**14  # most atoms of a description: about half a megabyte of JSON
+        if len(self.loss) > most:
             raise NoClosedForm(
-                f"{len(self.loss)} atoms are more than a certificate writes out ({MOST_DESCRIBED}); "
+                f"{len(self.loss)} atoms are more than a certificate writes out ({most}); "
                 "certify fewer at a time"
             )
         fractions = self.fractions() if self.fractions else None
@@ -177,15 +184,18 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
 
     Between edges that are distinct floats it would have no mass at all. Other laws stay as they are.
     """
+    # Losses nearer to 0 are one atom there, as their sums and cells would have no digits; the mass of such a
+    # law farther away is below all floats.
+    near = 1e-290
     if not law.continuous:
         return law
     try:
         ends = law.span
     except SizeError:  # too large to be computed is not next to 0
         return law
-    if max(map(abs, ends)) > _NEAR:
+    if max(map(abs, ends)) > near:
         return law
-    far = np.abs(law.atoms.loss) > _NEAR
+    far = np.abs(law.atoms.loss) > near
     loss, log_p, slack = (each[far] for each in law.atoms)
     mass, position = np.exp(log_p), None
     # Exponentials cost 8 units, mass_at_minus_infinity is known to 16, and each difference costs one.
@@ -196,6 +206,320 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
         off = min(error / rest + UNIT * (8 + 2 * abs(log_rest)), 1.0)
         own = np.zeros(1), np.array([log_rest]), np.array([off])
         loss, log_p, slack = in_order([(loss, log_p, slack), own])
-        position = float(np.max(law.loss_error[far], initial=_NEAR))
+        position = float(np.max(law.loss_error[far], initial=near))
     ends = law.mass_at_minus_infinity, law.mass_at_plus_infinity
     return AtomicLaw(loss, log_p, *ends, slack, law.lost, position)
+
+
+# Frequencies 2 pi j next to the nearest: farther ones add less than e^(-4 pi^2 sigma^2) of a unit's e^-36.
+_TERMS = np.array([-2, -1, 1, 2])
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteGaussianLaw(AtomicLaw):
+    """x on the integers against x + shift, pmf proportional to e^(-x^2/2 sigma^2)."""
+
+    sigma: float = 1.0
+    shift: int = 1
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "discrete gaussian", "sigma": self.sigma, "shift": self.shift}
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -np.inf, np.inf  # the far tails were left out
+
+    def transform(self, c: float, digits: float) -> Transform | None:
+        if self.sigma < 1.0:  # narrower laws are few atoms, and their sums over frequencies long
+            return super().transform(c, digits)
+        return DiscreteGaussianTransform(self.sigma, self.shift, c)
+
+
+def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
+    """Return the law of L = (2 s x - s^2)/(2 sigma^2), x on the integers with pmf e^(-x^2/2 sigma^2)."""
+    reach = np.ceil(40.0 * sigma) + 2  # deviations past which atoms are left out: less than e^-799 of mass
+    if 2 * reach + shift >= MAX_ATOMS:
+        raise too_many(f"the discrete Gaussian with sigma = {sigma:.6g}", 2 * reach + shift)
+    if not sigma * sigma * sys.float_info.max > (reach + shift) ** 2:
+        raise DomainError(
+            f"sigma = {sigma:.6g} is so small that one step of the discrete Gaussian shifted by {shift} "
+            "has losses that overflow floats; use TotalVariation(1), which bounds every curve from below"
+        )
+    x = np.arange(-reach, shift + reach + 1)
+    half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)
+    log_p = -((x / sigma) ** 2) / 2 - np.log1p(2 * np.sum(half))
+    # A square of a quotient and a difference cost 4 units of the logarithms; the sum of masses, each known to
+    # 8 units and 3 of an exponent that is below 0.4 with its mass, adds up pairwise, and has a logarithm of
+    # at most 12, to 8 units.
+    slack = (160 + 8 * np.abs(log_p)) * UNIT
+    loss = (x - shift / 2) * (shift / sigma**2)
+    return DiscreteGaussianLaw(loss, log_p, slack=slack, lost=LOST, symmetric=True, sigma=sigma, shift=shift)
+
+
+class DiscreteGaussianTransform(Transform):
+    """The discrete Gaussian with sigma >= 1, by Poisson summation.
+
+    Tilted by c its mass at x is proportional to e^(-(x - x0)^2/2 sigma^2), x0 = c s, and at the frequency t =
+    y s/sigma^2 of x the sum over all integers is sum_j e^(-2 pi i j x0 - sigma^2 (2 pi j - t)^2/2) up to a
+    constant.
+    """
+
+    def __init__(self, sigma: float, shift: int, c: float) -> None:
+        self.sigma, self.shift, self.pace, self.centre = sigma, shift, shift / sigma**2, c * shift
+        decay = np.exp(-2 * (np.pi * sigma * _TERMS) ** 2)
+        turn = 2 * np.pi * (self.centre - round(self.centre)) * _TERMS
+        self.base, self.rest = float(np.sum(np.cos(turn) * decay)), float(np.sum(decay))
+        drift = shift * self.pace * (c * c - c) / 2
+        self.log_m = drift + math.log1p(self.base) - math.log1p(self.rest)
+        # The drift is six operations on terms that may cancel; the sums, below 1e-8, have phases known to 13
+        # units of the centre.
+        size = shift * self.pace * (c * c + abs(c))
+        self.log_m_error = UNIT * (8 * size + 1024 * (1 + abs(self.centre)) * self.rest)
+        self.mean = (self.centre - shift / 2) * self.pace
+
+    def _reduced(self, y: Array) -> tuple[Array, Array, Array]:
+        """Return cycles, rest and its error of t = 2 pi cycles + rest, |rest| <= pi."""
+        t = y * self.pace
+        cycles = np.round(t / (2 * np.pi))
+        return cycles, t - 2 * np.pi * cycles, 8 * UNIT * (np.abs(t) + 2)  # three operations and two, and pi
+
+    def _exponent(self, rest: Array) -> Array:
+        """Return the logarithms of the other frequencies' terms over that of the nearest one."""
+        result: Array = 2 * np.pi * np.multiply.outer(rest, _TERMS) - 2 * (np.pi * _TERMS) ** 2
+        return self.sigma**2 * result
+
+    def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
+        cycles, rest, slip = self._reduced(y)
+        fraction = self.centre - round(self.centre)
+        exponent = self._exponent(rest)
+        others = np.exp(exponent) @ np.exp(-2j * np.pi * fraction * _TERMS)
+        # Exponents move by 2 pi j sigma^2 slip, which is more than their own rounding where they count;
+        # phases by 13 units of the centre, and a sum of four exponentials by less than 256.
+        off = np.exp(np.max(exponent, axis=1))
+        off *= 4 * np.pi * self.sigma**2 * slip + UNIT * 256 * (1 + abs(self.centre))
+        bell = -((self.sigma * rest) ** 2) / 2
+        tilt = self.sigma**2 * np.abs(rest) * slip
+        tilt += 8 * UNIT * (np.abs(bell) + self.rest * 16 * (1 + abs(self.centre)))
+        tail = logarithm(others, off)
+        log: Complex = tail.log + (bell - math.log1p(self.base)) - 2j * np.pi * fraction * cycles
+        # The centre is a float too, of rounded terms: its error moves every phase.
+        moved = 8 * UNIT * y * self.pace * (1 + abs(self.centre) + self.shift)
+        error = tail.error + tilt + moved + 8 * UNIT * np.abs(cycles) * (1 + abs(self.centre))
+        height = np.log(np.abs(1 + others) + off + 8 * UNIT)
+        ceiling = bell + tilt + height + 8 * UNIT * np.abs(height) - math.log1p(self.base)
+        return LogRatio(log, error, np.minimum(ceiling, 0.0))
+
+    def around(self, y: Array, radius: float) -> Array:
+        # The theta function of the moduli falls from multiples of 2 pi to the points between them.
+        _, rest, slip = self._reduced(y)
+        distance = np.maximum(np.abs(rest) - radius * self.pace * (1 + 4 * UNIT) - slip, 0.0)
+        bell = -((self.sigma * distance) ** 2) / 2
+        others = np.log1p(np.sum(np.exp(self._exponent(distance)), axis=1))
+        bound: Array = bell + others - math.log1p(self.base)
+        # Exponents count near pi, where they lose 350 units of sigma^2, the bell being 4.9 of it.
+        return np.minimum(bound * (1 - 128 * UNIT) + 32 * UNIT, 0.0)
+
+    def far(self, y: float) -> float:
+        return 0.0  # the law is periodic in y
+
+
+class CutLaw(AtomicLaw):
+    """Atoms whose far tails were left out."""
+
+    description = PrivacyLossDistribution.description
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -np.inf, np.inf
+
+
+@lru_cache(maxsize=128)  # every question of a plan needs all its laws; each has at most 2 MiB
+def skellam_law(variance: float, shift: int) -> CutLaw:
+    """Return the law of log p(x - shift)/p(x), p(x) = e^-v I_|x|(v) with v the variance."""
+    reach = _reach(variance)
+    # Most atoms of a Skellam law: some seconds, as every one is computed in balls.
+    if 2 * reach + shift > 2**17:
+        raise too_many(f"Skellam noise of variance {variance:.6g}, shifted by {shift},", 2.0 * reach + shift)
+    log_p, x = _skellam(variance, reach, shift), range(-reach, shift + reach + 1)
+    loss = [float((log_p[abs(k - shift)] - log_p[abs(k)]).mid()) for k in x]
+    mass = [float(log_p[abs(k)].mid()) for k in x]
+    return CutLaw(np.array(loss), np.array(mass), lost=LOST, symmetric=True)
+
+
+def _reach(variance: float) -> int:
+    """Return r with P(x > r) < e^-760, by Chernoff's bound r asinh(r/v) - (sqrt(r^2 + v^2) - v)."""
+    low, high = 0, 2**60
+    while high - low > 1:
+        r = (low + high) // 2
+        # sqrt(r^2 + v^2) - v without cancellation; the bound has a margin of 2^-40 of itself.
+        bound = r * math.asinh(r / variance) - r * (r / (math.hypot(r, variance) + variance))
+        # Atoms are left out where less than e^-760 lies outside, on either side: no float holds it.
+        low, high = (low, r) if bound > 760.0 * (1 + 2**-40) else (r, high)
+    return high
+
+
+def _skellam(variance: float, reach: int, shift: int) -> list[balls.Balls]:
+    """Return log p(0), log p(1), ..., log p(reach + shift), known to far more digits than floats have.
+
+    The ratios rho_k = I_k/I_(k-1) = 1/(2k/v + rho_(k+1)) fall with k (Turan's inequality), so that
+    e^-asinh(k/v) <= rho_k <= e^-asinh((k-1)/v). Downwards from twice the reach, where the lower bound starts,
+    its error shrinks by rho_k rho_(k+1) a step, to less than e^-1500; the balls hold the rounding.
+    """
+    v, keep = balls.to_ball(variance), reach + shift
+    top = keep + reach + 1
+    ratio, total, ratios = (-(top / v).asinh()).exp(), balls.to_ball(0), []
+    for k in range(top - 1, 0, -1):
+        ratio = 1 / (2 * k / v + ratio)
+        total = ratio * (1 + total)
+        if k <= keep:
+            ratios.append(ratio)
+    log_p = [-(1 + 2 * total).log()]
+    for each in reversed(ratios):
+        log_p.append(log_p[-1] + each.log())
+    return log_p
+
+
+def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
+    """Return the law of log p(x - shift)/p(x), p(x) = C(n, x)/2^n with n the coins, 0 < shift <= n."""
+    if coins * shift > 2**20:  # most coins of binomial noise, and of coins times shift: a second
+        raise too_many(f"noise of {coins} coins, shifted by {shift},", float(coins) * shift)
+    x = np.arange(shift, coins + 1, dtype=float)
+    log_p, slack = log_pmf(x, coins, 0.0)
+    # C(n, x - s)/C(n, x) is the product over i < s of (x - i)/(n - x + i + 1).
+    above = np.subtract.outer(x, np.arange(shift))
+    below = coins + 1 - above
+    # A quotient within half of 1 loses 1.5 units of its logarithm, others 2.5; a logarithm 8, and a
+    # pairwise sum of up to 2^20 terms 32 of the sum of sizes.
+    near = 2 * np.abs(above - below) <= below
+    terms = np.where(near, np.log1p((above - below) / below * near), np.log(above / below))
+    position = 64 * UNIT * float(np.max(np.sum(np.abs(terms), axis=1)))
+    term = total = balls.to_ball(2) ** -coins  # P(x < shift) for the sum of fair coins
+    for k in range(shift - 1):
+        term = term * (coins - k) / (k + 1)
+        total += term
+    tail = max(float(total.mid()), TINY)  # below all floats for many coins
+    loss = np.sum(terms, axis=1)
+    return AtomicLaw(loss, log_p, tail, tail, slack, position=position, symmetric=True)
+
+
+_MOST_POINTS = 2**15  # of a lattice: a second
+_SAME = 1e-6  # shares of a gap by which atoms of one point of a lattice may differ, and crossings lie apart
+_EXTENDED = np.finfo(np.longdouble)
+_WIDE = _EXTENDED.minexp < -16000 and float(_EXTENDED.eps) < UNIT / 256
+
+
+def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> AtomicLaw | None:
+    """Return the law of a product of laws whose atoms lie on one lattice, if they are few, or None.
+
+    Masses p e^(L/2) are multiplied: none is below all floats. Mass below e^-750 is left out. Where sums of
+    losses and their point on the lattice are up to r apart, p e^(L/2) e^(-point/2) is up to e^(r/2) p.
+    """
+    gaps = [np.min(np.diff(law.atoms.loss), initial=np.inf) for law in laws]
+    infinite = any(law.mass_at_minus_infinity or law.mass_at_plus_infinity for law in laws)
+    if not _WIDE or infinite or any(law.continuous for law in laws) or not np.isfinite(gaps).all():
+        return None
+    finest = laws[int(np.argmin(gaps))].atoms.loss
+    gap = np.ptp(finest) / np.rint(np.ptp(finest) / min(gaps))
+    size = sum(n * float(np.ptp(law.atoms.loss)) for law, n in zip(laws, counts, strict=True)) / gap
+    if not (size < _MOST_POINTS and sum(counts) <= 64):
+        return None
+    ends = [sum(n * float(law.atoms.loss[k]) for law, n in zip(laws, counts, strict=True)) for k in (0, -1)]
+    if (deepest := 780 + max(map(abs, ends)) / 2) > 11000:  # where masses are below long doubles
+        return None
+    start, position, mass, upper = 0.0, 0.0, np.ones(1, np.longdouble), np.ones(1, np.longdouble)
+    largest = sum(n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True))
+    # r: a product and a sum of at most all losses cost two units, three where there are twice as many.
+    apart = (4 + 2 * len(laws)) * UNIT * largest
+    for law, n in zip(laws, counts, strict=True):
+        loss, log_p, slack = law.atoms
+        at = np.rint((loss - loss[0]) / gap).astype(np.int64)
+        off = float(np.max(np.abs(loss - (loss[0] + gap * at))))
+        if off > _SAME * gap:
+            return None
+        start += n * loss[0]
+        apart += n * (off + 4 * UNIT * float(np.max(np.abs(loss))))
+        position += n * float(np.max(law.loss_error))
+        each = np.zeros((2, at[-1] + 1), np.longdouble)
+        each[0, at] = np.exp(log_p.astype(np.longdouble) + loss.astype(np.longdouble) / 2)
+        each[1] = each[0]
+        each[1, at] *= 1 + slack
+        for _ in range(n):
+            mass, upper = np.convolve(mass, each[0]), np.convolve(upper, each[1])
+            # The rest is below e^-750 under P and Q.
+            seen = np.flatnonzero(mass > np.exp(-np.longdouble(deepest)))
+            inside = slice(seen[0], seen[-1] + 1)
+            start, mass, upper = start + gap * seen[0], mass[inside], upper[inside]
+            apart += 3 * UNIT * largest * (seen[0] > 0)
+    seen = np.flatnonzero(mass)
+    loss = start + gap * seen
+    log_p = (np.log(mass[seen]) - loss / 2).astype(float)
+    rounding = float(4 * len(mass) * sum(counts) * _EXTENDED.eps) + UNIT * (
+        8 + 2 * np.abs(log_p) + np.abs(loss)
+    )
+    slack = (upper[seen] / mass[seen] - 1).astype(float) + rounding + 0.51 * apart
+    return AtomicLaw(loss, log_p, slack=slack, position=position + apart)
+
+
+def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
+    """Return the law of the greatest profile of laws, if it is almost one of theirs everywhere; or None.
+
+    Between the losses of all atoms profiles are lines in s = e^eps. R is at each loss one of them, up to r of
+    itself below the greatest; D - (1 - s) takes the place of D for s < 1. In a cell where that changes the
+    chord, up to r above both, needs more mass at both ends.
+
+    With k = 1 - r and the masses of R, those of Q become k q + (1 - k) p where q > p, and those of P become
+    k p + (1 - k) q where q < p: that has the profile k D at (s - 1 + k)/k >= s, and likewise below 1. Both
+    lose the same mass, at most r, and are divided by the rest. So laws below and, with k = 1 + r, above the
+    greatest profile have masses and losses within 3 r of those of R. The mass that laws lack, below e^-750
+    each, is less than the rounding of any delta.
+    """
+    least = min(float(np.min(np.diff(law.loss), initial=np.inf)) for law in laws)
+    every = np.unique(np.concatenate([law.loss for law in laws]))
+    # Losses up to which masses are floats.
+    if not _WIDE or len(every) > _MOST_POINTS or not least > 0 or np.max(np.abs(every)) > 1000.0:
+        return None
+    first = np.append(True, np.diff(every) > _SAME * least)
+    loss, owner = every[first], np.cumsum(first) - 1
+    mass = np.zeros((len(laws), len(loss)), np.longdouble)
+    for row, law in zip(mass, laws, strict=True):
+        np.add.at(row, owner[np.searchsorted(every, law.loss)], np.exp(law.log_p.astype(np.longdouble)))
+    slack = max(float(np.max(law.atoms.slack)) for law in laws) + float(8 * len(loss) * _EXTENDED.eps)
+    # D_k = D_(k+1) + (s_(k+1) - s_k) P(L > s_k), and D - (1 - s) from the left: positive terms.
+    width = np.diff(np.exp(loss.astype(np.longdouble)))
+    rising, falling = np.cumsum(mass, axis=1), np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
+    above = np.pad(np.cumsum((width * falling[:, 1:])[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+    below = np.pad(np.cumsum(width * rising[:, :-1], axis=1), ((0, 0), (1, 0)))
+    # The law of the greatest profile at each loss: up to 4 slack of it the one before.
+    value = np.where(loss >= 0, above, below)
+    best, top = np.argmax(value, axis=0), np.max(value, axis=0)
+    for i in range(1, len(best)):
+        best[i] = best[i - 1] if top[i] <= value[best[i - 1], i] * (1 + 4 * slack) else best[i]
+    for i in range(len(best) - 2, -1, -1):  # the profile that takes over was not greater before
+        best[i] = best[i + 1] if value[best[i + 1], i] > value[best[i], i] else best[i]
+    # Cells [k, k + 1] where another profile becomes the greatest: by how much the old one is above the new
+    # one at the start, and the new one at the stop; how much the chord is above both where they cross.
+    k = np.flatnonzero(best[1:] != best[:-1])
+    at_start, at_stop = (np.where(loss[k + 1] >= 0, above[:, at], below[:, at]) for at in (k, k + 1))
+    old, new, cells = best[k], best[k + 1], np.arange(len(k))
+    start, stop = at_start[old, cells], at_stop[old, cells]
+    ahead = np.maximum(start - at_start[new, cells], 0.0)
+    behind = np.maximum(at_stop[new, cells] - stop, 0.0)
+    share = ahead / np.maximum(ahead + behind, _EXTENDED.tiny)
+    crossing = np.maximum(start + share * (stop - start), _EXTENDED.tiny)
+    r = 6 * slack + float(np.max(share * behind / crossing, initial=0.0))
+    # Left of s = 1 the chord is compared with D - (1 - s): a change in the cell about it is not bounded.
+    # Share of itself by which the law may miss the greatest profile.
+    if r > 1e-9 or np.any((loss[k] < 0) & (loss[k + 1] >= 0)):
+        return None
+    p, off = mass[best, np.arange(len(loss))], np.zeros(len(loss), np.longdouble)
+    for at, more in ((k, behind), (k + 1, ahead)):
+        np.add.at(p, at, more / width[k])
+        np.add.at(off, at, 2 * slack * np.maximum(start, at_stop[new, cells]) / width[k])
+    seen = p > 0  # lattices of other laws
+    if np.any(off > p):
+        return None
+    log_p = np.log(p[seen]).astype(float)
+    errors = np.minimum(off[seen] / p[seen], 1.0).astype(float) + slack + 3 * r
+    errors += UNIT * (8 + 2 * np.abs(log_p))
+    position = max(float(np.max(law.loss_error)) for law in laws) + float(np.max(every - loss[owner])) + 3 * r
+    return CutLaw(loss[seen], log_p, slack=errors, position=position + 8 * UNIT * float(np.max(np.abs(loss))))

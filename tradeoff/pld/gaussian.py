@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.quadrature import integrate
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, few_bits, position_slack
+from tradeoff.intervals.special import integrate
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,
@@ -54,10 +54,6 @@ MOST = 0.5  # shares above one half leave densities that nearly vanish: not 1 + 
 # Most of the half-width of a strip about the line, as an angle of e^l: below pi, where 1 - p + p e^l may
 # vanish.
 _STRIP = 2.8
-
-# Distance of the path, and its argument of e^l, at most: farther, moduli and so the rounding grow by more
-# than nodes fall; and by at most e^(1/2) for negative powers.
-_HIGHEST, _ANGLE = 1.0, 1.4
 
 
 class Trapezoid(NamedTuple):
@@ -220,7 +216,9 @@ def path_rule(part: Component, c: float, digits: float) -> Trapezoid | None:
     """
     mu, powers = part.base.scale, (c - MARGIN, c + MARGIN)
     falling = max(0.0, -powers[0]) * (part.b.part > 0) + max(0.0, powers[1] - 1) * (part.d.part > 0)
-    a = min(_HIGHEST, _ANGLE / mu, 2 / (mu * math.sqrt(1 + falling)))
+    # Farther from the line, or at larger arguments of e^l, moduli and so the rounding grow by more than nodes
+    # fall; and by at most e^(1/2) for negative powers.
+    a = min(1.0, 1.4 / mu, 2 / (mu * math.sqrt(1 + falling)))
     growth = 2 * a * a - falling * math.log(math.cos(mu * a))
     h = few_bits(2 * math.pi * a / (digits + growth))
     spare = math.sqrt(2 * digits) + 1.5

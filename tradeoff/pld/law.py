@@ -25,10 +25,6 @@ from tradeoff.pld.components import Component
 
 FULL = 700.0  # exponents are cut here: a mass of e^-700 is negligible, and e^700 more than any mass
 
-# Share of an end of the span within which edges count as the end: 2^13 units, four times the error of losses
-# next to an end. No cell is cut whose width is not known to a quarter.
-_NEAR = 2.0**-40
-
 
 class Cells(NamedTuple):
     """Excess and deficit >= 0 of consecutive cells, each within a factor 1 +- slack of the truth.
@@ -291,8 +287,11 @@ class PrivacyLossDistribution(ABC):
     @property
     def next_to_ends(self) -> tuple[float, float]:
         """Distances from the two ends of the span within which an edge counts as that end."""
+        # Share of an end of the span within which edges count as the end: 2^13 units, four times the error of
+        # losses next to an end. No cell is cut whose width is not known to a quarter.
+        near = 2.0**-40
         low, high = self.span
-        return _NEAR * abs(low), _NEAR * abs(high)
+        return near * abs(low), near * abs(high)
 
     def edge_error(self, edges: Array) -> Array:
         """Bound how far from ``edges`` losses are that ``cells`` counts on the wrong side of them.

@@ -26,11 +26,6 @@ from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution
 from tradeoff.pld.quadrature import of_atoms
 from tradeoff.pld.transformed import ReversedPLD
 
-_CUT = 600.0  # losses between which cells are narrow, and e^L is a float with all its digits
-_WIDEN = 5.0  # nats by which a tail is widened for a bound on its mass
-_DIGITS = 100.0  # quadratures err by e^-100 of a moment, 1e-43: nothing to a divergence of 1e-30
-_STEP = 2.0**-36  # distance of orders around 1 whose divergences enclose that of order 1: to 1e-11 of it
-
 Function = Callable[[Array], Array]
 
 NOTHING_KNOWN = Bounds(0.0, math.inf)  # of a divergence
@@ -72,6 +67,9 @@ class FiniteLaw:
     Cells are narrow where mass weighed with e^(``tilt`` L) is large: a choice, no bound rests on it. By
     default there are 2^15, relative widths of about 1e-7. Losses above 600 count by bounds from above alone.
     """
+
+    cut = 600.0
+    """Losses between which cells are narrow, and e^L is a float with all its digits."""
 
     def __init__(self, law: PrivacyLossDistribution, tilt: float = 0.0, size: int = 2**15) -> None:
         self.law, self.tilt, self.size = law, tilt, size
@@ -118,18 +116,19 @@ class FiniteLaw:
         E(1 - e^(L - c)) over L <= c is at least 1 - e^(b - c) of the mass of L <= b, for c > b; likewise
         under Q. Under P that of L >= a is at most e^-a times it.
         """
+        cut, widen = self.cut, 5.0  # nats by which a tail is widened for a bound on its mass
         change, rows = self.law.change_of_variable(), []
         base, (low, high) = change.base, change.base.support
         for side, end in ((-1.0, low), (1.0, high)):
-            reach = side * end - _CUT
+            reach = side * end - cut
             steps = min(max(math.ceil(reach / 20), 0), 128)
-            ends = side * np.linspace(_CUT, _CUT + max(reach, 0.0), steps + 1)
+            ends = side * np.linspace(cut, cut + max(reach, 0.0), steps + 1)
             for inner, outer in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-                edges = np.sort([end, np.clip(inner - side * _WIDEN, low, high)])
+                edges = np.sort([end, np.clip(inner - side * widen, low, high)])
                 excess, deficit, slack = base.cells(edges)
                 mass = float((deficit if side < 0 else excess)[0] * (1 + slack[0])) + SUBNORMAL
                 x, y = change.forward(np.array([inner, outer])).tolist()
-                log_mass = math.log(mass) - math.log(-math.expm1(-_WIDEN)) - (inner if side > 0 else 0.0)
+                log_mass = math.log(mass) - math.log(-math.expm1(-widen)) - (inner if side > 0 else 0.0)
                 sign = -1.0 if change.reversed else 1.0
                 rows.append((log_mass + x * change.reversed + 1e-9, sign * x, sign * y))
         columns = np.array(rows).reshape(-1, 3).T
@@ -235,7 +234,7 @@ def _edges(change: ChangeOfVariable, tilt: float, size: int) -> Array:
     loss = change.forward(source)
     if change.reversed:
         loss, log_p = -loss, log_p + loss
-    low, high = np.clip(change.base.support, -_CUT, _CUT).tolist()
+    low, high = np.clip(change.base.support, -FiniteLaw.cut, FiniteLaw.cut).tolist()
     exponent = log_p + tilt * loss
     weight = np.exp(exponent - np.max(exponent))
     whole = float(np.sum(weight))
@@ -263,6 +262,7 @@ def divergence(law: PrivacyLossDistribution, order: float) -> Bounds:
     D_a(P || Q) = a/(1 - a) D_{1-a}(Q || P) (van Erven, Harremoes 2014, Proposition 2). Divergences grow with
     the order (Theorem 3 there).
     """
+    step = 2.0**-36  # distance of orders around 1 whose divergences enclose that of order 1: to 1e-11 of it
     disjoint = not law.continuous and len(law.atoms.loss) == 0
     if disjoint or (order >= 1 and law.mass_at_minus_infinity > 0):
         return Bounds(math.inf, math.inf)
@@ -271,10 +271,10 @@ def divergence(law: PrivacyLossDistribution, order: float) -> Bounds:
         rest, other = 1 - Bounds.of(order), ReversedPLD(law)
         result = Bounds(divergence(other, rest.lower).lower, divergence(other, rest.upper).upper)
         result = Bounds.of(order) / rest * result
-        most = result.upper if order >= _STEP else divergence(law, _STEP).upper
+        most = result.upper if order >= step else divergence(law, step).upper
         return Bounds(result.lower, min(result.upper, most))
     if order == 1:
-        return Bounds(divergence(law, 1 - _STEP).lower, divergence(law, 1 + _STEP).upper)
+        return Bounds(divergence(law, 1 - step).lower, divergence(law, 1 + step).upper)
     try:
         known = _by_cells(law, order) if law.components() is None else _by_points(law, order)
     except PrecisionError:
@@ -293,13 +293,14 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
     for exponents within 1/4 of c, and for 0; the error at an exponent between two of those is below the
     larger of both (Hoelder). Log-concave atoms may have been left out.
     """
+    digits = 100.0  # quadratures err by e^-100 of a moment, 1e-43: nothing to a divergence of 1e-30
     k, other = Bounds.of(order) - 1, ReversedPLD(law)
     c, smooth = max(order, 1 - MARGIN), other.components() or []
     if any(part.base.scale > 1e6 for part in smooth):  # a normal law that far off has no privacy
         raise SizeError("losses rise too steeply for a quadrature")
     each = [of_atoms(other.atoms, other.loss_error, z, cut=other.lost > 0) for z in (0.0, 1.0, order)]
     exact = each[0]._replace(quadrature=max(nodes.quadrature for nodes in each))
-    points = [exact, *(part.base.nodes(part, c, 0.0, _DIGITS) for part in smooth)]
+    points = [exact, *(part.base.nodes(part, c, 0.0, digits) for part in smooth)]
     sums, quadrature = [], 0.0
     for nodes in (each for each in points if len(each.loss)):
         x = nodes.loss + Bounds(-nodes.error, nodes.error)
@@ -315,7 +316,7 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
     result = log1p(excess) / k
     if excess.lower > -0.5 and excess.upper < 1:
         return result
-    transform = other.transform(order, _DIGITS)
+    transform = other.transform(order, digits)
     if transform is None:
         return result
     moment = Bounds.of(transform.log_m) + Bounds(-transform.log_m_error, transform.log_m_error)

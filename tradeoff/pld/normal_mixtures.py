@@ -28,8 +28,6 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, Index, around
 from tradeoff.intervals.special import tail_above
 from tradeoff.pld.gaussian import LOG_SQRT_2PI
 
-_MOST_CELLS = 200_000  # cells searched for extrema of L: of means 400 deviations apart, in half a second
-
 
 class Logs(NamedTuple):
     """log P(x), the loss L(x), and their absolute errors."""
@@ -248,10 +246,11 @@ class MixturePair:
         width w about a point where |L'| > n (e^(2 s w) - 1). Other cells are halved, 34 times, to 1e-10,
         where L varies by 1e-20.
         """
+        most = 200_000  # cells searched for extrema of L: of means 400 deviations apart, in half a second
         if self.monotone:
             return np.zeros(0)
         low, high = self.means[0] - reach, self.means[-1] + reach
-        x = np.linspace(low, high, int(min((high - low) * (1 + self.spread), _MOST_CELLS)) + 2)
+        x = np.linspace(low, high, int(min((high - low) * (1 + self.spread), most)) + 2)
         slope, parts = self.slopes(x)
         for _ in range(34):
             size, steep = np.abs(slope), parts * (1 + 1e-9)  # more than the rounding of L'
@@ -259,9 +258,9 @@ class MixturePair:
             sure = (size[1:] > steep[1:] * grown) | (size[:-1] > steep[:-1] * grown) | (parts[1:] == 0)
             if sure.all():
                 break
-            if len(x) > _MOST_CELLS:
+            if len(x) > most:
                 raise SizeError(
-                    f"more than {_MOST_CELLS} cells are needed to locate the extrema of the loss of these "
+                    f"more than {most} cells are needed to locate the extrema of the loss of these "
                     "mixtures; give weights less far apart, or a larger sigma"
                 )
             at, fresh = np.flatnonzero(~sure) + 1, ((x[1:] + x[:-1]) / 2)[~sure]

@@ -22,14 +22,7 @@ from tradeoff.intervals.rounding import UNIT, Array, Complex
 from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
 from tradeoff.pld.law import Atoms, LogRatio, PrivacyLossDistribution, Transform, logarithm
 
-FIRST = 16.0  # frequencies that the first quadrature serves, over the scale of a component
-FINER = 4.0  # factor of those of the next one: making a quadrature costs as much as some fifty frequencies
-PATH = 1  # index from which on a path next to the line, where there is one, serves all frequencies
-
-_CHUNK = 2**18  # sines and cosines computed at once: 2 MiB each, the size of a cache
 _BLOCK = 64  # points added up at once
-_FEW, _GROUP = 16, 64  # more than 16 equal steps share their sines, in groups of their root or 64
-_LARGE = 600.0  # masses up to e^600 are floats, and so are their sums
 
 
 class QuadratureTransform(Transform):
@@ -41,6 +34,11 @@ class QuadratureTransform(Transform):
 
     rows: Sequence[Sequence[Component]]
     """The smooth components of each row."""
+
+    # The frequencies that the first quadrature serves, over the scale of a component, and the factor of those
+    # of the next one: making a quadrature costs as much as some fifty frequencies. From the index ``path`` on
+    # a path next to the line, where there is one, serves all of them.
+    first, finer, path = 16.0, 4.0, 1
 
     def __init__(self, law: PrivacyLossDistribution, c: float, digits: float) -> None:
         self.atoms, self.loss_error, self.cut = law.atoms, law.loss_error, law.lost > 0
@@ -58,8 +56,8 @@ class QuadratureTransform(Transform):
         self.mass_at_minus_infinity, self._levels = mass_at_minus_infinity, dict[int, Level]()
         # The quadratures of every row serve frequencies by its own scale, and those of the widest row the
         # least: all go by that.
-        self._paces = [min(part.base.scale, 1.0) / FIRST for row in rows for part in row]
-        self._pace = max(self._paces, default=1 / FIRST)
+        self._paces = [min(part.base.scale, 1.0) / self.first for row in rows for part in row]
+        self._pace = max(self._paces, default=1 / self.first)
         level, many = self._level(0), len(rows) > 1 or powers[0] != 1
         # A product and an exact sum: two roundings of all sizes, unless there is one.
         self.log_m, self.mean = (math.fsum(self.powers * each[:, 0]) for each in (level.log_m, level.mean))
@@ -70,14 +68,14 @@ class QuadratureTransform(Transform):
 
     def _level(self, j: int) -> Level:
         if j not in self._levels:
-            nodes = self._path if j >= PATH else None
+            nodes = self._path if j >= self.path else None
             nodes, first = self._on_line(j) if nodes is None else nodes, self._levels[0] if j else None
             self._levels[j] = Level(nodes, self.c, self.mass_at_minus_infinity, first)
         return self._levels[j]
 
     def _on_line(self, j: int) -> QuadratureNodes:
         """Return the nodes of a quadrature."""
-        y = FINER**j / self._pace
+        y = self.finer**j / self._pace
         return self._with_atoms([part.base.nodes(part, self.c, y, self.digits) for part in self.rows[0]])
 
     @cached_property
@@ -129,8 +127,8 @@ class QuadratureTransform(Transform):
         """Return the quadrature that serves each frequency: atoms alone serve all with one."""
         if not self._paces:
             return np.zeros(len(y), np.int64)
-        result = np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(FINER)).astype(np.int64)
-        return result if self._path is None else np.minimum(result, PATH)
+        result = np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(self.finer)).astype(np.int64)
+        return result if self._path is None else np.minimum(result, self.path)
 
     @cached_property
     def _tails(self) -> list[list[Tail]]:
@@ -149,7 +147,7 @@ class QuadratureTransform(Transform):
         return self.far(y) if self._path is None else math.fsum(self.powers * self._bound_from(y))
 
     def _bound_from(self, y: float) -> Array:
-        return np.zeros(1) if self._path is None else self._level(PATH).far(y)
+        return np.zeros(1) if self._path is None else self._level(self.path).far(y)
 
     def cost(self, y: float) -> int:
         return int(self._level(int(self._which(np.array([y]))[0])).size.sum())
@@ -165,6 +163,9 @@ class Level:
 
     log_m: Array
     log_m_error: Array
+
+    chunk = 2**18
+    """Sines and cosines computed at once: 2 MiB each, the size of a cache."""
 
     def __init__(
         self, nodes: QuadratureNodes, c: float, mass_at_minus_infinity: float, first: Level | None
@@ -240,7 +241,7 @@ class Level:
     def _sums(self, y: Array, *weights: Any) -> list[Complex]:
         """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size."""
         result = [np.empty((len(self.d), len(y)), complex) for _ in weights]
-        step = max(1, _CHUNK // self.d.size)
+        step = max(1, self.chunk // self.d.size)
         for start in range(0, len(y), step):
             here = slice(start, start + step)
             rise = _phase_rise(y[here, None] * (self.d / 2)[:, None, :])
@@ -264,7 +265,7 @@ class Level:
 
     def ratio(self, y: Array, *, even: bool) -> LogRatio:
         """Sum w_j (e^(iy d_j) - 1)."""
-        if even and len(y) > _FEW:
+        if even and len(y) > 16:  # so many equal steps share their sines, in groups of their root or 64
             u, heads = self._equispaced(y)
             return logarithm(u, self._error(y, u, heads))
         (u,) = self._sums(y, self.w)
@@ -278,13 +279,13 @@ class Level:
         err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The phases err as those of y, to
         which x and z add up but for 3 units of it.
         """
-        group = min(_GROUP, 1 << len(y).bit_length() // 2)
+        group = min(64, 1 << len(y).bit_length() // 2)
         half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
         rise = _phase_rise(z[:, None] * half)
         first = _add_up(rise, self.w)[:, :, None]
         whole = 1 + rise
         u = np.empty((len(self.d), len(y)), complex)
-        together = max(1, _CHUNK // self.d.size)
+        together = max(1, self.chunk // self.d.size)
         for start in range(0, len(y), together * group):
             heads = y[start : start + together * group : group]
             moved = _phase_rise(half.swapaxes(1, 2) * heads) * self.w[:, :, None]
@@ -344,6 +345,7 @@ def log_moment(
     Sums of positive terms lose at most their size in units, exp, expm1 and log 8 each. P's mass at -infinity
     is known to 16 units.
     """
+    large = 600.0  # masses up to e^600 are floats, and so are their sums
     peak, w_p = np.max(log_w, axis=-1, keepdims=True), np.exp(nodes.log_p)
     share = np.exp(log_w - peak)
     size = np.count_nonzero((share > 0) | (w_p != 0), axis=-1, keepdims=True)
@@ -353,7 +355,7 @@ def log_moment(
     error += UNIT * (size + 16 + 2 * np.abs(plain)) + nodes.quadrature
     tilt = c * nodes.loss
     small = np.abs(tilt) < 0.5
-    bounds = peak <= _LARGE
+    bounds = peak <= large
     w = np.exp(np.where(bounds, log_w, -np.inf))
     gain = np.where(small, w_p * np.expm1(np.where(small, tilt, 0.0)), w - w_p)
     # The error of one term: the mass's own slack on e^x - 1, and the shift of the exponent on e^x < 1.65.
@@ -361,7 +363,7 @@ def log_moment(
     moved = np.where(small, 2 * w_p * shift, slack_w * (w + w_p))
     change = _sum(gain) - mass_at_minus_infinity
     off = _sum(np.abs(gain) * (nodes.slack + (size + 32) * UNIT) + moved) + 16 * UNIT * mass_at_minus_infinity
-    off += nodes.quadrature * (1 + np.exp(np.minimum(plain, 1.1 * _LARGE)))
+    off += nodes.quadrature * (1 + np.exp(np.minimum(plain, 1.1 * large)))
     known = bounds & (change > -0.9)
     change = np.where(known, change, 0.0)
     off /= 1 + change

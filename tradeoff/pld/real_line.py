@@ -17,8 +17,8 @@ from scipy.optimize import elementwise
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1
-from tradeoff.intervals.quadrature import applied
 from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.special import applied
 
 TRUST = 1e-12  # assumed accuracy of a density, relative, at the argument that it computes
 REACH = 2.0**498  # farthest point at which a density is evaluated, about 1e150: squares are floats
@@ -26,22 +26,15 @@ CLOSEST = 2.0**-1000  # closest point to 0 at which a density is evaluated
 LEAST_LOG = -700.0  # log-density below which a density may have lost digits, and is not resolved further
 PROBES = 4.0 ** np.arange(-500.0, 250.0)  # first edges of panels around 0
 
-_NORMALISED = 1e-9  # most by which an integral may miss 1 before it is refused
-_AGREED = 2e-13  # relative difference of a panel and its halves at which it is accepted
 _MOVED = 8 * UNIT  # relative rounding of a node, in the quadrature and in (x - loc)/scale
-_MAX_PANELS = 100_000  # a density that needs more is noise
-_MAX_PIECES = 1000  # and so are more extrema of L
 _MARGIN = 6  # errors of a loss that bounds of L allow for: its own, and 4 that end no piece
-_CERTAIN = 40.0  # losses above eps at which q is more than 2^53 times e^eps p
-_STEEPEST = 690.0  # epsilon up to which e^eps is a float
 
 # Nodes on [-1, 1] and the Clenshaw-Curtis weights, which integrate polynomials of degree 32 there.
-_DEGREE = 32
-_NODES = np.cos(np.pi * np.arange(_DEGREE + 1.0) / _DEGREE)
+_NODES = np.cos(np.pi * np.arange(33.0) / 32)
 _WEIGHTS = np.asarray(
     np.linalg.solve(
-        np.polynomial.chebyshev.chebvander(_NODES, _DEGREE).T,
-        [0.0 if k % 2 else 2 / (1.0 - k * k) for k in range(_DEGREE + 1)],
+        np.polynomial.chebyshev.chebvander(_NODES, 32).T,
+        [0.0 if k % 2 else 2 / (1.0 - k * k) for k in range(33)],
     ),
     dtype=np.float64,
 )
@@ -78,6 +71,7 @@ class Density:
         rounded: Sequence[float] = (),
         least_log: float = -np.inf,
     ) -> None:
+        most = 1e-9  # most by which an integral may miss 1 before it is refused
         self._log_density, self.name, self.support, self._least_log = log_density, name, support, least_log
         self.cuts, self.rounded = sorted({*(x for x in support if np.isfinite(x)), *cuts}), frozenset(rounded)
         self._log_total = 0.0
@@ -95,9 +89,9 @@ class Density:
         order = np.argsort(start)
         mass, error = mass[order], error[order]
         self.total, off = float(np.sum(mass)), float(np.sum(error))
-        if not (abs(self.total - 1) <= _NORMALISED + off and off <= 1e-6):
+        if not (abs(self.total - 1) <= most + off and off <= 1e-6):
             raise DomainError(
-                f"the density of {name} must integrate to 1 within {_NORMALISED:g}, got {self.total:.10g} "
+                f"the density of {name} must integrate to 1 within {most:g}, got {self.total:.10g} "
                 f"with error {off:.2g}; divide it by its integral, give its support or breaks next to its "
                 "peaks, or place poles and narrow peaks at 0"
             )
@@ -163,6 +157,7 @@ class Density:
 
     def _adapt(self, edges: Array) -> tuple[Array, Array, Array, Array]:
         """Return panels with their masses and errors, cut until they agree with their parts."""
+        most_panels = 100_000  # a density that needs more is noise
         keep = ~((edges[:-1] < CLOSEST) & (edges[1:] > -CLOSEST))
         start, stop = edges[:-1][keep], edges[1:][keep]
         mass, rounding = self._integrate(start, stop)
@@ -174,17 +169,18 @@ class Density:
                 self._integrate(middle, stop),
             )
             difference = np.abs(left + right - mass)
-            tolerance = _AGREED * 2.0 ** max(depth - 8, 0)  # after 8 cuts noise is charged, not resolved
+            # relative difference of a panel and its halves at which it is accepted
+            tolerance = 2e-13 * 2.0 ** max(depth - 8, 0)  # after 8 cuts noise is charged, not resolved
             done = difference <= np.maximum(tolerance * (left + right), rounding)
             done |= (middle <= start) | (middle >= stop)
             accepted.append(np.array([start, stop, left + right, difference + rounding + TINY])[:, done])
             more = ~done
             if not more.any():
                 break
-            if np.count_nonzero(more) + sum(panels.shape[1] for panels in accepted) > _MAX_PANELS:
+            if np.count_nonzero(more) + sum(panels.shape[1] for panels in accepted) > most_panels:
                 raise DomainError(
                     f"the density of {self.name} must be smooth between its breaks, but needs more than "
-                    f"{_MAX_PANELS} panels; give the breaks, or place its narrow parts near 0"
+                    f"{most_panels} panels; give the breaks, or place its narrow parts near 0"
                 )
             start, stop = np.append(start[more], middle[more]), np.append(middle[more], stop[more])
             mass, rounding = np.append(left[more], right[more]), np.append(left_off[more], right_off[more])
@@ -285,8 +281,10 @@ class RealLineLaw:
         eps + 40, by (1 - e^-40) Q. It misses at most (1 - e^(eps - t)) Q between the places where L < eps and
         L >= eps are certain, where L is at most t.
         """
+        steepest = 690.0  # epsilon up to which e^eps is a float
+        ahead = 40.0  # losses above eps at which q is more than 2^53 times e^eps p
         n = len(epsilon)
-        losses = np.append(epsilon, epsilon + _CERTAIN)
+        losses = np.append(epsilon, epsilon + ahead)
         p, q, missed = (Bounds(np.zeros(size), np.zeros(size)) for size in (n, 2 * n, 2 * n))
         for piece in self.pieces:
             outer, inner, top = self._threshold(piece, losses)
@@ -299,9 +297,9 @@ class RealLineLaw:
             for k, most in ((1, top), (2, np.full(2 * n, piece.high[-1]))):
                 share = -expm1(losses - Bounds.of(np.maximum(most, losses)))
                 missed = missed + Bounds(each.lower[k], each.upper[k]) * share
-        value = Bounds(q.lower[:n], q.upper[:n]) - exp(np.minimum(epsilon, _STEEPEST)) * p
-        certain = (Bounds(q.lower[n:], q.lower[n:]) * (1 - np.exp(-_CERTAIN))).lower
-        low = np.maximum(np.where(epsilon > _STEEPEST, 0.0, value.lower), np.maximum(certain, 0.0))
+        value = Bounds(q.lower[:n], q.upper[:n]) - exp(np.minimum(epsilon, steepest)) * p
+        certain = (Bounds(q.lower[n:], q.lower[n:]) * (1 - np.exp(-ahead))).lower
+        low = np.maximum(np.where(epsilon > steepest, 0.0, value.lower), np.maximum(certain, 0.0))
         high = Bounds.of(np.maximum(value.upper, 0.0)) + missed.upper[:n] + TINY
         return tuple(Bounds(low, np.maximum(high.upper, low)) + self.mass_at_infinity)
 
@@ -363,6 +361,7 @@ def find_pieces(
     DomainError
         If L is not monotone between the breaks, or has more than a thousand extrema.
     """
+    most = 1000  # more extrema of L are noise
     strips, x = _scan(p, q, breaks or ())
     lost, unknown, pieces, extrema = [Bounds(0.0, 0.0)] * 2, [0.0, 0.0], [], list(breaks or ())
     for low, high in strips:
@@ -388,9 +387,9 @@ def find_pieces(
                 lost[i] += mass
             else:
                 unknown[i] += float(mass.upper)
-    if len(pieces) > _MAX_PIECES:
+    if len(pieces) > most:
         raise DomainError(
-            f"log(q/p) must have at most {_MAX_PIECES} extrema, got {len(pieces)}; "
+            f"log(q/p) must have at most {most} extrema, got {len(pieces)}; "
             "give smooth densities, or their breaks"
         )
     if bounded:

@@ -21,10 +21,6 @@ from tradeoff.pld.law import (
 )
 from tradeoff.pld.quadrature import QuadratureTransform
 
-_FAST = 24.0  # frequencies, times epsilon, from which the terms of the closed form cancel a digit at most
-_CELLS = 400  # cells between points of a sketch
-_UNITS = 12  # of the factor 2/(1 - e^-epsilon): 8 of expm1, and a quotient
-
 
 @dataclass(frozen=True, eq=False)
 class LaplaceLaw(PrivacyLossDistribution):
@@ -50,7 +46,8 @@ class LaplaceLaw(PrivacyLossDistribution):
     def sketch(self) -> PlanningPoints:
         # A cell [a, a + h] has P-mass k e^-(a + h/2 + epsilon)/2 sinh(h/4); Q has e^(a + h/2) times that.
         # It is split between its ends so that both are kept: e^(h/2) to 1.
-        loss, h = np.linspace(-self.epsilon, self.epsilon, _CELLS + 1), 2 * self.epsilon / _CELLS
+        size = 400  # cells between points of a sketch
+        loss, h = np.linspace(-self.epsilon, self.epsilon, size + 1), 2 * self.epsilon / size
         cell = np.log(self.factor) + np.log(np.sinh(h / 4)) - (loss[:-1] + h / 2 + self.epsilon) / 2
         right = cell - np.logaddexp(0.0, h / 2)
         log_p = np.logaddexp(np.append(right + h / 2, -np.inf), np.append(-np.inf, right))
@@ -90,19 +87,22 @@ class BoundedRangeLaw(LaplaceLaw):
     transform = PrivacyLossDistribution.transform
     description = PrivacyLossDistribution.description
 
+    units = 12
+    """Units of the factor: 8 of expm1, and a quotient."""
+
     @property
     def factor(self) -> float:  # type: ignore[override]  # it depends on epsilon
         return float(-2 / np.expm1(-self.epsilon))
 
     def components(self) -> list[Component]:
-        return [Component(IntervalBase(self.epsilon), k=self.factor, units=_UNITS)]
+        return [Component(IntervalBase(self.epsilon), k=self.factor, units=self.units)]
 
     def edge_error(self, edges: Array) -> Array:
         return super().edge_error(edges) + 2 * UNIT * self.epsilon
 
     def _cells(self, edges: Array) -> Cells:
         excess, deficit, slack = super()._cells(edges)
-        more = (_UNITS + 2 + 2 * self.epsilon) * UNIT
+        more = (self.units + 2 + 2 * self.epsilon) * UNIT
         return Cells(self.factor * excess, self.factor * deficit, slack + more)
 
 
@@ -151,12 +151,15 @@ class IntervalBase(AffineBase):
 class LaplaceTransform(QuadratureTransform):
     """The Laplace law: atoms at both ends, 2 sinh((k + iy) eps)/(k + iy) between, k = c - 1/2."""
 
+    fast = 24.0
+    """Frequencies, times epsilon, from which the terms of the closed form cancel a digit at most."""
+
     def __init__(self, law: LaplaceLaw, c: float, digits: float) -> None:
         super().__init__(law, c, digits)
         self.epsilon, self.k = law.epsilon, c - 0.5
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
-        slow = int(np.searchsorted(y * self.epsilon, _FAST, side="right"))
+        slow = int(np.searchsorted(y * self.epsilon, self.fast, side="right"))
         parts = [super().ratio(y[:slow], even=even)] if slow else []
         if slow < len(y):
             high = y[slow:]
@@ -175,7 +178,7 @@ class LaplaceTransform(QuadratureTransform):
         return LogRatio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def cost(self, y: float) -> int:
-        return 4 if y * self.epsilon > _FAST else super().cost(y)
+        return 4 if y * self.epsilon > self.fast else super().cost(y)
 
 
 _LEAST = 750.0  # densities below e^-750 are zero: no float holds them

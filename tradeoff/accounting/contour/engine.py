@@ -12,8 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.accounting.cache import Cache, group_by_key, snap_to_grid
-from tradeoff.accounting.conjugate import Enclosure, Kind
 from tradeoff.accounting.contour.line import (
     Chernoff,
     ContourLine,
@@ -29,17 +27,8 @@ from tradeoff.accounting.contour.place import (
     place_line,
     smoothed,
 )
-from tradeoff.accounting.engine import APART, Engine, Place
-from tradeoff.accounting.options import (
-    LINE_TERMS,
-    LINE_TERMS_EACH,
-    LOOKING,
-    NODE_TERMS,
-    PATIENT_TERMS,
-    SMOOTHING,
-    Question,
-    query_options,
-)
+from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
+from tradeoff.accounting.options import NODE_TERMS, Cache, Question, group_by_key, query_options, snap_to_grid
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
@@ -48,13 +37,30 @@ from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.law import PrivacyLossDistribution, Transformed, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 
-# Levels of damping: Q loses less than e^-level, and an answer at most e^-_TAKEN of itself. Damping avoids
-# long periods where a loss is rare, and is tried for at most _DISTINCT factors.
-_LEVELS, _TAKEN, _DISTINCT = tuple(36.0 * 1.13**k for k in range(24)), 20.0, 8
 
-_HALF = math.log(0.7)  # rarer tails are answered for c > 1, without a difference from 1
-_FARTHEST = 1e100  # larger losses overflow in the numbers of a line
-_POLES = (0.0, 1.0)  # where the integrand of delta has poles
+@dataclass(frozen=True)
+class _Tuning:
+    """Choices of the engine: they set widths and times, never whether bounds hold."""
+
+    # Terms summed for one line, in all or for each distinct factor if that is more: at most about 0.3 s, or
+    # 10 ms a factor, a third of the time that a lattice takes; and in all with a tolerance.
+    terms: float = 8e7
+    terms_each: float = 3e6
+    patient_terms: float = 1e9
+    # Relative width left by a Gaussian added where the product does not decay; ten times less takes three
+    # times the terms. A line of that kind that locates an answer has so many times fewer of them.
+    smoothing: float = 2e-7
+    looking: int = 64
+    # Levels of damping: Q loses less than e^-level, and an answer at most e^-taken of itself. Damping avoids
+    # long periods where a loss is rare, and is tried for at most so many distinct factors.
+    levels: tuple[float, ...] = tuple(36.0 * 1.13**k for k in range(24))
+    taken: float = 20.0
+    distinct: int = 8
+    half: float = math.log(0.7)  # rarer tails are answered for c > 1, without a difference from 1
+    farthest: float = 1e100  # larger losses overflow in the numbers of a line
+
+
+_TUNING = _Tuning()
 
 
 class Cost(NamedTuple):
@@ -105,7 +111,7 @@ class ContourCache:
         self.lines: Cache[EvaluatedContour] = Cache(
             2 * (2**21 + 2**19), lambda result: 0 if result.line is None else len(result.line.log)
         )
-        self._damped: Cache[ContourCache] = Cache(len(_LEVELS))
+        self._damped: Cache[ContourCache] = Cache(len(_TUNING.levels))
         self.coarse_placements: Cache[Placement] = Cache(1024)
         self.points: Cache[Chernoff] = Cache(256)
         self.estimates: Cache[float] = Cache(256)  # of log psi(0) at a tilt
@@ -116,13 +122,13 @@ class ContourCache:
         return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), self.most_q_plus * (1 + 16 * UNIT))
 
     def damped(self, level: int) -> ContourCache:
-        """Return a cache for the laws without losses of mass below e^-_LEVELS[level]; self if none."""
-        if level == len(_LEVELS) or len(self.laws) > _DISTINCT:
+        """Return a cache for the laws without losses of mass below e^-level of these; self if none."""
+        if level == len(_TUNING.levels) or len(self.laws) > _TUNING.distinct:
             return self
 
         def make() -> ContourCache:
             each = zip(self.laws, self.counts, strict=True)
-            laws = [damped_law(law, n, _LEVELS[level]) for law, n in each]
+            laws = [damped_law(law, n, _TUNING.levels[level]) for law, n in each]
             same = all(law is other for law, other in zip(laws, self.laws, strict=True))
             return self if same else ContourCache(laws, self.counts, self)
 
@@ -133,12 +139,12 @@ class ContourCache:
     ) -> Iterator[tuple[ContourCache, Index]]:
         """Yield lines that lack at most e^-20 of psi(x), with the losses that they serve."""
         left = np.arange(len(x))
-        for level in range(len(_LEVELS) + 1):
+        for level in range(len(_TUNING.levels) + 1):
             lines = self if kind == "rest" else self.damped(level)
             enough = np.ones(len(left), bool)
             if lines is not self:
                 size = lines.saddles(kind).at(x[left]).log if log_psi is None else log_psi[left]
-                enough = size > _TAKEN - _LEVELS[level]
+                enough = size > _TUNING.taken - _TUNING.levels[level]
             if enough.any():
                 yield lines, left[enough]
             if not len(left := left[~enough]):
@@ -156,12 +162,12 @@ class ContourCache:
     @cached_property
     def tail(self) -> SaddleTable:
         """The saddle points of c > 1, by loss."""
-        return SaddleTable(self.cumulant, _POLES, start=1.0)
+        return SaddleTable(self.cumulant, (0.0, 1.0), start=1.0)
 
     @cached_property
     def middle(self) -> SaddleTable:
         """The saddle points of 0 < c < 1, by loss."""
-        return SaddleTable(self.cumulant, _POLES, last=1 - 1e-9)  # there they are of losses beyond 1e9
+        return SaddleTable(self.cumulant, (0.0, 1.0), last=1 - 1e-9)  # there they are of losses beyond 1e9
 
     def saddles(self, kind: Kind) -> SaddleTable:
         """Return the saddle points of the strip of a kind."""
@@ -177,20 +183,20 @@ class ContourCache:
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
-        return (x >= 0) & (self.damped(0).tail.at(x).log < _HALF)
+        return (x >= 0) & (self.damped(0).tail.at(x).log < _TUNING.half)
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
         """Return the bounds of the line placed at the loss x of this order, where psi is about e^log_psi.
 
         Where the product does not decay a Gaussian is added, for a share of the cost.
         """
-        if abs(x) > _FARTHEST:
+        if abs(x) > _TUNING.farthest:
             return None
         # By how much psi changes a nat about x, relative to itself.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
         accuracy, middle = slope * cost.accuracy, kind == "rest"
         key = (middle, x, log_psi, *query_options().choices[1:])  # the same for every method
-        usual = max(LINE_TERMS, LINE_TERMS_EACH * len(self.laws))
+        usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
         for terms in sorted({min(usual, cost.terms), cost.terms}):
             place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=middle)
             result = sharp = self.lines.of((*key, terms, 0.0), partial(self._line, place))
@@ -228,7 +234,7 @@ class ContourCache:
         Quadratures are shorter at lesser tilts. Where none is estimated to show it, by e^(1/2), the best tilt
         is taken. A bound at z deviations between two of the tilts loses at most e^(z^2/256).
         """
-        result, x = np.ones(len(x)), np.minimum(x, _FARTHEST)  # psi falls
+        result, x = np.ones(len(x)), np.minimum(x, _TUNING.farthest)  # psi falls
         goal = np.log(np.maximum(level, TINY)) - 0.5
         tilts, least = np.ones(len(x)), np.full(len(x), math.inf)
         waiting, c = np.arange(len(x)), 1 + 0.25 / max(self.cumulant.spread, 1e-300)
@@ -291,7 +297,7 @@ class ContourEngine(Engine[Cost]):
     @property
     def terms(self) -> float:
         """Most terms summed for a line without a tolerance."""
-        return max(LINE_TERMS, LINE_TERMS_EACH * len(self.forward.laws))
+        return max(_TUNING.terms, _TUNING.terms_each * len(self.forward.laws))
 
     def with_term_limit(self) -> ContourEngine:
         """Return the engine with the same lines, which sums no more terms for a tolerance."""
@@ -301,15 +307,15 @@ class ContourEngine(Engine[Cost]):
 
     def initial_effort(self, question: Question, tol: float | None) -> Cost:
         if tol is None:
-            return Cost(self.terms, SMOOTHING)
-        terms = PATIENT_TERMS if self.extended_budget else self.terms
-        return Cost(terms, min(SMOOTHING, tol / 3.0), in_nats=question == "epsilon")
+            return Cost(self.terms, _TUNING.smoothing)
+        terms = _TUNING.patient_terms if self.extended_budget else self.terms
+        return Cost(terms, min(_TUNING.smoothing, tol / 3.0), in_nats=question == "epsilon")
 
     def refine(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by)
 
     def coarse(self, effort: Cost) -> Cost | None:
-        return effort._replace(share=min(self.terms / effort.terms, 1.0) / LOOKING)
+        return effort._replace(share=min(self.terms / effort.terms, 1.0) / _TUNING.looking)
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)
@@ -341,7 +347,7 @@ class ContourEngine(Engine[Cost]):
             x[which] = part.tail.x_for(left[which])
             if part is not lines:
                 x[which] = np.minimum(x[which], part.cumulant.rare.loss(left[which]))
-        near = left >= _HALF
+        near = left >= _TUNING.half
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():
             result = bracket_root(lambda x: -lines.middle.at(x).log, -np.log1p(-delta[near]))[1]

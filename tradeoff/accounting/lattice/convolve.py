@@ -3,6 +3,8 @@
 With W(dL) = e^(theta L - K) P(dL) and g(x) = e^(-(theta-1) x) (1 - e^-x)_+,
 delta(eps) = e^(K - (theta-1) eps) E_W[g(L - eps)]. Rounding, aliasing and truncation enter relative to the
 tilted mass, so delta keeps its relative accuracy however small it is.
+
+The result is a table of certified points of the profile delta(epsilon), which answers every question.
 """
 
 from __future__ import annotations
@@ -10,26 +12,147 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
 from scipy import fft
 
-from tradeoff.accounting.lattice.table import ProfileTable
+from tradeoff.accounting.engine import Enclosure
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex, Index
 from tradeoff.pld.law import combine_masses_at_infinity
 
+
+@dataclass(frozen=True, eq=False)
+class ProfileTable(Enclosure):
+    """Bounds on delta at increasing losses, of one order.
+
+    ``upper`` at ``above``, ``lower`` at ``below``, convex in e^epsilon between; ``leak`` bounds delta from
+    below at every loss.
+    """
+
+    above: Array
+    upper: Array
+    below: Array
+    lower: Array
+
+    @property
+    def reverse(self) -> bool:
+        """Whether it is of the other order, and answers at -x."""
+        return self.kind == "other"
+
+    def bound(self, x: Array) -> Bounds:
+        return Bounds(*self.delta(-x if self.reverse else x))
+
+    def delta(self, epsilon: Array) -> Pair:
+        """Bound delta(epsilon): chords of upper bounds are above it, the polygon of lower ones below."""
+        upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
+        lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
+        before, after = self._left_of(epsilon)
+        lower, upper = np.maximum(lower, before), np.minimum(np.minimum(upper, after) * (1 + 16 * UNIT), 1.0)
+        least = np.maximum(-np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT), self.leak)
+        return np.minimum(np.maximum(lower * (1 - 16 * UNIT), least), upper), upper
+
+    def _left_of(self, epsilon: Array) -> Pair:
+        """Bound delta left of the table: in s = e^epsilon it is convex, and 1 at 0.
+
+        So it is above the chord of a lower bound and an upper one further right, prolonged, and below the
+        chord from 1 to an upper bound.
+        """
+        a, lower, slope = self._chord_on_left
+        b, upper = self._chord_from_1
+        before = lower - slope * np.expm1(np.minimum(epsilon - a, 0.0))
+        after = upper - (1 - upper) * np.expm1(np.minimum(epsilon - b, 0.0))
+        return np.where(epsilon < a, before, 0.0), np.where(epsilon < b, after, 1.0)
+
+    @cached_property
+    def _chord_on_left(self) -> tuple[float, float, float]:
+        """Return the node of the greatest lower bound, and the steepest chord from there, in units of its s.
+
+        Each slope is known to 8 units and those of a width, which expm1 takes 1 + width times.
+        """
+        k = int(np.argmax(self.lower))
+        a, lower = float(self.below[k]), float(self.lower[k])
+        width = self.above - a
+        widest = 30.0  # chord, in nats, that is prolonged to the left
+        near = (width > 0) & (width < widest)
+        with np.errstate(over="ignore"):  # of nothing known, far below 0
+            slopes = (lower - self.upper[near]) / np.expm1(width[near]) * (1 - (16 + 4 * widest) * UNIT)
+        return a, lower, float(np.max(slopes, initial=0.0))
+
+    @cached_property
+    def _chord_from_1(self) -> tuple[float, float]:
+        """Return the end of the steepest chord that begins at 1 where s = 0."""
+        k = int(np.argmax((1 - self.upper) * np.exp(-np.maximum(self.above, -700.0))))
+        return float(self.above[k]), float(self.upper[k])
+
+    @cached_property
+    def _monotone(self) -> Pair:
+        return np.minimum.accumulate(self.upper), np.maximum.accumulate(self.lower[::-1])[::-1]
+
+    def crossing(self, delta: Array, guess: Array) -> Array:
+        """Return where the upper bounds cross a level, or the lower ones if those never fall so low."""
+        if self.reverse:
+            return guess
+        falling, least = self._monotone  # the greatest lower bound at a node or right of it
+        k = np.searchsorted(-falling, -delta, side="left")
+        last = np.searchsorted(-least, -delta, side="left") - 1
+        right = np.clip(k, 0, len(falling) - 1)
+        crossed = np.where(
+            k == 0, self.above[0], _cross(self.above, falling, np.maximum(right - 1, 0), delta)
+        )
+        return np.where(k < len(falling), crossed, self.below[np.maximum(last, 0)])
+
+    def peak(self, alpha: Array, guess: Array) -> Array:
+        """Return the nodes where 1 - delta - s alpha is largest."""
+        del guess
+        place = self.above[np.searchsorted(-self._switches, -alpha if not self.reverse else alpha - 1)]
+        return -place if self.reverse else place
+
+    @cached_property
+    def _switches(self) -> Array:
+        """Return the falling alphas at which the largest node changes.
+
+        Of a chord from s to t they are minus its slope in s; in the other order 1 - alpha is where the chord
+        meets s = 0.
+        """
+        at = np.clip(self.above, -700.0, 700.0)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            slope = -np.diff(self.upper) / np.expm1(np.diff(at))
+            switches = self.upper[:-1] + slope if self.reverse else slope * np.exp(-at[:-1])
+        switches = np.nan_to_num(switches, nan=0.0)
+        return np.maximum.accumulate(switches[::-1])[::-1]  # they are 0 where the bounds are trivial
+
+
+def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float) -> Array:
+    """Interpolate linearly in e^epsilon, without forming it; constants to both sides of the table."""
+    inside = np.clip(epsilon, at[0], at[-1])
+    k = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, len(at) - 2)
+    part, whole, rest = inside - at[k], at[k + 1] - at[k], at[k + 1] - inside
+    # (e^part - 1)/(e^whole - 1) to a few units of 1 + rest.
+    small = np.expm1(np.minimum(part, 30.0)) / np.expm1(np.clip(whole, 5e-324, 30.0))
+    large = np.exp(-rest) * np.expm1(-part) / np.expm1(-np.maximum(whole, 1.0))
+    weight = np.where(whole > 30.0, large, small)
+    inner = value[k] + np.clip(weight, 0.0, 1.0) * (value[k + 1] - value[k])
+    return np.where(epsilon < at[0], left, np.where(epsilon >= at[-1], right, inner))
+
+
+def _cross(at: Array, value: Array, k: Index, level: Array) -> Array:
+    """Return where the chord of cell k meets ``level``."""
+    following = np.minimum(k + 1, len(at) - 1)
+    drop = value[k] - value[following]
+    weight = np.clip((value[k] - level) / np.where(drop > 0, drop, 1.0), 0.0, 1.0)
+    width = at[following] - at[k]
+    with np.errstate(divide="ignore"):  # in a wide cell e^x = e^b w, counted from its right end
+        far = np.maximum(at[following] + np.log(weight), at[k])
+    return np.asarray(
+        np.where(width > 30.0, far, at[k] + np.log1p(weight * np.expm1(np.minimum(width, 30.0))))
+    )
+
+
 Values = TypeVar("Values", Array, Complex)
-
-_NOTHING = 1e300  # minus this is a trivial lower bound that can still be interpolated
-_STEPS = 64  # entries of a block of a recursion: one small matrix product a level, four for a million entries
-_FAINT = 1e-290  # a smaller sum of terms may have lost its largest ones to underflow
-_FEW = 16  # powers up to this one are multiplied out: from here on an exponential is as fast
-
-# Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276,
-# exceeds the underflow at all its frequencies.
-_LIGHTEST = -600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +200,9 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
     if not all(0 < total < np.inf for total in totals):  # the bound on some factor is trivial
         return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
     logs = [factor.count * math.log(total) for factor, total in zip(factors, totals, strict=True)]
-    if min(*logs, *accumulate(logs)) < _LIGHTEST:  # too much of it underflows
+    # Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276,
+    # exceeds the underflow at all its frequencies.
+    if min(*logs, *accumulate(logs)) < -600.0:  # too much of it underflows
         return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     product, relative, rough = np.ones(half, dtype=complex), np.zeros(half), np.ones(half)
     centre = 0
@@ -145,7 +270,8 @@ def _power(base: Values, n: int) -> tuple[Values, Array]:
     make an exponent known to 7 n |log| units, and 8 units for each of exponential, sine and cosine are less
     than 8 n.
     """
-    if n <= _FEW:
+    # powers up to this one are multiplied out: from here on an exponential is as fast
+    if n <= 16:
         result = np.ones_like(base)
         for bit in f"{n:b}":
             result = result * result * base if bit == "1" else result * result
@@ -183,7 +309,8 @@ def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
     """
     peak, size = float(np.max(steps)), float(np.max(np.abs(steps)))
     total = float(np.sum(vector * np.exp(steps - peak)))
-    if total < _FAINT:
+    # a smaller sum of terms may have lost its largest ones to underflow
+    if total < 1e-290:
         log = np.log(vector[vector > 0])
         steps, size = steps[vector > 0] + log, size + float(np.max(np.abs(log)))
         peak = float(np.max(steps))
@@ -199,6 +326,7 @@ def profile(
 
     ``mass_at_plus_infinity`` is the exact Q-mass at +infinity (rounded down) of the whole product.
     """
+    nothing = 1e300  # minus this is a trivial lower bound that can still be interpolated
     over = compose(factors, [f.over for f in factors], h, window)
     under = compose(factors, [f.under for f in factors], h, window)
     offsets = [f.count * f.offset for f in factors]
@@ -230,7 +358,7 @@ def profile(
         lower = lower * np.exp(-np.sign(lower) * shift) + mass_at_plus_infinity - SUBNORMAL
     # Where the spectrum's error overflows the bounds are trivial.
     upper = np.nan_to_num(upper, nan=1.0, posinf=1.0)
-    lower = np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
+    lower = np.nan_to_num(lower, nan=-nothing, posinf=-nothing, neginf=-nothing)
     return ProfileTable(loss + shift, upper, loss - shift, lower, leak=mass_at_plus_infinity)
 
 
@@ -271,13 +399,15 @@ def discounted(x: Array, a: float) -> Array:
     which there are log_64 len(x). A power for 64 steps on the next level errs by 8 units, so a
     term d steps back by d/63 * 8 more. Terms below the least float vanish.
     """
+    # entries of a block of a recursion: one small matrix product a level, four for a million entries
+    steps = 64
     if len(x) == 0:
         return np.zeros(0)
-    padded = np.zeros(-(-len(x) // _STEPS) * _STEPS)
+    padded = np.zeros(-(-len(x) // steps) * steps)
     padded[: len(x)] = x
-    powers = a ** np.arange(_STEPS + 1.0)
-    lag = np.subtract.outer(np.arange(_STEPS), np.arange(_STEPS))
-    within = padded.reshape(-1, _STEPS) @ np.where(lag <= 0, powers[-lag], 0.0)
+    powers = a ** np.arange(steps + 1.0)
+    lag = np.subtract.outer(np.arange(steps), np.arange(steps))
+    within = padded.reshape(-1, steps) @ np.where(lag <= 0, powers[-lag], 0.0)
     if len(within) > 1:
         carried = discounted(within[:, -1], float(powers[-1]))
         within[1:] += np.multiply.outer(carried[:-1], powers[1:])

@@ -21,23 +21,7 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import Cells, PrivacyLossDistribution, masses
 
-_FAR = 40.0  # atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever they lie
 _FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than their slack
-
-_REPAIRS = 40  # rounds of moving cuts before a node counts as beyond repair; a dozen do where most do
-
-# Rounds after which at most this share of the mass that lacked may lack still: where cuts can be moved, a
-# round leaves a half of it or less, elsewhere as much to the third digit.
-_LOOK, _GAINED = 8, 0.9
-
-_ATTEMPTS = 12  # polygons tried before the rest is left without: most laws need one, some three
-_RUNS = 8  # about the most runs of cells that are cut out of a polygon at once
-_KNOWN = (
-    1 / 32
-)  # slack of a cell worth a tangent: one whose ends are nearly one float would spoil its neighbours'
-_ROUNDING = (
-    32 * UNIT
-)  # of a term of ``masses``: three exponentials of 8 units, products, the width, a sum of four
 
 
 class Tilt(NamedTuple):
@@ -76,7 +60,9 @@ def discretise(
     law: PrivacyLossDistribution, nodes: Array, slope: float = 0.0, log_scale: float = 0.0
 ) -> DiscretisedLaw:
     """Put ``law`` on increasing ``nodes``, from both sides; cost is two passes of cell integrals."""
-    tilt, near = Tilt.of(slope, nodes, log_scale), nodes[[0, -1]] + np.array([-_FAR, _FAR])
+    # atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever they lie
+    far = 40.0
+    tilt, near = Tilt.of(slope, nodes, log_scale), nodes[[0, -1]] + np.array([-far, far])
     over, top = spread(law, nodes, tilt)
     under = moved(law, nodes, tilt)
     errors = law.loss_error[(law.atoms.loss >= near[0]) & (law.atoms.loss <= near[1])]
@@ -310,11 +296,13 @@ def gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> tuple[
     reaches them.
     """
     result, without, size = np.zeros(len(nodes)), list[Run](), len(nodes) - 1
-    filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < _KNOWN))
+    # slack of a cell worth a tangent: one whose ends are nearly one float would spoil its neighbours'
+    filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < 1 / 32))
     first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
     cells = Cells(*(each[first:last] for each in inner))
     waiting = [(Run(first, last), partial(_Polygon, law, cells, nodes[first : last + 1]))]
-    for attempt in range(_ATTEMPTS):
+    # polygons tried before the rest is left without: most laws need one, some three
+    for attempt in range(12):
         if not waiting:
             break
         run, made = waiting.pop()
@@ -327,7 +315,8 @@ def gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> tuple[
             result[run.first : run.last + 1] = np.maximum(mass, 0.0)
         else:
             spare = 1 << attempt if len(lacking) == 1 else 1  # cells cut out on both sides of a node
-            near = max((run.last - run.first) // _RUNS, 2 * spare + 2)
+            # about the most runs of cells that are cut out of a polygon at once
+            near = max((run.last - run.first) // 8, 2 * spare + 2)
             groups = np.split(lacking + run.first, np.flatnonzero(np.diff(lacking) > near) + 1)
             pairs = [(int(g[0]) - spare, int(g[-1]) + spare) for g in groups]
             cut = [Run(max(a, run.first), min(b, run.last)) for a, b in pairs]
@@ -353,7 +342,8 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
     node. Where rounds help no more, the nodes that lack mass are beyond repair.
     """
     before = np.inf
-    for repair in range(_REPAIRS):
+    # rounds of moving cuts before a node counts as beyond repair; a dozen do where most do
+    for repair in range(40):
         p, noise = polygon.masses()
         unbounded = np.flatnonzero(~np.isfinite(noise))  # a gap over the width of its cell overflowed
         if len(unbounded):
@@ -361,7 +351,9 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
         # Where the end cells' own gaps are the drops of the nodes next to the ends, end masses are 0 exactly.
         # A gap is the greater for certain if it is by the slack of both, and two units of each exponential.
         rise, fall, extra, slack = polygon.rise, polygon.fall, polygon.extra, polygon.slack
-        left, right = (1 - 8 * float(np.max(near)) - 2 * _ROUNDING for near in (slack[:2], slack[-3:-1]))
+        left, right = (
+            1 - 8 * float(np.max(near)) - 2 * polygon.rounding for near in (slack[:2], slack[-3:-1])
+        )
         if rise[1] <= fall[1] * left and extra[1] == 0:
             p[0] = noise[0]
         if fall[-2] <= rise[-2] * right and extra[-2] == 0:
@@ -372,9 +364,11 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
             return p - noise - 16 * TINY * polygon.own, lacking
         if not bounds:
             return p, np.array([0] if polygon.extra[0] else [len(p) - 1])
-        if repair % _LOOK == 0:
+        # Where cuts can be moved, a round leaves a half of the mass that lacked or less, elsewhere as much to
+        # the third digit.
+        if repair % 8 == 0:
             now = float(np.sum(noise[lacking] - p[lacking]))
-            if now > _GAINED * before:
+            if now > 0.9 * before:
                 break
             before = now
         polygon.bend(lacking, 2 * noise[lacking] - p[lacking])
@@ -387,6 +381,9 @@ class _Polygon:
     The first cut sits on the first node and the last on the last, so the polygon starts and ends on h itself
     and keeps both masses between the nodes.
     """
+
+    rounding = 32 * UNIT
+    """Of a term of ``masses``: three exponentials of 8 units, products, the width, a sum of four."""
 
     def __init__(
         self, law: PrivacyLossDistribution, inner: Cells, nodes: Array, *, measured: bool = True
@@ -444,7 +441,7 @@ class _Polygon:
         near = np.concatenate([[0.0, 0.0], self.slack, [0.0]])
         slack = np.maximum.reduce([near[:-3], near[1:-2], near[2:-1], near[3:]])
         with np.errstate(invalid="ignore"):
-            return p - drawn, (p + drawn) * (slack + _ROUNDING)
+            return p - drawn, (p + drawn) * (slack + self.rounding)
 
     def bend(self, lacking: Index, goal: Array) -> None:
         """Raise the masses at ``lacking`` by ``goal``.

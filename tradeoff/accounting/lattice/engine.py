@@ -1,4 +1,15 @@
-"""The lattice engine: tables of certified points of delta, of any product of laws, tilted for a loss."""
+"""The lattice engine: tables of certified points of delta, of any product of laws, tilted for a loss.
+
+Rounds with rare large losses: the lattice covers losses up to a few times the loss in question.
+
+With A the event that some round loses more than an edge, a > x,
+
+    delta(x) = E_Q (1 - e^(x - L))_+ 1[not A] + Q(A) - e^x P(A) + E_Q (e^(x - L) - 1)_+ 1[A],
+
+the first term is the product of the truncated laws, and the last one is next to nothing: it takes that the
+other rounds add up to less than x - a. So nodes are as close as x needs, however far single losses go, and
+the tilt is about losses like x.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +19,160 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tradeoff.accounting.cache import Cache, group_by_key, snap_to_grid
 from tradeoff.accounting.engine import APART, Engine, Place
-from tradeoff.accounting.lattice.convolve import profile
-from tradeoff.accounting.lattice.place import Effort, first_effort, plan, tilted_factors
-from tradeoff.accounting.lattice.table import ProfileTable
-from tradeoff.accounting.lattice.truncated import TruncatedPLD, add_far_losses, choose_edge
-from tradeoff.accounting.options import Question
+from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, profile
+from tradeoff.accounting.lattice.place import Effort, LatticePlan, first_effort, plan, tilted_factors
+from tradeoff.accounting.options import Cache, Question, group_by_key, snap_to_grid
 from tradeoff.errors import SizeError
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, expm1, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
-from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 
-# Typical losses of a continuous law up to which e^L and e^-L are floats, and a tilt of them too.
-_LARGEST_LOSS = 300.0
 
-# Most table entries kept for later questions, 160 MiB an order: the largest table does not replace the small
-# ones that a question starts with, nor they it.
-_ENTRIES = 2**22 + 2**20
+class TruncatedPLD(PrivacyLossDistribution):
+    """Law restricted to the finite losses inside an interval."""
+
+    def __init__(self, law: PrivacyLossDistribution, low: float, high: float) -> None:
+        self.law, self.low, self.high = law, low, high
+        self.continuous, self.lost = law.continuous, law.lost
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.law.support
+        return max(low, self.low), min(high, self.high)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        low, high = self.law.span
+        return max(low, self.low), min(high, self.high)
+
+    @property
+    def next_to_ends(self) -> tuple[float, float]:
+        """Distances of the law; 0 at an end that was cut off, which is exact."""
+        (low, high), (first, last) = self.law.next_to_ends, self.law.span
+        return (low if first >= self.low else 0.0), (high if last <= self.high else 0.0)
+
+    @property
+    def atoms(self) -> Atoms:
+        return Atoms(*(each[self._inside] for each in self.law.atoms))
+
+    @property
+    def loss_error(self) -> Array:
+        return self.law.loss_error[self._inside]
+
+    @property
+    def _inside(self) -> NDArray[np.bool_]:
+        loss = self.law.atoms.loss
+        return np.asarray((loss >= self.low) & (loss <= self.high))
+
+    def sketch(self) -> PlanningPoints:
+        """Return the points inside; the next one on each side is moved to the end, so that nodes reach it."""
+        loss, log_p = self.law.sketch()
+        first = max(int(np.searchsorted(loss, self.low)) - 1, 0)
+        last = int(np.searchsorted(loss, self.high, side="right")) + 1
+        return PlanningPoints(np.clip(loss[first:last], self.low, self.high), log_p[first:last])
+
+    def edge_error(self, edges: Array) -> Array:
+        return self.law.edge_error(edges)
+
+    def _cells(self, edges: Array) -> Cells:
+        return self.law.cells(edges)
+
+
+def choose_edge(
+    laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], cumulant: Cumulant, x: float
+) -> float | None:
+    """Return the least edge for which the last term is negligible, or None where nothing is cut."""
+    reach = max(float(law.sketch().loss[-1]) for law in laws)
+    if x <= 0:
+        return None
+    t = np.geomspace(0.1, 1e4, 21) / x
+    values = np.array([cumulant.value(-each) for each in t.tolist()])
+    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
+    for multiple in (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
+        edge = multiple * x
+        if 2 * edge > reach:
+            break
+        rare = float(np.min(values + t * (x - edge)))
+        # So likely at most, in units of 1 - e^(x - a), the last term is so small a share of the second.
+        if x - edge < lowest or rare < math.log(1e-12 * -math.expm1(x - edge)):
+            return edge
+    return None
+
+
+def add_far_losses(
+    table: ProfileTable,
+    laws: Sequence[PrivacyLossDistribution],
+    factors: Sequence[TiltedFactor],
+    grid: LatticePlan,
+    edge: float,
+    x: float,
+) -> ProfileTable:
+    """Return the table about ``x`` with the sums that have a loss above ``edge``.
+
+    At each node Q(A) - e^x P(A): linear in e^x, it leaves lower bounds a polygon below delta. Upper ones have
+    e^x P(A, L < x) more, where P(A, L < x) <= sum n_i p_i P(others < x - edge), and the last factor is at
+    most e^(t(x - edge)) prod (E e^(-tL))^n for all t > 0: as E L <= 0 the round taken out has E e^(-tL) >= 1,
+    by Jensen's inequality, and so no factor counts as less than 1. Spread masses have the greater moments, as
+    r^-t is convex, and losses above the edge have less than 1 each. A moment is a sum of terms known to 16
+    units of their exponents, of three terms each, and 32 more.
+
+    Of losses below the first node a, the deficit D = E (1 - e^(L - a))_+ is not on the lattice, the rest of
+    their mass is at a. As (e^(tu) - 1)/(1 - e^-u) grows with u, those down to a - w add at most D e^(-ta)
+    (1 + (e^(tw) - 1)/(1 - e^-w)) to the moment; the probability of those below a - h is at most D/(1 - e^-h).
+    """
+    first, last = np.searchsorted(table.above, [x / 4, (x + edge) / 2]).tolist()
+    kept = slice(max(first - 2, 0), max(last, first + 2))
+    above, below = table.above[kept], table.below[kept]
+    p, q, zero, counts = [], [], Bounds.of(0.0), [factor.count for factor in factors]
+    for law in laws:
+        cells = law.cells(np.array([edge, np.inf]))
+        known = Bounds(1 - cells.slack[0], 1 + cells.slack[0])
+        p.append(float(cells.deficit[0]) * known)
+        q.append(float(cells.excess[0]) * known + exp(Bounds.of(edge)) * p[-1])
+    in_p, in_q = (
+        -expm1(sum((n * log1p(-m) for n, m in zip(counts, each, strict=True)), zero)) for each in (p, q)
+    )
+    rest = in_q - exp(Bounds(below, above)) * in_p
+    nodes = [factor.offset + grid.h * factor.index for factor in factors]
+    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
+    bottoms, missing, best, logs = [], 0.0, math.inf, (0.0, 0.0)
+    for law, n, at in zip(laws, counts, nodes, strict=True):
+        a, width = float(at[0]), float(at[0]) - law.enclosure[0]
+        cells = law.cells(np.array([-np.inf, a]))
+        deficit = float(cells.deficit[0] * (1 + cells.slack[0])) if width > 0 else 0.0
+        bottoms.append((deficit, a, min(max(width, 1e-300), grid.h)))
+        missing += n * deficit / -math.expm1(-grid.h) * (1 + 1e-9) if width > grid.h else 0.0
+    for t in (2.0 ** np.arange(-2, 14) / edge).tolist():
+        log = 0.0
+        for factor, at, rare, (deficit, a, w) in zip(factors, nodes, p, bottoms, strict=True):
+            size = abs(factor.log_scale) + (grid.theta + t) * float(np.max(np.abs(at)))
+            with np.errstate(over="ignore", invalid="ignore"):  # such a t bounds nothing
+                moment = factor.over * np.exp(factor.log_scale - (grid.theta + t) * at)
+                below_a = deficit * np.exp(-t * a) * (1 + np.expm1(t * w) / -np.expm1(-w)) if deficit else 0.0
+                log += factor.count * max(math.log(float(np.sum(moment) + below_a) + float(rare.upper)), 0.0)
+            log += factor.count * UNIT * (64 + len(at) + 32 * size)
+        if log - t * (edge - x) < best:
+            best, logs = log - t * (edge - x), (log, t)
+    share = np.where(
+        above - edge < lowest - 1e-9 * abs(lowest),
+        0.0,
+        np.minimum(np.exp(np.minimum(logs[0] + logs[1] * (above - edge), 0.0)) * (1 + 1e-9) + missing, 1.0),
+    )
+    likely = sum((n * each for n, each in zip(counts, p, strict=True)), zero)
+    return replace(
+        table,
+        above=above,
+        upper=np.minimum((rest + exp(above) * likely * share + table.upper[kept]).upper, 1.0),
+        below=below,
+        lower=(rest + np.maximum(table.lower[kept], 0.0)).lower,
+    )
 
 
 class Direction:
@@ -37,8 +181,10 @@ class Direction:
     def __init__(self, laws: list[PrivacyLossDistribution], counts: list[int], *, reverse: bool) -> None:
         self.laws: list[PrivacyLossDistribution] = [ReversedPLD(law) for law in laws] if reverse else laws
         self.counts, self.reverse = counts, reverse
+        # Most table entries kept for later questions, 160 MiB an order: the largest table does not replace
+        # the small ones that a question starts with, nor they it.
         self.tables: Cache[ProfileTable | None] = Cache(
-            _ENTRIES, lambda table: 0 if table is None else len(table.above)
+            2**22 + 2**20, lambda table: 0 if table is None else len(table.above)
         )
         self.mass_at_plus_infinity = combine_masses_at_infinity(
             [law.mass_at_plus_infinity for law in self.laws], counts
@@ -62,7 +208,8 @@ class Direction:
         """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not."""
         pairs = zip(self.sketches, self.laws, strict=True)
         typical = [points.loss[np.argmax(points.log_p)] for points, law in pairs if law.continuous]
-        return all(abs(loss) < _LARGEST_LOSS for loss in typical)
+        # Typical losses of a continuous law up to which e^L and e^-L are floats, and a tilt of them too.
+        return all(abs(loss) < 300.0 for loss in typical)
 
     @cached_property
     def saddles(self) -> SaddleTable:

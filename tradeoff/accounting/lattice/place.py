@@ -10,22 +10,10 @@ import numpy as np
 
 from tradeoff.accounting.lattice.convolve import TiltedFactor, Window
 from tradeoff.accounting.lattice.discretise import discretise
-from tradeoff.accounting.options import LATTICE_LEAST, LATTICE_WIDTH, LATTICE_WORK, query_options
+from tradeoff.accounting.options import query_options
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.pld.cumulant import Cumulant, saddle, tilt_for_epsilon
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
-
-_BYTES = 256  # working memory of a lattice point: 2^22 points fit into the usual gibibyte
-_CLOSEST = 1e-290  # width of a window about 0 that would be empty: its nodes are floats still
-_NEGLIGIBLE = 1e-14  # tilted mass that may be left out: a few dozen times the rounding of transforms
-_STEEPEST = 690.0  # most a mass may be tilted up, as a logarithm: beyond, floats do not hold it
-_UNKNOWN = (
-    16  # spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide
-)
-_MAX_LEVEL = 12  # levels of coarser cells: from the twelfth on they are too few to matter
-_FINEST_COMMON = (
-    2**14
-)  # nodes across the widest law up to which a common spacing of all atoms is worth having
 
 
 class Effort(NamedTuple):
@@ -37,9 +25,10 @@ class Effort(NamedTuple):
 
 def first_effort(factors: int, tol: float | None) -> Effort:
     """Return the effort to start with: bounded by the usual work unless there is a tolerance."""
-    usual = 1 << int(np.log2(LATTICE_WORK / max(factors, 1)))
-    most = query_options().most(_BYTES)
-    return Effort(LATTICE_WIDTH, most if tol is not None else min(max(usual, LATTICE_LEAST), most))
+    # Lattice points times distinct factors, well below a second, and what even very many factors get.
+    usual = max(1 << int(np.log2(2**20 / max(factors, 1))), 2**16)
+    most = query_options().most(256)  # bytes of a lattice point: 2^22 points fit into the usual gibibyte
+    return Effort(1e-4, most if tol is not None else min(usual, most))
 
 
 @dataclass(frozen=True)
@@ -76,7 +65,8 @@ def on_one_lattice(laws: list[PrivacyLossDistribution]) -> bool:
     """Whether all atoms are multiples of one spacing that is not too fine: then the lattice is exact."""
     gaps = [_distinct(np.diff(law.atoms.loss)) for law in laws if len(law.atoms.loss) > 1]
     widest = max((float(np.ptp(law.atoms.loss)) for law in laws if len(law.atoms.loss)), default=0.0)
-    return not gaps or common_spacing(np.concatenate(gaps), widest / _FINEST_COMMON) is not None
+    # nodes across the widest law up to which a common spacing of all atoms is worth having
+    return not gaps or common_spacing(np.concatenate(gaps), widest / (2**14)) is not None
 
 
 def _distinct(values: Array) -> Array:
@@ -131,7 +121,8 @@ def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> f
             return 0.0
         centre = a + float(np.log1p(cells.excess[0] / (np.exp(a) * p)))
     # A node below the barycentre by more than its error: moved down to it, the bin loses next to nothing.
-    return centre - h * float(max(1e-13, _UNKNOWN * cells.slack[0]))
+    # spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide
+    return centre - h * float(max(1e-13, 16 * cells.slack[0]))
 
 
 def _reach(
@@ -141,17 +132,19 @@ def _reach(
 
     Below, all of P may move to the first node and be tilted there; above, Q-mass may move to infinity.
     """
+    steepest = 690.0  # most a mass may be tilted up, as a logarithm: beyond, floats do not hold it
     log_below = np.logaddexp.accumulate(sketch.log_p) + theta * sketch.loss - log_scale
     log_above = np.logaddexp.accumulate((sketch.log_p + theta * sketch.loss)[::-1])[::-1] - log_scale
     log_q_above = np.logaddexp.accumulate((sketch.log_p + sketch.loss)[::-1])[::-1]
-    log_n, log_eta = math.log(count), np.log(_NEGLIGIBLE)
+    # Tilted mass that may be left out: a few dozen times the rounding of transforms.
+    log_n, log_eta = math.log(count), np.log(1e-14)
     low = int(np.searchsorted(np.maximum.accumulate(log_below) + log_n, log_eta)) - 1
     silent = (log_above + log_n < log_eta) & (log_q_above + log_n < log_delta - 16)
-    silent |= theta * sketch.loss - log_scale > _STEEPEST
+    silent |= theta * sketch.loss - log_scale > steepest
     high = int(np.argmax(silent)) if silent.any() else len(silent) - 1
     first, last = float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
     # Atoms are tilted as logarithms, cells are not.
-    last = min(last, (_STEEPEST + log_scale) / theta) if continuous else last
+    last = min(last, (steepest + log_scale) / theta) if continuous else last
     return first, max(first, last)
 
 
@@ -167,11 +160,12 @@ def plan(
     theta = tilt_for_epsilon(cumulant, epsilon)
     log_delta = saddle(cumulant, theta, (0, 1)).log
     weights = cumulant.weights(theta)
-    log_eta = np.log(_NEGLIGIBLE / 100)
+    log_eta = np.log(1e-16)  # a hundredth of the mass left out of each factor
     low, down = cumulant.edge(theta, -1, log_eta)
     high, up = cumulant.edge(theta, +1, log_eta)
     if not high > low:  # all of the sum lies closer together than floats
-        high = max(low + max(UNIT * abs(low), _CLOSEST), math.nextafter(low, math.inf))
+        # width of a window about 0 that would be empty: its nodes are floats still
+        high = max(low + max(UNIT * abs(low), 1e-290), math.nextafter(low, math.inf))
     rounds = 0.0
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
         atoms = np.isin(sketch.loss, law.atoms.loss)
@@ -217,7 +211,8 @@ def _graded(grid: LatticePlan, which: int, first: int, last: int) -> Index:
     """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j, too light to be seen."""
     offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
     left, right = np.cumsum(weight), np.cumsum(weight[::-1])
-    levels = int(np.clip(np.floor(np.log2(0.25 / (grid.h * grid.theta))), 0, _MAX_LEVEL))
+    # levels of coarser cells: from the twelfth on they are too few to matter
+    levels = int(np.clip(np.floor(np.log2(0.25 / (grid.h * grid.theta))), 0, 12))
     tails = 5e-4 * 4.0 ** -np.arange(1, levels + 1)
     below = loss[np.searchsorted(left, tails).clip(0, len(loss) - 1)]
     above = loss[(len(loss) - 1 - np.searchsorted(right, tails)).clip(0, len(loss) - 1)]

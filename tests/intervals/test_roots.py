@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from tradeoff.intervals.concave import conjugate
+from tradeoff.intervals.roots import conjugate
 
 POINTS = np.append(0.0, np.exp(np.arange(-4.0, 45.0, 4.0)))
 

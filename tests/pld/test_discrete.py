@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.pld.discrete import AtomicLaw
-from tradeoff.pld.integer_noise import discrete_gaussian_law, law_of_greatest_profile, product_on_lattice
+from tradeoff.pld.discrete import (
+    AtomicLaw,
+    discrete_gaussian_law,
+    law_of_greatest_profile,
+    product_on_lattice,
+)
 
 
 def noise(sigma: float, shifts: tuple[int, ...]) -> dict[int, mp.mpf]:
