@@ -49,7 +49,7 @@ class BoundedRange(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return logistic_beta(alpha, to_balls(self.epsilon_0))
 
     def profile(self, x: Balls) -> Balls:

@@ -27,7 +27,7 @@ class Identity(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return 1 - alpha
 
     def profile(self, x: Balls) -> Balls:

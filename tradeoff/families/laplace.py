@@ -75,7 +75,7 @@ class Laplace(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return laplace_beta(alpha, to_balls(self.theta))
 
     def profile(self, x: Balls) -> Balls:

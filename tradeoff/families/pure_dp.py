@@ -41,7 +41,7 @@ class PureDP(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         top = exp(to_balls(self.epsilon_0))
         return maximum(1 - top * alpha, (1 - alpha) / top)
 

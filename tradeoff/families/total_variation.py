@@ -99,7 +99,7 @@ class TotalVariation(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return maximum(self.finite_mass() - alpha, 0)
 
     def profile(self, x: Balls) -> Balls:

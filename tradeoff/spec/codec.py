@@ -78,8 +78,9 @@ class Form:
             raise DomainError(f"{place}{joint}{message}") from error
 
 
-# Keys of other libraries; "count" is a key of every mechanism of a plan.
+# Keys and kinds of other libraries; "count" is a key of every mechanism of a plan.
 _COMMON_WORDS = SYNONYMS | dict.fromkeys(("steps", "num_steps", "n", "rounds", "iterations"), "count")
+_COMMON_WORDS |= dict.fromkeys(("dp-sgd", "dpsgd", "dp_sgd", "sampled-gaussian"), "subsampled-gaussian")
 
 
 def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
