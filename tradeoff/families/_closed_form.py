@@ -26,8 +26,8 @@ MANY = 256  # points from which on formulas are evaluated in floats, with their 
 class ClosedForm(TradeOff):
     """Family with formulas for f and its profile, in arrays of balls (``tradeoff.balls``).
 
-    A subclass gives ``beta_balls`` and ``profile``, and ``loss`` where the profile has an inverse in closed form;
-    where some losses are infinite ``infinite_mass``, and where all finite losses are bounded
+    A subclass gives ``beta_balls`` and ``profile``, and ``loss`` where the profile has an inverse in closed
+    form; where some losses are infinite ``infinite_mass``, and where all finite losses are bounded
     ``largest_loss``.
     """
 
