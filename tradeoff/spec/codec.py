@@ -194,6 +194,8 @@ class Codec:
                 return self.decode(data["tradeoff"], "tradeoff")
         except RecursionError:
             raise DomainError("arrays or tables are nested too deeply") from None
+        except json.JSONDecodeError as error:
+            raise DomainError(f"the text is not that of a saved file: {error}") from error
         raise DomainError(f'a saved file must hold {{"schema": {SCHEMA}, "tradeoff": ...}}')
 
 
