@@ -203,9 +203,11 @@ sys.exit(main())
         (["--delta", "--alpha", "1"], ["--delta", "--alpha=1"]),
         (["--delta", "1e-5", "a,b.toml"], ["--delta=1e-5", "a,b.toml"]),
         (["--delta", "1", "-"], ["--delta=1", "./-"]),
+        (["--method", "clt", "renyi", "p.toml"], ["--method=clt", "--method=renyi", "p.toml"]),
+        (["--method", "ctl", "p.toml"], ["--method=ctl", "p.toml"]),
     ],
 )
-def test_spread_repeats_the_flag_of_each_number(given, expected):
+def test_spread_repeats_the_flag_of_each_value(given, expected):
     assert spread(given) == expected
 
 

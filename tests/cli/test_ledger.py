@@ -126,7 +126,7 @@ def test_status_and_steps_show_the_promise_and_each_step(run, file):
     run("spend", file, "--kind", "gaussian", "--noise-multiplier", 20, "--count", 3)
     first, _, promise, _ = run("status", file)[1].splitlines()
     assert "zcdp filter of epsilon = 1, delta = 1e-06" in first
-    assert promise.endswith(": (1, 1e-06)-DP")
+    assert promise.endswith(", 50.1 % of its rho spent: (1, 1e-06)-DP")
     code, out, err = run("steps", file)
     assert (code, err) == (0, "")
     names, *lines = out.splitlines()
@@ -158,6 +158,8 @@ def test_export_prints_json_and_csv(run, file):
         == [entry.hash for entry in Ledger(file).entries()]
     )
     assert entries[1]["mechanism"] == {"kind": "laplace", "scale": 10.0, "sensitivity": 1.0}
+    assert list(table[0]) == ["step", "time", "mechanism", "budget", "spent", "remaining", "hash"]
+    assert table[1]["mechanism"] == "laplace(scale=10.0, sensitivity=1.0)"
 
 
 def test_spend_takes_a_head(run, file):

@@ -93,6 +93,10 @@ def test_parameter_that_is_not_one_real_number_is_refused(value: Any) -> None:
             lambda: to.Gaussian(1).renyi(2e6),
             "order must be in (0, 1e+06] or infinite, got 2000000.0",
         ),
+        (
+            lambda: to.Gaussian(1).epsilon(1.5),
+            "delta must be in [0, 1], got 1.5; epsilon(delta) takes a probability, delta(epsilon) a loss",
+        ),
         (lambda: to.Gaussian(1).epsilon(-0.1), "delta must be in [0, 1], got -0.1"),
         (lambda: to.Gaussian(1)([0.1, 1.5, 2.0]), "alpha[1] must be in [0, 1], got 1.5"),
         (lambda: to.Gaussian(1).delta(math.nan), "epsilon must be in [-inf, inf], got nan"),

@@ -150,7 +150,7 @@ def test_calibrate_steps_to_curve():
 
 
 def test_calibrate_to_unreachable_curve_raises():
-    with pytest.raises(to.errors.DomainError, match=r"is Bounds\(lower=0.0, upper=0.0\) at"):
+    with pytest.raises(to.errors.DomainError, match=r"is \[0, 0\] at 0.5, \[0, 0\] at 1; allow"):
         to.calibrate(noise, {"curve": to.Gaussian(0.5)}, between=(0.5, 1.0))
 
 

@@ -156,7 +156,18 @@ def test_export_holds_every_entry(spent):
     assert [Entry(**each) for each in json.loads(ledger.to_json())] == entries
     table = list(csv.DictReader(io.StringIO(ledger.to_csv())))
     assert [(int(row["step"]), row["hash"]) for row in table] == [(each.step, each.hash) for each in entries]
-    assert [json.loads(row["mechanism"]) for row in table] == [each.mechanism for each in entries]
+    assert [row["mechanism"] for row in table] == [each.name for each in entries]
+    for name in ("budget", "spent", "remaining"):
+        assert [float(row[name]) for row in table] == [each.totals[name] for each in entries]
+
+
+def test_csv_has_a_column_for_each_amount(tmp_path):
+    ledger = Ledger.create(tmp_path / "budget.ledger", ZCDPFilter(1, 1e-6))
+    ledger.spend(Gaussian(noise_multiplier=10))
+    _, row = csv.DictReader(io.StringIO(ledger.to_csv()))
+    assert float(row["spent_rho"]) == ledger.spent.rho
+    assert float(row["budget_rho"]) == ledger.budget.rho
+    assert float(row["remaining_delta"]) == 0
 
 
 # Crashes and concurrent processes.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -187,6 +188,23 @@ def test_mid_lies_inside(x):
     exact = (Fraction(x.lower) + Fraction(x.upper)) / 2
     least = Fraction(5e-324)  # no number is between neighbouring subnormal ones
     assert abs(Fraction(x.mid) - exact) <= max(abs(exact) * Fraction(2) ** -51, least)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "cells"),
+    [
+        (2.3816897261306256, 2.381689726156747, ["2.381689726130", "2.381689726157"]),
+        (1.23456e-7, 1.3e-7, ["1.234e-07", "1.300e-07"]),
+        (0.1, 0.1, ["0.1", "0.1"]),
+        (0.0, np.inf, ["0.0", "inf"]),
+        (-1.0, 1e-320, ["-1", "1.00e-320"]),
+        (1.0, np.nextafter(1.0, 2), ["1", "1.0000000000000003"]),
+    ],
+)
+def test_repr_html_rounds_outward_to_two_digits_more_than_differ(low, high, cells):
+    shown = re.findall(r"<td[^>]*>([^<]*)</td>", Bounds(low, high)._repr_html_())
+    assert shown == cells
+    assert float(shown[0]) <= low <= high <= float(shown[1])
 
 
 def test_repr_html_shows_first_rows():

@@ -100,7 +100,7 @@ def test_dp_sgd_clt_equals_30_digits(sigma):
             * mpmath.sqrt(mpmath.exp(s**2) * mpmath.ncdf(1.5 * s) + 3 * mpmath.ncdf(-0.5 * s) - 2)
         )
     assert to.limits.dp_sgd_clt(p, sigma, steps).mu == pytest.approx(float(poisson), rel=1e-13)
-    assert to.limits.dp_sgd_clt(p, sigma, steps, scheme="fixed-size").mu == pytest.approx(
+    assert to.limits.dp_sgd_clt(p, sigma, steps, scheme="without-replacement").mu == pytest.approx(
         float(fixed), rel=1e-11
     )
 
@@ -108,7 +108,7 @@ def test_dp_sgd_clt_equals_30_digits(sigma):
 def test_dp_sgd_clt_fixed_size_is_limit_of_composition():
     sigma, p, n = 1.0, 1e-3, 100_000
     step = to.subsample(to.Gaussian(1 / sigma), p, scheme="without-replacement")
-    assert to.limits.dp_sgd_clt(p, sigma, n, scheme="fixed-size").mu == pytest.approx(
+    assert to.limits.dp_sgd_clt(p, sigma, n, scheme="without-replacement").mu == pytest.approx(
         to.limits.clt(step**n).mu, rel=5e-3
     )
 
@@ -138,7 +138,7 @@ def test_clt_extremes():
     assert to.limits.dp_sgd_clt(0.1, 0.01, 10).mu == math.inf
     assert to.limits.clt(to.Gaussian(math.inf))(0.1) == 0
     assert to.limits.dp_sgd_clt(0.1, 1.0, 0).trusted() == to.Identity()
-    for scheme in ("poisson", "fixed-size"):
+    for scheme in ("poisson", "without-replacement"):
         assert to.limits.dp_sgd_clt(0, 1e-3, 10, scheme=scheme).mu == 0
         assert to.limits.dp_sgd_clt(0.5, 1e-3, 0, scheme=scheme).mu == 0
 

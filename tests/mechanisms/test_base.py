@@ -220,7 +220,7 @@ Staircase(1, gamma=2) => gamma must be in [0, 1], got 2
 Staircase(math.inf) => epsilon must be in [0, 700], got inf
 Skellam(0) => variance must be in (0, inf), got 0
 BinomialNoise(0) => coins must be an integer from 1 to MOST, got 0
-DiscreteGaussianVector(1, 33, 2) => squared_sensitivity must be an integer from 1 to 32, got 33
+DiscreteGaussianVector(1, 0, 2) => squared_sensitivity must be an integer from 1 to MOST, got 0
 DiscreteGaussianVector(1, 3, 0) => dimension must be an integer from 1 to MOST, got 0
 CanonicalNoise(to.Identity()) => curve must be below the identity, got Id
 CanonicalNoise(to.subsample(to.Gaussian(1), 0.1)) =>

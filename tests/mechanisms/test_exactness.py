@@ -320,6 +320,7 @@ DOMINATING = [
     (m.LastIterate(1, 2, contraction=0.5), normal({0: 1}, {1.5: 1}, sqrt(mpf(1.25)))),
     *((m.BoundedGaussian(1), normal({0: 1}, {1: 1}, ends=ends)) for ends in ((-1.0, 2.0), (-30.0, 30.0))),
     (m.BoundedLaplace(1, 2), truncated_laplace(1, 0)),
+    (m.DiscreteGaussianVector(4, 36, 9), noisy_counts(lambda x: exp(-(mpf(x) ** 2) / 32), 6)),
     (m.ThresholdedKeys(2, 5), responses([[1, 0], [1 - exp(mpf(-2)) / 2, exp(mpf(-2)) / 2]])),
     (m.ShuffledRandomizers(1, 3), shuffled(1, 2)),
     (m.TruncatedSubsampledGaussian(1, 0.5, batch_size=1, dataset_size=2), CUT),

@@ -75,7 +75,7 @@ def test_shared_legend_merges_panels():
 def test_comparison_figure_has_a_panel_for_each_method():
     result = compare(EXACT, ["clt", "basic", "edgeworth"], delta=[1e-3], epsilon=[], alpha=[])
     figure = result.figure()
-    titles = [f"{row.name}: {row.word}" for row in result]
+    titles = [f"{row.name}: {row.verdict}" for row in result]
     assert [axes.get_title() for axes in figure.axes] == titles
     for axes, row in zip(figure.axes, result, strict=True):
         exact, method = axes.get_lines()

@@ -194,7 +194,7 @@ def test_save_of_an_object_without_a_form_raises_and_writes_nothing(name, tmp_pa
 WRONG_FILES = """
 [] => a saved file must hold {"schema": 1
 {"schema": 2, "tradeoff": 1} => schema must be 1, got 2
-{ => Expecting
+{ => the text is not that of a saved file: Expecting
 """
 WRONG_THINGS = """
 {"kind": "gaussian"} => tradeoff.mu must be

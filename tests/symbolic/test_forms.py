@@ -114,7 +114,7 @@ def test_clt_at_symbols_has_the_certified_numbers():
         numbers = curve.subs({s: NUMBERS[s] for s in curve.free_symbols})
         assert number(to.limits.clt(curve).mu, NUMBERS) == pytest.approx(to.limits.clt(numbers).mu, rel=1e-12)
     values = {P: 0.01, S: 0.8, T: 1000}
-    for scheme in ("poisson", "fixed-size"):
+    for scheme in ("poisson", "without-replacement"):
         formula = to.limits.dp_sgd_clt(P, S, T, scheme=scheme)
         wanted = to.limits.dp_sgd_clt(0.01, 0.8, 1000, scheme=scheme).mu
         assert number(formula.mu, values) == pytest.approx(wanted, rel=1e-12)

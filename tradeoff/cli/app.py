@@ -27,7 +27,7 @@ from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 
 _RUNS = ("steps", "num-steps", "iterations", "rounds", "count", "n")  # names of the number of steps
-_REPEATED = ("--delta", "--epsilon", "--alpha")  # flags that take several numbers
+_REPEATED = ("--delta", "--epsilon", "--alpha", "--method")  # flags that take several values
 
 app = App(
     name="tradeoff",
@@ -151,7 +151,7 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
 
 
 def spread(tokens: Sequence[str]) -> list[str]:
-    """Repeat a flag before each of its numbers, so that ``--delta 1e-5 1e-6 PLAN`` has two values.
+    """Repeat a flag before each of its numbers or methods: ``--delta 1e-5 1e-6 PLAN`` has two values.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def spread(tokens: Sequence[str]) -> list[str]:
             if "," in token and all(map(_is_number, token.split(","))):
                 remedy = f"write {flag} {token.replace(',', ' ')}"
                 raise DomainError(f"{flag} must be numbers separated by spaces, got {shown(token)}; {remedy}")
-            if _is_number(token) or (needs_value and not token.startswith("--")):
+            if _fits(flag, token) or (needs_value and not token.startswith("--")):
                 result.append(f"{flag}={token}")
                 needs_value = False
                 continue
@@ -175,6 +175,14 @@ def spread(tokens: Sequence[str]) -> list[str]:
         if not flag:
             result.append({"-": "./-"}.get(token, token))  # stdin looks like a flag
     return [*result, flag] if needs_value else result
+
+
+def _fits(flag: str, token: str) -> bool:
+    if flag != "--method":
+        return _is_number(token)
+    from tradeoff.report.methods import METHODS
+
+    return token in METHODS
 
 
 def _is_number(token: str) -> bool:

@@ -306,7 +306,7 @@ def compare(
     Parameters
     ----------
     method
-        Methods to compare, one after each flag; default: all that apply.
+        Methods to compare, one or more; default: all that apply.
     questions, form
         The questions, and the form of the output.
     """

@@ -216,14 +216,16 @@ def _describe(entry: Entry) -> str:
     budget, remaining = (_format(entry.totals[name], "lower") for name in ("budget", "remaining"))
     spent = _format(entry.totals["spent"], "upper")
     given = ", ".join(f"{name} = {exactly(value)}" for name, value in filter_.parameters().items())
-    promise = f"{filter_.guarantee()!r}"
+    share, promise = "", f"{filter_.guarantee()!r}"
     if isinstance(filter_, ZCDPFilter):
         promise = f"({exactly(filter_.epsilon)}, {exactly(filter_.delta)})-DP"
+        percent = 100 * filter_.spent[0] / filter_.budget[0] if filter_.budget[0] else 0.0
+        share = f", {rounded(percent, 'upper', 3)} % of its rho spent"
     return "\n".join(
         [
             f"{filter_.kind} filter of {given}; budget {budget}",
             f"step {entry.step}: spent {spent}, remaining {remaining}",
-            f"promise for all steps, later ones included: {promise}",
+            f"promise for all steps, later ones included{share}: {promise}",
             f"head {entry.hash}",
         ]
     )

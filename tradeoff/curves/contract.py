@@ -29,6 +29,17 @@ CHOICES = 4  # query options, by method and memory, for which a curve caches its
 
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
+_ADVICE = {  # names in other libraries
+    **dict.fromkeys(("beta", "fnr"), "f(alpha)"),
+    **dict.fromkeys(("eps", "get_epsilon"), "f.epsilon(delta)"),
+    **dict.fromkeys(("power", "roc"), 'f.tpr(fpr), or tradeoff.plot(f, kind="roc")'),
+    "compose": "f @ g and f ** n",
+    "guarantee": 'f.symmetrise(assume="either-order"), which covers both orders',
+    "pld": "f.law",
+    "plot": "tradeoff.plot(f)",
+    "rdp": "f.renyi(order)",
+}
+
 
 class TradeOff(CurveHooks, CurveMethods):
     """Trade-off function f = T(P, Q): the least type II error at each type I error (Dong, Roth, Su 2022).
@@ -338,6 +349,10 @@ class TradeOff(CurveHooks, CurveMethods):
 
     if not TYPE_CHECKING:  # type checkers report the missing operators themselves
         __add__ = __radd__ = __mul__ = __rmul__ = _refuse_pointwise
+
+        def __getattr__(self, name: str) -> NoReturn:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(f"{text}; use {_ADVICE[name]}" if name in _ADVICE else text)
 
     @property
     def _whole(self) -> Tabulated:

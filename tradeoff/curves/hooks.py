@@ -31,8 +31,8 @@ PAIR, ENVELOPE, BOUND = 2, 1, 0
 ONE_ORDER = 'one order of the pair, not a guarantee: .symmetrise(assume="either-order") covers both orders'
 
 NOT_EXACT = (
-    "Not exact: lower bounds on epsilon, delta and mu, and upper ones on beta, are of the bound used, "
-    "not of the mechanism."
+    "Not exact: the lower bounds on epsilon, delta and mu, and the upper bounds on beta, are those of the "
+    "bound used, not of the mechanism."
 )
 """Note next to both bounds of a curve that is not ``exact``."""
 

@@ -155,14 +155,14 @@ def reals(name: str, value: Any) -> Array:
         raise domain(name, value, "an array of real numbers", str(error)) from error
 
 
-def reals_between(name: str, value: Any, low: float, high: float) -> Array:
+def reals_between(name: str, value: Any, low: float, high: float, remedy: str = "") -> Array:
     """Check an array of numbers from ``low`` to ``high``: return floats of its shape."""
     array = reals(name, value)
     inside = (array >= low) & (array <= high)
     if not inside.all():  # NaN is outside
         k = int(np.argmin(inside))
         entry = f"{name}[{k}]" if array.ndim else name
-        raise domain(entry, float(array.flat[k]), f"in [{low:g}, {high:g}]")
+        raise domain(entry, float(array.flat[k]), f"in [{low:g}, {high:g}]", remedy)
     return array
 
 

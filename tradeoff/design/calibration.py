@@ -70,7 +70,7 @@ class Calibration(Displayed):
 
     def __repr__(self) -> str:
         low, high = self.bounds
-        return f"{self.value!r}: {self.target}, crossed in [{low!r}, {high!r}]"
+        return f"{self.value!r}: {self.target}, which is crossed between {low!r} and {high!r}"
 
     def grid(self) -> TextTable:
         both = {"crossing lies in": self.bounds, "answer at value": self.achieved}
@@ -349,14 +349,14 @@ class Search:
                 f"build must have an answer at a number tried{walls}; give between=(low, high)"
             )
         first, *_, last = sorted(self.points * 2)
-        given = (f"{self.target.verdict_or(p.answer)} at {p.x:.12g}" for p in (first, last))
+        given = (f"{self.target.verdict_or(p.answer):.6g} at {p.x:.12g}" for p in (first, last))
         answers = f"{self.target.question} is {', '.join(given)}"
         if first.answer == last.answer:
             endless = math.isinf(first.answer.lower)
             answers += ": infinite" if endless else ": the same, so does build use its number?"
         got = f"target must be met at some numbers and missed at others, got {self.target}, which"
         if any(p.met is None for p in self.points):
-            return DomainError(f"{got} is undecided: {answers}{walls}; give another between")
+            return DomainError(f"{got} is undecided: {answers}{walls}; give another range, between=(low, high)")
         # The loss that remains at numbers a factor of 1000 apart is that of the other mechanisms.
         best, *others = sorted(self._decided, key=lambda p: p.gap)
         far = [p.gap for p in others if abs(self._place(p.x) - self._place(best.x)) >= _LONGEST]
@@ -369,7 +369,7 @@ class Search:
             return DomainError(f"{got} is out of reach: {rest}; allow more loss")
         which, remedy = ("every", "less") if first.met else ("no", "more")
         problem = f"{got} holds at {which} number tried: {answers}{walls}"
-        return DomainError(f"{problem}; allow {remedy} loss, or give another between")
+        return DomainError(f"{problem}; allow {remedy} loss, or give another range, between=(low, high)")
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ MANY = 256  # points from which on formulas are evaluated in floats, with their 
 class ClosedForm(TradeOff):
     """Family with formulas for f and its profile, in arrays of balls (``tradeoff.balls``).
 
-    A subclass gives ``beta`` and ``profile``, and ``loss`` where the profile has an inverse in closed form;
-    where some losses are infinite ``infinite_mass``, and where all finite losses are bounded
+    A subclass gives ``beta_balls`` and ``profile``, and ``loss`` where the profile has an inverse in closed
+    form; where some losses are infinite ``infinite_mass``, and where all finite losses are bounded
     ``largest_loss``.
     """
 
@@ -39,7 +39,7 @@ class ClosedForm(TradeOff):
     elementary: ClassVar[bool] = False
     """Whether formulas are of those functions alone that ``balls.in_floats`` evaluates."""
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         """Return f(alpha), 0 <= alpha <= 1."""
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class ClosedForm(TradeOff):
         return None
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return enclose(self.beta, alpha, 0.0, 1.0, floats=self.elementary)
+        return enclose(self.beta_balls, alpha, 0.0, 1.0, floats=self.elementary)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return enclose(self.profile, epsilon, 0.0, 1.0, floats=self.elementary)

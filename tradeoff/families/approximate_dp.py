@@ -59,7 +59,7 @@ class Identity(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return 1 - alpha
 
     def profile(self, x: Balls) -> Balls:
@@ -156,7 +156,7 @@ class TotalVariation(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return maximum(self.finite_mass() - alpha, 0)
 
     def profile(self, x: Balls) -> Balls:
@@ -237,7 +237,7 @@ class PureDP(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         top = exp(to_balls(self.epsilon_0))
         return maximum(1 - top * alpha, (1 - alpha) / top)
 

@@ -123,7 +123,7 @@ class Gaussian(ClosedForm):
     def _shift(self) -> Balls:
         return to_balls(self.mu) if self.square is None else sqrt(to_balls(self.square))
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return gaussian_beta(alpha, self._shift())
 
     def profile(self, x: Balls) -> Balls:

@@ -102,7 +102,7 @@ class Laplace(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return laplace_beta(alpha, to_balls(self.theta))
 
     def profile(self, x: Balls) -> Balls:
@@ -182,7 +182,7 @@ class BoundedRange(ClosedForm):
 
     elementary = True
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return logistic_beta(alpha, to_balls(self.epsilon_0))
 
     def profile(self, x: Balls) -> Balls:
@@ -236,7 +236,7 @@ class Truncated(ClosedForm):
         cut_off = self._tail(to_balls(self.cut))
         return cut_off, 1 - 2 * cut_off
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         cut_off, left = self._masses()
         base, ratio = (gaussian_beta if self.normal else laplace_beta), to_balls(self.shift) / self.scale
         return minimum(maximum(base(left * alpha + cut_off, ratio) - cut_off, 0) / left, 1 - alpha)

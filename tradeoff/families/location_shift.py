@@ -210,7 +210,7 @@ class LogConcaveShift(ClosedForm):
     def symmetric(self) -> bool:  # type: ignore[override]  # of each law
         return self.name not in _MIRRORED
 
-    def beta(self, alpha: Balls) -> Balls:
+    def beta_balls(self, alpha: Balls) -> Balls:
         return self._forms.beta(alpha, to_balls(self._exact_theta))
 
     def profile(self, x: Balls) -> Balls:

@@ -118,7 +118,8 @@ class StepRecord(ThreadSafe, Declared, ABC):
 
     def _hint(self, curve: object) -> str:
         unused = not self.counts_sampling and is_sampled(curve)
-        return "; its sampling is not counted here, but by a SampledFilter or a RenyiFilter" if unused else ""
+        text = "; its sampling is not counted here, but by a SampledFilter or a RenyiFilter"
+        return f"{text} (in the command: ledger init with --noise-multiplier or --order)" if unused else ""
 
     def _charge(self, step: Any) -> tuple[Any, tuple[float, ...]]:
         """Return the argument of ``_cost`` for a step, and its finite cost."""

@@ -17,7 +17,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -232,12 +232,13 @@ class Ledger:
         return json.dumps([asdict(entry) for entry in self.entries()], indent=2, allow_nan=False)
 
     def to_csv(self) -> str:
-        """Return all entries as CSV with a header, tables as JSON."""
-        text = io.StringIO()
+        """Return all entries as CSV with a header, a column for each number; states are in the JSON alone."""
+        entries, text = self.entries(), io.StringIO()
+        amounts = [dict(_amounts(entry.totals)) for entry in entries]
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(each.name for each in fields(Entry))
-        for entry in self.entries():
-            writer.writerow(_json(each) if isinstance(each, dict) else each for each in astuple(entry))
+        writer.writerow(("step", "time", "mechanism", *amounts[0], "hash"))
+        for entry, numbers in zip(entries, amounts, strict=True):
+            writer.writerow((entry.step, entry.time, entry.name, *numbers.values(), entry.hash))
         return text.getvalue()
 
     def __repr__(self) -> str:
@@ -335,6 +336,13 @@ def _name(step: dict[str, Any]) -> str:
         return ", ".join(f"{key} {value}" for key, value in step.items())
     given = (f"{key}={value!r}" for key, value in step.items() if key not in {"kind", "count"})
     return f"{step['kind']}({', '.join(given)})"
+
+
+def _amounts(totals: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield amounts by name, such as ``spent_rho``."""
+    for name, amount in totals.items():
+        parts = amount.items() if isinstance(amount, dict) else [("", amount)]
+        yield from ((f"{name}_{part}".rstrip("_"), value) for part, value in parts)
 
 
 def describe_step(step: object) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.display import TextTable
+from tradeoff.display import TextTable, rounded
 from tradeoff.errors import Undecided, shown
 from tradeoff.intervals.rounding import Array
 
@@ -96,12 +96,10 @@ class Bounds(Generic[Side_co]):
         return f"[{decimal(self.lower, spec, up=False)}, {decimal(self.upper, spec, up=True)}]"
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks, an entry a row, to the last digit; of many the first."""
+        """Return a table for notebooks, an entry a row, rounded outward to the digits that differ and two."""
         most = 50  # most rows of bounds that a notebook shows
         lower, upper = (_array(side).ravel() for side in self)
-        rows = [
-            tuple(map(repr, row)) for row in zip(*(s[:most].tolist() for s in (lower, upper)), strict=True)
-        ]
+        rows = [_texts(*row) for row in zip(*(s[:most].tolist() for s in (lower, upper)), strict=True)]
         notes = [f"and {lower.size - most} more"] if lower.size > most else []
         return TextTable(rows, ("lower", "upper"), notes=notes, sides=">>").html()
 
@@ -174,6 +172,14 @@ class Bounds(Generic[Side_co]):
 
 
 Pair = tuple[Array, Array]  # lower and upper arrays of one shape, as the hooks of a curve return them
+
+
+def _texts(lower: Any, upper: Any) -> tuple[str, str]:
+    if lower == upper or not 0 < (width := float(upper - lower)) < math.inf:
+        return repr(lower), repr(upper)
+    share = width / max(abs(float(lower)), abs(float(upper)))
+    digits = min(max(2 - math.floor(math.log10(share)), 3), 17)
+    return rounded(float(lower), "lower", digits), rounded(float(upper), "upper", digits)
 
 
 def decimal(value: Any, spec: str, *, up: bool) -> str:

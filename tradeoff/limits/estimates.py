@@ -110,7 +110,7 @@ class ApproximateCurve:
         return f"≈ {self.shape!r} by {self.name}"
 
 
-Scheme = Literal["poisson", "fixed-size"]
+Scheme = Literal["poisson", "without-replacement"]
 
 # Name, source and hypotheses.
 _THEOREM = (
@@ -249,8 +249,8 @@ def dp_sgd_clt(
     steps
         T, an integer from 0.
     scheme
-        ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"fixed-size"``, replace-one neighbours (Dong, Roth, Su
-        2022, Corollary 5.4 of Theorem 5.3).
+        ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"without-replacement"``, replace-one neighbours (Dong,
+        Roth, Su 2022, Corollary 5.4 of Theorem 5.3).
 
     Notes
     -----

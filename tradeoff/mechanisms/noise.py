@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tradeoff.balls import exp, normal_sf, to_balls, upper_float
+from tradeoff.conversions import from_zcdp
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.product import tensor
@@ -217,7 +218,7 @@ class BoundedGaussian(Mechanism):
 
 
 MOST_SQUARE = 32
-"""Largest squared sensitivity of a vector: the shifts that add up to a larger one are too many to compare."""
+"""Largest squared sensitivity of a vector whose shifts are compared: those of a larger one are too many."""
 
 
 def shift_field() -> Any:
@@ -265,7 +266,7 @@ class DiscreteLaplace(Mechanism):
 
 @mechanism
 class DiscreteGaussianVector(Mechanism):
-    """Independent discrete normal noise on every coordinate of an integer vector.
+    r"""Independent discrete normal noise on every coordinate of an integer vector.
 
     Exact for one release: the hull of the minimum over all integer shifts of that norm, each the product of
     its coordinates (Canonne, Kamath, Steinke 2020 have its concentrated DP). Products of hulls of several
@@ -273,6 +274,9 @@ class DiscreteGaussianVector(Mechanism):
     extend are taken. With an l1-sensitivity, of ``DiscreteLaplace`` and all noise that is log-concave, one
     coordinate carrying all of it is the worst: moving one coordinate after the other is a group, whose curve
     along one coordinate is that of the sum.
+
+    Above a squared sensitivity of 32 the shifts are too many: the curve is then that of concentrated DP with
+    :math:`\rho` the squared sensitivity over :math:`2 \sigma^2` (Proposition 5 there), and is not exact.
 
     >>> DiscreteGaussianVector(sigma=4, squared_sensitivity=4, dimension=9).curve()
     minimum(N_Z(4, shift 2), N_Z(4)^4)
@@ -282,11 +286,18 @@ class DiscreteGaussianVector(Mechanism):
 
     sigma: float = real_range(r"Parameter :math:`\sigma` of every coordinate.", "(0, inf)")
     squared_sensitivity: int = integer_range(
-        "Square of the l2-sensitivity: the largest sum of squared changes.", 1, MOST_SQUARE
+        "Square of the l2-sensitivity: the largest sum of squared changes."
     )
     dimension: int = integer_range("Number of coordinates.")
 
+    @property
+    def exact(self) -> bool:
+        return self.squared_sensitivity <= MOST_SQUARE
+
     def curve(self) -> TradeOff:
+        if not self.exact:
+            rho = rational(self.squared_sensitivity / (2 * Fraction(self.sigma) ** 2)).upper
+            return from_zcdp(float(rho))
         return minimum(
             *(
                 tensor((DiscreteGaussianCurve(self.sigma, shift), n) for shift, n in Counter(shifts).items())

@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 
     from tradeoff.report.series import Kind
 
-UNDER, ELSEWHERE = "under-reports", "under-reports elsewhere"
-
-# Verdicts in a table: short, so that eight questions fit into 100 columns. Each has its line in the legend.
+# Verdicts: short, so that eight questions fit into 100 columns. Each has its line in the legend.
+UNDER, ELSEWHERE = "unsafe", "unsafe*"
 _LEGEND = {
     "unsafe": 'unsafe: claims more privacy than there is, in the answers marked "!".',
     "unsafe*": "unsafe*: claims more privacy than there is, but only for beta at an alpha that is not shown.",
     "safe": "safe: a proved bound, or on the safe side of the exact bounds wherever it was checked.",
-    "open": 'open: the bounds above are too wide to decide, or not exact; "?" marks the answers concerned.',
+    "open": 'open: neither is proved, as the bounds above are too wide or not exact; "?" marks open answers.',
 }
 
 # The 129 type I errors at which the beta of each method is compared: hundredths, and more near 0.
@@ -100,19 +99,13 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """One of "under-reports" (elsewhere), "safe", "within the bounds" and "declined"."""
+        """The word of tables, figures and files: unsafe, unsafe*, safe, open, or declined."""
         if self.claim is None:
             return "declined"
         if self.unsafe:
             entries = (entry for each in self.entries.values() for entry in each)
             return UNDER if any(entry.under_reports for entry in entries) else ELSEWHERE
-        return f"{'safe' if self.proved else 'within the bounds'} ({self.claim.kind})"
-
-    @property
-    def word(self) -> str:
-        """The verdict in tables and figures, a key of the legend: unsafe, unsafe*, safe, open, or empty."""
-        words = {UNDER: "unsafe", ELSEWHERE: "unsafe*", "declined": ""}
-        return words.get(self.verdict, "safe" if self.proved else "open")
+        return "safe" if self.proved else "open"
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data; infinity is the string ``"inf"``, a missing answer null."""
@@ -236,7 +229,7 @@ class Comparison(Exported, Displayed):
             *(
                 [
                     row.name,
-                    row.word,
+                    row.verdict,
                     *(cell(row.claim.kind, q, e) for q in PARAMETERS for e in row.entries[q]),
                 ]
                 for row in self.rows
@@ -246,7 +239,7 @@ class Comparison(Exported, Displayed):
 
     def notes(self, *, errors: bool = True) -> list[str]:
         """Return the legend of the table, the errors on the unsafe side, and reasons of declined methods."""
-        words = {row.word for row in self.rows}
+        words = {row.verdict for row in self.rows}
         legend = [text for word, text in _LEGEND.items() if word in words]
         if errors and legend:
             legend.append("In brackets: the answer less the exact one.")

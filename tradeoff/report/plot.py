@@ -450,7 +450,7 @@ def comparison_figure(
                 looks=[styles.EXACT | {"linewidth": styles.WIDE}, look],
                 legend=False,
             )
-            axes.set_title(f"{row.name}: {row.word}", fontsize="small")
+            axes.set_title(f"{row.name}: {row.verdict}", fontsize="small")
             is_lowest = i + across >= len(rows)
             axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)
             axes.set(xlabel=view.xlabel if is_lowest else "", ylabel="" if i % across else view.ylabel)

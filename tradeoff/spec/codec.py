@@ -74,8 +74,9 @@ class Form:
             raise DomainError(f"{place}{joint}{message}") from error
 
 
-# Keys of other libraries; "count" is a key of every mechanism of a plan.
+# Keys and kinds of other libraries; "count" is a key of every mechanism of a plan.
 _COMMON_WORDS = SYNONYMS | dict.fromkeys(("steps", "num_steps", "n", "rounds", "iterations"), "count")
+_COMMON_WORDS |= dict.fromkeys(("dp-sgd", "dpsgd", "dp_sgd", "sampled-gaussian"), "subsampled-gaussian")
 
 
 def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
@@ -189,6 +190,8 @@ class Codec:
                 return self.decode(data["tradeoff"], "tradeoff")
         except RecursionError:
             raise DomainError("arrays or tables are nested too deeply") from None
+        except json.JSONDecodeError as error:
+            raise DomainError(f"the text is not that of a saved file: {error}") from error
         raise DomainError(f'a saved file must hold {{"schema": {SCHEMA}, "tradeoff": ...}}')
 
 
