@@ -1,4 +1,5 @@
 import math
+from inspect import signature
 from typing import NamedTuple
 
 import mpmath
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
+from tradeoff import mechanisms as m
 from tradeoff.design.calibration import Search, read_target
 from tradeoff.errors import DomainError, KindError
 from tradeoff.intervals.bounds import Bounds
@@ -37,6 +39,75 @@ def power(mu, alpha):
 def risk(mu, prior):
     p = mpmath.mpf(prior)
     return (1 - p) * (1 - profile(mu, mpmath.log(p / (1 - p))))
+
+
+NOISES = {
+    m.BallsInBins: [lambda s: m.BallsInBins(s, bins=4, epochs=3)],
+    m.BandedFactorization: [lambda s: m.BandedFactorization(s, 0.05, steps=100, bands=4)],
+    m.BoundedGaussian: [m.BoundedGaussian],
+    m.BoundedLaplace: [lambda s: m.BoundedLaplace(s, 10.0)],
+    m.DiscreteGaussian: [lambda s: m.DiscreteGaussian(s, 2)],
+    m.DiscreteGaussianVector: [lambda s: m.DiscreteGaussianVector(s, 4, 2)],
+    m.DiscreteLaplace: [lambda s: m.DiscreteLaplace(s, 2)],
+    m.Gaussian: [lambda s: m.Gaussian(noise_multiplier=s)],
+    m.Laplace: [lambda s: m.Laplace(scale=s)],
+    m.LastIterate: [lambda s: m.LastIterate(s, steps=10, contraction=0.5)],
+    m.MatrixMechanism: [
+        lambda s: m.MatrixMechanism(s, 2.0),
+        lambda s: m.MatrixMechanism(s, strategy=[1, 0.5, 0.25], scheme="balls-in-bins", bins=10, epochs=10),
+    ],
+    m.MixtureOfGaussians: [lambda s: m.MixtureOfGaussians(s, [0, 1, 2], [0.5, 0.3, 0.2])],
+    m.RandomAllocation: [lambda s: m.RandomAllocation(s, 4), lambda s: m.RandomAllocation(s, 4, 4)],
+    m.Skellam: [lambda s: m.Skellam(s, 2)],
+    m.SubsampledGaussian: [
+        lambda s: m.SubsampledGaussian(s, 0.1),
+        lambda s: m.SubsampledGaussian(s, 0.1, adjacency="replace-one"),
+        lambda s: m.SubsampledGaussian(s, 0.1, group_size=3),
+    ],
+    m.SubsampledLaplace: [lambda s: m.SubsampledLaplace(s, 0.1)],
+    m.ThresholdedKeys: [
+        lambda s: m.ThresholdedKeys(s, 20.0),
+        lambda s: m.ThresholdedKeys(s, 20.0, noise="gaussian"),
+    ],
+    m.TreeAggregation: [lambda s: m.TreeAggregation(s, 100)],
+    m.TruncatedGaussian: [lambda s: m.TruncatedGaussian(s, 20.0)],
+    m.TruncatedLaplace: [lambda s: m.TruncatedLaplace(s, 20.0)],
+    m.TruncatedSubsampledGaussian: [lambda s: m.TruncatedSubsampledGaussian(s, 0.1, 30, 200)],
+    m.Subsampled: [
+        lambda s: m.Subsampled(m.Laplace(scale=s), 0.1),
+        lambda s: m.Subsampled(m.Gaussian(noise_multiplier=s), 0.1, "without-replacement"),
+    ],
+}
+"""From the noise to mechanisms of each class that has a noise."""
+SLOW = {
+    *(m.BallsInBins, m.BandedFactorization, m.MatrixMechanism, m.MixtureOfGaussians, m.RandomAllocation),
+    m.TruncatedSubsampledGaussian,
+}
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        pytest.param(build, id=f"{kind.__name__}-{i}", marks=[pytest.mark.slow] if kind in SLOW else [])
+        for kind, builds in NOISES.items()
+        for i, build in enumerate(builds)
+    ],
+)
+def test_calibrate_noise_of_every_mechanism_without_between(build):
+    result = to.calibrate(lambda s: build(s).guarantee(), {"epsilon": 2, "delta": 1e-5})
+    assert build(result.value).guarantee().epsilon(1e-5) <= 2
+    other = next(end for end in result.bounds if end != result.value)
+    assert build(other).guarantee().bounds.epsilon(1e-5).lower > 2
+    jumps = isinstance(build(result.value), m.ThresholdedKeys | m.TruncatedLaplace)  # to no epsilon at all
+    assert jumps or 1.99 < result.achieved.upper <= 2
+
+
+def test_calibrate_noises_are_of_every_mechanism_with_a_noise():
+    noises = {"noise_multiplier", "scale", "sigma", "variance"}
+    classes = {kind for kind in m.KINDS.values() if noises & set(signature(kind).parameters)}
+    assert classes | {m.Subsampled} == NOISES.keys()
+    coins = to.calibrate(m.BinomialNoise, {"epsilon": 2, "delta": 1e-5}, integer=True)
+    assert m.BinomialNoise(coins.value).guarantee().epsilon(1e-5) <= 2
 
 
 TARGETS = [
@@ -269,6 +340,28 @@ def test_search_wide_answers_needs_few_evaluations(blur):
     assert 1 / met.x + blur <= 1 < 1 / unmet.x - blur
     assert met.x - unmet.x <= 8 * blur
     assert len(search.points) + len(search.walls) <= 9
+
+
+@pytest.mark.parametrize("blur", [0.1, 0.3, 0.5, 0.8])
+@pytest.mark.parametrize("root", [1.0, 37.0, 1e-4])
+def test_search_very_wide_answers_meets_the_target_at_the_safe_side(blur, root):
+    """Bounds root/x - blur and root/x + blur cross 1 at root/(1 + blur) and at root/(1 - blur)."""
+    target = read_target({"mu": 1.0})
+    search = Search(target, lambda x: Bounds(max(root / x - blur, 1e-9), root / x + blur), 1e-9)
+    met, unmet = search.run(None)
+    assert 1 <= met.x / root * (1 - blur) <= 1.002
+    assert unmet.x / root * (1 + blur) < 1
+    assert len(search.points) + len(search.walls) <= 40
+
+
+def test_calibrate_very_wide_answers_of_integers_returns_last_proved_to_fit(monkeypatch):
+    monkeypatch.setattr(
+        "tradeoff.design.calibration.least", lambda f, _: Wide(Bounds(f.mu * 0.7, f.mu * 1.3))
+    )
+    for goal in (0.5, 3.0, 20.0):
+        result = to.calibrate(lambda k: to.Gaussian(0.01 * k), {"mu": goal}, integer=True)
+        assert 0 <= goal / 0.013 - result.value <= 2 + 2e-3 * result.value
+        assert result.bounds.upper > goal / 0.007
 
 
 class Wide(NamedTuple):

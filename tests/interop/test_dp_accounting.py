@@ -23,6 +23,7 @@ from tradeoff.mechanisms import (
     Gaussian,
     Laplace,
     PureDP,
+    RandomAllocation,
     SubsampledGaussian,
     SubsampledLaplace,
 )
@@ -87,6 +88,37 @@ def test_from_event_of_nested_compositions_multiplies_counts() -> None:
         Gaussian(noise_multiplier=5.0): 10,
         Laplace(scale=4.0): 10,
     }
+
+
+@pytest.mark.parametrize("relation", [ADD, ZERO])
+@pytest.mark.parametrize("own", [True, False], ids=["event of dp_accounting", "by name"])
+def test_from_event_of_a_random_allocation(relation: object, own: bool) -> None:
+    """Releases after 0.6 have the event; its fields are read by name, in any release."""
+
+    def allocated(inner: object, selected: int, steps: int) -> object:
+        if own:
+            return event("RandomAllocationDpEvent", inner, selected, steps)
+        name, fields = "RandomAllocationDpEvent", {"num_selected": selected, "num_steps": steps}
+        return SimpleNamespace(class_name=name, event=inner, **fields)
+
+    step = e.GaussianDpEvent(2.0)
+    cases = {
+        (step, 3, 100): {RandomAllocation(2.0, 100, 3): 1},
+        (step, 1, 100): {RandomAllocation(2.0, 100): 1},
+        (step, 0, 100): {},
+        (e.GaussianDpEvent(0.0), 1, 100): {ApproximateDP(0, 1): 1},
+    }
+    for fields, mechanisms in cases.items():
+        assert read(allocated(*fields), relation).mechanisms == mechanisms
+    sampled = read(e.PoissonSampledDpEvent(0.1, allocated(step, 1, 4)), relation)
+    assert sampled.curve() == to.subsample(RandomAllocation(2.0, 4).curve(), 0.1)
+    for wrong, where, message in (
+        (allocated(e.LaplaceDpEvent(2.0), 1, 4), relation, "must contain one GaussianDpEvent"),
+        (allocated(step, 5, 4), relation, "num_selected must be an integer from 0 to 4, got 5"),
+        (allocated(step, 1, 4), REPLACE, "neighboring_relation must be ADD_OR_REMOVE_ONE or REPLACE_SPECIAL"),
+    ):
+        with pytest.raises(TradeOffError, match=message):
+            read(wrong, where)
 
 
 @pytest.mark.parametrize(("steps", "depth"), [(2, 2), (3, 2), (7, 3), (8, 4), ([1, 8, 15], 4)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, multinomial
+from scipy.stats import binom, multinomial, norm
 
 import tradeoff as to
 from tests.mechanisms.reference import (
@@ -106,6 +106,53 @@ def test_allocation_agrees_with_simulation():
             gains = np.maximum(gain, 0)
             off = 5 * float(np.std(gains)) / math.sqrt(draws)
             assert abs(order.delta(epsilon) - float(np.mean(gains))) <= off
+
+
+def two_of_three(mu, epsilon):
+    """Return delta of both orders for two steps of three, Y = (a b + (a + b) c)/3, to about 1e-4 of itself.
+
+    Given the ratios a and b the integral over c is that of a call on a lognormal variable; a sum over a fine
+    grid of two normal variables does the rest.
+    """
+    x = np.arange(-9, 9 + mu, 0.1)
+    weight, ratio = 0.1 * norm.pdf(x), np.exp(mu * x - mu * mu / 2)
+    both, either = np.multiply.outer(ratio, ratio), np.add.outer(ratio, ratio)
+
+    def call(strike):
+        rest = (3 * strike - both) / either
+        d = -np.log(np.maximum(rest, 1e-300)) / mu
+        value = np.where(rest > 0, norm.cdf(d + mu / 2) - rest * norm.cdf(d - mu / 2), 1 - rest)
+        return float(weight @ (either / 3 * value) @ weight)
+
+    strike = math.exp(epsilon)
+    return call(strike), strike * (call(1 / strike) - 1) + 1  # E (1 - K Y)_+ by parity, as E Y = 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
+def test_two_of_three_steps_are_dominated_by_blocks(mu):
+    mechanism = m.RandomAllocation(1 / mu, steps=3, participations=2)
+    curve = mechanism.curve()
+    assert not mechanism.exact
+    assert not curve.exact
+    for epsilon in (0.0, 0.5, 1.0, 2.0, 4.0):
+        truth = two_of_three(mu, epsilon)
+        orders = [each.bounds.delta(epsilon).upper for each in (curve, ~curve)]
+        assert all(1.01 * least <= most for least, most in zip(truth, orders, strict=True))
+        assert mechanism.guarantee().delta(epsilon) >= 1.01 * max(truth)
+        assert max(orders) <= to.Gaussian(mu * 2**0.5).bounds.delta(epsilon).upper  # of two public steps
+
+
+@pytest.mark.parametrize(("steps", "selected"), [(4, 2), (5, 2), (5, 3)])
+def test_one_step_of_each_random_block_is_a_random_set_of_steps(steps, selected):
+    size, larger = divmod(steps, selected)
+    chances = dict.fromkeys(itertools.combinations(range(steps), selected), Fraction(0))
+    for dealt in itertools.permutations(range(steps)):
+        rest = iter(dealt)
+        blocks = [list(itertools.islice(rest, size + (i < larger))) for i in range(selected)]
+        for choice in itertools.product(*blocks):
+            chances[tuple(sorted(choice))] += Fraction(1, math.prod(map(len, blocks)))
+    assert set(chances.values()) == {Fraction(math.factorial(steps), math.comb(steps, selected))}
 
 
 @pytest.mark.slow

@@ -112,7 +112,8 @@ def calibrate(
         some undecided, and ``value`` is the largest, or smallest, proved to meet the target.
     tol
         Width of ``bounds`` relative to their upper end, in (0, 1); more where the answers are wider,
-        or floats lie farther apart.
+        or floats lie farther apart. Of intervals as wide as those of ``MatrixMechanism`` in bins the safe
+        side decides: ``value`` is within some :math:`10^{-3}` of the number at which it meets the target.
 
     Examples
     --------
@@ -221,7 +222,8 @@ class Search:
         while pair != last and self._is_wide(*pair) and len(self.points) < _MAX_EVALUATIONS:
             self._narrow(*pair)
             pair, last = cast(tuple[Point, Point], self._bracket), pair
-        return pair
+        self._tighten(*pair)
+        return cast(tuple[Point, Point], self._bracket)
 
     @property
     def _decided(self) -> list[Point]:
@@ -253,34 +255,57 @@ class Search:
     def _number(self, t: float) -> float:
         return float(round(math.expm1(t))) if self.integer else math.exp(t)
 
+    def _tried(self, x: float) -> Point:
+        """Return the point at a number, new or known; without an answer it is undecided."""
+        point = next((p for p in self.points if p.x == x), None)
+        if point is None:
+            try:
+                point = self._point(x)
+            except (DomainError, PrecisionError):  # undecided: the crossing is nearby
+                point = Point(x, Bounds(-math.inf, math.inf), None, math.nan, math.inf)
+            self.points.append(point)
+        return point
+
+    def _root(self, gap: Callable[[Point], float], low: float, high: float, tol: float) -> float:
+        """Return about the root of a gap that has two signs at known points."""
+        start, end = self._place(low), self._place(high)
+
+        def value(t: float) -> float:
+            x = min(max(self._number(t), low), high)
+            return gap(self._tried(low if t == start else high if t == end else x))
+
+        xtol = max(1.2 / high if self.integer else tol, 4e-16)
+        root = brentq(value, start, end, xtol=xtol, disp=False) if start < end else end
+        return min(max(self._number(root), low), high)
+
+    def _tighten(self, met: Point, unmet: Point) -> None:
+        """Move the end that meets the target next to where the bound that decides it crosses the target."""
+        low, high = sorted((met.x, unmet.x))
+        doubts = [p.x for p in self.points if low < p.x < high]
+        nearest = min(doubts, key=lambda x: abs(x - met.x), default=met.x)
+        low, high = sorted((nearest, met.x))
+        tol = max(self.tol, 1e-3)  # of wide answers: others are narrow enough already
+
+        def gap(p: Point) -> float:
+            size = abs(self.target.gap(p.answer.lower if self.target.least else p.answer.upper))
+            return (-1.0 if p.met else 1.0) * (size if 0 < size < math.inf else 1.0)
+
+        if high - low > max(1.0 if self.integer else 0.0, tol * high):
+            self._root(gap, low, high, tol)
+
     def _narrow(self, met: Point, unmet: Point) -> None:
         """Add a point next to the root of the gap, and from there verdicts to both sides."""
         low, high = sorted((met.x, unmet.x))
 
-        def tried(x: float) -> Point:
-            point = next((p for p in self.points if p.x == x), None)
-            if point is None:
-                try:
-                    point = self._point(x)
-                except (DomainError, PrecisionError):  # undecided: the crossing is nearby
-                    point = Point(x, Bounds(-math.inf, math.inf), None, math.nan, math.inf)
-                self.points.append(point)
-            return point
-
-        def gap(t: float) -> float:
-            p = tried(min(max(self._number(t), low), high))
+        def gap(p: Point) -> float:
             if p.met is None or not self._is_wide(*(self._bracket or (met, unmet))):
                 return 0.0  # ends the search for the root
             return p.gap if math.isfinite(p.gap) else -1.0 if p.met else 1.0
 
         doubts = [p.x for p in self.points if low < p.x < high]
         if not doubts:
-            ends = self._place(low), self._place(high)
-            root = brentq(
-                gap, *ends, xtol=max(1.2 / high if self.integer else self.tol / 4, 4e-16), disp=False
-            )
-            doubts = [min(max(self._number(root), low), high)]
-        near, blur = self._decided[:2], max(tried(x).blur for x in doubts)
+            doubts = [self._root(gap, low, high, self.tol / 4)]
+        near, blur = self._decided[:2], max(self._tried(x).blur for x in doubts)
         slope = abs(
             (self._place(near[0].x) - self._place(near[1].x)) / (near[0].gap - near[1].gap or math.nan)
         )
@@ -289,7 +314,7 @@ class Search:
         for start, sign, end in ((min(doubts), -1, low), (max(doubts), 1, high)):
             verdict = (met if met.x == end else unmet).met
             k = 0
-            while low < (x := start + sign * 2**k * step) < high and tried(x).met != verdict:
+            while low < (x := start + sign * 2**k * step) < high and self._tried(x).met != verdict:
                 k += 1
 
     def _search_outward(self) -> None:
@@ -321,7 +346,7 @@ class Search:
         except (DomainError, PrecisionError) as error:
             self.walls[self._place(x)] = str(error)
             return False
-        if point.met is None and not point.blur <= 0.3:
+        if point.met is None and not math.isfinite(point.blur):
             self.walls[self._place(x)] = f"only {point.answer} is known at {x:g}"
             return False
         self.points.append(point)
@@ -356,7 +381,8 @@ class Search:
             answers += ": infinite" if endless else ": the same, so does build use its number?"
         got = f"target must be met at some numbers and missed at others, got {self.target}, which"
         if any(p.met is None for p in self.points):
-            return DomainError(f"{got} is undecided: {answers}{walls}; give another range, between=(low, high)")
+            got = f"{got} is undecided"
+            return DomainError(f"{got}: {answers}{walls}; give another range, between=(low, high)")
         # The loss that remains at numbers a factor of 1000 apart is that of the other mechanisms.
         best, *others = sorted(self._decided, key=lambda p: p.gap)
         far = [p.gap for p in others if abs(self._place(p.x) - self._place(best.x)) >= _LONGEST]

@@ -251,10 +251,10 @@ class RandomAllocation(Mechanism):
     pair :math:`N(0, I)`, mean over :math:`i` of :math:`N(\mu e_i, I)`, for steps chosen in view of earlier
     ones too, by certified contour integrals (Feldman, Shenfeld 2026 compute the same law); above
     :math:`\mu = 20` the step is public, which dominates. More are one in each of as many blocks, into which
-    the steps are dealt at random: which steps make a block may be public, which dominates too. Products
-    compose two laws of some thousand atoms, one above and one below. The upper one leaves a mass of about
-    :math:`10^{-62}` at infinity, so Rényi divergences of orders above 1 have no finite bound, and a
-    ``RenyiFilter`` refuses the mechanism.
+    the steps are dealt at random: which steps make a block may be public, which dominates too (Feldman,
+    Shenfeld 2025). Products compose two laws of some thousand atoms, one above and one below. The upper one
+    leaves a mass of about :math:`10^{-62}` at infinity, so Rényi divergences of orders above 1 have no finite
+    bound, and a ``RenyiFilter`` refuses the mechanism.
 
     Several epochs are several runs only if every epoch chooses the steps anew. Where a record keeps its step
     in all epochs, the secret is drawn once and runs do not compose: use ``BallsInBins``.

@@ -77,11 +77,11 @@ class Reader(NamedTuple):
         return Plan(plain, self.adjacency)
 
     def noise(self, name: str, event: Any) -> float:
-        """Return the noise multiplier per record of one Gaussian, halved if records are replaced."""
+        """Return the noise multiplier per record of one Gaussian."""
         match list(self.plan(event).mechanisms.items()):
-            case [(mechanisms.Gaussian(noise_multiplier=float(half)), 1)]:
-                return 2 * half
-        raise PlanError(f"a {name} under REPLACE_ONE must contain one GaussianDpEvent")
+            case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
+                return self.per_record * sigma
+        raise PlanError(f"a {name} under {self.relation} must contain one GaussianDpEvent")
 
 
 Part = Mechanism | Concentrated | None  # an event as a part of a plan; None has no loss
@@ -199,7 +199,7 @@ _SUMS = frozenset(
     {
         *("NoOpDpEvent", "NonPrivateDpEvent", "GaussianDpEvent", "LaplaceDpEvent", "DiscreteLaplaceDpEvent"),
         *("DiscreteGaussianDpEvent", "SingleEpochTreeAggregationDpEvent", "MixtureOfGaussiansDpEvent"),
-        *("PoissonSampledDpEvent", "SelfComposedDpEvent", "ComposedDpEvent"),
+        *("PoissonSampledDpEvent", "RandomAllocationDpEvent", "SelfComposedDpEvent", "ComposedDpEvent"),
     }
 )
 
@@ -249,6 +249,18 @@ def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: An
     return mechanisms.SubsampledGaussian(
         noise_multiplier=sigma, sample_rate=ratio(draws, n), scheme="with-replacement", batch_size=draws
     )
+
+
+@rule("RandomAllocationDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
+def _allocated(reader: Reader, event: Any, num_selected: Any, num_steps: Any) -> Part:
+    steps = count("num_steps", num_steps)
+    selected = count("num_selected", num_selected, 0, steps)
+    if not selected:
+        return None
+    if reader.plan(event).mechanisms == {_OPEN: 1}:  # a Gaussian without noise
+        return _OPEN
+    sigma = reader.noise("RandomAllocationDpEvent", event)
+    return mechanisms.RandomAllocation(sigma, steps, selected)
 
 
 @rule("SingleEpochTreeAggregationDpEvent", "REPLACE_SPECIAL")
