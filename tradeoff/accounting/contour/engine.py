@@ -26,6 +26,7 @@ from tradeoff.accounting.contour.place import (
     coarse_placement,
     least_smoothing,
     log_kappa,
+    place_at_saddle,
     place_line,
     smoothed,
 )
@@ -106,7 +107,7 @@ class ContourCache:
             2 * (2**21 + 2**19), lambda result: 0 if result.line is None else len(result.line.log)
         )
         self._damped: Cache[ContourCache] = Cache(len(_LEVELS))
-        self.coarse_placements: Cache[Placement] = Cache(1024)
+        self.placements: Cache[Placement] = Cache(1024)
         self.points: Cache[Chernoff] = Cache(256)
         self.estimates: Cache[float] = Cache(256)  # of log psi(0) at a tilt
 
@@ -133,7 +134,10 @@ class ContourCache:
     ) -> Iterator[tuple[ContourCache, Index]]:
         """Yield lines that lack at most e^-20 of psi(x), with the losses that they serve."""
         left = np.arange(len(x))
-        for level in range(len(_LEVELS) + 1):
+        if kind != "rest" and (short := self._has_short_period(x)).any():
+            yield self, np.flatnonzero(short)
+            left = np.flatnonzero(~short)
+        for level in range(len(_LEVELS) + 1) if len(left) else ():
             lines = self if kind == "rest" else self.damped(level)
             enough = np.ones(len(left), bool)
             if lines is not self:
@@ -143,6 +147,24 @@ class ContourCache:
                 yield lines, left[enough]
             if not len(left := left[~enough]):
                 break
+
+    def _has_short_period(self, x: Array) -> NDArray[np.bool_]:
+        """Whether the period of a line at each loss is of the size of losses, so that damping gains nothing.
+
+        Rare large losses make it longer. Lines of damped laws have more complicated nodes.
+        """
+        result = np.ones(len(x), bool)
+        if self.damped(0) is self:
+            return result
+        longest = 16.0 * (np.abs(x) + 8.0 * self.cumulant.spread)
+        for center, mine in group_by_key(self.snap_to_grid("delta", x)):
+            for place in place_at_saddle, place_line:
+                placed = partial(place, self.tail, center, 0.0, None, middle=False)
+                period = 2 * math.pi / self.placements.of((center, place), placed).step
+                result[mine] = period < longest[mine]
+                if result[mine].all():
+                    break
+        return result
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
@@ -177,7 +199,11 @@ class ContourCache:
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
-        return (x >= 0) & (self.damped(0).tail.at(x).log < _HALF)
+        short = self._has_short_period(x)
+        log = self.tail.at(x).log
+        if not short.all():
+            log[~short] = self.damped(0).tail.at(x[~short]).log
+        return (x >= 0) & (log < _HALF)
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
         """Return the bounds of the line placed at the loss x of this order, where psi is about e^log_psi.
@@ -198,7 +224,7 @@ class ContourCache:
                 break  # ten times the terms would not end it either
         cost = cost._replace(terms=terms)
         if needs_smoothing := sharp.truncation_exceeds(10):
-            near = self.coarse_placements.of(
+            near = self.placements.of(
                 (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
             )
             allowed = near._replace(most=cost.terms * cost.share)
@@ -336,11 +362,13 @@ class ContourEngine(Engine[Cost]):
 
     def loss_at_delta(self, delta: Array) -> Array:
         lines = self.forward
-        left, x = np.log(delta - lines.mass_at_plus_infinity), np.zeros(len(delta))
-        for part, which in lines.leading("delta", x, left):
-            x[which] = part.tail.x_for(left[which])
+        left = np.log(delta - lines.mass_at_plus_infinity)
+        x = lines.tail.x_for(left)
+        # Where rare rounds lose much no tilt is about the others, and estimates are too large.
+        least = np.minimum(x, lines.cumulant.rare.loss(left)) if lines.damped(0) is not lines else x
+        for part, which in lines.leading("delta", least, left):
             if part is not lines:
-                x[which] = np.minimum(x[which], part.cumulant.rare.loss(left[which]))
+                x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))
         near = left >= _HALF
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():
