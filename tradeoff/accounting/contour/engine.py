@@ -199,11 +199,7 @@ class ContourCache:
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
-        short = self._has_short_period(x)
-        log = self.tail.at(x).log
-        if not short.all():
-            log[~short] = self.damped(0).tail.at(x[~short]).log
-        return (x >= 0) & (log < _HALF)
+        return (x >= 0) & (self.tail.at(x).log < _HALF)
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
         """Return the bounds of the line placed at the loss x of this order, where psi is about e^log_psi.
@@ -339,7 +335,9 @@ class ContourEngine(Engine[Cost]):
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)
-        other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0))
+        other = x < 0
+        if other.any():
+            other[other] = self.backward.rare(-x[other])
         with np.errstate(divide="ignore"):
             log_delta = None if delta is None else np.log(delta - self.forward.mass_at_plus_infinity)
         strips: list[tuple[Kind, ContourCache, NDArray[np.bool_]]] = [
