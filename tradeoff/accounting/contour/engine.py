@@ -26,7 +26,6 @@ from tradeoff.accounting.contour.place import (
     coarse_placement,
     least_smoothing,
     log_kappa,
-    place_at_saddle,
     place_line,
     smoothed,
 )
@@ -137,7 +136,9 @@ class ContourCache:
         if kind != "rest" and (short := self._has_short_period(x)).any():
             yield self, np.flatnonzero(short)
             left = np.flatnonzero(~short)
-        for level in range(len(_LEVELS) + 1) if len(left) else ():
+        for level in range(len(_LEVELS) + 1):
+            if not len(left):
+                break
             lines = self if kind == "rest" else self.damped(level)
             enough = np.ones(len(left), bool)
             if lines is not self:
@@ -145,8 +146,7 @@ class ContourCache:
                 enough = size > _TAKEN - _LEVELS[level]
             if enough.any():
                 yield lines, left[enough]
-            if not len(left := left[~enough]):
-                break
+            left = left[~enough]
 
     def _has_short_period(self, x: Array) -> NDArray[np.bool_]:
         """Whether the period of a line at each loss is of the size of losses, so that damping gains nothing.
@@ -156,14 +156,17 @@ class ContourCache:
         result = np.ones(len(x), bool)
         if self.damped(0) is self:
             return result
-        longest = 16.0 * (np.abs(x) + 8.0 * self.cumulant.spread)
-        for center, mine in group_by_key(self.snap_to_grid("delta", x)):
-            for place in place_at_saddle, place_line:
-                placed = partial(place, self.tail, center, 0.0, None, middle=False)
-                period = 2 * math.pi / self.placements.of((center, place), placed).step
-                result[mine] = period < longest[mine]
-                if result[mine].all():
-                    break
+        longest, (c, sd, log) = 16.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
+        gap = np.array([[1.0], [2.0], [4.0], [8.0]]) / np.maximum(
+            sd, 1e-300
+        )  # Chernoff's bound is best about one
+        value = self.cumulant.values((c + gap).ravel()).reshape(gap.shape)
+        result = np.any(value - (c + gap - 1) * x - log + 32.0 < gap * longest, axis=0)
+        left = np.flatnonzero(~result)
+        for center, mine in group_by_key(self.snap_to_grid("delta", x[left])):
+            place = partial(place_line, self.tail, center, 0.0, None, middle=False)
+            step = self.placements.of((center, None, None), place).step
+            result[left[mine]] = step * longest[left[mine]] > 2 * math.pi
         return result
 
     @cached_property
@@ -346,7 +349,8 @@ class ContourEngine(Engine[Cost]):
             ("rest", self.forward, ~(far | other)),
         ]
         for kind, lines, mine in strips:
-            at = np.flatnonzero(mine)
+            if not len(at := np.flatnonzero(mine)):
+                continue
             loss = -x[at] if kind == "other" else x[at]
             known = log_delta[at] if kind == "delta" and log_delta is not None else None
             for part, some in lines.leading(kind, loss, known):

@@ -85,10 +85,17 @@ def place_line(
     and very large above it: the saddle needs a long period on its right. A lower tilt has a shorter one, and
     the shortest is where both sides need the same.
     """
-    result = place_at_saddle(saddles, x, most, log_psi, middle=middle)
+    cumulant, c = saddles.cumulant, saddles.tilt(x)
+    value, _, variance = cumulant(c)
+    spread = math.sqrt(2 * math.pi * (variance + c**-2 + (c - 1) ** -2))
+    size = value - (c - 1) * x - math.log(abs(c * (c - 1)) * spread) if log_psi is None else log_psi
+    reach = _REACH / math.sqrt(max(variance, 1e-300))
+    floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
+    above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
+    result = _between(cumulant, x, most, (c, value, variance), below, above, size)
     if middle or not result.uneven:
         return result
-    cumulant, size, points = saddles.cumulant, result.log_psi, 1 + (result.c - 1) * _SHARES
+    points = 1 + (c - 1) * _SHARES
     excess = cumulant.values(points) - (points - 1) * x + [log_kappa(t) for t in points.tolist()]
     excess = np.maximum(excess - size - math.log(_ALIAS), 1.0)
     gap = points - points[:, None]
@@ -102,20 +109,6 @@ def place_line(
     tilt, sides = (lower, value, variance), (points[:k][::-1].tolist(), points[k + 1 :].tolist())
     other = _between(cumulant, x, most, tilt, *sides, size)
     return other if other.step > 1.2 * result.step else result
-
-
-def place_at_saddle(
-    saddles: SaddleTable, x: float, most: float, log_psi: float | None, *, middle: bool
-) -> Placement:
-    """Place a line at the saddle of the loss x, however long its period."""
-    cumulant, c = saddles.cumulant, saddles.tilt(x)
-    value, _, variance = cumulant(c)
-    spread = math.sqrt(2 * math.pi * (variance + c**-2 + (c - 1) ** -2))
-    size = value - (c - 1) * x - math.log(abs(c * (c - 1)) * spread) if log_psi is None else log_psi
-    reach = _REACH / math.sqrt(max(variance, 1e-300))
-    floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
-    above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
-    return _between(cumulant, x, most, (c, value, variance), below, above, size)
 
 
 def coarse_placement(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
