@@ -42,12 +42,12 @@ class Cumulant:
             return limit
         return math.exp(largest(lambda t: is_float(math.exp(t)), math.log(1e-3), math.log(limit), 12))
 
-    def _tilted(self, t: float) -> tuple[Array, Array, Array]:
+    def _tilted(self, t: Any) -> tuple[Array, Array, Array]:
         """Return e^(log_p + t loss) up to a factor, and its sum and log E e^(t L_i) for every sketch."""
         exponent = self.log_p + t * self.loss
-        peak = np.maximum.reduceat(exponent, self.starts)
-        weight = np.exp(exponent - np.repeat(peak, self.repeats))
-        total = np.add.reduceat(weight, self.starts)
+        peak = np.maximum.reduceat(exponent, self.starts, axis=-1)
+        weight = np.exp(exponent - np.repeat(peak, self.repeats, axis=-1))
+        total = np.add.reduceat(weight, self.starts, axis=-1)
         return weight, total, peak + np.log(total)
 
     def weights(self, t: float) -> list[Array]:
@@ -73,14 +73,22 @@ class Cumulant:
 
         The logarithm of E e^(t L_i) would lose a digit and more there.
         """
-        logs = self._tilted(t)[2] if plain is None else plain
+        return float(self._value(t, abs(t), self._tilted(t)[2] if plain is None else plain))
+
+    def values(self, t: Array) -> Array:
+        """Return K at each t."""
+        each = max(1, 2**16 // len(self.loss))  # numbers at once stay in a cache
+        parts = (t[k : k + each, None] for k in range(0, len(t), each))
+        return np.concatenate([self._value(some, np.abs(some), self._tilted(some)[2]) for some in parts])
+
+    def _value(self, t: Any, size: Any, logs: Array) -> Any:
         p, missing, farthest, least = self._near
-        if abs(t) * least < 0.1:
-            near = (abs(t) * farthest < 0.1) & (missing < 0.1)
+        if size * least < 0.1 if isinstance(size, float) else np.any(size * least < 0.1):
+            near = (size * farthest < 0.1) & (missing < 0.1)
             gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
-            change = np.add.reduceat(gain, self.starts) - missing
+            change = np.add.reduceat(gain, self.starts, axis=-1) - missing
             logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
-        return float(logs @ self.counts)
+        return logs @ self.counts
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
@@ -235,24 +243,27 @@ class SaddleTable:
         self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
         self.last = min(last, cumulant.steepest)
         u = min(max(0.01 / math.sqrt(1 + cumulant(start)[2]), 1e-9), self.last / 2)  # 1 + u is above 1
-        # The last u, and the saddles so far. Replaced as a whole, and each follows from the one below:
-        # threads that extend the table at once write the same.
-        self._computed = u, [self._saddle(u)]
+        # The last u, the saddles so far, and these as columns. Replaced as a whole, and each follows from the
+        # one below: threads that extend the table at once write the same.
+        first = [self._saddle(u)]
+        self._computed = u, first, list(np.array(first).T)
 
     def _saddle(self, u: float) -> Saddle:
         return saddle(self.cumulant, self.start + self.sign * u, self.poles)
 
     def _extend(self, x: float, log: float) -> list[Array]:
         """Add saddles until the last loss is above x or the last ``log`` is below; return all as columns."""
-        u, known = self._computed
+        u, known, columns = self._computed
         saddles = known.copy()
         while not ((top := saddles[-1]).x > x or top.log < log) and u < self.last and len(saddles) < 4000:
             if top.log < -745.0 and top.log < saddles[-2:][0].log:  # not a float; near 0 it may rise first
                 break
             u = min(u + 0.6 / float(spread(top.c, top.sd, self.poles)), self.last)
             saddles.append(self._saddle(u))
-        self._computed = u, saddles
-        return list(np.array(saddles).T)
+        if len(saddles) > len(known):
+            columns = list(np.array(saddles).T)
+            self._computed = u, saddles, columns
+        return columns
 
     def at(self, x: Array) -> Saddles:
         """Return the saddle of each loss x, interpolated in the table."""

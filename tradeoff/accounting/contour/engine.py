@@ -112,7 +112,7 @@ class ContourCache:
             2 * (2**21 + 2**19), lambda result: 0 if result.line is None else len(result.line.log)
         )
         self._damped: Cache[ContourCache] = Cache(len(_TUNING.levels))
-        self.coarse_placements: Cache[Placement] = Cache(1024)
+        self.placements: Cache[Placement] = Cache(1024)
         self.points: Cache[Chernoff] = Cache(256)
         self.estimates: Cache[float] = Cache(256)  # of log psi(0) at a tilt
 
@@ -139,7 +139,12 @@ class ContourCache:
     ) -> Iterator[tuple[ContourCache, Index]]:
         """Yield lines that lack at most e^-20 of psi(x), with the losses that they serve."""
         left = np.arange(len(x))
+        if kind != "rest" and (short := self._has_short_period(x)).any():
+            yield self, np.flatnonzero(short)
+            left = np.flatnonzero(~short)
         for level in range(len(_TUNING.levels) + 1):
+            if not len(left):
+                break
             lines = self if kind == "rest" else self.damped(level)
             enough = np.ones(len(left), bool)
             if lines is not self:
@@ -147,8 +152,27 @@ class ContourCache:
                 enough = size > _TUNING.taken - _TUNING.levels[level]
             if enough.any():
                 yield lines, left[enough]
-            if not len(left := left[~enough]):
-                break
+            left = left[~enough]
+
+    def _has_short_period(self, x: Array) -> NDArray[np.bool_]:
+        """Whether the period of a line at each loss is of the size of losses, so that damping gains nothing.
+
+        Rare large losses make it longer. Lines of damped laws have more complicated nodes.
+        """
+        result = np.ones(len(x), bool)
+        if self.damped(0) is self:
+            return result
+        longest, (c, sd, log) = 16.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
+        # Chernoff's bound is best about one standard deviation further.
+        gap = np.array([[1.0], [2.0], [4.0], [8.0]]) / np.maximum(sd, 1e-300)
+        value = self.cumulant.values((c + gap).ravel()).reshape(gap.shape)
+        result = np.any(value - (c + gap - 1) * x - log + 32.0 < gap * longest, axis=0)
+        left = np.flatnonzero(~result)
+        for center, mine in group_by_key(self.snap_to_grid("delta", x[left])):
+            place = partial(place_line, self.tail, center, 0.0, None, middle=False)
+            step = self.placements.of((center, None, None), place).step
+            result[left[mine]] = step * longest[left[mine]] > 2 * math.pi
+        return result
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
@@ -183,7 +207,7 @@ class ContourCache:
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
-        return (x >= 0) & (self.damped(0).tail.at(x).log < _TUNING.half)
+        return (x >= 0) & (self.tail.at(x).log < _TUNING.half)
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
         """Return the bounds of the line placed at the loss x of this order, where psi is about e^log_psi.
@@ -204,7 +228,7 @@ class ContourCache:
                 break  # ten times the terms would not end it either
         cost = cost._replace(terms=terms)
         if needs_smoothing := sharp.truncation_exceeds(10):
-            near = self.coarse_placements.of(
+            near = self.placements.of(
                 (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
             )
             allowed = near._replace(most=cost.terms * cost.share)
@@ -319,7 +343,9 @@ class ContourEngine(Engine[Cost]):
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)
-        other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0))
+        other = x < 0
+        if other.any():
+            other[other] = self.backward.rare(-x[other])
         with np.errstate(divide="ignore"):
             log_delta = None if delta is None else np.log(delta - self.forward.mass_at_plus_infinity)
         strips: list[tuple[Kind, ContourCache, NDArray[np.bool_]]] = [
@@ -328,7 +354,8 @@ class ContourEngine(Engine[Cost]):
             ("rest", self.forward, ~(far | other)),
         ]
         for kind, lines, mine in strips:
-            at = np.flatnonzero(mine)
+            if not len(at := np.flatnonzero(mine)):
+                continue
             loss = -x[at] if kind == "other" else x[at]
             known = log_delta[at] if kind == "delta" and log_delta is not None else None
             for part, some in lines.leading(kind, loss, known):
@@ -342,11 +369,13 @@ class ContourEngine(Engine[Cost]):
 
     def loss_at_delta(self, delta: Array) -> Array:
         lines = self.forward
-        left, x = np.log(delta - lines.mass_at_plus_infinity), np.zeros(len(delta))
-        for part, which in lines.leading("delta", x, left):
-            x[which] = part.tail.x_for(left[which])
+        left = np.log(delta - lines.mass_at_plus_infinity)
+        x = lines.tail.x_for(left)
+        # Where rare rounds lose much no tilt is about the others, and estimates are too large.
+        least = np.minimum(x, lines.cumulant.rare.loss(left)) if lines.damped(0) is not lines else x
+        for part, which in lines.leading("delta", least, left):
             if part is not lines:
-                x[which] = np.minimum(x[which], part.cumulant.rare.loss(left[which]))
+                x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))
         near = left >= _TUNING.half
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():

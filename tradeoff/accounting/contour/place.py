@@ -96,7 +96,7 @@ def place_line(
     if middle or not result.uneven:
         return result
     points = 1 + (c - 1) * _SHARES
-    excess = np.array([cumulant.value(t) - (t - 1) * x + log_kappa(t) for t in points.tolist()])
+    excess = cumulant.values(points) - (points - 1) * x + [log_kappa(t) for t in points.tolist()]
     excess = np.maximum(excess - size - math.log(_ALIAS), 1.0)
     gap = points - points[:, None]
     with np.errstate(divide="ignore"):
