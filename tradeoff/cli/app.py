@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import reduce
-from typing import Literal, get_args
+from typing import Literal, get_args, get_origin
 
 from cyclopts import (
     App,
@@ -110,10 +110,10 @@ def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
         text = f"{text} must be given"
     elif isinstance(error, CoercionError) and error.token and error.token.keyword:
         value = error.token.value
-        choices = ", ".join(map(str, get_args(error.target_type)))
-        allowed = (
-            f"one of {choices}" if choices else "a number" if error.target_type is float else "an integer"
-        )
+        kind = error.target_type
+        allowed = "a number" if kind is float else "an integer"
+        if get_origin(kind) is Literal:
+            allowed = f"one of {', '.join(get_args(kind))}"
         text = f"{error.token.keyword} must be {allowed}, got {shown(value)}".replace('"', "")
         is_percent = value.endswith("%") and _is_number(value[:-1])
         hint = f"write {float(value[:-1]) / 100:.12g}" if is_percent else ""
