@@ -12,7 +12,7 @@ from tradeoff.pld.discrete import AtomicLaw
 
 
 class Identity(ClosedForm):
-    """Perfect privacy Id(alpha) = 1 - alpha: the unit of the tensor product and the top of the order.
+    """Perfect privacy: the unit of the product and the greatest curve of the order.
 
     Notes
     -----

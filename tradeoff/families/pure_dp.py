@@ -14,7 +14,7 @@ from tradeoff.pld.discrete import AtomicLaw, binomial_law
 
 @dataclass(frozen=True, repr=False)
 class PureDP(ClosedForm):
-    r"""Least private curve of epsilon-DP: f_{eps,0}(alpha) = max{1 - e^eps alpha, e^-eps (1 - alpha)}.
+    r"""Least private curve of epsilon-DP.
 
     Parameters
     ----------

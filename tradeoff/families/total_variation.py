@@ -36,7 +36,7 @@ from tradeoff.pld.discrete import AtomicLaw
 
 @dataclass(frozen=True, repr=False)
 class TotalVariation(ClosedForm):
-    r"""Catastrophic failure with probability delta: f_{0,delta}(alpha) = max{0, 1 - delta - alpha}.
+    r"""Curve of a failure that reveals everything with probability delta.
 
     Parameters
     ----------
