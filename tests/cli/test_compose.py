@@ -302,6 +302,9 @@ def test_calibrate_prints_or_writes_the_parameter(run, write):
     (sigma,) = (each.noise_multiplier for each in plan.mechanisms if each.kind == "gaussian")
     assert f"# mechanism[2].noise_multiplier = {sigma!r}: epsilon at delta = 1e-06 <= 1" in out
     assert path.read_text(encoding="utf-8") == TWO
+    assert "the title is unchanged" not in out
+    assert "# the title is unchanged and" in run("calibrate", write(f'title = "noise 1"\n{TWO}'), *flags)[1]
+    path = write(TWO)
     assert run("calibrate", path, *flags, "--write")[0] == 0
     assert path.read_text(encoding="utf-8") == TWO.replace("multiplier = 1", f"multiplier = {sigma!r}")
 

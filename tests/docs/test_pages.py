@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
+from scipy.stats import norm
 
 import tradeoff as to
 from tradeoff.mechanisms import KINDS
@@ -26,6 +28,27 @@ def test_pages_run_as_written(page):
     result = doctest.DocTestRunner(verbose=False).run(test)
     assert result.failed == 0
     assert result.attempted > 0 or not blocks(page.read_text(encoding="utf-8"), "python")
+
+
+def test_code_in_the_tables_of_the_cheat_sheet_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    m, f, g = to.mechanisms, to.Gaussian(1), to.Laplace(1)
+    numbers = {"alpha": 0.1, "fpr": 0.1, "epsilon": 1.0, "delta": 1e-5, "mu": 1.0, "prior": 0.5, "order": 2.0}
+    words = numbers | {"to": to, "m": m, "f": f, "g": g, "n": 3, "k": 2, "p": 0.1}
+    words |= {
+        "axes": Figure().subplots(),
+        "plan": to.Plan({m.Laplace(scale=1): 1}),
+        "function": lambda sigma, steps: sigma * steps,
+    }
+    pairs = {"from_masses": {"p": [0.5, 0.5], "q": [0.2, 0.8]}, "from_scipy": {"p": norm(), "q": norm(1)}}
+    pairs |= {"PiecewiseLinear": {"alpha": [0, 0.5, 1], "beta": [1, 0.3, 0]}}
+    page = (ROOT / "docs" / "cheat-sheet.md").read_text(encoding="utf-8")
+    cells = re.findall(r"`([^`]+)`", "".join(re.findall(r"^\|.*\n", page, flags=re.MULTILINE)))
+    assert len(cells) > 40
+    for code in cells:
+        if not re.match(r"\w+=", code):  # a keyword of the call next to it
+            name = code.removeprefix("to.").partition("(")[0]
+            eval(code, words | pairs.get(name, {}))
 
 
 def test_the_readme_opens_with_code_a_figure_and_two_commands():

@@ -165,7 +165,7 @@ def test_certify_bad_arguments_raise_domain_errors():
         to.certify(to.Gaussian(1), "mu", 0.1)
     with pytest.raises(DomainError, match="at"):
         to.certify(to.Gaussian(1), "beta", 2.0)
-    with pytest.raises(DomainError, match="above the mass at infinity"):
+    with pytest.raises(DomainError, match="delta must be above the mass at infinity"):
         to.certify(to.approximate_dp(1, 0.1), "epsilon", 0.05)
     with pytest.raises(KindError, match="guarantee"):
         to.certify(to.mechanisms.Gaussian(noise_multiplier=1), "delta", 1.0)

@@ -265,7 +265,7 @@ def calibrate(
     if write:
         check_target(plan, (plan.suffix.lower(),))
     content = read_source(plan)
-    read_plan(plan, content)  # raises if the file is malformed
+    title = read_plan(plan, content).title  # raises if the file is malformed
     if tuple(target) not in KINDS:
         flags = [" with ".join(f"--{name}" for name in names) for names in KINDS if set(names) <= set(given)]
         typed = ", ".join(f"--{name}" for name in target) or "no flag"
@@ -290,6 +290,8 @@ def calibrate(
     else:
         print(text.rstrip("\r\n"))
     low, high = result.achieved
+    if title and re.search(r"\d", title):
+        print("# the title is unchanged and may name the old number")
     print(f"# {vary} = {result.value!r}: {result.target}, reached in [{low!r}, {high!r}]")
     print(f"# the target is crossed between {result.bounds.lower!r} and {result.bounds.upper!r}")
 

@@ -381,8 +381,9 @@ class Search:
             answers += ": infinite" if endless else ": the same, so does build use its number?"
         got = f"target must be met at some numbers and missed at others, got {self.target}, which"
         if any(p.met is None for p in self.points):
-            got = f"{got} is undecided"
-            return DomainError(f"{got}: {answers}{walls}; give another range, between=(low, high)")
+            return DomainError(
+                f"{got} is undecided: {answers}{walls}; give another range, between=(low, high)"
+            )
         # The loss that remains at numbers a factor of 1000 apart is that of the other mechanisms.
         best, *others = sorted(self._decided, key=lambda p: p.gap)
         far = [p.gap for p in others if abs(self._place(p.x) - self._place(best.x)) >= _LONGEST]

@@ -44,7 +44,7 @@ from tradeoff.pld.discrete import AtomicLaw, binomial_law
 
 
 class Identity(ClosedForm):
-    """Perfect privacy Id(alpha) = 1 - alpha: the unit of the tensor product and the top of the order.
+    """Perfect privacy: the unit of the product and the greatest curve of the order.
 
     Notes
     -----
@@ -93,7 +93,7 @@ class Identity(ClosedForm):
 
 @dataclass(frozen=True, repr=False)
 class TotalVariation(ClosedForm):
-    r"""Catastrophic failure with probability delta: f_{0,delta}(alpha) = max{0, 1 - delta - alpha}.
+    r"""Curve of a failure that reveals everything with probability delta.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class TotalVariation(ClosedForm):
 
 @dataclass(frozen=True, repr=False)
 class PureDP(ClosedForm):
-    r"""Least private curve of epsilon-DP: f_{eps,0}(alpha) = max{1 - e^eps alpha, e^-eps (1 - alpha)}.
+    r"""Least private curve of epsilon-DP.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def _profile_in_floats(x: Array, mu: float) -> Pair:
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(ClosedForm):
-    r"""Testing N(0,1) against N(mu,1): G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu).
+    r"""Curve of a test of N(0, 1) against N(mu, 1), as of Gaussian noise.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def laplace_profile(x: Balls, shift: Balls) -> Balls:
 
 @dataclass(frozen=True, repr=False)
 class Laplace(ClosedForm):
-    r"""Testing Lap(0,1) against Lap(epsilon,1): the Laplace mechanism with sensitivity/scale = epsilon.
+    r"""Curve of a test of Lap(0, 1) against Lap(epsilon, 1): Laplace noise, epsilon = sensitivity/scale.
 
     :math:`f(\alpha)` is :math:`1 - e^\varepsilon \alpha` below :math:`e^{-\varepsilon}/2`,
     :math:`e^{-\varepsilon}/(4 \alpha)` up to 1/2, and :math:`e^{-\varepsilon} (1 - \alpha)` above.

@@ -102,7 +102,7 @@ def _checked(curve: TradeOff, question: str, at: object) -> float:
     value = number("at", at, low, high, open_low=True, open_high=True)
     if question == "epsilon" and value <= curve.mass_at_plus_infinity * (1 + 8 * _ULPS):
         raise DomainError(
-            f"at must be above the mass at infinity {curve.mass_at_plus_infinity!r}, got {value!r}"
+            f"delta must be above the mass at infinity {curve.mass_at_plus_infinity!r}, got {value!r}"
         )
     return value
 
