@@ -255,9 +255,6 @@ Place = Callable[[Effort], Enclosure | None]
 
 APART = 2.0  # spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost
 
-# Samples about the supremum, in paces: close where it is expected, far where it may be.
-_OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
-
 
 class _Answers(NamedTuple):
     """Bounds on answers, and about how many times narrower those of the finest enclosures are."""
@@ -282,6 +279,9 @@ class Engine(ABC, Generic[Effort]):
 
     attempts = 8
     """Places looked at for one answer: Newton's method needs three, a bad start a few more."""
+
+    offsets = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
+    """Samples about a supremum, in paces: close where it is expected, far where it may be."""
 
     @abstractmethod
     def initial_effort(self, question: Question, tol: float | None) -> Effort:
@@ -425,7 +425,7 @@ class Engine(ABC, Generic[Effort]):
         is_new, is_clipped, is_sharp = np.ones(n, bool), np.zeros(n, bool), np.full(n, coarse is None)
         waiting = np.arange(n)
         # About a place beyond the steepest slope, which no samples fence in, those of all attempts at once.
-        everywhere = np.unique(np.multiply.outer(first * 2.0 ** np.arange(self.attempts), _OFFSETS))
+        everywhere = np.unique(np.multiply.outer(first * 2.0 ** np.arange(self.attempts), self.offsets))
         for _ in range(self.attempts):
             batches: dict[tuple[Kind, bool], list[tuple[Index, Array, Bounds]]] = {}
             for level, rows in (coarse, waiting[~is_sharp[waiting]]), (effort, waiting[is_sharp[waiting]]):
@@ -440,11 +440,8 @@ class Engine(ABC, Generic[Effort]):
                     x[new] = peak[new] = np.clip(x[new], -steepest, steepest)
                     for aside in (False, True):
                         if len(some := mine[is_clipped[mine] == aside]):
-                            at = (
-                                x[some, None] + everywhere
-                                if aside
-                                else _samples(x[some], pace[some], peak[some])
-                            )
+                            at = x[some, None] + everywhere
+                            at = at if aside else self._samples(x[some], pace[some], peak[some])
                             value = Bounds(*(side.reshape(at.shape) for side in e.bound(at.ravel())))
                             batches.setdefault((e.kind, aside), []).append((some, at, value))
             left = [np.empty(0, np.int64)]
@@ -478,13 +475,12 @@ class Engine(ABC, Generic[Effort]):
             waiting = np.concatenate(left)
         return _Answers(low, high, room)
 
+    def _samples(self, x: Array, pace: Array, peak: Array) -> Array:
+        """Return where suprema are sampled, a row each.
 
-def _samples(x: Array, pace: Array, peak: Array) -> Array:
-    """Return where suprema are sampled, a row each.
-
-    About their places, and where prolonged chords met, unless that is another sample.
-    """
-    at = x[:, None] + pace[:, None] * _OFFSETS
-    apart = np.min(np.abs(at - peak[:, None]), axis=1) > 1e-3 * pace
-    apart &= (at[:, 0] < peak) & (peak < at[:, -1])
-    return np.sort(np.column_stack([at, np.where(apart, peak, x + 2 * _OFFSETS[-2] * pace)]))
+        About their places, and where prolonged chords met, unless that is another sample.
+        """
+        at = x[:, None] + pace[:, None] * self.offsets
+        apart = np.min(np.abs(at - peak[:, None]), axis=1) > 1e-3 * pace
+        apart &= (at[:, 0] < peak) & (peak < at[:, -1])
+        return np.sort(np.column_stack([at, np.where(apart, peak, x + 2 * self.offsets[-2] * pace)]))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import reduce
 from math import inf
+from sys import float_info
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +18,6 @@ from tradeoff.intervals.rounding import UNIT, Array
 # Relative error by which a function of NumPy may miss. Its vectorised kernels promise less than 4 ulps, and
 # 1.1 units is the worst that ball arithmetic has shown.
 _SLACK = 8 * UNIT
-
-_MOST = float(np.finfo(float).max)  # the greatest float, below every number that overflows
 
 
 def exp(x: Bounds | ArrayLike) -> Bounds:
@@ -92,7 +91,7 @@ def quotient(p: int, q: int) -> Bounds:
     try:
         near = p / q
     except OverflowError:
-        return Bounds(_MOST, inf) if p > 0 else Bounds(-inf, -_MOST)
+        return Bounds(float_info.max, inf) if p > 0 else Bounds(-inf, -float_info.max)
     n, d = near.as_integer_ratio()
     return Bounds(
         near if n * q <= p * d else math.nextafter(near, -inf),
@@ -151,7 +150,7 @@ def _increasing(
         above = below if high is low else function(high)
         lower = np.maximum(np.nextafter(below - np.abs(below) * _SLACK, -inf), least)
         upper = np.nextafter(above + np.abs(above) * _SLACK, inf)
-    lower = np.where(np.isinf(below), np.minimum(below, _MOST), lower)
+    lower = np.where(np.isinf(below), np.minimum(below, float_info.max), lower)
     lower = np.where(np.isinf(low), below, lower)  # infinity is reached at infinity alone
     upper = np.where(np.isinf(above) | np.isinf(high), above, upper)
     return make_bounds(np.where(low == place, value, lower), np.where(high == place, value, upper))

@@ -9,12 +9,9 @@ import numpy as np
 
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
-FARTHEST = 1e18  # largest argument searched: losses, quantiles and levels are smaller
-_LAST = 1e300  # largest argument, so that it can be doubled
-
 
 def bracket_root(
-    function: Callable[[Array], Array], level: Array, *, farthest: float = FARTHEST
+    function: Callable[[Array], Array], level: Array, *, farthest: float = 1e18
 ) -> tuple[Array, Array]:
     """Find neighbouring points where a decreasing function is above ``level`` and not above it.
 
@@ -25,7 +22,8 @@ def bracket_root(
     level
         Levels to cross.
     farthest
-        Where the search, from -1 and 1 outwards, gives up.
+        Where the search, from -1 and 1 outwards, gives up: losses, quantiles and levels are smaller. At most
+        1e300, so that it can be doubled.
 
     Returns
     -------
@@ -42,7 +40,7 @@ def bracket_root(
     for start, outside in ((-1.0, np.less_equal), (1.0, np.greater)):
         x = np.full(level.shape, start)
         at = function(x)
-        while (more := outside(at, level)).any() and np.max(np.abs(x)) <= min(farthest, _LAST):
+        while (more := outside(at, level)).any() and np.max(np.abs(x)) <= min(farthest, 1e300):
             x = np.where(more, 2 * x, x)
             at = np.where(more, function(x), at)
         ends.append((x, at))
@@ -82,9 +80,7 @@ def bracket_root(
     )
 
 
-def bracket_sides(
-    sides: Callable[[Array], Iterable[Array]], level: Array, *, farthest: float = FARTHEST
-) -> tuple[Array, Array]:
+def bracket_sides(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
     """Bound the root of a decreasing function with bounds on both sides, in the same calls."""
     n = len(level)
 
@@ -92,7 +88,7 @@ def bracket_sides(
         low, high = sides(x)
         return np.append(low[:n], high[n:])
 
-    above, at_most = bracket_root(nearer, np.tile(level, 2), farthest=farthest)
+    above, at_most = bracket_root(nearer, np.tile(level, 2))
     return above[:n], at_most[n:]
 
 
@@ -125,7 +121,7 @@ def find_root(function: Callable[[float], float], low: float, high: float, toler
     """
 
     def value(x: float) -> float:
-        return float(np.nan_to_num(function(x), nan=_LAST, posinf=_LAST, neginf=-_LAST))
+        return float(np.nan_to_num(function(x), nan=1e300, posinf=1e300, neginf=-1e300))
 
     if value(high) <= 0:
         return high

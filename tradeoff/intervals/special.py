@@ -152,18 +152,16 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
     if mu < 1:
         nodes, weights = gauss_legendre(14)  # Mills' ratio over at most 1
         t = a[:, None] + mu * (nodes + 1) / 2
-        value = (
-            np.exp(log_density) * np.sum((1 - t * _mills(t)) * weights, axis=1) * (mu / 2)
-        )  # row by row, unlike a product
+        mean = np.sum((1 - t * _mills(t)) * weights, axis=1)  # row by row, unlike a product
+        value = np.exp(log_density) * mean * (mu / 2)
         ulps = 64 + position + 8 * (b + 2) ** 2
     else:
         with np.errstate(over="ignore", invalid="ignore"):
             first = np.where(a > 0, np.exp(log_density) * _mills(np.maximum(a, 0)), ndtr(-a))
         second = np.exp(log_density) * _mills(b)
         value = first - second
-        error = (
-            UNIT * (64 + position) * (first + second) + TINY
-        )  # of the terms: the difference may be nothing but rounding
+        # Of the terms: the difference may be nothing but rounding.
+        error = UNIT * (64 + position) * (first + second) + TINY
         return np.maximum(down(value - error), 0.0), np.maximum(up(value + error), TINY)
     low, high = around(value, ulps)
     return np.maximum(low, 0.0), np.maximum(high, TINY)

@@ -496,11 +496,6 @@ def _largest_exponent(rise: Array, mu: float, steep: float, share: float) -> Arr
     return np.asarray(rise * np.exp(mu * best) * (1 - mu / steep))
 
 
-@lru_cache(maxsize=16)
-def _allocation(mu: float, steps: int) -> Allocation:
-    return Allocation(mu, steps)
-
-
 def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tuple[float, float]:
     """Bound delta(epsilon) = E (Y - e^epsilon)_+, or E (1 - e^epsilon Y)_+ in the other order."""
     farthest = 600.0  # largest loss whose line is made
@@ -515,7 +510,7 @@ def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tup
     # More noise is more private: a shift next to 0 is bounded by a larger one, and from below by 0.
     # least standard deviation of Y that is resolved
     resolved = max(mu, 1e-11 * math.sqrt(steps))
-    allocation = _allocation(resolved, steps)
+    allocation = Allocation(resolved, steps)
     with np.errstate(all="ignore"):  # what overflows is NaN or infinite, and claims nothing
         try:
             low, high = allocation.put(-x) if reverse else allocation.call(x)

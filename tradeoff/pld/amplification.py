@@ -51,9 +51,7 @@ from tradeoff.pld.law import masses
 
 _REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies outside, and is moved to y = 1
 _LISTED = 4_000_000  # most pairs of C and a: a second or two
-_NODES = (
-    8192  # values of y, if there are more: over 14 standard deviations they add 1e-6 of one to its variance
-)
+_NODES = 8192  # most values of y: over 14 standard deviations they add 1e-6 of one to its variance
 _SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which moves outwards
 
 
@@ -62,8 +60,13 @@ def shuffled_law(epsilon: float, records: int, categories: int | None = None) ->
     """Return the law for shuffled answers: any epsilon-DP ones, or randomised response."""
     epsilon = max(epsilon, 1e-300)  # least epsilon, which bounds smaller ones: below it products underflow
     if categories is None or categories == 2:
+        # y for C ~ Bin(n - 1, 1/(1 + e^odds)).
         odds = log(expm1(epsilon) / (categories or 1))
-        listed = _distances(float(odds.upper), records - 1)
+        c, w, error, lost, above_all = _clones(float(odds.upper), records - 1)
+        w[-1] += above_all
+        starts = _starts(len(c), c[-1])
+        parts = zip(c[starts] + 1, np.add.reduceat(w, starts), strict=True)
+        listed = [*(_answers(m, each, error) for m, each in parts), _at_one(lost)]
     else:
         listed = _distances_of_many(epsilon, records - 1, categories - 2)
     y, weight, slack = _spread(*map(np.concatenate, zip(*listed, strict=True)))
@@ -83,15 +86,6 @@ def shuffled_law(epsilon: float, records: int, categories: int | None = None) ->
 
 
 Listed = tuple[Array, Array, Array]  # y, its probability and the relative error of that
-
-
-def _distances(odds: float, others: int) -> list[Listed]:
-    """List y, C ~ Bin(others, 1/(1 + e^odds))."""
-    c, w, error, lost, above = _clones(odds, others)
-    w[-1] += above
-    starts = _starts(len(c), c[-1])
-    parts = zip(c[starts] + 1, np.add.reduceat(w, starts), strict=True)
-    return [*(_answers(m, weight, error) for m, weight in parts), _at_one(lost)]
 
 
 def _distances_of_many(epsilon: float, others: int, more: int) -> list[Listed]:

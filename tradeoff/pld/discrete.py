@@ -211,10 +211,6 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
     return AtomicLaw(loss, log_p, *ends, slack, law.lost, position)
 
 
-# Frequencies 2 pi j next to the nearest: farther ones add less than e^(-4 pi^2 sigma^2) of a unit's e^-36.
-_TERMS = np.array([-2, -1, 1, 2])
-
-
 @dataclass(frozen=True, eq=False)
 class DiscreteGaussianLaw(AtomicLaw):
     """x on the integers against x + shift, pmf proportional to e^(-x^2/2 sigma^2)."""
@@ -264,10 +260,13 @@ class DiscreteGaussianTransform(Transform):
     constant.
     """
 
+    # Frequencies 2 pi j next to the nearest; farther ones add less than e^(-4 pi^2 sigma^2) of e^-36, a unit.
+    terms = np.array([-2, -1, 1, 2])
+
     def __init__(self, sigma: float, shift: int, c: float) -> None:
         self.sigma, self.shift, self.pace, self.centre = sigma, shift, shift / sigma**2, c * shift
-        decay = np.exp(-2 * (np.pi * sigma * _TERMS) ** 2)
-        turn = 2 * np.pi * (self.centre - round(self.centre)) * _TERMS
+        decay = np.exp(-2 * (np.pi * sigma * self.terms) ** 2)
+        turn = 2 * np.pi * (self.centre - round(self.centre)) * self.terms
         self.base, self.rest = float(np.sum(np.cos(turn) * decay)), float(np.sum(decay))
         drift = shift * self.pace * (c * c - c) / 2
         self.log_m = drift + math.log1p(self.base) - math.log1p(self.rest)
@@ -285,14 +284,14 @@ class DiscreteGaussianTransform(Transform):
 
     def _exponent(self, rest: Array) -> Array:
         """Return the logarithms of the other frequencies' terms over that of the nearest one."""
-        result: Array = 2 * np.pi * np.multiply.outer(rest, _TERMS) - 2 * (np.pi * _TERMS) ** 2
+        result: Array = 2 * np.pi * np.multiply.outer(rest, self.terms) - 2 * (np.pi * self.terms) ** 2
         return self.sigma**2 * result
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
         cycles, rest, slip = self._reduced(y)
         fraction = self.centre - round(self.centre)
         exponent = self._exponent(rest)
-        others = np.exp(exponent) @ np.exp(-2j * np.pi * fraction * _TERMS)
+        others = np.exp(exponent) @ np.exp(-2j * np.pi * fraction * self.terms)
         # Exponents move by 2 pi j sigma^2 slip, which is more than their own rounding where they count;
         # phases by 13 units of the centre, and a sum of four exponentials by less than 256.
         off = np.exp(np.max(exponent, axis=1))

@@ -53,9 +53,8 @@ def raised(log_mass: Bounds, x: Bounds) -> Bounds:
     """
     ends = [above_line(np.minimum(side, 1.0)) for side in x]
     least = np.where((x.lower <= 0) & (x.upper >= 0), 0.0, np.minimum(*ends))
-    near = make_bounds(
-        np.maximum(down(least, 64) - 4 * TINY, 0.0), up(np.maximum(*ends), 64) + 4 * TINY
-    )  # squares below the normal floats
+    # TINY for squares below the normal floats.
+    near = make_bounds(np.maximum(down(least, 64) - 4 * TINY, 0.0), up(np.maximum(*ends), 64) + 4 * TINY)
     mass = exp(log_mass)
     result = where(np.asarray(x.upper) > 1, exp(log_mass + x) - mass * (1 + x), mass * near)
     return make_bounds(np.maximum(result.lower, 0.0), result.upper)

@@ -10,7 +10,7 @@ errors scale with |rho - 1|, which matters when rho is raised to the power of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -233,11 +233,6 @@ class Level:
         scatter = np.sqrt(_sum(self.w * self.at * self.at))
         return np.asarray((np.sqrt(self.spreads[1]) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
 
-    @property
-    def _blocks(self) -> Iterator[slice]:
-        """Points added up at once: sums of sums round less than one of all points."""
-        return (slice(k, k + _BLOCK) for k in range(0, self.d.shape[-1], _BLOCK))
-
     def _sums(self, y: Array, *weights: Any) -> list[Complex]:
         """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size."""
         result = [np.empty((len(self.d), len(y)), complex) for _ in weights]
@@ -286,10 +281,12 @@ class Level:
         whole = 1 + rise
         u = np.empty((len(self.d), len(y)), complex)
         together = max(1, self.chunk // self.d.size)
+        # Points added up at once: sums of sums round less than one of all points.
+        blocks = [slice(k, k + _BLOCK) for k in range(0, self.d.shape[-1], _BLOCK)]
         for start in range(0, len(y), together * group):
             heads = y[start : start + together * group : group]
             moved = _phase_rise(half.swapaxes(1, 2) * heads) * self.w[:, :, None]
-            block = sum(whole[..., b] @ moved[:, b] for b in self._blocks) + first
+            block = sum(whole[..., b] @ moved[:, b] for b in blocks) + first
             flat = block.swapaxes(1, 2).reshape(len(self.d), -1)
             u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
         return u, np.repeat(y[::group], group)[: len(y)]

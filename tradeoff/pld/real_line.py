@@ -27,7 +27,6 @@ LEAST_LOG = -700.0  # log-density below which a density may have lost digits, an
 PROBES = 4.0 ** np.arange(-500.0, 250.0)  # first edges of panels around 0
 
 _MOVED = 8 * UNIT  # relative rounding of a node, in the quadrature and in (x - loc)/scale
-_MARGIN = 6  # errors of a loss that bounds of L allow for: its own, and 4 that end no piece
 
 # Nodes on [-1, 1] and the Clenshaw-Curtis weights, which integrate polynomials of degree 32 there.
 _NODES = np.cos(np.pi * np.arange(33.0) / 32)
@@ -339,7 +338,8 @@ def log_ratio(p: Density, q: Density, x: Array) -> tuple[Array, Array]:
     with np.errstate(invalid="ignore"):
         error = 2 * TRUST + 8 * UNIT * (np.abs(first) + np.abs(second))
         loss = np.where(np.maximum(first, second) > -1000.0, second - first, np.nan)
-    return loss, _MARGIN * np.where(np.isfinite(error), error, 0.0)
+    # Bounds of L allow for 6 errors: the loss's own, and 4 that end no piece.
+    return loss, 6 * np.where(np.isfinite(error), error, 0.0)
 
 
 def find_pieces(
@@ -460,7 +460,7 @@ def _find_extrema(p: Density, q: Density, x: Array) -> list[float]:
     """Return the floats at which L is greatest or least, among changes by more than 4 errors."""
     loss, margin = log_ratio(p, q, x)
     seen = np.isfinite(loss)
-    x, loss, error = x[seen], loss[seen], 2 / _MARGIN * margin[seen]
+    x, loss, error = x[seen], loss[seen], margin[seen] / 3  # two of the six
     low, high, last = (loss - error).tolist(), (loss + error).tolist(), len(x) - 1
     extrema, way, top, bottom = [], 0, 0, 0
     for k in range(1, len(x)):

@@ -181,9 +181,6 @@ class LaplaceTransform(QuadratureTransform):
         return 4 if y * self.epsilon > self.fast else super().cost(y)
 
 
-_LEAST = 750.0  # densities below e^-750 are zero: no float holds them
-
-
 @dataclass(frozen=True, eq=False)
 class GumbelLaw(PrivacyLossDistribution):
     """L = theta - m E, m = e^theta - 1, E ~ Exp(1) under P and Exp(e^theta) under Q: skewed to the right.
@@ -193,16 +190,19 @@ class GumbelLaw(PrivacyLossDistribution):
 
     theta: float
 
+    least = 750.0
+    """Densities below e^-750 are zero: no float holds them."""
+
     @property
     def support(self) -> tuple[float, float]:
-        return self.theta - math.expm1(self.theta) * _LEAST, self.theta
+        return self.theta - math.expm1(self.theta) * self.least, self.theta
 
     @property
     def range(self) -> tuple[float, float]:
         return -math.inf, self.theta
 
     def sketch(self) -> PlanningPoints:
-        t = np.append(0.0, np.geomspace(1e-5 * math.exp(-self.theta), _LEAST, 4000))
+        t = np.append(0.0, np.geomspace(1e-5 * math.exp(-self.theta), self.least, 4000))
         log_p = np.log(-np.expm1(-np.diff(t))) - t[:-1]
         loss = self.theta - math.expm1(self.theta) * (t[1:] + t[:-1]) / 2
         return PlanningPoints(loss[::-1], log_p[::-1])
@@ -241,6 +241,6 @@ class GumbelLaw(PrivacyLossDistribution):
         excess = np.exp(-lift * start) * np.where(small, np.exp(-y) * rising, far_q)
         # The place is known to theta - L's units and m's, w to m's; they move A and B by twice as much at
         # most, and terms of 32 units by 5 times that.
-        place = lift / m * (theta + np.abs(edges[1:])) + np.minimum(lift * start, _LEAST) * (12 + theta)
+        place = lift / m * (theta + np.abs(edges[1:])) + np.minimum(lift * start, self.least) * (12 + theta)
         slack = UNIT * (512 + 8 * theta + 2 * place)
         return Cells(excess, deficit, slack + position_slack(edges, self._cut_error(edges)))

@@ -349,9 +349,8 @@ def profile(
     # A loss moves by the shifts of all factors, and by at most 4 units of the terms of its node.
     shift = math.fsum(f.count * f.shift for f in factors)
     shift += 8 * UNIT * (float(np.max(np.abs(loss))) + math.fsum(map(abs, offsets)))
-    top = combine_masses_at_infinity(
-        [f.top for f in factors], [f.count for f in factors]
-    )  # to 16 units of itself
+    # To 16 units of itself.
+    top = combine_masses_at_infinity([f.top for f in factors], [f.count for f in factors])
     # Losses beyond 1e16 nats may be known to no more than 100.
     with np.errstate(over="ignore", invalid="ignore"):
         upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + SUBNORMAL), 1.0)

@@ -71,7 +71,17 @@ def discretise(
     shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + float(np.max(errors, initial=0.0))
     if law.continuous:
         cells = law.cells(np.concatenate([[-np.inf], nodes, [np.inf]]))
-        over += _weighed(_spread_cells(cells, nodes), tilt)
+        # Cells are split between their ends: p_b = excess/(e^b - e^a), p_a = deficit/(1 - e^(a-b)). 32 units:
+        # 8 for each of two exponentials, 2 for the slack, 1 for the width, the division and each of three
+        # sums. Underflow before the division is below TINY.
+        grow = 1 + cells.slack + 32 * UNIT
+        excess, deficit, whole = cells.excess * grow, cells.deficit * grow, -np.expm1(-np.diff(nodes))
+        p = np.zeros(len(nodes))
+        p[1:] += (lifted(nodes[1:], excess[1:-1]) + TINY) / whole
+        p[:-1] += (deficit[1:-1] + TINY) / whole
+        p[:1] += lifted(nodes[:1], excess[:1])  # below them: Q-mass to the first, the rest of P to -infinity
+        p[-1] += deficit[-1]  # above them: P-mass to the last, the rest of Q to +infinity
+        over += _weighed(np.nextafter(p, np.inf), tilt)
         top += cells.excess[-1] * (1 + cells.slack[-1])
         under += _kept(law, cells, nodes, tilt)
         shift += float(np.max(law.edge_error(nodes)))
@@ -90,22 +100,6 @@ def _weighed(mass: Array, tilt: Tilt, *, down: bool = False) -> Array:
     exponent = tilt.value + error
     with np.errstate(invalid="ignore"):  # an overflow makes the upper side infinite: nothing is claimed
         return np.where(exponent > 700.0, np.inf, mass * np.exp(np.minimum(exponent, 700.0)))
-
-
-def _spread_cells(cells: Cells, nodes: Array) -> Array:
-    """Split each cell between its ends: p_b = excess/(e^b - e^a), p_a = deficit/(1 - e^(a-b)).
-
-    32 units: 8 for each of two exponentials, 2 for the slack, 1 for the width, the division and each of three
-    sums. Underflow before the division is below TINY.
-    """
-    grow = 1 + cells.slack + 32 * UNIT
-    excess, deficit, whole = cells.excess * grow, cells.deficit * grow, -np.expm1(-np.diff(nodes))
-    p = np.zeros(len(nodes))
-    p[1:] += (lifted(nodes[1:], excess[1:-1]) + TINY) / whole
-    p[:-1] += (deficit[1:-1] + TINY) / whole
-    p[:1] += lifted(nodes[:1], excess[:1])  # below the nodes: Q-mass to the first, the rest of P to -infinity
-    p[-1] += deficit[-1]  # above them: P-mass to the last, the rest of Q to +infinity
-    return np.nextafter(p, np.inf)
 
 
 def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Array:
@@ -390,7 +384,15 @@ class _Polygon:
     ) -> None:
         self.law, self.inner, self.nodes = law, inner, nodes
         size, width = len(nodes), np.diff(nodes)
-        self.cuts = _cuts(masses(inner, nodes)[0], nodes)
+        # Tangents touch where neighbours agree at the node between them. In a cell of uniform mass m a cut at
+        # fraction u makes the left gap m u^2 h/2 and the right m (1-u)^2 h/2; for masses in geometric
+        # progression of ratio r^2 both sides of every node agree when u = 1/(1 + r).
+        mass = masses(inner, nodes)[0]
+        padded = np.concatenate([mass[:1], mass, mass[-1:]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (padded[2:] / padded[:-2]) ** 0.25
+        self.cuts: Array = nodes[:-1] + np.nan_to_num(1 / (1 + ratio), nan=0.5) * width
+        self.cuts[0], self.cuts[-1] = nodes[0], nodes[-1]
         self.rise, self.fall, self.extra, self.slack = (np.zeros(size) for _ in range(4))
         # With ratios r = e^loss: to_left = r_b/(r_b - r_a) and to_right = r_a/(r_b - r_a) of every cell [a,
         # b].
@@ -464,20 +466,6 @@ class _Polygon:
         self.measure(np.unique(np.concatenate([move, back - 1])))
         stuck = ~(far_right | far_left)
         self.extra[lacking[stuck]] += goal[stuck] / self.own[lacking[stuck]]
-
-
-def _cuts(mass: Array, nodes: Array) -> Array:
-    """Choose where the tangents touch, so that neighbours agree at the node between them.
-
-    In a cell of uniform mass m a cut at fraction u makes the left gap m u^2 h/2 and the right m (1-u)^2 h/2;
-    for masses in geometric progression of ratio r^2 both sides of every node agree when u = 1/(1 + r).
-    """
-    padded = np.concatenate([mass[:1], mass, mass[-1:]])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = (padded[2:] / padded[:-2]) ** 0.25
-    cuts = nodes[:-1] + np.nan_to_num(1 / (1 + ratio), nan=0.5) * np.diff(nodes)
-    cuts[0], cuts[-1] = nodes[0], nodes[-1]
-    return np.asarray(cuts)
 
 
 def _retreat(aim: Array, value: Array, floor: Array) -> Array:
