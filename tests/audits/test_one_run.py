@@ -530,6 +530,29 @@ def test_sequential_p_value_equals_one_over_the_mean_wealth():
     assert two <= one_run(30, 32, 50, sequential=True).p_value(1.0) <= two * (1 + 1e-8)
 
 
+@pytest.mark.parametrize("counts", [(300, 340, 340), (60, 61, 400)])
+def test_sequential_product_p_value_equals_one_over_the_mean_fair_wealth(counts):
+    """Of G_1, by its formulas; the bets on one canary are fair for every test of the claim."""
+    correct, guesses, canaries = counts
+    k = 1 / (1 + np.exp(-np.linspace(-5, 7, 25)))
+    wrong = np.linspace(0, stats.norm.cdf(-0.5), 200)[:, None]
+    right = stats.norm.sf(stats.norm.isf(wrong) - 1)  # 1 - G_1(wrong)
+    losses = np.arange(0, 8, 0.5)
+    wealth = []
+    for e in losses:
+        delta = stats.norm.cdf(0.5 - e) - exp(e) * stats.norm.cdf(-0.5 - e)
+        bets = [1 + k * payoff / (exp(e) + delta) for payoff in (1 - delta, -exp(e) - delta, -delta)]
+        assert np.max(right * bets[0] + wrong * bets[1] + (1 - right - wrong) * bets[2]) <= 1 + 1e-12
+        wealth.append(bets[0] ** correct * bets[1] ** (guesses - correct) * bets[2] ** (canaries - guesses))
+    # Half of the stake is on the largest loss of G_1, which is infinite: right guesses win nothing there.
+    half = np.mean((1 - k) ** (guesses - correct))
+    shares = np.exp(-losses / 2) / np.sum(np.exp(-losses / 2))
+    truth = 2 / (shares @ np.mean(wealth, axis=1) + half)
+    assert truth < 0.9
+    audit = one_run(*counts, assumptions="product", sequential=True)
+    assert truth * (1 - 1e-9) <= audit.refutes(to.Gaussian(1.0)).p_value <= truth * (1 + 1e-6)
+
+
 def test_sequential_bounds_are_below_those_of_a_fixed_number():
     for counts in ((47, 50, 50), (750, 1000, 1000), (900, 1000, 5000)):
         for assumptions in (None, "product"):
