@@ -220,7 +220,7 @@ class OneRun(Displayed):
         losses = np.arange(0.0, 8.0, 0.5) if self.assumptions else np.empty(0)
         share = np.exp(-losses / 2)
         stakes = np.append(share / np.sum(share) / 2, 0.5 if self.assumptions else 1.0)[:, None]
-        most = float(f.epsilon(self.delta))
+        most = max(float(f.epsilon(self.delta)), 0.0)
         delta = np.append(np.asarray(f.delta(losses), float), self.delta)[:, None]
         odds = np.append(np.exp(losses), math.exp(most) if most < _STEEPEST else math.inf)[:, None]
         least = np.append(odds[:-1], 1.0)[:, None]
