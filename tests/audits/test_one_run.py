@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from bisect import bisect_left
 from fractions import Fraction
 from itertools import product
 from math import comb, exp, log
@@ -426,3 +428,156 @@ def test_demand_of_exact_vertices_is_rounded_down():
 def test_repr_of_nothing_shown_suggests_the_opposite_guesses():
     assert repr(one_run(50, 100, 1000)).endswith("each bound is what any mechanism has")
     assert "exchanged they show μ ≥ 0.3" in repr(one_run(20, 100, 1000))
+
+
+# Guesses that may stop at any time.
+
+
+def is_refuted(correct, guesses, canaries, claim, level, assumptions=None, delta=0.0):
+    audit = one_run(correct, guesses, canaries, delta=delta, assumptions=assumptions, sequential=True)
+    return audit.refutes(claim).p_value <= level
+
+
+def refuting_counts(most, claim, level, assumptions=None):
+    """Return the least number of right guesses that refutes the claim, by the number of guesses."""
+    return [
+        bisect_left(range(n + 1), True, key=lambda c, n=n: is_refuted(c, n, n, claim, level, assumptions))
+        for n in range(1, most + 1)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("level", [0.5, 0.05])
+def test_sequential_guesses_refute_a_pure_claim_rarely_at_any_time(epsilon, level):
+    """Exact P(ever refuted) in 100 guesses, each right with the largest probability: sums over all paths."""
+    right = 1 / (1 + exp(-epsilon))
+    alive, refuted = np.array([1.0]), 0.0  # by the number of right guesses
+    for least in refuting_counts(100, to.PureDP(epsilon), level):
+        alive = np.append(alive * (1 - right), 0) + np.append(0, alive * right)
+        refuted += float(np.sum(alive[least:]))
+        alive[least:] = 0
+    assert level / 20 < refuted <= level
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("claim", "delta"),
+    [
+        (to.Gaussian(1.0), 0.0),
+        (to.Gaussian(1.0), 0.05),
+        (to.approximate_dp(0.3, 0.1), 0.1),
+        (to.PureDP(1.0), 0.0),
+    ],
+)
+def test_sequential_product_claims_resist_the_best_adaptive_guesser(claim, delta):
+    """Exact P(ever refuted) in 20 canaries for the best guesser, by dynamic programming.
+
+    In view of all counts so far it chooses among 21 tests of the claim how often it guesses, and it stops
+    where the claim is refuted.
+    """
+    most, level = 20, 0.2
+    wrong = np.append(0, np.geomspace(1e-3, 0.5 * (1 - claim.delta(0.0)), 20))
+    right = 1 - claim(wrong)
+
+    @functools.cache
+    def chance(r, w, s):
+        if r and is_refuted(r, r + w, r + w + s, claim, level, "product", delta):
+            return 1.0
+        if r + w + s == most:
+            return 0.0
+        each = [chance(r + 1, w, s), chance(r, w + 1, s), chance(r, w, s + 1)]
+        return float(np.max(right * each[0] + wrong * each[1] + (1 - right - wrong) * each[2]))
+
+    assert level / 20 < chance(0, 0, 0) <= level
+
+
+@pytest.mark.slow
+def test_sequential_guesses_of_a_joint_output_refute_rarely():
+    """An output shows most coins or their complements: enumerated, guesses turn with what was revealed."""
+    m, epsilon, level = 10, 0.5, 0.5
+    outputs = list(product((0, 1), repeat=m))  # 1: wrong; by symmetry the coins are 0
+    law = np.array([exp(-epsilon * min(sum(y), m - sum(y))) for y in outputs])
+    for y, other in product(range(2**m), range(m)):
+        assert law[y ^ 1 << other] <= law[y] * exp(epsilon) * (1 + 1e-12)
+    least, refuted = refuting_counts(m, to.PureDP(epsilon), level), 0.0
+    for y, mass in zip(outputs, law / law.sum(), strict=True):
+        right = np.cumsum([y[i] == (sum(y[:i]) > i / 2) for i in range(m)])
+        refuted += mass * bool(np.any(right >= least))
+    assert 0 < refuted <= level
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("claim", ["gaussian", "response"])
+def test_sequential_claims_that_hold_are_refuted_rarely(claim):
+    """The level in 20,000 null runs that stop when refuted: a true claim fails with probability 1e-6."""
+    draws, games, canaries, level = np.random.default_rng(3), 20_000, 100, 0.05
+    least = refuting_counts(canaries, CLAIMS[claim], level, "product")
+    coins = draws.integers(0, 2, (games, canaries))
+    right = np.cumsum((observe(claim, coins, draws) > 0.5) == (coins == 1), axis=1)
+    refuted = int(np.sum(np.any(right >= least, axis=1)))
+    assert stats.binom.sf(refuted - 1, games, level) > 1e-6 / 2
+    assert refuted > 0
+
+
+def test_sequential_p_value_equals_one_over_the_mean_wealth():
+    stakes = [1 / (1 + exp(-x)) for x in np.linspace(-5, 7, 25)]
+    for epsilon in (0.0, 1.0, 4.0):
+        truth = 1 / np.mean([1 + k * exp(-epsilon) for k in stakes])
+        assert truth <= one_run(1, 1, 1, sequential=True).p_value(epsilon) <= truth * (1 + 1e-8)
+    two = 1 / np.mean([(1 + k * exp(-1.0)) ** 30 * (1 - k) ** 2 for k in stakes])
+    assert two < 1
+    assert two <= one_run(30, 32, 50, sequential=True).p_value(1.0) <= two * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("counts", [(300, 340, 340), (60, 61, 400)])
+def test_sequential_product_p_value_equals_one_over_the_mean_fair_wealth(counts):
+    """Of G_1, by its formulas; the bets on one canary are fair for every test of the claim."""
+    correct, guesses, canaries = counts
+    k = 1 / (1 + np.exp(-np.linspace(-5, 7, 25)))
+    wrong = np.linspace(0, stats.norm.cdf(-0.5), 200)[:, None]
+    right = stats.norm.sf(stats.norm.isf(wrong) - 1)  # 1 - G_1(wrong)
+    losses = np.arange(0, 8, 0.5)
+    wealth = []
+    for e in losses:
+        delta = stats.norm.cdf(0.5 - e) - exp(e) * stats.norm.cdf(-0.5 - e)
+        bets = [1 + k * payoff / (exp(e) + delta) for payoff in (1 - delta, -exp(e) - delta, -delta)]
+        assert np.max(right * bets[0] + wrong * bets[1] + (1 - right - wrong) * bets[2]) <= 1 + 1e-12
+        wealth.append(bets[0] ** correct * bets[1] ** (guesses - correct) * bets[2] ** (canaries - guesses))
+    # Half of the stake is on the largest loss of G_1, which is infinite: right guesses win nothing there.
+    half = np.mean((1 - k) ** (guesses - correct))
+    shares = np.exp(-losses / 2) / np.sum(np.exp(-losses / 2))
+    truth = 2 / (shares @ np.mean(wealth, axis=1) + half)
+    assert truth < 0.9
+    audit = one_run(*counts, assumptions="product", sequential=True)
+    assert truth * (1 - 1e-9) <= audit.refutes(to.Gaussian(1.0)).p_value <= truth * (1 + 1e-6)
+
+
+def test_sequential_bounds_are_below_those_of_a_fixed_number():
+    for counts in ((47, 50, 50), (750, 1000, 1000), (900, 1000, 5000)):
+        for assumptions in (None, "product"):
+            fixed, anytime = (
+                one_run(*counts, assumptions=assumptions, sequential=each) for each in (False, True)
+            )
+            assert 0.6 * fixed.epsilon < anytime.epsilon < fixed.epsilon
+            assert anytime.mu < fixed.mu
+            assert assumptions is None or anytime.mu > 0.5 * fixed.mu
+            assert anytime.p_value(anytime.epsilon) <= 0.05 < anytime.p_value(anytime.epsilon + 1e-6)
+    skipped = [one_run(47, 50, n, assumptions="product", sequential=True).mu for n in (50, 100, 1000)]
+    assert skipped[0] > skipped[1] > skipped[2] > 0
+
+
+def test_sequential_claims_without_a_finite_loss_need_assumptions():
+    audit = one_run(100, 100, 100, sequential=True)
+    assert audit.refutes(to.Gaussian(1.0)).p_value == audit.p_value(1.0, 1e-9) == 1
+    assert (audit.mu, one_run(0, 5, 5, sequential=True).refutes(to.PureDP(1.0)).p_value) == (0, 1)
+    assert audit.refutes(to.PureDP(1.0)).p_value == audit.p_value(1.0) < 1e-10
+    assert audit.refutes(to.PureDP(1.0)).assumptions == ()
+    assert repr(audit).endswith("valid whenever guessing stops")
+    with pytest.raises(DomainError, match="delta must be 0 for sequential guesses without assumptions"):
+        one_run(1, 2, 3, delta=1e-5, sequential=True)
+    with pytest.raises(DomainError, match="sequential must be True or False, got 1"):
+        one_run(1, 2, 3, sequential=1)
+    ordered = one_run(90, 100, 100, assumptions="product", sequential=True)
+    assert len(ordered.refutes(to.Gaussian(1.0)).assumptions) == 2
+    assert "assuming that canaries are taken in an order" in repr(ordered)

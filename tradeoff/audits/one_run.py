@@ -11,10 +11,11 @@ from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import betainc, betaincinv, expit, ndtr, ndtri
+from scipy.special import betainc, betaincinv, expit, logsumexp, ndtr, ndtri
 
 from tradeoff import balls
 from tradeoff.audits.refutation import (
+    MIN_TAIL,
     SLACK,
     Refutation,
     bound_tail,
@@ -33,6 +34,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational, total
 from tradeoff.intervals.roots import largest
+from tradeoff.intervals.rounding import UNIT
 
 _MOST_GUESSES = 10**7  # guesses of which a bound takes ten seconds
 _BITS = 96  # of the balls: a tail of 1e7 guesses keeps 60
@@ -47,6 +49,9 @@ PRODUCT = (
 )
 """The assumption of ``assumptions="product"``; an observation may also depend on earlier ones."""
 
+ORDER = "canaries are taken in an order that does not depend on observations of those not yet taken"
+"""The assumption of ``sequential=True`` next to ``assumptions="product"``."""
+
 
 @dataclass(frozen=True, repr=False)
 class OneRun(Displayed):
@@ -54,7 +59,7 @@ class OneRun(Displayed):
 
     Parameters
     ----------
-    correct, guesses, canaries, delta, confidence, assumptions : as ``one_run`` takes them
+    correct, guesses, canaries, delta, confidence, assumptions, sequential : as ``one_run`` takes them
 
     Notes
     -----
@@ -74,6 +79,7 @@ class OneRun(Displayed):
     delta: float = 0.0
     confidence: float = 0.95
     assumptions: Literal["product"] | None = None
+    sequential: bool = False
 
     def __post_init__(self) -> None:
         canaries = count("canaries", self.canaries, 1, MOST)
@@ -87,6 +93,10 @@ class OneRun(Displayed):
             raise domain("assumptions", self.assumptions, "'product' or None")
         if self.assumptions and canaries > _MOST_GUESSES:
             raise domain("canaries", canaries, f"at most {_MOST_GUESSES} with assumptions", "leave out some")
+        if not isinstance(self.sequential, bool):
+            raise domain("sequential", self.sequential, "True or False")
+        if self.sequential and not self.assumptions and self.delta > 0:
+            raise domain("delta", self.delta, "0 for sequential guesses without assumptions", "leave it out")
 
     @cached_property
     def epsilon(self) -> float:
@@ -98,6 +108,8 @@ class OneRun(Displayed):
     def mu(self) -> float:
         """Lower bound on every mu of mu-GDP, at the confidence."""
         error = error_probability(self.confidence)
+        if self.sequential:
+            return _largest(lambda mu: self._betting_p_value(Gaussian(mu)) <= error)
         if self.assumptions:
             return _largest(lambda mu: self._product_p_value(Gaussian(mu)) <= error)
         return _largest(lambda mu: self._is_impossible(partial(_gaussian, mu), error))
@@ -133,6 +145,8 @@ class OneRun(Displayed):
         delta = self.delta if delta is None else number("delta", delta, 0, 1)
         if self.correct == 0 or epsilon > _STEEPEST:
             return 1.0
+        if self.sequential:
+            return self._betting_p_value(approximate_dp(epsilon, delta))
         if self.assumptions and delta > 0:
             return self._product_p_value(approximate_dp(epsilon, delta))
         wrong = self.guesses - self.correct
@@ -188,6 +202,43 @@ class OneRun(Displayed):
         p = total([float(reached[0]), *(Bounds.of(weights) * tails).upper.tolist()]).upper
         return min(float(p), 1.0)
 
+    def _betting_p_value(self, f: TradeOff) -> float:
+        r"""Bound 1/K from above, K the wealth of a gambler who bets against a symmetric f; at any time.
+
+        Given the past, let the next guess be right with probability r, wrong with w, and left out otherwise.
+
+        1. Under (eps, 0)-DP a coin, given the output and all other coins, has odds of e^eps at most: so
+           r <= e^eps w for guesses in view of the output and of coins seen before.
+        2. With ``assumptions``, in an order as in ``ORDER``, the coin is fair given the past, and the
+           observation that comes with it is of a pair with T(P, Q) >= f and T(Q, P) >= f. If the guesses 0
+           and 1 have the probabilities P_0, P_1 and Q_0, Q_1, then r - e^eps w is the mean of
+           Q_1 - e^eps P_1 and P_0 - e^eps Q_0: at most delta(eps), for every eps >= 0.
+
+        So 1 + k (1[right] - e^eps 1[wrong] - delta)/(e^eps + delta), with k in [0, 1] and delta = 0 under 1,
+        is not negative and has a mean of 1 at most. Products over the canaries are supermartingales, and so
+        is K, their mean over k and eps: P(K >= 1/p at any time) <= p (Ville 1939). "Sequentially auditing
+        differential privacy", Gonzalez, Dulce-Rubio, Ramdas, Ribero 2025 (arXiv:2509.07055), bets alike on
+        samples. All of the stake under 1, half of it under 2, is on the eps at which f has the delta of the
+        audit.
+
+        A less private f has a larger eps there, and larger delta at the fixed eps, so that every factor, and
+        K, is smaller: bounds may be bisected. For this a skip is charged as at eps = 0.
+        """
+        wrong, skipped = self.guesses - self.correct, self.canaries - self.guesses
+        losses = np.arange(0.0, 8.0, 0.5) if self.assumptions else np.empty(0)
+        share = np.exp(-losses / 2)
+        stakes = np.append(share / np.sum(share) / 2, 0.5 if self.assumptions else 1.0)[:, None]
+        most = max(float(f.epsilon(self.delta)), 0.0)
+        delta = np.append(np.asarray(f.delta(losses), float), self.delta)[:, None]
+        odds = np.append(np.exp(losses), math.exp(most) if most < _STEEPEST else math.inf)[:, None]
+        least = np.append(odds[:-1], 1.0)[:, None]
+        k, slack = expit(np.linspace(-5.0, 7.0, 25)), 32 * UNIT  # of ten operations for each term
+        rise = np.log1p(k * (1 - delta) / (odds * (1 + slack) + delta))
+        fall = -np.log1p(-k) * wrong - np.log1p(-k * delta / (least + delta)) * skipped
+        log_wealth = rise * self.correct * (1 - slack) - fall * (1 + slack)
+        total = float(logsumexp(log_wealth, b=stakes / len(k)))
+        return min(max(math.exp(-min(max(total, 0.0), 700.0)) * (1 + 1e-9), MIN_TAIL), 1.0)
+
     def refutes(self, claim: Any) -> Refutation:
         r"""Test whether the claim is a guarantee for every canary, in both orders.
 
@@ -207,6 +258,9 @@ class OneRun(Displayed):
         recursion). If the masses needed add to more than 1, :math:`P(C \ge c) < \tau`.
         """
         f = claimed(claim).symmetrise(assume="either-order")
+        if self.sequential:
+            given = (PRODUCT, ORDER) if self.assumptions else ()
+            return Refutation(f, self._betting_p_value(f), self.confidence, assumptions=given)
         table = f.lower
         if self.assumptions:
             p = self._product_p_value(table)  # of a claim below f, and so at least that of f
@@ -229,6 +283,9 @@ class OneRun(Displayed):
         head = f"OneRun: {guesses}, confidence {exactly(self.confidence)}"
         limits = {f"ε({exactly(self.delta)})": self.epsilon, "μ": self.mu}
         notes = [f"assuming that {PRODUCT}"] if self.assumptions else []
+        if self.sequential:
+            notes += [f"assuming that {ORDER}"] if self.assumptions else []
+            notes.append("valid whenever guessing stops")
         opposite = replace(self, correct=self.guesses - self.correct)
         remedy = "exchange right and wrong guesses if larger scores favour absence"
         return tabulate_limits(head, limits, notes, lambda: opposite.mu, remedy)
@@ -321,13 +378,16 @@ def one_run(
     delta: float = 0.0,
     confidence: float = 0.95,
     assumptions: Literal["product"] | None = None,
+    sequential: bool = False,
 ) -> OneRun:
     r"""Audit a mechanism by one run: each canary was included by a fair coin, and the coins were guessed.
 
     Parameters
     ----------
     correct : right guesses, an integer from 0 to ``guesses``
-    guesses : number of guesses, fixed beforehand, such as those at the highest and lowest scores
+    guesses
+        Number of guesses, fixed beforehand, such as those at the highest and lowest scores; of those made so
+        far if ``sequential``.
     canaries : number of records included by independent fair coins, at least ``guesses``
     delta : the :math:`\delta` in [0, 1] at which :math:`\varepsilon` is bounded
     confidence : probability in (0, 1) with which the bounds hold
@@ -336,6 +396,13 @@ def one_run(
         its own coin alone, and perhaps on earlier observations. This is the case if every canary has its own
         step, coordinate or message, such as a gradient orthogonal to all others in white-box DP-SGD. The
         bounds are then the tightest possible, however the guesses are chosen. Default: no such assumption.
+    sequential
+        Whether coins are revealed guess by guess, and guessing may stop at any time, for example as soon as a
+        claim is refuted: all bounds hold at all times at once. Without assumptions a guess may depend on the
+        output and the coins revealed so far, and only claims of a finite loss are tested, as pure
+        :math:`\varepsilon`-DP: ``mu`` is 0. With them ``canaries`` counts those taken so far, guessed or
+        skipped; they are taken in an order that does not depend on observations of those not yet taken, as
+        canaries of successive steps, or of training runs of their own, are.
 
     Returns
     -------
@@ -344,6 +411,7 @@ def one_run(
 
     Examples
     --------
+    >>> from tradeoff import PureDP
     >>> from tradeoff.audits import one_run
     >>> one_run(75, 100, 1000, delta=1e-4)
     OneRun: 75 of 100 guesses right at 1000 canaries, confidence 0.95
@@ -351,5 +419,7 @@ def one_run(
       μ ≥ 0.2694
     >>> round(one_run(750, 1000, 1000).mu, 3), round(one_run(750, 1000, 1000, assumptions="product").mu, 3)
     (0.461, 1.204)
+    >>> one_run(47, 50, 50, sequential=True).refutes(PureDP(1.0)).p_value < 0.01  # after 50 guesses of 1000
+    True
     """
-    return OneRun(correct, guesses, canaries, delta, confidence, assumptions)
+    return OneRun(correct, guesses, canaries, delta, confidence, assumptions, sequential)
