@@ -29,6 +29,7 @@ from tradeoff.accounting.contour.place import (
     place_line,
     smoothed,
 )
+from tradeoff.accounting.contour.resum import resum
 from tradeoff.accounting.engine import APART, Engine, Place
 from tradeoff.accounting.options import (
     LINE_TERMS,
@@ -60,13 +61,15 @@ _POLES = (0.0, 1.0)  # where the integrand of delta has poles
 class Cost(NamedTuple):
     """Most terms summed for a line; for smoothed lines their share, and the width that smoothing may add.
 
-    The width is that of psi, relative, or in nats that of the loss where psi takes a value.
+    The width is that of psi, relative, or in nats that of the loss where psi takes a value. A line whose
+    rounding leaves more than ``fine`` nats is summed in balls; 0 is for the usual width of epsilon.
     """
 
     terms: float
     accuracy: float
     share: float = 1.0
     in_nats: bool = False
+    fine: float = math.inf
 
 
 class EvaluatedContour(NamedTuple):
@@ -107,6 +110,7 @@ class ContourCache:
         )
         self._damped: Cache[ContourCache] = Cache(len(_LEVELS))
         self.coarse_placements: Cache[Placement] = Cache(1024)
+        self.resummed: Cache[ContourLine] = Cache(64)
         self.points: Cache[Chernoff] = Cache(256)
         self.estimates: Cache[float] = Cache(256)  # of log psi(0) at a tilt
 
@@ -208,6 +212,12 @@ class ContourCache:
             result = sharp if other.line is None else other
         if (line := result.line) is None:
             return None
+        noisy = False
+        if kind == "delta" and cost.fine < math.inf and not needs_smoothing:
+            fine = cost.fine or max(1e-8, min(1e-6 * x, 1e-7 * max(x, 1.0)))
+            noisy = line.noise(x) > 0.4 * (line.c - 1) * fine  # either way, and psi falls by c - 1 a nat
+        if noisy and cost.share == 1.0:
+            line = self.resummed.of((*key, terms), partial(resum, line, self.laws, self.counts))
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = 0 < line.smoothing_width < 1.01 * least_smoothing(result.place, accuracy)
         lost = Bounds(0.0, 0.0) if middle else self.leak
@@ -219,7 +229,7 @@ class ContourCache:
             scale=line.scale,
             leak=float(lost.lower),
             refinement_factor=math.inf if finer and not result.truncation_exceeds(300) else 1.0,
-            final=not needs_smoothing,
+            final=not needs_smoothing and not noisy,
         )
 
     def chernoff_bound(self, x: Array, level: Array) -> Array:
@@ -300,10 +310,11 @@ class ContourEngine(Engine[Cost]):
         return made
 
     def initial_effort(self, question: Question, tol: float | None) -> Cost:
+        fine = (tol or 0.0) if question == "epsilon" else math.inf
         if tol is None:
-            return Cost(self.terms, SMOOTHING)
+            return Cost(self.terms, SMOOTHING, fine=fine)
         terms = PATIENT_TERMS if self.extended_budget else self.terms
-        return Cost(terms, min(SMOOTHING, tol / 3.0), in_nats=question == "epsilon")
+        return Cost(terms, min(SMOOTHING, tol / 3.0), in_nats=question == "epsilon", fine=fine)
 
     def refine(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by)

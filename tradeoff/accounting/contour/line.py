@@ -217,6 +217,11 @@ class ContourLine:
                 result[side] += bound * tau / math.pi * (1 / v + added)
         return result * (1 + 1e-9)
 
+    def noise(self, x: float) -> float:
+        """Return the rounding of the sum at a loss, relative to it."""
+        total, off = self._at(np.array([x]))
+        return float((off[0, 0] - self._truncation[0]) / max(abs(total[0, 0]), TINY))
+
     def psi(self, x: Array) -> tuple[Array, Array]:
         """Bound psi at losses x; cost is one multiplication a node and loss, or two."""
         total, off = self._at(x)
