@@ -201,6 +201,8 @@ class ContourCache:
             if sharp.line is not None and sharp.line.tail_bound > 0.05:
                 break  # ten times the terms would not end it either
         cost = cost._replace(terms=terms)
+        if cost.share < 1 and sharp.truncation_exceeds(1e14):  # ten times psi: it locates nothing
+            return None
         if needs_smoothing := sharp.truncation_exceeds(10):
             near = self.coarse_placements.of(
                 (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
