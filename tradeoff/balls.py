@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
+from operator import methodcaller
 from typing import Any, TypeAlias
 
 import numpy as np
-from flint import arb, ctx
+from flint import acb, acb_mat, arb, ctx
 from numpy.typing import NDArray
 
 from tradeoff.intervals import float_balls
@@ -138,11 +139,19 @@ def _dispatch(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
 
 
 exp, expm1, log, log1p, sqrt = (
-    _dispatch(name, _elementwise(getattr(arb, name))) for name in ("exp", "expm1", "log", "log1p", "sqrt")
+    _dispatch(name, _elementwise(methodcaller(name))) for name in ("exp", "expm1", "log", "log1p", "sqrt")
 )
 maximum = _dispatch("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
 minimum = _dispatch("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
 middle = _elementwise(lambda x: float(x.mid()))
+to_complex = _elementwise(acb, 2)
+real = _elementwise(lambda x: x.real)
+
+
+def matrix_product(left: Balls, right: Balls) -> Balls:
+    """Return the product of two matrices of complex balls, without a Python object for each term."""
+    entries = (acb_mat(left.tolist()) * acb_mat(right.tolist())).entries()
+    return np.array(entries, dtype=object).reshape(len(left), -1)
 
 
 @_elementwise

@@ -27,6 +27,7 @@ from tradeoff.accounting.contour.place import (
     place_line,
     smoothed,
 )
+from tradeoff.accounting.contour.resum import resum
 from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
 from tradeoff.accounting.options import NODE_TERMS, Cache, Question, group_by_key, query_options, snap_to_grid
 from tradeoff.intervals.bounds import Bounds
@@ -66,13 +67,15 @@ _TUNING = _Tuning()
 class Cost(NamedTuple):
     """Most terms summed for a line; for smoothed lines their share, and the width that smoothing may add.
 
-    The width is that of psi, relative, or in nats that of the loss where psi takes a value.
+    The width is that of psi, relative, or in nats that of the loss where psi takes a value. A line whose
+    rounding leaves more than ``fine`` nats is summed in balls; 0 is for the usual width of epsilon.
     """
 
     terms: float
     accuracy: float
     share: float = 1.0
     in_nats: bool = False
+    fine: float = math.inf
 
 
 class EvaluatedContour(NamedTuple):
@@ -113,6 +116,7 @@ class ContourCache:
         )
         self._damped: Cache[ContourCache] = Cache(len(_TUNING.levels))
         self.placements: Cache[Placement] = Cache(1024)
+        self.resummed: Cache[ContourLine] = Cache(64)
         self.points: Cache[Chernoff] = Cache(256)
         self.estimates: Cache[float] = Cache(256)  # of log psi(0) at a tilt
 
@@ -226,6 +230,8 @@ class ContourCache:
             if sharp.line is not None and sharp.line.tail_bound > 0.05:
                 break  # ten times the terms would not end it either
         cost = cost._replace(terms=terms)
+        if cost.share < 1 and sharp.truncation_exceeds(1e14):  # ten times psi: it locates nothing
+            return None
         if needs_smoothing := sharp.truncation_exceeds(10):
             near = self.placements.of(
                 (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
@@ -237,6 +243,12 @@ class ContourCache:
             result = sharp if other.line is None else other
         if (line := result.line) is None:
             return None
+        noisy = False
+        if kind == "delta" and cost.fine < math.inf and not needs_smoothing:
+            fine = cost.fine or max(1e-8, min(1e-6 * x, 1e-7 * max(x, 1.0)))
+            noisy = line.noise(x) > 0.4 * (line.c - 1) * fine  # either way, and psi falls by c - 1 a nat
+        if noisy and cost.share == 1.0:
+            line = self.resummed.of((*key, terms), partial(resum, line, self.laws, self.counts))
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = 0 < line.smoothing_width < 1.01 * least_smoothing(result.place, accuracy)
         lost = Bounds(0.0, 0.0) if middle else self.leak
@@ -248,7 +260,7 @@ class ContourCache:
             scale=line.scale,
             leak=float(lost.lower),
             refinement_factor=math.inf if finer and not result.truncation_exceeds(300) else 1.0,
-            final=not needs_smoothing,
+            final=not needs_smoothing and not noisy,
         )
 
     def chernoff_bound(self, x: Array, level: Array) -> Array:
@@ -329,10 +341,11 @@ class ContourEngine(Engine[Cost]):
         return made
 
     def initial_effort(self, question: Question, tol: float | None) -> Cost:
+        fine = (tol or 0.0) if question == "epsilon" else math.inf
         if tol is None:
-            return Cost(self.terms, _TUNING.smoothing)
+            return Cost(self.terms, _TUNING.smoothing, fine=fine)
         terms = _TUNING.patient_terms if self.extended_budget else self.terms
-        return Cost(terms, min(_TUNING.smoothing, tol / 3.0), in_nats=question == "epsilon")
+        return Cost(terms, min(_TUNING.smoothing, tol / 3.0), in_nats=question == "epsilon", fine=fine)
 
     def refine(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by)

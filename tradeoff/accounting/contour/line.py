@@ -217,6 +217,11 @@ class ContourLine:
                 result[side] += bound * tau / math.pi * (1 / v + added)
         return result * (1 + 1e-9)
 
+    def noise(self, x: float) -> float:
+        """Return the rounding of the sum at a loss, relative to it."""
+        total, off = self._at(np.array([x]))
+        return float((off[0, 0] - self._truncation[0]) / max(abs(total[0, 0]), TINY))
+
     def psi(self, x: Array) -> tuple[Array, Array]:
         """Bound psi at losses x; cost is one multiplication a node and loss, or two."""
         total, off = self._at(x)
@@ -452,11 +457,13 @@ def stays_below(
         order = np.argsort(strength)[::-1]
         chosen = order[: int(np.searchsorted(np.cumsum(strength[order]), 3 * level)) + 1].tolist()
         few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
-        # Eight intervals are cleared at once: NumPy's overhead is that of so many.
-        at, step, spent, failed, ahead = start, start / 16, 0.0, False, 8
-        for k in range(400):  # steps double where they succeed, and so pass any frequency that matters
+        # Eight intervals are cleared at once, as NumPy's overhead is that of so many, and more when the step
+        # no longer grows: equal steps, exact in floats, share their sines.
+        step = few_bits(start / 16)
+        at, spent, failed, ahead, tried = step * math.floor(start / step), 0.0, False, 8, 0
+        while tried < 3200:  # steps double where they succeed, and so pass any frequency that matters
             # By the sixth step, when the best tail bound is computed, most walks have ended.
-            if at >= stop or far(few, powers, at, level, cheap=k < 6) < -level:
+            if at >= stop or far(few, powers, at, level, cheap=tried < 48) < -level:
                 return np.inf
             # Each point is the middle of an interval, which it clears to both sides.
             middle: Array = at + step * np.arange(1, 2 * ahead, 2, dtype=float)
@@ -464,9 +471,10 @@ def stays_below(
             run = ahead if cleared.all() else int(np.argmin(cleared))
             at += 2 * step * run
             grown = run == ahead and not failed  # just halved, it would fail again
-            failed = run <= ahead // 2
+            spent, tried = spent + ahead * sum(t.cost(at) for t in few), tried + ahead
+            more, failed = run == ahead and failed, run <= ahead // 2
+            ahead = min(2 * ahead, 128) if more else ahead
             step *= 2.0 if grown else 0.5 if failed else 1.0
-            spent += ahead * sum(t.cost(at) for t in few)
             if step < 1e-4 * start or spent > max_terms:  # the product has grown again
                 break
     except SizeError:  # a quadrature grew too large before the walk ended
