@@ -7,6 +7,7 @@ formula over floats: ``normal_sf(x / mu) - exp(x)``. Floats only choose where to
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,8 +32,7 @@ PRECISION = 192
 
 ctx.prec = PRECISION
 
-_ZERO = arb(0)
-_ROOT2, _HALF = arb(2).sqrt(), arb(1) / 2
+_ROOT2 = arb(2).sqrt()
 
 
 @contextmanager
@@ -163,12 +163,12 @@ def normal_sf(x: Balls) -> Balls:
 @_elementwise
 def normal_isf(p: Balls) -> Balls:
     """Inverse of ``normal_sf``, from the nearer end."""
-    return _ROOT2 * (2 * p).erfcinv() if p < _HALF else -_ROOT2 * (2 * (1 - p)).erfcinv()
+    return _ROOT2 * (2 * p).erfcinv() if p < 0.5 else -_ROOT2 * (2 * (1 - p)).erfcinv()
 
 
 def binomial_tail(n: int, p: Balls, k: int) -> Balls:
     """Return P(Bin(n, p) >= k), the regularized incomplete beta function I_p(k, n - k + 1)."""
-    return arb(1) if k <= 0 else p.beta_lower(k, n - k + 1, 1) if k <= n else _ZERO
+    return arb(1) if k <= 0 else p.beta_lower(k, n - k + 1, 1) if k <= n else arb(0)
 
 
 def log_quotient(q: Fraction, p: Fraction) -> Balls:
@@ -189,16 +189,24 @@ def choose(gap: Balls, first: Balls, second: Balls) -> Balls:
     return _choose(gap, first, second)
 
 
-def _chosen(gap: Balls, first: Balls, second: Balls) -> Balls:
-    return arb(first) if gap < 0 else arb(second) if gap >= 0 else arb(first).union(second)
-
-
-_choose = _elementwise(_chosen, 3)
+_choose = _elementwise(
+    lambda gap, first, second: (
+        arb(first) if gap < 0 else arb(second) if gap >= 0 else arb(first).union(second)
+    ),
+    3,
+)
 
 
 def function(name: str) -> Callable[[Balls], Balls]:
     """Return a function of balls by its name in Arb, with the limits at its poles."""
-    limits = _LIMITS.get(name, {})
+    poles: dict[str, dict[float, float]] = {
+        "erf": {math.inf: 1, -math.inf: -1},
+        "erfc": {math.inf: 0, -math.inf: 2},
+        "erfinv": {1: math.inf, -1: -math.inf},
+        "erfcinv": {0: math.inf, 2: -math.inf},
+        "log": {0: -math.inf},
+    }
+    limits = poles.get(name, {})
 
     def value(x: Balls) -> Balls:
         at_limit = next((limit for place, limit in limits.items() if x == arb(place)), None)
@@ -207,14 +215,6 @@ def function(name: str) -> Callable[[Balls], Balls]:
     return _elementwise(value)
 
 
-_INFINITY = float("inf")
-_LIMITS: dict[str, dict[float, float]] = {
-    "erf": {_INFINITY: 1, -_INFINITY: -1},
-    "erfc": {_INFINITY: 0, -_INFINITY: 2},
-    "erfinv": {1: _INFINITY, -1: -_INFINITY},
-    "erfcinv": {0: _INFINITY, 2: -_INFINITY},
-    "log": {0: -_INFINITY},
-}
 power = _elementwise(lambda x, y: arb(x) ** arb(y), 2)
 absolute = _elementwise(abs)
 center = _elementwise(lambda x: arb(x).mid())

@@ -12,7 +12,6 @@ from html import escape
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-_ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 _LETTERS = {
     "α": "alpha",
     "β": "beta",
@@ -132,7 +131,13 @@ def _latex(text: str) -> str:
 
     # 0.001 and 0.00023 are powers too, as in columns with 1e-05.
     text = re.sub(r"(?<![\d.])0\.(00+)([1-9]\d*)(?!\d)", scientific, " ".join(text.split("\n")))
-    text = re.sub(r"[\\{}_^$&#%~]", lambda match: _ESCAPES.get(match[0], f"\\{match[0]}"), text)
+    text = re.sub(
+        r"[\\{}_^$&#%~]",
+        lambda match: {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}.get(
+            match[0], f"\\{match[0]}"
+        ),
+        text,
+    )
     text = re.sub(r"^(?=\s*[\[*])", "{}", text)  # at the start of a row these would be its options
     names = _LETTERS | _SIGNS | _WORDS
     text = _SYMBOL.sub(lambda match: rf"$\{names[match[0]]}$", text)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import log_uniform
-from tradeoff.baselines.theorems import renyi_divergence
+from tradeoff.baselines import renyi_divergence
 from tradeoff.errors import DomainError, TradeOffError
 
 B = to.baselines

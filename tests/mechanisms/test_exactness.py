@@ -13,7 +13,7 @@ from mpmath import mp
 
 import tradeoff as to
 from tradeoff import mechanisms as m
-from tradeoff.conversions.renyi import ZeroConcentrated
+from tradeoff.conversions import ZeroConcentrated
 from tradeoff.curves.hooks import NOT_EXACT
 from tradeoff.report.answers import answer_query, csv, latex
 from tradeoff.report.compare import compare

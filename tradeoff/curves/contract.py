@@ -429,10 +429,6 @@ class Derived(TradeOff):
         return gathered(self.operands)
 
     @property
-    def mass_at_minus_infinity(self) -> float:
-        return (self if self.symmetric else self.inverse()).mass_at_plus_infinity
-
-    @property
     def loss_bounds(self) -> Bounds[float]:
         """Bound sup L over the finite losses, in nats."""
         return Bounds(-np.inf, np.inf)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property, wraps
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
 
+from tradeoff._attached import CurveMethods
 from tradeoff.accounting.options import Question
 from tradeoff.errors import NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -18,10 +20,6 @@ from tradeoff.intervals.functions import clip, exp
 from tradeoff.intervals.roots import bracket_sides, conjugate
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
-
-# Hooks are left out of ``dir``, which lists questions to a user, except for these.
-_LISTED = {"symmetric", "exact", "assumptions", "free_symbols", "mass_at_infinity", "sup_loss"}
-_OTHER_HOOKS = {"laws", "product", "formula_at", "simplify_product"}  # of TradeOff
 
 # How closely a curve describes a mechanism: one pair of neighbours has it; it is the greatest curve below
 # those of several pairs; it is only below them. A product is a bound unless each factor is of the first kind.
@@ -35,9 +33,6 @@ NOT_EXACT = (
     "bound used, not of the mechanism."
 )
 """Note next to both bounds of a curve that is not ``exact``."""
-
-# Methods that return a changed curve, which is at most as tight as the curve itself.
-_CHANGES = ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic")
 
 
 _STEEPEST = 700.0  # loss whose e^eps is still a float
@@ -67,7 +62,8 @@ class CurveHooks(ABC):
 
             return changed
 
-        for name in _CHANGES:
+        # A changed curve is at most as tight as the curve itself.
+        for name in ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic"):
             if name in vars(cls):
                 setattr(cls, name, keeping(vars(cls)[name]))
 
@@ -154,8 +150,14 @@ class CurveHooks(ABC):
 
     @property
     def mass_at_minus_infinity(self) -> float:
-        r"""Probability under P of the loss -inf, :math:`1 - \inf\{\alpha \,\mid\, f(\alpha) = 0\}`."""
-        return self.mass_at_plus_infinity if self.symmetric else 0.0
+        r"""Probability under P of the loss -inf, :math:`1 - \inf\{\alpha \,\mid\, f(\alpha) = 0\}`.
+
+        It is that of +inf in the other order; 0 for a class without an inverse of its own.
+        """
+        curve: Any = self
+        if not self.symmetric and type(curve).inverse is CurveMethods.inverse:
+            return 0.0
+        return float((self if self.symmetric else curve.inverse()).mass_at_plus_infinity)
 
     @property
     def loss_bounds(self) -> Bounds[float]:
@@ -261,8 +263,10 @@ class CurveHooks(ABC):
         return hash((type(self), self._key()))
 
     def __dir__(self) -> Iterable[str]:
-        public = {name for name in vars(CurveHooks) if not name.startswith("_")}
-        return set(super().__dir__()) - (public - _LISTED) - _OTHER_HOOKS
+        # Questions to a user: hooks are left out, except for these, and some of ``TradeOff``.
+        listed = {"symmetric", "exact", "assumptions", "free_symbols", "mass_at_infinity", "sup_loss"}
+        hooks = {name for name in vars(CurveHooks) if not name.startswith("_")} - listed
+        return set(super().__dir__()) - hooks - {"laws", "product", "formula_at", "simplify_product"}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes but cached ones: tables weigh megabytes, and can be made again."""
@@ -274,6 +278,20 @@ class CurveHooks(ABC):
         return {name for name, value in own if isinstance(value, cached_property)}
 
 
+C = TypeVar("C", bound=CurveHooks)
+
+
+def forwards(attribute: str, *names: str) -> Callable[[type[C]], type[C]]:
+    """Return a decorator of a class whose hooks of these names are those of an attribute."""
+
+    def decorate(cls: type[C]) -> type[C]:
+        for name in names:
+            setattr(cls, name, property(attrgetter(f"{attribute}.{name}")))
+        return cls
+
+    return decorate
+
+
 def gathered(parts: Iterable[CurveHooks]) -> tuple[str, ...]:
     """Return the assumptions of all parts, each once, in their order."""
     return tuple(dict.fromkeys(sentence for part in parts for sentence in part.assumptions))
@@ -283,9 +301,6 @@ def assuming(assumptions: Sequence[str]) -> str:
     """Return the remark printed behind a curve that rests on assumptions."""
     count = len(assumptions)
     return f" (assumes {count} thing{'s' if count > 1 else ''}: see .assumptions)" if count else ""
-
-
-C = TypeVar("C", bound=CurveHooks)
 
 
 def limited(curve: C, tightness: int) -> C:

@@ -67,7 +67,6 @@ MAX_COUNT = 10**12
 """Largest number of runs of one mechanism."""
 
 MOST = 2**53  # up to here every integer is a float
-_MAX_WORKERS = 1024  # more than the cores of a machine; joblib would start them all
 
 
 def is_symbol(value: Any) -> bool:
@@ -215,7 +214,7 @@ def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
 
 def workers(name: str, value: Any) -> int | None:
     """Check a number of workers as joblib counts them; None leaves it to joblib."""
-    jobs = None if value is None else count(name, value, -_MAX_WORKERS, _MAX_WORKERS)
+    jobs = None if value is None else count(name, value, -1024, 1024)  # joblib starts as many
     if jobs == 0:
         raise domain(name, value, "an integer other than 0", "-1 uses every core")
     return jobs

@@ -27,10 +27,7 @@ from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 
 MAX_VERTICES = 100_000  # most vertices an exact operation may make
-_LARGEST_GROUP = 32  # most compositions written out: each may double the vertices
-_LONGEST = 4096  # binary digits to which fractions may grow in them
 _STEEPEST = 690.0  # loss whose e^eps times a vertex is still a float
-_SHOWN = 40  # binary digits of fractions that are printed as such
 
 
 class PiecewiseLinear(TradeOff):
@@ -362,7 +359,8 @@ class PiecewiseLinear(TradeOff):
            1 - (1 - f)^{\circ k}
         """
         k = count("k", k)
-        short = self.is_rational and k <= _LARGEST_GROUP and k * self.bits <= _LONGEST
+        # A composition may double the vertices, and binary digits add up.
+        short = self.is_rational and k <= 32 and k * self.bits <= 4096
         if not short:
             return super().group(k)
         vertices = np.array([0, Fraction(1)]), np.array([Fraction(1), 0])
@@ -393,7 +391,7 @@ class PiecewiseLinear(TradeOff):
 
     @property
     def notation(self) -> str:
-        short = self.is_rational and self.bits <= _SHOWN
+        short = self.is_rational and self.bits <= 40  # printed as fractions
         pairs = [
             f"({a}, {b})" if short else f"({float(a):.6g}, {float(b):.6g})"
             for a, b in zip(self.alpha, self.beta, strict=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tradeoff.accounting.options import Cache, Question, cache_for, measure, query_options
 from tradeoff.curves.contract import CHOICES, TradeOff
-from tradeoff.curves.hooks import PAIR, gathered, joint, limited, pure
+from tradeoff.curves.hooks import PAIR, forwards, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log1p, total, whole
@@ -62,10 +62,6 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
 def _normal_factors(curve: TradeOff, n: int) -> Factors:
     """Return the factors of a product, which are in normal form; of a power or another curve, nothing."""
     return curve.unordered if isinstance(curve, Tensor) and n == 1 else {}
-
-
-# Width of nested answers up to which whole curves are not used without a tolerance: they are about as wide.
-_NESTED_WIDTH = 5e-3
 
 
 class Tensor(TradeOff):
@@ -299,7 +295,8 @@ class _ProductBounds:
             return self.answer_between(question, at, tol)
         low, high = self.nested.answer(question, at, tol)
         with np.errstate(invalid="ignore"):
-            wide = ~(measure(question, at, low, high) <= (_NESTED_WIDTH if tol is None else tol))
+            # Whole curves are about 5e-3 wide.
+            wide = ~(measure(question, at, low, high) <= (5e-3 if tol is None else tol))
         if wide.any():
             below, above = self.answer_between(question, at[wide], tol)
             low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
@@ -333,6 +330,7 @@ def _compose(
     return Composition(*zip(*powers, strict=True), symmetric=symmetric, once=once)
 
 
+@forwards("_alone", "beta_bounds", "delta_bounds", "epsilon_bounds")
 class CurveFromPLD(TradeOff):
     """Curve that the engines answer for, from ``loss_distribution()``."""
 
@@ -341,15 +339,6 @@ class CurveFromPLD(TradeOff):
     @cached_property
     def _alone(self) -> Tensor:
         return Tensor({self: 1})
-
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return self._alone.beta_bounds(alpha, tol)
-
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return self._alone.delta_bounds(epsilon, tol)
-
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return self._alone.epsilon_bounds(delta, tol)
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:

@@ -47,9 +47,6 @@ from tradeoff.intervals.rounding import TINY, Array
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
 
-DEFAULT_DELTA = 1e-5  # of ``explain()`` without a question
-MEGABYTE = 2**20  # bytes below which no engine can work
-
 
 class QueryKwargs(TypedDict, total=False):
     """Keywords of a question.
@@ -133,9 +130,9 @@ def _checked_options(how: QueryKwargs) -> QueryOptions:
         changes["method"] = choice("method", method, METHODS)
     if how.get("memory") is not None:
         changes["memory"] = count("memory", how["memory"], 1)
-        if changes["memory"] < MEGABYTE:
+        if changes["memory"] < 2**20:  # no engine can work
             raise domain(
-                "memory", changes["memory"], f"at least {MEGABYTE} bytes (1 MiB)", f"the default is {MEMORY}"
+                "memory", changes["memory"], f"at least {2**20} bytes (1 MiB)", f"the default is {MEMORY}"
             )
     if (progress := how.get("progress")) is not None:
         if not callable(progress):
@@ -161,7 +158,7 @@ def explain_query(
     curve: TradeOff, at: Mapping[Question, float | None], tol: float | None, how: QueryKwargs
 ) -> Explanation:
     """Answer the question that has an argument, by default epsilon, and collect the engines' steps."""
-    given = {kind: value for kind, value in at.items() if value is not None} or {"epsilon": DEFAULT_DELTA}
+    given = {kind: value for kind, value in at.items() if value is not None} or {"epsilon": 1e-5}
     if len(given) > 1:
         listed = ", ".join(_ARGUMENTS[kind][0] for kind in given)
         raise DomainError(f"explain() takes one of epsilon, delta, alpha, got {listed}")
@@ -225,7 +222,7 @@ def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refus
     lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
     outside = (delta <= leak.upper) & (delta < 1)
     if outside.any():
-        least = curve.sup_loss_lower if leak.width == 0 else -np.inf
+        least = curve.loss_bounds.lower if leak.width == 0 else -np.inf
         lower[outside] = np.where(delta[outside] < leak.lower, np.inf, least)
         upper[outside] = np.where(delta[outside] >= leak.upper, curve.sup_loss, np.inf)
     inner = ~outside & (delta < 1)

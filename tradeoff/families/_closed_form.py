@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, ParamSpec
+from typing import Any, ClassVar, NamedTuple, ParamSpec
 
 import numpy as np
 
@@ -15,8 +16,6 @@ from tradeoff.curves.parameters import symbols_of
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.rounding import Array
-
-_WIDTH, _MAX_PRECISION = 2.0**-50, 3072  # relative width of an answer, and the bits that may be spent on it
 
 P = ParamSpec("P")
 
@@ -89,6 +88,43 @@ class ClosedForm(TradeOff):
         return Bounds(np.inf, np.inf) if largest is None else to_bounds(largest)
 
 
+class Formulas(NamedTuple):
+    """Closed forms of X against X + theta in an argument and theta > 0, X of scale 1.
+
+    ``loss`` is the inverse of ``profile`` where it is known; ``is_bounded``: theta is the largest loss.
+    """
+
+    beta: Callable[[Balls, Balls], Balls]
+    profile: Callable[[Balls, Balls], Balls]
+    loss: Callable[[Balls, Balls], Balls] | None = None
+    is_bounded: bool = True
+
+
+class ShiftFamily(ClosedForm):
+    """Family of shifts by theta, with formulas in theta alone."""
+
+    formulas: Formulas
+
+    @abstractmethod
+    def theta_ball(self) -> Balls:
+        """Return the exact theta."""
+
+    def beta_balls(self, alpha: Balls) -> Balls:
+        return self.formulas.beta(alpha, self.theta_ball())
+
+    def profile(self, x: Balls) -> Balls:
+        return self.formulas.profile(x, self.theta_ball())
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        if (loss := self.formulas.loss) is None:
+            return super().epsilon_bounds(delta, tol)
+        floats = self.elementary
+        return enclose(lambda level: loss(level, self.theta_ball()), delta, -np.inf, np.inf, floats=floats)
+
+    def largest_loss(self) -> Balls | None:
+        return self.theta_ball() if self.formulas.is_bounded else None
+
+
 def enclose(
     formula: Callable[[Balls], Balls], at: Array, least: float, most: float, *, floats: bool = False
 ) -> Pair:
@@ -103,13 +139,13 @@ def enclose(
             low, high = formula(FloatBalls.of(at)).ends()
         lower, upper = np.fmax(low, least), np.fmin(high, most)
         wide = np.flatnonzero(~(upper - lower <= 1e-13 * np.minimum(np.abs(lower), np.abs(upper))))
-    while len(wide) and bits <= _MAX_PRECISION:
+    while len(wide) and bits <= 3072:
         with precision(bits):
             low, high = to_floats(formula(to_balls(at[wide])))
         lower[wide], upper[wide] = np.fmax(low, least), np.fmin(high, most)
         with np.errstate(invalid="ignore"):  # of infinite ends
             width, size = upper[wide] - lower[wide], np.maximum(np.abs(lower[wide]), np.abs(upper[wide]))
-        wide = wide[~(width <= _WIDTH * size)]
+        wide = wide[~(width <= 2.0**-50 * size)]
         bits *= 4
     return lower, upper
 

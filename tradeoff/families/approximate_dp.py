@@ -193,16 +193,6 @@ class TotalVariation(ClosedForm):
         curve = self.from_weight(rounded_fraction(-log1p(-lost))) if lost < 1 else TotalVariation(1.0)
         return limited(curve, BOUND)
 
-    def renyi_bounds(self, order: float) -> Bounds:
-        r"""Bound the Rényi divergence of order a, in nats.
-
-        It is :math:`\log(1 - \delta)/(a - 1)` for :math:`a < 1`, else infinite unless :math:`\delta = 0`.
-        """
-        if order < 1 and not self.reveals_all:
-            return to_bounds(widened(self.weight) / (1 - to_balls(order)))
-        most = np.inf if self.delta_0 > 0 else 0.0
-        return Bounds(most, most)
-
     @property
     def notation(self) -> str:
         return f"f_{{0,{written(self.delta_0)}}}"

@@ -69,10 +69,6 @@ class RealLinePair(TradeOff):
         )
 
     @property
-    def mass_at_minus_infinity(self) -> float:
-        return float(self._other.mass_at_infinity.upper)
-
-    @property
     def mass_at_infinity(self) -> Bounds[float]:
         return self._law.mass_at_infinity
 

@@ -230,10 +230,6 @@ class _OneOfSteps(TradeOff):
     def inverse(self) -> Self:
         return replace(self, reverse=not self.reverse)  # type: ignore[type-var]  # each kind is a dataclass
 
-    @property
-    def loss_bounds(self) -> Bounds[float]:
-        return Bounds(np.inf, np.inf)
-
 
 @dataclass(frozen=True, repr=False, eq=True)
 class AllocatedCurve(_OneOfSteps):

@@ -21,9 +21,6 @@ from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, envelope, whole
 
-_TOLERANCE = Fraction(1, 10**9)  # by which sums of up to a million masses in floats may differ from 1
-_MAX_BITS = 16_384  # of a common denominator: floats need at most 1074; with more, sums take minutes
-
 Masses = Mapping[Any, Number] | Iterable[Number]  # masses in an order, or by outcome
 
 
@@ -111,14 +108,15 @@ def _to_integers(name: str, labels: list[Any], masses: list[Any]) -> list[int]:
     scale = 1
     for denominator in {denominator for _, denominator in ratios}:
         scale = math.lcm(scale, denominator)
-        if scale.bit_length() > _MAX_BITS:
+        if scale.bit_length() > 16_384:  # floats need at most 1074; with more, sums take minutes
             raise SizeError(
-                f"the masses of {name} have no common denominator of at most {_MAX_BITS} binary digits; "
+                f"the masses of {name} have no common denominator of at most 16384 binary digits; "
                 "give floats, or fractions with one denominator"
             )
     result = [numerator * (scale // denominator) for numerator, denominator in ratios]
     total = Fraction(sum(result), scale)
-    if total != 1 and (abs(total - 1) > _TOLERANCE or all(isinstance(mass, Rational) for mass in masses)):
+    # Sums of up to a million masses in floats may differ from 1 by 1e-9.
+    if total != 1 and (abs(total - 1) > 1e-9 or all(isinstance(mass, Rational) for mass in masses)):
         raise DomainError(
             f"the masses of {name} must add to 1, got {float(min(total, Fraction(10**300)))!r}; "
             "divide them by their sum if that is meant"
@@ -141,8 +139,6 @@ def _merge_ratios(p: list[int], q: list[int]) -> list[tuple[int, int]]:
 def _compare_ratios(one: tuple[int, int], two: tuple[int, int]) -> int:
     return one[0] * two[1] - two[0] * one[1]
 
-
-_MIN_DELTA = 1e-30  # smallest delta of which chords are refined
 
 # (epsilon, delta) guarantees, or all of them as a function.
 Guarantees = Mapping[float, float] | Iterable[tuple[float, float]] | Callable[[float], float]
@@ -229,9 +225,9 @@ def _sample(delta: Callable[[float], Any]) -> list[tuple[float, float]]:
     def evaluate(epsilon: float) -> float:
         return number(f"delta({epsilon:g})", delta(epsilon), 0, 1)
 
-    losses = [0.0, *(2.0**k for k in range(-6, 10)), 700.0]
+    losses, least = [0.0, *(2.0**k for k in range(-6, 10)), 700.0], 1e-30  # least delta refined
     values = {e: evaluate(e) for e in losses}
-    cells = [(a, b) for a, b in pairwise(losses) if values[a] > _MIN_DELTA]
+    cells = [(a, b) for a, b in pairwise(losses) if values[a] > least]
     for _ in range(16):  # halvings of a cell, from 256 to 0.004 nats
         halves: list[tuple[float, float]] = []
         for a, b in cells:
@@ -240,7 +236,7 @@ def _sample(delta: Callable[[float], Any]) -> list[tuple[float, float]]:
             share = math.expm1(middle - a) / math.expm1(b - a)
             chord = values[a] + (values[b] - values[a]) * share
             # Relative error that a chord may leave, as that of whole curves.
-            if chord > max((1 + 1e-3) * values[middle], _MIN_DELTA):
+            if chord > max((1 + 1e-3) * values[middle], least):
                 halves += [(a, middle), (middle, b)]
         cells = halves
     return sorted(values.items())

@@ -26,7 +26,7 @@ from tradeoff.balls import (
 )
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, sympy, written
-from tradeoff.families._closed_form import MANY, ClosedForm, suggest_mechanism
+from tradeoff.families._closed_form import MANY, Formulas, ShiftFamily, suggest_mechanism
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
@@ -56,7 +56,7 @@ def _profile_in_floats(x: Array, mu: float) -> Pair:
 
 
 @dataclass(frozen=True, repr=False)
-class Gaussian(ClosedForm):
+class Gaussian(ShiftFamily):
     r"""Curve of a test of N(0, 1) against N(mu, 1), as of Gaussian noise.
 
     Parameters
@@ -120,14 +120,10 @@ class Gaussian(ClosedForm):
             object.__setattr__(curve, "square", square)
         return curve
 
-    def _shift(self) -> Balls:
+    formulas = Formulas(gaussian_beta, gaussian_profile, is_bounded=False)
+
+    def theta_ball(self) -> Balls:
         return to_balls(self.mu) if self.square is None else sqrt(to_balls(self.square))
-
-    def beta_balls(self, alpha: Balls) -> Balls:
-        return gaussian_beta(alpha, self._shift())
-
-    def profile(self, x: Balls) -> Balls:
-        return gaussian_profile(x, self._shift())
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if np.isinf(self.mu):
@@ -152,7 +148,14 @@ class Gaussian(ClosedForm):
             return super().epsilon_bounds(delta, tol)
         if len(delta) > MANY:
             return self._many_losses(delta)
-        root = self._locate_loss(delta)
+        mu, x, moving = float(self.mu), self._newton(delta), np.ones(len(delta), dtype=bool)
+        for _ in range(3):  # each step doubles the digits
+            at = to_balls(x[moving])
+            slope = exp(at) * normal_sf(at / mu + mu / 2)
+            step = middle((self.profile(at) - to_balls(delta[moving])) / slope).astype(float)
+            x[moving] += step
+            moving[moving] = np.abs(step) > 1e-9 * mu
+        root = np.where(np.isfinite(x), x, 0.0)  # nearly all digits, which bounds nothing
         points = np.stack([np.nextafter(root, -np.inf), root, np.nextafter(root, np.inf)])
         excess = self.profile(to_balls(points)) - to_balls(delta)
         lower = np.max(np.where(excess >= 0, points, -np.inf), axis=0)
@@ -194,17 +197,6 @@ class Gaussian(ClosedForm):
                 up = (value - np.log(delta)) * np.exp(value - second)
                 value = np.logaddexp(log_ndtr(a), second)
                 x = x + np.where(negative, (rest - value) * np.exp(value - second), up)
-        return np.where(np.isfinite(x), x, 0.0)
-
-    def _locate_loss(self, delta: Array) -> Array:
-        """Return nearly all digits of the loss where delta(x) = delta, which bounds nothing."""
-        mu, x, moving = float(self.mu), self._newton(delta), np.ones(len(delta), dtype=bool)
-        for _ in range(3):  # each step doubles the digits
-            at = to_balls(x[moving])
-            slope = exp(at) * normal_sf(at / mu + mu / 2)
-            step = middle((self.profile(at) - to_balls(delta[moving])) / slope).astype(float)
-            x[moving] += step
-            moving[moving] = np.abs(step) > 1e-9 * mu
         return np.where(np.isfinite(x), x, 0.0)
 
     def infinite_mass(self) -> Balls | None:

@@ -136,12 +136,11 @@ class GaussianMixtures(CurveFromPLD):
 
     @property
     def notation(self) -> str:
-        p, q = map(_format_side, (self.null, self.alternative))
-        return f"GaussianMixtures({p}, {q}, sigma={written(self.sigma)})"
-
-
-def _format_side(side: Mapping[Fraction, Fraction]) -> str:
-    return "{" + ", ".join(f"{written(a)}: {written(w)}" for a, w in sorted(side.items())) + "}"
+        p, q = (
+            ", ".join(f"{written(a)}: {written(w)}" for a, w in sorted(side.items()))
+            for side in (self.null, self.alternative)
+        )
+        return f"GaussianMixtures({{{p}}}, {{{q}}}, sigma={written(self.sigma)})"
 
 
 def _check_weights(name: str, given: Weights) -> dict[Fraction, Fraction]:

@@ -35,7 +35,7 @@ from tradeoff.curves.parameters import (
     real,
     written,
 )
-from tradeoff.families._closed_form import ClosedForm, suggest_mechanism
+from tradeoff.families._closed_form import ClosedForm, Formulas, ShiftFamily, suggest_mechanism
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import gaussian_beta, gaussian_profile
 from tradeoff.intervals.bounds import Bounds
@@ -55,8 +55,13 @@ def laplace_profile(x: Balls, shift: Balls) -> Balls:
     return maximum(maximum(-expm1((x - shift) / 2), 0), -expm1(x))
 
 
+def laplace_loss(delta: Balls, shift: Balls) -> Balls:
+    """Return the inverse of ``laplace_profile`` for probabilities in (0, 1)."""
+    return maximum(log(1 - delta), shift + 2 * log(1 - delta))
+
+
 @dataclass(frozen=True, repr=False)
-class Laplace(ClosedForm):
+class Laplace(ShiftFamily):
     r"""Curve of a test of Lap(0, 1) against Lap(epsilon, 1): Laplace noise, epsilon = sensitivity/scale.
 
     :math:`f(\alpha)` is :math:`1 - e^\varepsilon \alpha` below :math:`e^{-\varepsilon}/2`,
@@ -102,16 +107,9 @@ class Laplace(ClosedForm):
 
     elementary = True
 
-    def beta_balls(self, alpha: Balls) -> Balls:
-        return laplace_beta(alpha, to_balls(self.theta))
+    formulas = Formulas(laplace_beta, laplace_profile, laplace_loss)
 
-    def profile(self, x: Balls) -> Balls:
-        return laplace_profile(x, to_balls(self.theta))
-
-    def loss(self, delta: Balls) -> Balls:
-        return maximum(log(1 - delta), to_balls(self.theta) + 2 * log(1 - delta))
-
-    def largest_loss(self) -> Balls:
+    def theta_ball(self) -> Balls:
         return to_balls(self.theta)
 
     def loss_distribution(self) -> LaplaceLaw:
@@ -161,7 +159,7 @@ def logistic_loss(delta: Balls, shift: Balls) -> Balls:
 
 
 @dataclass(frozen=True, repr=False)
-class BoundedRange(ClosedForm):
+class BoundedRange(ShiftFamily):
     """Curve (1 - alpha)/(1 + (e^eps - 1) alpha), that of the logistic law and its shift by eps > 0, in nats.
 
     Losses in [t - eps, t], 0 <= t <= eps, leave at least the generalised randomised response f_t with the
@@ -182,16 +180,9 @@ class BoundedRange(ClosedForm):
 
     elementary = True
 
-    def beta_balls(self, alpha: Balls) -> Balls:
-        return logistic_beta(alpha, to_balls(self.epsilon_0))
+    formulas = Formulas(logistic_beta, logistic_profile, logistic_loss)
 
-    def profile(self, x: Balls) -> Balls:
-        return logistic_profile(x, to_balls(self.epsilon_0))
-
-    def loss(self, delta: Balls) -> Balls:
-        return logistic_loss(delta, to_balls(self.epsilon_0))
-
-    def largest_loss(self) -> Balls:
+    def theta_ball(self) -> Balls:
         return to_balls(self.epsilon_0)
 
     def loss_distribution(self) -> BoundedRangeLaw:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from tradeoff.balls import Balls, choose, exp, expm1, log, log1p, power, to_ball
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, number
 from tradeoff.errors import DomainError, NoClosedForm, SizeError
-from tradeoff.families._closed_form import ClosedForm, enclose
+from tradeoff.families._closed_form import Formulas, ShiftFamily
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.densities import (
     Arguments,
@@ -32,9 +32,7 @@ from tradeoff.families.densities import (
 )
 from tradeoff.families.from_masses import from_masses
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.laplace import Laplace, logistic_beta, logistic_loss, logistic_profile
-from tradeoff.intervals.bounds import Pair
-from tradeoff.intervals.rounding import Array
+from tradeoff.families.laplace import BoundedRange, Laplace
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.real_line import find_pieces
 from tradeoff.pld.shifts import BoundedRangeLaw, GumbelLaw
@@ -60,25 +58,17 @@ def _mirrored_gumbel_loss(delta: Balls, theta: Balls) -> Balls:
     return choose(delta - most, -theta - expm1(theta) * log(delta / most), log1p(-delta))
 
 
-class _Forms(NamedTuple):
-    """Closed forms of X against X + theta, theta > 0, at scale 1."""
-
-    beta: Callable[[Balls, Balls], Balls]
-    profile: Callable[[Balls, Balls], Balls]
-    law: Callable[[float], PrivacyLossDistribution]
-    is_bounded: bool = True
-    loss: Callable[[Balls, Balls], Balls] | None = None
-
-
-_FORMS = {
-    "logistic": _Forms(logistic_beta, logistic_profile, BoundedRangeLaw, loss=logistic_loss),
-    "gumbel_r": _Forms(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile, GumbelLaw),
-    "gumbel_l": _Forms(
-        lambda alpha, t: 1 - power(alpha, exp(-t)),
-        _mirrored_gumbel_profile,
+_FORMS: dict[str, tuple[Formulas, Callable[[float], PrivacyLossDistribution]]] = {
+    "logistic": (BoundedRange.formulas, BoundedRangeLaw),
+    "gumbel_r": (Formulas(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile), GumbelLaw),
+    "gumbel_l": (
+        Formulas(
+            lambda alpha, t: 1 - power(alpha, exp(-t)),
+            _mirrored_gumbel_profile,
+            _mirrored_gumbel_loss,
+            is_bounded=False,
+        ),
         lambda theta: ReversedPLD(GumbelLaw(theta)),
-        is_bounded=False,
-        loss=_mirrored_gumbel_loss,
     ),
 }
 
@@ -90,20 +80,16 @@ _CLOSED: dict[str, Callable[[float], TradeOff]] = {
 }
 
 
-Shape = Callable[[Mapping[str, float]], bool]
-_ALWAYS: Shape = lambda _: True  # noqa: E731 - two constants of a table
-_NEVER: Shape = lambda _: False  # noqa: E731 - see above
-
 # Laws of which SciPy's densities are integrated: log-concave ones, and two whose likelihood ratios have known
 # extrema; for which shapes they are that, and for which shifts have one curve in both orders.
-_BY_DENSITY: dict[str, tuple[Shape, Shape]] = {
-    **dict.fromkeys(("expon", "halfnorm", "truncexpon"), (_ALWAYS, _NEVER)),
-    **dict.fromkeys(("hypsecant", "semicircular", "cauchy", "t"), (_ALWAYS, _ALWAYS)),
-    "truncnorm": (_ALWAYS, lambda law: law["a"] == -law["b"]),
-    "triang": (_ALWAYS, lambda law: law["c"] == 0.5),
-    "gennorm": (lambda law: law["beta"] >= 1, _ALWAYS),
-    "gamma": (lambda law: law["a"] >= 1, _NEVER),
-    "beta": (lambda law: min(law["a"], law["b"]) >= 1, lambda law: law["a"] == law["b"]),
+_BY_DENSITY: dict[str, Callable[[Mapping[str, float]], tuple[bool, bool]]] = {
+    **dict.fromkeys(("expon", "halfnorm", "truncexpon"), lambda _: (True, False)),
+    **dict.fromkeys(("hypsecant", "semicircular", "cauchy", "t"), lambda _: (True, True)),
+    "truncnorm": lambda law: (True, law["a"] == -law["b"]),
+    "triang": lambda law: (True, law["c"] == 0.5),
+    "gennorm": lambda law: (law["beta"] >= 1, True),
+    "gamma": lambda law: (law["a"] >= 1, False),
+    "beta": lambda law: (min(law["a"], law["b"]) >= 1, law["a"] == law["b"]),
 }
 
 
@@ -169,7 +155,7 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     if name in _FORMS:
         return LogConcaveShift(name, arguments, exact)
     p, step = ScipyLaw(distribution).at(0.0), float(exact)
-    is_known, symmetric = (shape(values) for shape in _BY_DENSITY.get(name, (_NEVER, _NEVER)))
+    is_known, symmetric = _BY_DENSITY[name](values) if name in _BY_DENSITY else (False, False)
     if not (is_known or assume_log_concave):
         raise DomainError(
             f"{p} is not known to be log-concave; known are, in their log-concave shapes, "
@@ -192,7 +178,7 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     return RealLinePair(law, _format_shift(str(p), step), key, assumptions, symmetric=symmetric)
 
 
-class LogConcaveShift(ClosedForm):
+class LogConcaveShift(ShiftFamily):
     """Shift of a law with closed forms: see ``LocationShift``."""
 
     def __init__(self, name: str, arguments: Arguments, shift: Fraction) -> None:
@@ -203,31 +189,24 @@ class LogConcaveShift(ClosedForm):
         self.theta = number("shift/scale", float(min(self._exact_theta, Fraction(MOST))), 1e-290, 500.0)
 
     @property
-    def _forms(self) -> _Forms:
-        return _FORMS[_MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name]
+    def _name(self) -> str:
+        """Name of the law whose shift to the right has this curve."""
+        return _MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name
+
+    @property
+    def formulas(self) -> Formulas:  # type: ignore[override]  # of each law
+        return _FORMS[self._name][0]
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]  # of each law
         return self.name not in _MIRRORED
 
-    def beta_balls(self, alpha: Balls) -> Balls:
-        return self._forms.beta(alpha, to_balls(self._exact_theta))
-
-    def profile(self, x: Balls) -> Balls:
-        return self._forms.profile(x, to_balls(self._exact_theta))
-
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        formula, theta = self._forms.loss, to_balls(self._exact_theta)
-        if formula is None:
-            return super().epsilon_bounds(delta, tol)
-        return enclose(lambda level: formula(level, theta), delta, -math.inf, math.inf)
-
-    def largest_loss(self) -> Balls | None:
-        return to_balls(self._exact_theta) if self._forms.is_bounded else None
+    def theta_ball(self) -> Balls:
+        return to_balls(self._exact_theta)
 
     @cached_property
     def _law(self) -> PrivacyLossDistribution:
-        return self._forms.law(self.theta)
+        return _FORMS[self._name][1](self.theta)
 
     def loss_distribution(self) -> PrivacyLossDistribution:
         # Squares of larger losses, times as many rounds as are counted, overflow floats.
@@ -261,7 +240,6 @@ def _format_shift(law: str, shift: float | Fraction) -> str:
     return f"{law} {'-' if shift < 0 else '+'} {abs(float(shift)):.6g}"
 
 
-_TAIL = 1e-300  # mass of the outcomes of a discrete law that are left out, and counted as infinite losses
 _MAX_OUTCOMES = 100_000  # of a discrete law
 
 
@@ -404,7 +382,7 @@ def _discrete(p: Any, q: Any) -> TradeOff:
 
 
 def _span(law: Any) -> tuple[int, int]:
-    """Return integers outside which a law has at most ``_TAIL`` of mass, or more than can be listed."""
+    """Return integers outside which a law has at most 1e-300 of mass, or more than can be listed."""
     median, (low, high) = law.median(), law.support()
     if np.ndim(median) or not np.isfinite(median):  # SciPy returns NaN for parameters out of range
         given = ", ".join([*map(repr, law.args), *(f"{name}={value!r}" for name, value in law.kwds.items())])
@@ -417,7 +395,7 @@ def _span(law: Any) -> tuple[int, int]:
         place = int(median)
         for k in range(_MAX_OUTCOMES.bit_length() + 1):
             place = int(median) + sign * 2**k
-            if sign * (place - end) >= 0 or max(tail(place), law.pmf(place)) <= _TAIL:
+            if sign * (place - end) >= 0 or max(tail(place), law.pmf(place)) <= 1e-300:
                 break
         ends.append(sign * min(sign * place, sign * end))
     return int(ends[0]), int(ends[1])

@@ -179,16 +179,6 @@ class NormalPair:
 Constants = Literal["sharp", "theorem"]
 Powers = dict[TradeOff, int]
 
-# sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands, V in all (Shevtsova 2010).
-_INDEPENDENT = rational(Fraction("0.56"))
-
-# (a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands
-# (Shevtsova 2013).
-_IDENTICAL = tuple(
-    (rational(Fraction(a)), rational(Fraction(b)))
-    for a, b in (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
-)
-
 
 class Hypothesis(NamedTuple):
     """A condition of a theorem, and whether it holds here."""
@@ -424,9 +414,13 @@ def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp
     if not rough:
         return 0.0
     third = sum((whole(n) * m.third for m, n in rough), NOTHING)
-    gamma = _INDEPENDENT * third / (variance * sqrt(variance))
+    # sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands, V in all (Shevtsova 2010).
+    gamma = rational(Fraction("0.56")) * third / (variance * sqrt(variance))
     if sharp and len(rough) == 1:
         [(m, n)] = rough
         rho = m.third / (m.variance * sqrt(m.variance))
-        gamma = minimum(gamma, *(a * (rho + b) / sqrt(whole(n)) for a, b in _IDENTICAL))
+        # a (rho + b)/sqrt(n) with rho = E|X - E X|^3/sd^3, for n identical summands (Shevtsova 2013).
+        for numbers in (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646")):
+            a, b = map(rational, map(Fraction, numbers))
+            gamma = minimum(gamma, a * (rho + b) / sqrt(whole(n)))
     return gamma.upper

@@ -148,12 +148,6 @@ def _summed(curve: TradeOff, field: str, exact: Callable[[Moments], Bounds]) -> 
     return total(whole(n) * of_one(factor) for factor, n in factors(curve).items())
 
 
-_MASS_ERROR = Bounds(1 - 2e-15, 1 + 2e-15)
-"""Relative error of a mass at infinity of a law, a product or sum of a few parameters: 16 roundings."""
-
-_LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190  # whose powers to 3/2 are floats with all their digits
-
-
 class Moments(NamedTuple):
     """Of L under P, given that it is finite and shifted so that e^L has mean one.
 
@@ -185,11 +179,11 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
 
 
 def check_variance(variance: Bounds) -> Bounds:
-    """Return the variance of a sum, unless its third moments are below, or above, the range of floats."""
-    if variance.upper > 0 and variance.lower < _LEAST_VARIANCE:
+    """Return the variance of a sum, unless its powers to 3/2 are below, or above, the range of floats."""
+    if variance.upper > 0 and variance.lower < 1e-190:
         small = f"between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats"
         raise PrecisionError(f"the losses have a variance {small}; use the curve's own bounds", np.inf)
-    if not variance.upper <= _MOST_VARIANCE:
+    if not variance.upper <= 1e190:
         large = f"of {variance.upper:.3g}, too large for floats to hold their moments"
         raise PrecisionError(f"the losses have a variance {large}; there is hardly any privacy", np.inf)
     return variance
@@ -325,5 +319,5 @@ def of_law(law: PrivacyLossDistribution) -> Moments:
 
 
 def bound_mass(mass: float) -> Bounds:
-    """Bound a mass at infinity of a law."""
-    return clip(Bounds.of(mass) * _MASS_ERROR, 0.0, 1.0)
+    """Bound a mass at infinity of a law, a product or sum of a few parameters: 16 roundings."""
+    return clip(Bounds.of(mass) * Bounds(1 - 2e-15, 1 + 2e-15), 0.0, 1.0)

@@ -19,9 +19,6 @@ from tradeoff.operators.tabulate import tabulate
 Metric = Literal["uniform", "levy"]
 Point = tuple[Fraction, Fraction]
 
-_TAILS = np.geomspace(1e-9, 0.5, 128)
-_ALPHAS = np.concatenate([np.linspace(0, 1, 513), _TAILS, 1 - _TAILS])  # about 1e-4 from chord to curve
-
 
 def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[float]:
     r"""Bound the distance between two curves.
@@ -70,7 +67,9 @@ def _polygons(f: TradeOff, metric: Metric) -> list[tuple[np.ndarray, np.ndarray]
     if approximate(f) is not None:
         sides = [[(a[side], b[side]) for a, b in vertices_of(f) or ()] for side in (0, 1)]
     else:
-        both = (f, f) if isinstance(f, PiecewiseLinear) else tabulate(f, _ALPHAS)
+        tails = np.geomspace(1e-9, 0.5, 128)
+        nodes = np.concatenate([np.linspace(0, 1, 513), tails, 1 - tails])  # about 1e-4 from chord to curve
+        both = (f, f) if isinstance(f, PiecewiseLinear) else tabulate(f, nodes)
         sides = [side.vertices for side in both]
     result = []
     for vertices in sides:

@@ -35,10 +35,6 @@ from tradeoff.operators.tabulate import Nodes, under
 from tradeoff.pld.moments import NOTHING_KNOWN
 from tradeoff.pld.moments import divergence as of_law
 
-_ERROR = 2.0**-49  # error of a callable, relative to 1 + |F|: a few operations on floats
-_LARGE = 1e50  # where the last slope of a callable is taken, and at its square
-_FARTHEST = 100.0  # losses up to which t log t is itself, so that its slope after them shows at 1e50
-_NARROW, _CLOSE = 1e-9, 1e-2  # relative widths at which no second method is tried; of composed hulls
 _NOTHING = Bounds(0.0, 0.0)
 
 Function = Callable[[float], float]
@@ -98,7 +94,7 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
     terms, q, p = [inner], polygon.mass_at_infinity, polygon.inverse().mass_at_infinity
     terms += [q * _value(function, 0.0)] if q.upper > 0 else []
     if p.upper > 0:  # lim F(t)/t: from below the slope at 1e50, and above where it is constant from there on
-        near, far = ((_value(function, 2 * t) - _value(function, t)) / t for t in (_LARGE, _LARGE * _LARGE))
+        near, far = ((_value(function, 2 * t) - _value(function, t)) / t for t in (1e50, 1e50**2))
         terms += [p * Bounds(near.lower, far.upper if far.lower <= near.upper else math.inf)]
     return total(terms)
 
@@ -115,7 +111,7 @@ def _value(function: Function, ratio: float) -> Bounds:
         raise
     if math.isnan(result) or (math.isinf(result) and (ratio > 0 or result < 0)):
         raise DomainError(f"function({ratio!r}) = {result!r}; a convex function of a ratio is finite above 0")
-    off = _ERROR * (1 + abs(result)) if math.isfinite(result) else 0.0
+    off = 2.0**-49 * (1 + abs(result)) if math.isfinite(result) else 0.0  # a few operations on floats
     return Bounds.of(result) + Bounds(-off, off)
 
 
@@ -139,28 +135,27 @@ def renyi(curve: TradeOff, order: float) -> Bounds[float]:
     mass = other.mass_at_infinity
     if mass.lower >= 1 or (order >= 1 and mass.lower > 0):
         return Bounds(math.inf, math.inf)
-    most = Bounds(max(other.sup_loss_lower, 0.0), math.inf if mass.upper > 0 else max(other.sup_loss, 0.0))
+    most = Bounds(max(other.loss_bounds.lower, 0.0), math.inf if mass.upper > 0 else max(other.sup_loss, 0.0))
     if order == math.inf:
         return most
-    result = _of_curve(curve, order)
+    try:
+        result = curve.renyi_bounds(order)
+    except NoClosedForm:
+        result = _of_curve(curve, order)
     low = float(result.lower)  # laws may round the ratio of a mass below all floats to infinity
     low = 0.0 if low == math.inf and order >= 1 else max(low, 0.0)
     return Bounds(low, math.inf if order >= 1 and mass.upper > 0 else min(float(result.upper), most.upper))
 
 
 def _of_curve(curve: TradeOff, order: float) -> Bounds:
-    """Bound D_a by a closed form, the law or the operands."""
-    try:
-        return curve.renyi_bounds(order)
-    except NoClosedForm:
-        pass
+    """Bound D_a by the factors, the law or the operands."""
     if isinstance(curve, Tensor):  # divergences of products add (van Erven, Harremoes 2014, Theorem 28)
         return total(whole(n) * renyi(factor, order) for factor, n in curve.factors.items())
     ways = [_of_laws, _of_operator]
     is_slow = isinstance(curve, Derived) and any(operand.composed for operand in curve.operands)
     result = ways[is_slow](curve, order)
     is_hull = is_slow and isinstance(curve, HullOfMinimum)  # whole curves are slow, and hardly narrower
-    if result.width <= (_CLOSE if is_hull else _NARROW) * result.upper < math.inf:
+    if result.width <= (1e-2 if is_hull else 1e-9) * result.upper < math.inf:
         return result
     return meet(result, ways[not is_slow](curve, order))
 
@@ -213,7 +208,7 @@ def _of_hull(curve: HullOfMinimum, order: float, each: list[Bounds]) -> Bounds:
     """Bound T by the integral up to where little is left, and the rest by those of all operands."""
     back = curve.inverse()
     end, size = 2.0**-24, [-math.inf]
-    while end < _FARTHEST and (len(size) < 3 or size[-1] > max(size) - 25):  # a share of 1e-11 is left
+    while end < 100.0 and (len(size) < 3 or size[-1] > max(size) - 25):  # a share of 1e-11 is left
         end *= 2
         size.append((order - 1) * end + math.log(back.bounds.delta(end).upper or 1e-300))
     grid = end * np.linspace(0.0, 1.0, 321) ** 2

@@ -27,14 +27,10 @@ from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
 
 Under = Literal["P", "Q"]
-_OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
 _STEP = 1e-3  # nats between which slopes are measured: last digits of delta then cost a trillionth
 _NEIGHBOUR = 2.0**-40  # share of 1 + |t| from t to an edge that is certainly on one side of t
-_ERROR = 2e-12  # relative error granted to sums, exponentials and masses at infinity
-_NEGLIGIBLE = 1e-300  # bounds the mass of tails outside all cells, and its roundings
 _MIN_MASS = 1e-290  # mass below which floats have too few digits to compare
 _FARTHEST = 690.0  # loss whose e^t is still a float
-_MAX_ATOMS = 2**16  # atoms of a product that are summed at each loss
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ class Law:
             for law, _ in self._factors
         ]
         result = exact.product(laws, [n for _, n in self._factors])
-        return result if result is not None and len(result.loss) <= _MAX_ATOMS else None
+        return result if result is not None and len(result.loss) <= 2**16 else None  # summed at each loss
 
     @overload
     def cdf(self, loss: Number, *, under: Under = "P") -> Bounds[float]: ...
@@ -145,7 +141,7 @@ class Law:
             high[finite & (at <= -_FARTHEST) & (under == "Q")] = exp(-_FARTHEST).upper
             right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
             low[right], high[right] = 1 - self.tail(at[right], under)
-            low[left], high[left] = self._inverse.tail(-at[left], _OTHER[under])
+            low[left], high[left] = self._inverse.tail(-at[left], "Q" if under == "P" else "P")
         # No finite loss is above the supremum, or below that of the other order.
         above, below = finite & (at >= self.supremum), at < -self._inverse.supremum
         low[above], high[above] = 1 - self.curve.mass_at_infinity if under == "Q" else (1.0, 1.0)
@@ -211,7 +207,7 @@ class Law:
             return np.inf
         # Small masses keep their digits: the mass above is that of the other order below.
         if level > 0.5:
-            return -self._inverse.crossing(1 - level, _OTHER[under])
+            return -self._inverse.crossing(1 - level, "Q" if under == "P" else "P")
         return self.crossing(level, under)
 
     def crossing(self, mass: float, under: Under) -> float:
@@ -302,8 +298,10 @@ def _single_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[
         earliest = loss - sign * law.loss_error  # the truth of an atom lies between both
         atoms = [lowest + np.sum((weight * (1 + sign * slack))[earliest <= t]) for t in at]
         rest = [_continuous(law, t, sign, under) for t in at.tolist()] if law.continuous else 0.0
-        sides.append((np.array(atoms) + rest) * (1 + sign * _ERROR))
-    return np.maximum(sides[0] - _NEGLIGIBLE, 0.0), np.minimum(sides[1] + law.lost + _NEGLIGIBLE, 1.0)
+        # A relative error of 2e-12 is granted to sums, exponentials and masses at infinity.
+        sides.append((np.array(atoms) + rest) * (1 + sign * 2e-12))
+    outside = 1e-300  # bounds the mass of tails outside all cells, and its roundings
+    return np.maximum(sides[0] - outside, 0.0), np.minimum(sides[1] + law.lost + outside, 1.0)
 
 
 def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> float:

@@ -46,13 +46,6 @@ Span = tuple[Real, Real]  # numbers at or below and at or above the truth
 
 _MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; of more, whole curves are compared
 _MAX_PARTS = 24  # factors or shares matched with each other: every pair is compared
-_ROUNDING = 2.0**-48  # failure probability that rounded masses explain: less refutes no order
-
-_FARTHEST = 1e6  # largest epsilon compared where delta_f ends after it
-_DEFAULT_REACH = 60.0  # and where no end is known, for a refutation: e^-60 is below any delta of practice
-
-_TAIL = np.geomspace(1e-12, 0.5, 60)
-_ALPHAS = np.concatenate([[0.0], _TAIL, 1 - _TAIL[-2::-1]])  # where a witness is searched
 
 
 def at_least(f: TradeOff, g: TradeOff) -> bool:
@@ -72,7 +65,7 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
     """
     answer = _decide(f, g)
     rounded = [h for h in (f, g) if isinstance(h, PiecewiseLinear) and (h.is_rounded or not h.is_rational)]
-    if not answer and rounded and _decide(f, g @ TotalVariation(_ROUNDING)):
+    if not answer and rounded and _decide(f, g @ TotalVariation(2.0**-48)):  # which rounded masses explain
         losses = np.append(rounded[0].loss_distribution().atoms.loss, 0.0)
         at = float(losses[np.argmax(f.bounds.delta(losses).upper - g.bounds.delta(losses).lower)])
         raise Undecided(
@@ -84,7 +77,8 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
 def _decide(f: TradeOff, g: TradeOff) -> bool:
     if (answer := known(f, g)) is not None:
         return answer
-    _require_numbers(f, g)
+    for h in (f, g):
+        h.require_numbers()  # only structure compares formulas
     for rule in (_above_lines, _above_vertices):
         if (answer := rule(f, g)) is not None:
             return answer
@@ -107,7 +101,8 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     Decidable where f >= g is not, because delta may differ by ``failure`` everywhere; ``Undecided`` if the
     truth lies within the width of the bounds.
     """
-    _require_numbers(f, g)
+    for h in (f, g):
+        h.require_numbers()  # only structure compares formulas
     if number("failure", failure, 0, 1) == 0 or known(f, g):
         return at_least(f, g)
     return at_least(f, g @ TotalVariation(failure))
@@ -187,13 +182,15 @@ def order(f: TradeOff, g: TradeOff) -> Verdict:
     f is not at most g: at alpha = 0.0805 it is higher by at least 0.381
     """
     f, g = operand(f), operand(g)
-    first, second = f.bounds(_ALPHAS), g.bounds(_ALPHAS)
+    tail = np.geomspace(1e-12, 0.5, 60)
+    alphas = np.concatenate([[0.0], tail, 1 - tail[-2::-1]])  # where a witness is searched
+    first, second = f.bounds(alphas), g.bounds(alphas)
 
     def compare(f: TradeOff, g: TradeOff, gap: Bounds) -> tuple[Answer, Witness | None]:
         """Decide f >= g, which a certain difference refutes, the largest of which is the witness."""
         k = int(np.argmax(gap.lower))
         if gap.lower[k] > 0:
-            return False, Witness(float(_ALPHAS[k]), float(gap.lower[k]))
+            return False, Witness(float(alphas[k]), float(gap.lower[k]))
         try:
             return at_least(f, g), None
         except Undecided:
@@ -202,12 +199,6 @@ def order(f: TradeOff, g: TradeOff) -> Verdict:
     is_above, below = compare(f, g, Bounds.of(second.lower) - first.upper)
     is_below, above = compare(g, f, Bounds.of(first.lower) - second.upper)
     return Verdict(is_above, is_below, below, above)
-
-
-def _require_numbers(f: TradeOff, g: TradeOff) -> None:
-    """Raise ``SymbolError`` for symbols: only structure compares formulas."""
-    f.require_numbers()
-    g.require_numbers()
 
 
 def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[TradeOff, ...]]) -> bool:
@@ -229,7 +220,7 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     level = max(goal.mass_at_infinity.lower, 0.0)
     tail = end(f, level)
     # Where no eps is known from which on delta_f is small enough, nothing is proved, but much refuted.
-    reach = min(tail, _FARTHEST) if tail < np.inf else _DEFAULT_REACH
+    reach = min(tail, 1e6) if tail < np.inf else 60.0  # e^-60 is below all usual deltas
     scales = np.linspace(0.0, 1.0, 17), np.geomspace(1.0, 1e-5, 17)
     grid = np.unique(reach * np.concatenate(scales))
     # At sup L an engine refines a delta of 0 for its second in vain; the other nodes often refute at once.
@@ -270,7 +261,7 @@ def largest_loss(f: TradeOff) -> Span:
     if isinstance(f, Group) and f.mass_at_infinity.upper == 0:
         low, high = largest_loss(f.operands[0])
         return f.k * low, f.k * high
-    low, high = (Fraction(x) if math.isfinite(x) else x for x in (f.sup_loss_lower, f.sup_loss))
+    low, high = (Fraction(x) if math.isfinite(x) else x for x in (f.loss_bounds.lower, f.sup_loss))
     return low, high
 
 
@@ -413,7 +404,8 @@ def _above_vertices(f: TradeOff, g: TradeOff) -> Answer:
 
 def known(f: TradeOff, g: TradeOff) -> Answer:
     """Decide f >= g where structure does."""
-    return next((answer for rule in RULES if (answer := rule(f, g)) is not None), None)
+    rules = _extremes, _family, _pair, _operands, _same_operator, _groups, _products
+    return next((answer for rule in rules if (answer := rule(f, g)) is not None), None)
 
 
 def _proved(*answers: Answer) -> Answer:
@@ -555,6 +547,3 @@ def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any], *, po
         if left:
             return False
     return True
-
-
-RULES = _extremes, _family, _pair, _operands, _same_operator, _groups, _products

@@ -28,10 +28,6 @@ from tradeoff.pld.discrete import to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import MixturePLD
 
-_STEEPEST = 690.0  # loss whose e^eps is still a float
-_STEP = 1e-3  # nats between which a slope is measured
-_USUAL = 1e-3  # width of epsilon that needs no whole curves without a tolerance
-
 
 def maximum(*curves: TradeOff) -> TradeOff:
     """Pointwise maximum of curves, again a trade-off function: all the guarantees hold of the same mechanism.
@@ -118,10 +114,12 @@ class Maximum(_Pooled, BetaOperator):
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Take the least of the operands, and whole curves where that differs from the maximum's."""
         high = np.minimum.reduce([f.bounds.epsilon(delta).upper for f in self.operands])
-        low, near = np.full(len(delta), -np.inf), (delta > 0) & (np.abs(high) < _STEEPEST)
+        # Up to 690 nats e^eps is a float.
+        low, near = np.full(len(delta), -np.inf), (delta > 0) & (np.abs(high) < 690.0)
         if near.any():
             low[near] = self._epsilon_at(delta[near], high[near])
-        if (wide := ~(high - low <= (_USUAL if tol is None else tol))).any():
+        # A width of 1e-3 needs no whole curves without a tolerance.
+        if (wide := ~(high - low <= (1e-3 if tol is None else tol))).any():
             below, above = super().epsilon_bounds(delta[wide], tol)
             low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
         return low, high
@@ -131,8 +129,9 @@ class Maximum(_Pooled, BetaOperator):
 
     def _epsilon_at(self, delta: Array, near: Array) -> Array:
         """Bound epsilon(delta) = sup log((1 - delta - f(alpha))/alpha) from below, by one alpha."""
-        fall = self._least_delta(near - _STEP) - self._least_delta(near + _STEP)
-        alpha = np.clip(fall / (2 * np.exp(near) * np.sinh(_STEP)), 0.0, 1.0)
+        step = 1e-3  # nats between which the slope is measured
+        fall = self._least_delta(near - step) - self._least_delta(near + step)
+        alpha = np.clip(fall / (2 * np.exp(near) * np.sinh(step)), 0.0, 1.0)
         rest = 1 - Bounds.of(delta) - self.bounds(alpha)
         some = (rest.lower > 0) & (alpha > 0)
         result = log(Bounds(*(np.where(some, side, 1.0) for side in rest)) / np.where(some, alpha, 1.0))
@@ -148,7 +147,7 @@ class Maximum(_Pooled, BetaOperator):
         first = [f for f in self.operands if f.mass_at_infinity.lower <= least]
         known = all(f.mass_at_infinity.width == 0 for f in first)
         top = (min if known else max)(f.sup_loss for f in first)
-        return Bounds(min(f.sup_loss_lower for f in first), top)
+        return Bounds(min(f.loss_bounds.lower for f in first), top)
 
 
 class HullOfMinimum(_Pooled):
@@ -235,11 +234,8 @@ class HullOfMinimum(_Pooled):
     @property
     def loss_bounds(self) -> Bounds[float]:
         # From a lower start a chord may reach over to a steep curve, flatter than that is.
-        result = maximum_of(*(Bounds(f.sup_loss_lower, f.sup_loss) for f in self.operands))
+        result = maximum_of(*(f.loss_bounds for f in self.operands))
         return result if self.mass_at_infinity.upper == 0 else Bounds(-np.inf, result.upper)
-
-
-_TOLERANCE = 1e-12  # by which weights may miss 1: thousands of rounded ones miss it by less
 
 
 def added(pairs: Iterable[tuple[TradeOff, float | Fraction]]) -> dict[TradeOff, Fraction]:
@@ -287,7 +283,7 @@ class Mixture(Derived):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        return maximum_of(*(Bounds(f.sup_loss_lower, f.sup_loss) for f in self.operands))
+        return maximum_of(*(f.loss_bounds for f in self.operands))
 
     def inverse(self) -> TradeOff:
         if self.symmetric:
@@ -332,10 +328,10 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
         raise KindError(f"weights must be a mapping {{curve: probability}}, got {shown(weights)}")
     if symbols := [w for w in weights.values() if is_symbol(w)]:
         raise SymbolError(f"weight must be a number, got the symbol {symbols[0]!r}; substitute it first")
-    most = 1 + _TOLERANCE
+    most = 1 + 1e-12  # thousands of rounded weights miss 1 by less
     checked = {pure(operand(f)): exact_number("weight", w, 0, most) for f, w in weights.items()}
     total = sum(checked.values(), Fraction(0))
-    if abs(total - 1) > _TOLERANCE:
+    if abs(total - 1) > 1e-12:
         raise DomainError(f"weights must add to 1, got {float(total)!r}")
     shares = {f: w / total for f, w in checked.items() if w > 0}
     mixed = next(iter(shares)) if len(shares) == 1 else Mixture(shares)

@@ -36,8 +36,6 @@ from tradeoff.symbolic.forms import Form, convert_number, form, thinned
 
 Scheme = Literal["poisson", "without-replacement"]
 
-_FARTHEST = 1.5e3  # nats of loss up to which cells are narrower than whole curves: of a Gaussian of mu = 28
-
 
 def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:
     r"""Subsampled curve of a base curve T(P, Q), the record absent under P.
@@ -113,14 +111,11 @@ class Subsampled(Derived):
     """One order of Poisson subsampling, f_p, or its inverse."""
 
     name = "subsample"
+    symmetric = False
 
     def __init__(self, base: TradeOff, p: float | Fraction, *, flipped: bool = False) -> None:
         self.operands, self.parameters = (base,), (p, flipped)
         self.p, self.flipped = p, flipped
-
-    @property
-    def symmetric(self) -> bool:
-        return False
 
     @cached_property
     def rate(self) -> Bounds[float]:
@@ -180,15 +175,15 @@ class Subsampled(Derived):
     def loss_bounds(self) -> Bounds[float]:
         base = self.operands[0]
         if not self.flipped:
-            if base.sup_loss_lower == math.inf:
+            if base.loss_bounds.lower == math.inf:
                 return Bounds(math.inf, math.inf)
-            return bound_subsampled_loss(self.rate, Bounds(base.sup_loss_lower, base.sup_loss))
+            return bound_subsampled_loss(self.rate, base.loss_bounds)
         other = base.inverse()
         # P-mass at -inf becomes an atom at log(1 - p).
         mass, atom = other.mass_at_infinity, -log1p(-self.rate)
-        if mass.lower > 0 or other.sup_loss_lower == math.inf:
+        if mass.lower > 0 or other.loss_bounds.lower == math.inf:
             return atom
-        finite = -bound_subsampled_loss(self.rate, Bounds(-other.sup_loss, -other.sup_loss_lower))
+        finite = -bound_subsampled_loss(self.rate, Bounds(-other.sup_loss, -other.loss_bounds.lower))
         return finite if mass.upper == 0 else Bounds(finite.lower, atom.upper)
 
     def inverse(self) -> TradeOff:
@@ -218,7 +213,7 @@ class Subsampled(Derived):
         if not base.symmetric:
             return None
         low, high = base.laws()
-        if high is not low or low.span[1] > _FARTHEST:
+        if high is not low or low.span[1] > 1.5e3:  # as of a Gaussian of mu = 28
             return None
         least, most = self.rate
         law = folded(low, max(most, MIN_PROBABILITY), base.bounds.delta(0.0))

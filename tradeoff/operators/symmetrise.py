@@ -52,6 +52,7 @@ class Envelope(HullOfMinimum):
     """
 
     name = "either-order"
+    symmetric = True
     rebuild = staticmethod(lambda f: symmetrise(f, assume="either-order"))
 
     def __init__(self, f: TradeOff, inverse: TradeOff | None = None) -> None:
@@ -82,10 +83,6 @@ class Envelope(HullOfMinimum):
     @property
     def arguments(self) -> tuple[Any, ...]:
         return self.operands[:1]
-
-    @property
-    def symmetric(self) -> bool:
-        return True
 
     @property
     def notation(self) -> str:
@@ -125,15 +122,12 @@ class ProfileSymmetrised(BetaOperator):
     """Symm(f) = max{h, h^-1} with h(alpha) = sup over eps >= 0 of (1 - delta(eps) - e^eps alpha)_+."""
 
     name = "profile-symmetrised"
+    symmetric = True
     rebuild = staticmethod(lambda f: symmetrise(f, assume="profile"))
     direct = False  # beta is a supremum itself
 
     def __init__(self, f: TradeOff) -> None:
         self.operands = (f,)
-
-    @property
-    def symmetric(self) -> bool:
-        return True
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         """Return the largest of the lines with eps >= 0, 0 among them, and of their mirror images."""
@@ -164,7 +158,7 @@ class ProfileSymmetrised(BetaOperator):
     @property
     def loss_bounds(self) -> Bounds[float]:
         f = self.operands[0]
-        return maximum_of(Bounds(f.sup_loss_lower, f.sup_loss), 0.0)
+        return maximum_of(f.loss_bounds, 0.0)
 
 
 def _up_to(

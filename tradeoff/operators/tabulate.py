@@ -33,21 +33,13 @@ from tradeoff.intervals.rounding import Array
 STEEPEST = 700.0  # largest epsilon of a node: e^eps is still a float
 
 # Where nodes are chosen; no bound depends on these.
-_WIDTH = 1e-3  # width of whole curves that is aimed at, relative to min(beta, 1 - alpha - beta)
 _REACH = 1e-21  # type I errors below which lines are laid no closer: below the 1e-20 that is promised
-_LEAST = 1e-290  # least unit that a gap is divided by: the quotient is still a float
 _NOISE = 1e-16  # relative differences of delta that rounding may make
 _CLOSEST = 1e-14  # least distance of nodes in nats: e^eps differs there
-_ROUNDS = 16  # halvings of a cell
-_MAX_NODES = 2500  # a second for closed forms
 _ENDS: list[Point] = [(0, ONE), (ONE, 0)]  # of every curve above all others
 
 # Of lines close to a place.
-_OFFSETS = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))  # first nodes, from the answer
 _DIVISIONS = 12  # of cells: from 1 to 1e-10 nats, where lines meet the curve to rounding
-_PARTS = 8  # parts of a divided cell: 64 times closer to the curve for seven nodes more
-_BLUR = 2.0  # distance of a line from its neighbours, in widths of its own bounds, above which cells divide
-_NARROWEST = 1e-12  # cells in nats that are not divided
 
 Question = Literal["delta", "epsilon"]
 
@@ -270,7 +262,7 @@ def refined_nodes(f: TradeOff) -> Nodes:
     positive = positive if len(positive) else np.array([_CLOSEST])
     first = np.concatenate([[-positive[0], 0.0], positive])
     nodes = Nodes.of(f, first[np.append(True, np.diff(first) >= _CLOSEST / 2)])
-    for _ in range(_ROUNDS):
+    for _ in range(16):  # halvings of a cell
         t, low = under(nodes)
         gap = np.max(chords(nodes, nodes.upper, t) - low, axis=0)
         e, high = nodes.epsilon, nodes.upper
@@ -279,12 +271,14 @@ def refined_nodes(f: TradeOff) -> Nodes:
         excess = high[:-1] + np.expm1(e[:-1]) * alpha
         # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is in alpha, s times as wide as that in beta
         unit = np.minimum(np.minimum(np.maximum(1 - alpha - excess, _NOISE), excess), np.exp(e[:-1]) * alpha)
-        ratio, own = gap / np.maximum(unit, _LEAST), high - nodes.lower
+        ratio, own = gap / np.maximum(unit, 1e-290), high - nodes.lower  # the quotient is still a float
         is_blurred = gap < 6 * np.maximum(own[:-1], own[1:]) + 24 * _NOISE * excess
         is_tail = alpha + excess < f.mass_at_infinity.lower + _REACH
-        open_ = np.flatnonzero((ratio > _WIDTH) & ~is_blurred & ~is_tail & (np.diff(e) > 2 * _CLOSEST))
+        # Sides about 1e-3 apart, relative to min(beta, 1 - alpha - beta), are aimed at.
+        open_ = np.flatnonzero((ratio > 1e-3) & ~is_blurred & ~is_tail & (np.diff(e) > 2 * _CLOSEST))
         open_ = open_[open_ > 0]
-        fresh = nodes.middle(open_[np.argsort(-ratio[open_])])[: _MAX_NODES - len(e)]  # the worst first
+        # 2500 nodes of a closed form take a second.
+        fresh = nodes.middle(open_[np.argsort(-ratio[open_])])[: 2500 - len(e)]  # the worst first
         if len(fresh) == 0:
             break
         nodes = nodes.more(fresh)
@@ -403,7 +397,8 @@ class CloseLines:
     """Nodes of a curve whose lines are close to it about chosen type I errors."""
 
     def __init__(self, f: TradeOff, place: float) -> None:
-        self.nodes = Nodes.of(f, np.unique(np.clip(place + _OFFSETS, -STEEPEST, STEEPEST)))
+        offsets = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))  # from the answer
+        self.nodes = Nodes.of(f, np.unique(np.clip(place + offsets, -STEEPEST, STEEPEST)))
 
     def side(self, *, up: bool) -> PiecewiseLinear:
         """Return the polygon that the lines leave below the curve, or above it."""
@@ -428,10 +423,11 @@ class CloseLines:
         s, unit = np.exp(epsilon - epsilon[1]), max(high[1], 1e-300)
         chord = high[0] + (high[2] - high[0]) * (s[1] - s[0]) / (s[2] - s[0])
         sag, own = (chord - high[1]) / unit, np.max(high - low) / unit
-        if max(sag, own) <= tol or epsilon[2] - epsilon[0] < _NARROWEST:
+        if max(sag, own) <= tol or epsilon[2] - epsilon[0] < 1e-12:
             return False
-        if sag > _BLUR * own:
-            self.nodes = nodes.more(np.linspace(epsilon[:-1], epsilon[1:], _PARTS + 1)[1:-1].ravel())
+        if sag > 2.0 * own:
+            # Eight parts are 64 times closer to the curve for seven nodes more.
+            self.nodes = nodes.more(np.linspace(epsilon[:-1], epsilon[1:], 8 + 1)[1:-1].ravel())
             return True
         try:
             at = epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import attrgetter
 from typing import Any, overload
 
 import numpy as np
 
 from tradeoff.curves.contract import Derived, TradeOff
-from tradeoff.curves.hooks import BOUND, PAIR, limited, pure
+from tradeoff.curves.hooks import BOUND, PAIR, forwards, limited, pure
 from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
@@ -126,6 +125,8 @@ def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     return limited(result, f.tightness)
 
 
+@forwards("_f", "beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws", "notation")
+@forwards("_f", "mass_at_infinity", "mass_at_minus_infinity", "loss_bounds")
 class Assumed(Derived):
     """The operand, with more assumptions."""
 
@@ -142,17 +143,6 @@ class Assumed(Derived):
 
     def inverse(self) -> TradeOff:
         return assumed(self._f.inverse(), self.parameters[0])
-
-    @property
-    def notation(self) -> str:
-        return self._f.notation
-
-
-for _name in (  # every number is that of the operand
-    *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws"),
-    *("mass_at_infinity", "mass_at_minus_infinity", "loss_bounds"),
-):
-    setattr(Assumed, _name, property(attrgetter(f"_f.{_name}")))
 
 
 def bare(f: TradeOff) -> TradeOff:
@@ -225,7 +215,6 @@ class Dual:
         return self.curve
 
 
-_MAX_STEPS = 10_000  # of a curve without a closed form: each is an evaluation, all take seconds
 _MAX_VERTICES = 10_000  # of a group of a polygon, in seconds; a larger one is tabulated
 
 
@@ -279,7 +268,7 @@ class Group(BetaOperator):
     def loss_bounds(self) -> Bounds[float]:
         # The slope at 0 is that of f to the k-th power where f starts at 1; else it is taken elsewhere.
         f = self.operands[0]
-        least = f.sup_loss_lower if f.mass_at_infinity.upper == 0 else -np.inf
+        least = f.loss_bounds.lower if f.mass_at_infinity.upper == 0 else -np.inf
         result: Bounds[float] = self.k * Bounds(least, f.sup_loss)
         return result
 
@@ -326,8 +315,6 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     if k == 0:
         return Identity()
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(f), k)
-    if not is_symbol(steps) and steps > _MAX_STEPS:
-        raise DomainError(
-            f"k must be at most {_MAX_STEPS} for a curve without a closed form, got {shown(steps)}"
-        )
+    if not is_symbol(steps) and steps > 10_000:  # each is an evaluation, all take seconds
+        raise DomainError(f"k must be at most 10000 for a curve without a closed form, got {shown(steps)}")
     return f if k == 1 else limited(Group(base, steps), BOUND)

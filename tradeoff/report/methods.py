@@ -14,7 +14,7 @@ import numpy as np
 from tradeoff import baselines, limits
 from tradeoff.audits.empirical import Empirical
 from tradeoff.audits.refutation import claimed
-from tradeoff.baselines.theorems import ORDERS, converted, renyi_divergence
+from tradeoff.baselines import ORDERS, converted, renyi_divergence
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, NoClosedForm, TradeOffError, shown
 from tradeoff.families.gaussian import Gaussian

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.conversions.renyi import ZeroConcentrated
+from tradeoff.conversions import ZeroConcentrated
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, ENVELOPE, PAIR, limited
 from tradeoff.curves.parameters import count, exact_number, reals

@@ -23,7 +23,6 @@ _FUNCTIONS = (
     *("exp", "log", "erf", "erfc", "erfinv", "erfcinv"),
     *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sin", "cos", "tan", "asin", "acos", "atan"),
 )
-_SUPPORTED = "+, -, *, /, powers, pi, Abs, Max, Min, Piecewise with <, <=, > and >=, " + ", ".join(_FUNCTIONS)
 
 
 def evaluate(expression: Any, values: Mapping[Any, Balls]) -> Balls:
@@ -92,7 +91,10 @@ def _select(condition: Any, value: Balls, otherwise: Balls, ball: Callable[[Any]
 
 
 def _unsupported(part: Any) -> DomainError:
-    return DomainError(f"formulas must be made of {_SUPPORTED}, got {shown(part)}")
+    allowed = "+, -, *, /, powers, pi, Abs, Max, Min, Piecewise with <, <=, > and >=, " + ", ".join(
+        _FUNCTIONS
+    )
+    return DomainError(f"formulas must be made of {allowed}, got {shown(part)}")
 
 
 Formula = Callable[[Any], Any]  # an expression of one argument

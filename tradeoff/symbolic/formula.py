@@ -27,11 +27,10 @@ _TAILS = np.geomspace(1e-9, 0.04, 16)
 _GRID = np.concatenate([[0.0], _TAILS, np.linspace(0.05, 0.95, 46), (1 - _TAILS)[::-1], [1.0]])
 _SLACK = 1e-12  # violation of a property on the grid that rounded constants explain
 _CHECK_BITS = 512  # bits of a check: differences of nearby values keep their digits
-_NEAR, _NEARER = -33_000, -330_000  # powers of 2 at which a jump at 0 is looked for
+_NEAR = -33_000  # power of 2 that is near 0
 _JUMP = 1e-30  # difference that is a jump unless it shrinks by a tenth from one to the other
-_FIRST, _LAST, _STEPS = -(2.0**15), 90.0, 96  # log odds of type I errors searched, and halvings of that range
-_APART = 2.0**-80  # log odds by which bounds keep away from a kink at the place of the root
-_LEAST_MASS, _MASS_BITS = 1e-300, 1536  # least probability, and bits that hold 1 minus it
+_STEPS = 96  # halvings of the range of log odds that is searched, to 2^-80
+_MASS_BITS = 1536  # which hold 1 minus the least probability, 1e-300
 
 
 class Symbolic(TradeOff):
@@ -87,7 +86,7 @@ class Symbolic(TradeOff):
         for property_, places in failures.items():
             for place in _GRID[places]:
                 raise CurveError(f"{self.expr} {property_} at alpha = {place:.6g}")
-        near, nearer = (abs(self._start - self._value(to_balls(2) ** power)) for power in (_NEAR, _NEARER))
+        near, nearer = (abs(self._start - self._value(to_balls(2) ** power)) for power in (_NEAR, 10 * _NEAR))
         if nearer > _JUMP and not nearer < 0.9 * near:
             raise CurveError(f"{self.expr} jumps at alpha = 0: its value there must be its limit")
         for left, right in self._breakpoints():
@@ -177,13 +176,13 @@ class Symbolic(TradeOff):
         The log odds of alpha are halved to find where the gain is largest; the bounds hold wherever that is.
         """
         s = balls.exp(loss)
-        left, right = 0 * loss + _FIRST, 0 * loss + _LAST
+        left, right = 0 * loss - 2.0**15, 0 * loss + 90.0
         for _ in range(_STEPS):
             middle = (left + right) / 2
             rise = balls.center(-self._slope(1 / (1 + balls.exp(-middle))) - s)
             rises = to_floats(rise)[0] > 0
             left, right = np.where(rises, middle, left), np.where(rises, right, middle)
-        left, right = left - _APART, right + _APART
+        left, right = left - 2.0**-80, right + 2.0**-80  # away from a kink at the place of the root
         x, y, rest = (1 / (1 + balls.exp(odds)) for odds in (-left, -right, right))
         gain, end_gain = (1 - self._value(at) - s * at for at in (x, y))
         rise, end_rise = (-self._slope(at) - s for at in (x, y))
@@ -210,7 +209,7 @@ class Symbolic(TradeOff):
             return bool(self._value(1 - to_balls(rest)) > 0)
 
         with balls.precision(_MASS_BITS):
-            low, high = _LEAST_MASS, 1.0
+            low, high = 1e-300, 1.0
             if is_positive(low):
                 return 0.0
             while low < (middle := math.sqrt(low * high)) < high:
@@ -276,9 +275,6 @@ def _require_apart(alpha: Any, *parameters: Any) -> None:
         )
 
 
-_BITS = 1024  # in which squares and sums of floats of the working range are exact
-
-
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
     """Return ``curve`` with symbols replaced, all at once, keys being symbols or their names.
 
@@ -305,7 +301,7 @@ def _replace(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
     parameter = getattr(curve, curve.parameter)
     number = _number(parameter, values)
     if isinstance(curve, Gaussian) and parameter not in values and not is_symbol(number):
-        with precision(_BITS):
+        with precision(1024):  # in which squares and sums of floats of the working range are exact
             square = exact_fraction(_evaluate(parameter**2, values))
         return Gaussian(number) if square is None else Gaussian.from_weight(square)
     if isinstance(curve, TotalVariation) and number == math.nextafter(1, 2):  # a ball around 1

@@ -1,4 +1,4 @@
-"""Textbook composition for (epsilon, delta), by concentrated and Renyi privacy, and textbook noise."""
+"""Textbook composition by (epsilon, delta), concentrated and Renyi privacy, and textbook noise."""
 
 from __future__ import annotations
 
@@ -26,6 +26,20 @@ from tradeoff.intervals.functions import expm1, log, log1p, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.symmetrise import Envelope
+
+__all__ = [
+    "Baseline",
+    "Calibration",
+    "advanced_composition",
+    "basic_composition",
+    "classical_gaussian",
+    "exact_gaussian",
+    "laplace_advanced",
+    "laplace_basic",
+    "optimal_composition",
+    "renyi_route",
+    "zcdp_route",
+]
 
 
 @dataclass(frozen=True)

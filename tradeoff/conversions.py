@@ -26,11 +26,7 @@ from tradeoff.intervals.polygon import ONE, Line, corners, hull, whole
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.pointwise import maximum
 
-_CLOSEST, _FARTHEST = -700.0, 330.0  # logarithms of orders, less 1, whose squares are floats
-_STEEPEST, _LAST = (
-    1e200,
-    700.0,
-)  # largest losses of a profile, and of that of the inverse, whose e^eps is a float
+__all__ = ["from_renyi", "from_zcdp"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +65,7 @@ class ZeroConcentrated(TradeOff):
         delta >= x - e^eps y with x = 1 - f(y); at y = e^(-xi - rho a^2), x = e^(-rho k^2). The inverse curve
         has the profile 1 - e^eps (1 - delta(-eps)).
         """
-        at = np.clip(epsilon, -_STEEPEST, _LAST if self.flipped else _STEEPEST)
+        at = np.clip(epsilon, -1e200, 700.0 if self.flipped else 1e200)  # of the inverse e^eps is a float
         signed = -at if self.flipped else at
         k = Bounds.of(self._order(signed))
         loss = signed - self.xi - Bounds.of(self.rho) * (2 * k + 1)
@@ -84,7 +80,7 @@ class ZeroConcentrated(TradeOff):
 
     def _order(self, epsilon: Array) -> Array:
         """Solve log(k/(k + 1)) + rho (2 k + 1) = eps - xi for k by bisection: the left side increases."""
-        low, high = np.full(epsilon.shape, _CLOSEST), np.full(epsilon.shape, _FARTHEST)
+        low, high = np.full(epsilon.shape, -700.0), np.full(epsilon.shape, 330.0)  # squares are floats
         for _ in range(50):  # of the interval between them: the error of an order counts by its square
             middle = (low + high) / 2
             k = np.exp(middle)
@@ -95,10 +91,6 @@ class ZeroConcentrated(TradeOff):
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         return -expm1(-Bounds.of(self.xi) - self.rho) if self.flipped else Bounds(0.0, 0.0)
-
-    @property
-    def mass_at_minus_infinity(self) -> float:
-        return self.inverse().mass_at_plus_infinity
 
     @property
     def loss_bounds(self) -> Bounds[float]:
