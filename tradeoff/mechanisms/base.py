@@ -17,6 +17,7 @@ from typing import (
     ClassVar,
     Literal,
     NoReturn,
+    ParamSpec,
     TypeVar,
     dataclass_transform,
     get_args,
@@ -41,6 +42,7 @@ from tradeoff.errors import DomainError, KindError, domain, shown
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
+P = ParamSpec("P")
 T = TypeVar("T")
 
 LOSS = f"[0, {MAX_LOSS:g}]"  # the interval of a loss
@@ -274,7 +276,7 @@ def by_number(build: Any) -> Any:
     return build
 
 
-def suggest_names(function: Callable[..., T]) -> Callable[..., T]:
+def suggest_names(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function, or a constructor, whose error for unknown keywords names the parameters meant."""
     names = [name for name in inspect.signature(function).parameters if name != "self"]
 
@@ -289,7 +291,7 @@ def suggest_names(function: Callable[..., T]) -> Callable[..., T]:
         return f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(names)}"
 
     @wraps(function)
-    def checked(*args: Any, **given: Any) -> T:
+    def checked(*args: P.args, **given: P.kwargs) -> T:
         kind = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
         inverses = {"Gaussian": "mu", "Laplace": "epsilon"}  # curves of the same name, and their parameters
         if kind in inverses and len(args) > 1:
