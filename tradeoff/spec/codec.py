@@ -77,12 +77,14 @@ class Form:
             raise DomainError(f"{place}{joint}{message}") from error
 
 
+# Keys of other libraries; "count" is a key of every mechanism of a plan.
+_COMMON_WORDS = SYNONYMS | dict.fromkeys(("steps", "num_steps", "n", "rounds", "iterations"), "count")
+
+
 def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
     """Refuse an unknown key or kind, and suggest the closest one."""
     if not (isinstance(word, str) and word in allowed):
-        # Keys of other libraries; "count" is a key of every mechanism of a plan.
-        runs = {"steps", "num_steps", "n", "rounds", "iterations"}
-        common = "count" if str(word) in runs else SYNONYMS.get(str(word), "")
+        common = _COMMON_WORDS.get(str(word), "")
         guesses = [common] if common in (*allowed, "count") else []
         guesses += difflib.get_close_matches(str(word), allowed, 1)
         hint = f"; did you mean {guesses[0]}?" if guesses else ""
@@ -247,17 +249,15 @@ def _exact(make: Callable[[Fraction], TradeOff], name: str, value: Any) -> Trade
 
 
 _OPERANDS, _FIRST = attrgetter("operands"), lambda f: f.operands[0]
+_PLAIN = (
+    *(Identity, Truncated, ZeroConcentrated, discrete.AllocatedCurve, discrete.ShuffledCurve),
+    *(discrete.CorrelatedCurve, discrete.SkellamCurve, discrete.BinomialCurve),
+    *(discrete.DiscreteGaussianCurve, discrete.DiscreteLaplaceCurve),
+)
 
 CURVES = Codec(
     {
-        **{
-            kind_name(each): Form(each)
-            for each in (
-                *(Identity, Truncated, ZeroConcentrated, discrete.AllocatedCurve, discrete.ShuffledCurve),
-                *(discrete.CorrelatedCurve, discrete.SkellamCurve, discrete.BinomialCurve),
-                *(discrete.DiscreteGaussianCurve, discrete.DiscreteLaplaceCurve),
-            )
-        },
+        **{kind_name(each): Form(each) for each in _PLAIN},
         "gaussian": Form(
             Gaussian,
             lambda mu=None, square=None: (

@@ -171,7 +171,7 @@ class Part(ABC):
 class Atoms(Part):
     """Atoms; of those at infinity one coefficient is 0. ``rest`` bounds the mass that is not listed."""
 
-    rest: arb = arb(0)  # noqa: RUF009 - immutable
+    rest: arb = field(default_factory=arb)
 
     def finite(self) -> list[Pair]:
         """Return the atoms of finite losses."""
