@@ -5,21 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from tradeoff import cli
+from tradeoff.cli import ExitCode, prepare_streams, refuse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    if arguments is None and not cli.prepare_streams():
-        return cli.refuse("stdout is closed, so no answer could be printed", cli.UNPRINTED)
+    if arguments is None and not prepare_streams():
+        return refuse("stdout is closed, so no answer could be printed", ExitCode.UNPRINTED)
     try:
         from tradeoff.cli.app import run
     except KeyboardInterrupt:
-        return cli.INTERRUPTED
+        return ExitCode.INTERRUPTED
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("cyclopts", "rich"):
             raise
-        return cli.refuse(f'the command needs {error.name}: pip install "tradeoff[cli]"')
+        return refuse(f'the command needs {error.name}: pip install "tradeoff[cli]"')
     return run(sys.argv[1:] if arguments is None else arguments)
 
 

@@ -13,7 +13,7 @@ from itertools import accumulate, chain, product
 from operator import mul
 from os import PathLike
 from pickle import PicklingError
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -22,16 +22,6 @@ from tradeoff.curves.parameters import workers
 from tradeoff.display import Displayed, TextTable, exactly, rounded
 from tradeoff.errors import DomainError, SweepError, advise_keywords, domain, file_name, needed, shown
 from tradeoff.intervals.bounds import Bounds
-
-_SHOWN = 20  # rows that a printed table shows, so that it fits a screen
-
-# The safe side of columns by name.
-_SAFE: dict[str, Literal["lower", "upper"]] = {
-    **dict.fromkeys(("lower", "beta", "bayes_risk"), "lower"),
-    **dict.fromkeys(("upper", "epsilon", "delta", "mu", "advantage"), "upper"),
-}
-
-_CACHED_PRODUCTS = 8  # shared between neighbouring points: a few MB each, 180 MiB at worst
 
 
 class Exported:
@@ -154,9 +144,9 @@ class Table(Exported, Displayed):
         return TextTable(rows, columns, sides=">" * len(columns))
 
     def grid(self) -> TextTable:
-        hidden = len(self.rows) - _SHOWN
+        hidden = len(self.rows) - 20  # a screen has room for so many
         notes = [f"... {hidden} more rows ..."] if hidden > 0 else []
-        return self._texts(self.rows[:_SHOWN])._replace(notes=notes)
+        return self._texts(self.rows[:20])._replace(notes=notes)
 
     def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int | None = None) -> TextTable:
         texts = [[self._text(k, each, digits) for k, each in enumerate(row)] for row in rows]
@@ -171,10 +161,11 @@ class Table(Exported, Displayed):
         value = float(value)
         if k < self.n_arguments:
             return exactly(value)
-        side = _SAFE.get(self.columns[k])
-        if side is None or math.isnan(value):
+        is_lower = self.columns[k] in {"lower", "beta", "bayes_risk"}
+        has_side = is_lower or self.columns[k] in {"upper", "epsilon", "delta", "mu", "advantage"}
+        if not has_side or math.isnan(value):
             return f"{value:.{digits or 6}g}" if digits or self.estimated else exactly(value)
-        return rounded(value, side, digits or 6)
+        return rounded(value, "lower" if is_lower else "upper", digits or 6)
 
 
 @advise_keywords(lambda axes: f"sweep(function, {shown(axes)})")
@@ -263,7 +254,7 @@ def _answers(
 ) -> Iterable[dict[str, Any]]:
     n_jobs = workers("n_jobs", n_jobs)
     if n_jobs == 1:
-        cache: Cache[Any] = Cache(_CACHED_PRODUCTS)
+        cache: Cache[Any] = Cache(8)  # products shared between neighbouring points: 180 MiB at worst
         return (_answer(function, point, cache) for point in points)
     joblib = needed("joblib", 'more than one job needs joblib: pip install "tradeoff[parallel]"')
     try:
@@ -297,7 +288,7 @@ def _run(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
 
 
 def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    cache: Cache[Any] = Cache(_CACHED_PRODUCTS)
+    cache: Cache[Any] = Cache(8)
     return [_answer(function, point, cache) for point in points]
 
 

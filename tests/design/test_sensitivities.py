@@ -125,11 +125,6 @@ def test_sensitivities_near_end_of_range(p):
     assert result == pytest.approx(1 - to.Gaussian(1.0).delta(0.1), rel=2e-3)
 
 
-def test_sensitivities_parameter_at_end_raises():
-    with pytest.raises(DomainError, match=r"^delta must allow .*, got 1.0"):
-        to.TotalVariation(1).sensitivities(epsilon=0.1)
-
-
 @pytest.mark.slow
 def test_sensitivities_maximum_equals_difference():
     """Whole curves, 1e-3 wide, do not resolve a hundredth of a parameter."""
@@ -164,23 +159,37 @@ def test_sensitivities_near_largest_loss(epsilon, n, delta):
     assert table["d epsilon"][0] == pytest.approx(n, rel=1e-4)
 
 
-@pytest.mark.slow
-def test_sensitivities_far_epsilon_raises():
-    with pytest.raises(to.errors.PrecisionError, match="try another epsilon"):
-        to.Gaussian(1).sensitivities(epsilon=1e300)
-
-
-@pytest.mark.slow
-def test_sensitivities_large_phases_raise():
-    with pytest.raises(DomainError, match="too large for the smoothing"):
-        (to.Gaussian(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0)
-
-
 @pytest.mark.parametrize("curve", [to.Gaussian(1.0), to.PureDP(1.0)], ids=repr)
 def test_sensitivities_tiny_delta_are_finite(curve):
     assert all(0 < row[3] < 100 for row in curve.sensitivities(delta=1e-200).rows)
 
 
-def test_sensitivities_no_finite_loss_raises():
-    with pytest.raises(DomainError, match=r"give a larger delta$"):
-        to.PiecewiseLinear([0.0, 0.3, 1.0], [0.9, 0.3, 0.0]).sensitivities(delta=0.15)
+@pytest.mark.parametrize(
+    ("build", "question", "error", "message"),
+    [
+        (lambda: to.TotalVariation(1), {"epsilon": 0.1}, DomainError, r"^delta must allow .*, got 1.0"),
+        (
+            lambda: to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.3, 0]),
+            {"delta": 0.15},
+            DomainError,
+            r"give a larger delta$",
+        ),
+        pytest.param(
+            lambda: to.Gaussian(2e-6) @ to.PureDP(100.0),
+            {"epsilon": 100.0},
+            DomainError,
+            "too large for the smoothing",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            lambda: to.Gaussian(1),
+            {"epsilon": 1e300},
+            to.errors.PrecisionError,
+            "try another epsilon",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_sensitivities_without_a_slope_raise(build, question, error, message):
+    with pytest.raises(error, match=message):
+        build().sensitivities(**question)

@@ -30,10 +30,8 @@ def fits(draws, weight):
 @pytest.mark.parametrize("variance", [Fraction(1, 10), 1, 4, Fraction(50, 3), 0.3])
 def test_discrete_gaussian_has_its_law(variance):
     rng = np.random.default_rng(1)
-    assert fits(
-        [discrete_gaussian(variance, rng) for _ in range(MANY)],
-        lambda x: math.exp(-(x**2) / (2 * float(variance))),
-    )
+    draws = [discrete_gaussian(variance, rng) for _ in range(MANY)]
+    assert fits(draws, lambda x: math.exp(-(x**2) / (2 * float(variance))))
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), 1, 4, Fraction(7, 2), 0.6])

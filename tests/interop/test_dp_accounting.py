@@ -398,11 +398,6 @@ def test_from_pld_refuses_anything_but_an_upper_bound() -> None:
         interop.from_pld(PLD.PrivacyLossDistribution(PMF.create_pmf({0: math.nan}, 0.1, 0.0, True)))
 
 
-def test_to_pld_of_a_fine_step_names_the_least() -> None:
-    with pytest.raises(DomainError, match="discretization must be at least"):
-        interop.to_pld(to.PureDP(1.0), 1e-9)
-
-
 def test_to_pld_at_extremes() -> None:
     for curve, epsilon in (
         (to.Identity(), 0.0),
@@ -508,15 +503,17 @@ def test_from_event_of_integer_noise_takes_the_worst_dimension() -> None:
     assert line <= any_number
 
 
-@pytest.mark.parametrize("step", [0.0, -1.0, math.nan, math.inf, "1", None])
-def test_step_out_of_range_is_refused(step: object) -> None:
-    with pytest.raises(DomainError, match="discretization"):
-        interop.to_pld(to.PureDP(1.0), step)
-
-
-def test_to_pld_and_to_event_refuse_a_mechanism() -> None:
-    with pytest.raises(TradeOffError, match="not a curve"):
-        interop.to_pld(PureDP(1.0))
+@pytest.mark.parametrize(
+    ("curve", "step", "message"),
+    [
+        *((to.PureDP(1.0), step, "discretization") for step in (0.0, -1.0, math.nan, math.inf, "1", None)),
+        (to.PureDP(1.0), 1e-9, "discretization must be at least"),
+        (PureDP(1.0), 1e-3, "not a curve"),
+    ],
+)
+def test_to_pld_refuses_other_steps_and_mechanisms(curve: object, step: object, message: str) -> None:
+    with pytest.raises(TradeOffError if "curve" in message else DomainError, match=message):
+        interop.to_pld(curve, step)
 
 
 @pytest.mark.parametrize("k", range(1, 12))

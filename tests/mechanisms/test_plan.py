@@ -6,6 +6,7 @@ import json
 import math
 import operator
 import pickle
+import re
 from dataclasses import FrozenInstanceError, dataclass
 
 import mpmath as mp
@@ -102,41 +103,35 @@ def test_plan_refuses_counts_that_are_not_integers(n):
     assert str(error.value).endswith(f" must be an integer from 0 to {10**12}, got {n!r}")
 
 
-def test_plan_refuses_mechanisms_of_other_neighbours():
-    with pytest.raises(PlanError, match=r"stated for add-remove neighbours, and the plan for replace-one"):
-        to.Plan({STEP: 1, m.Laplace(scale=1): 1}, adjacency="replace-one")
-
-
-def test_plan_refuses_an_unknown_adjacency():
-    with pytest.raises(
-        PlanError, match=r"adjacency must be one of 'add-remove', 'replace-one', got 'bounded'"
-    ):
-        to.Plan({}, adjacency="bounded")
-
-
 @pytest.mark.parametrize(
-    ("curve", "advice"),
+    ("given", "adjacency", "error", "message"),
     [
-        (to.Gaussian(0.5), r"write tradeoff\.mechanisms\.Gaussian\(noise_multiplier=2\)"),
-        (to.Laplace(0.1), r"write tradeoff\.mechanisms\.Laplace\(scale=10\)"),
-        (to.PureDP(0.3), r"write tradeoff\.mechanisms\.PureDP\(epsilon=0\.3\)"),
-        (to.Gaussian(1) @ to.Laplace(1), r"compose curves with @"),
+        (
+            {STEP: 1},
+            "replace-one",
+            PlanError,
+            "stated for add-remove neighbours, and the plan for replace-one",
+        ),
+        ({}, "bounded", PlanError, "adjacency must be one of 'add-remove', 'replace-one', got 'bounded'"),
+        (
+            {to.Gaussian(0.5): 3},
+            "add-remove",
+            KindError,
+            "write tradeoff.mechanisms.Gaussian(noise_multiplier=2)",
+        ),
+        ({to.Laplace(0.1): 3}, "add-remove", KindError, "write tradeoff.mechanisms.Laplace(scale=10)"),
+        ({to.PureDP(0.3): 3}, "add-remove", KindError, "write tradeoff.mechanisms.PureDP(epsilon=0.3)"),
+        ({to.Gaussian(1) @ to.Laplace(1): 3}, "add-remove", KindError, "compose curves with @"),
+        *(
+            ({key: 3}, "add-remove", KindError, "must be one of tradeoff.mechanisms")
+            for key in ("x", 3, m.Laplace)
+        ),
+        ([m.Laplace(scale=1)], "add-remove", KindError, "mapping"),
     ],
 )
-def test_plan_refuses_a_curve_and_names_the_mechanism(curve, advice):
-    with pytest.raises(KindError, match=advice):
-        to.Plan({curve: 3})
-
-
-@pytest.mark.parametrize("key", ["laplace", 3, m.Laplace])
-def test_plan_refuses_anything_but_mechanisms(key):
-    with pytest.raises(KindError, match=r"must be one of tradeoff\.mechanisms"):
-        to.Plan({key: 3})
-
-
-def test_plan_refuses_a_list():
-    with pytest.raises(KindError, match=r"mapping"):
-        to.Plan([m.Laplace(scale=1)])
+def test_plan_refuses_other_keys_and_neighbours(given, adjacency, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        to.Plan(given, adjacency=adjacency)
 
 
 def test_plans_join_if_their_neighbours_agree():

@@ -273,7 +273,7 @@ TRUSTED = [
     Trusted("gammaln", special.gammaln, arb.lgamma, [(0.01, 2.0**20)], 8, f"{ATOMS} `_power`",
             "8 of 1 + abs(value)", beside_one, (1.0, 2.0)),
     Trusted("betaincc", lambda *x: special.betaincc(*np.vectorize(binomial)(*x)), binomial_tail,
-            [(0.0, 7.0), (0.0, 1.0), (-8.0, 8.0)], 1e-10 / UNIT, "audits/rates.py `SLACK`", "1e-10"),
+            [(0.0, 7.0), (0.0, 1.0), (-8.0, 8.0)], 1e-10 / UNIT, "audits/refutation.py `SLACK`", "1e-10"),
     Trusted("expit", special.expit, lambda x: 1 / (1 + (-x).exp()), [(-700.0, 700.0)],
             5, "intervals/special.py `log_pmf`"),
     Trusted("dawsn", special.dawsn, lambda x: (-x * x).exp() * x.erfi() * arb.pi().sqrt() / 2,

@@ -40,9 +40,6 @@ from tradeoff.intervals.rounding import Array, Index
 from tradeoff.limits.estimates import ApproximateCurve
 from tradeoff.operators.tabulate import Tabulated
 
-# Cells in which a product of tails is bounded: they add as much as a logarithm larger by a 20th.
-_CELLS = 64
-
 
 class Decisions(NamedTuple):
     """Tests "reject above a threshold", with the null scores each rejects and the others it misses."""
@@ -210,12 +207,13 @@ class Empirical(Displayed):
         """Return the p-value of one test and the alpha that decides, looking closely from first to last."""
         (n, m), (_, rejected, missed) = self._sizes, self._tests
         ends = np.clip(logit([first, last]), -744.0, 744.0)  # rates are the least float there, and 1
-        alpha = expit(np.linspace(float(ends[0]), float(ends[1]), _CELLS + 1))
+        # 64 cells add as much to the product of the tails as a logarithm larger by a 20th.
+        alpha = expit(np.linspace(float(ends[0]), float(ends[1]), 65))
         p, q = bound_tail(rejected[k], n, alpha), bound_tail(missed[k], m, f.bounds(alpha).lower)
         # The first falls and the second grows with alpha: also below the first alpha, and above the last.
         product = (Bounds.of(np.append(1.0, p)) * np.append(q, 1.0)).upper
         worst = int(np.argmax(product))
-        return joint_p_value(float(product[worst])), float(alpha[min(worst, _CELLS)]), k
+        return joint_p_value(float(product[worst])), float(alpha[min(worst, 64)]), k
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:

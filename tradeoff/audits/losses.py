@@ -20,10 +20,6 @@ from tradeoff.intervals.roots import find_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.estimates import ApproximateCurve
 
-_FALSE_ALARM = 1e-9  # probability that draws in order are refused, that of six standard deviations
-_STAKES = np.geomspace(1e-3, 1.0, 7)  # from many small excesses of e^L over 1 to few large ones
-_CLOSE = 1e-14  # width to which a limit is searched, where means are known to a millionth or worse
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LossSample:
@@ -108,23 +104,24 @@ class LossSample:
 
 
 def _exceeds_one(exponents: Array) -> bool:
-    """Refute E[e^X] <= 1 by independent draws of X, with an error of ``_FALSE_ALARM`` at most.
+    """Refute E[e^X] <= 1 by independent draws of X, with an error of 1e-9 at most, as of six deviations.
 
     The mean over stakes s of prod_i (1 + s (e^x_i - 1)) has expectation 1 at most, so Markov's inequality
     holds for it ("Estimating means of bounded random variables by betting", Waudby-Smith, Ramdas 2024). At
     s = 1 it is the likelihood ratio of the draws under Q and under P.
     """
+    stakes = np.geomspace(1e-3, 1.0, 7)  # from many small excesses of e^L over 1 to few large ones
     with np.errstate(over="ignore", divide="ignore"):
         excess = np.expm1(exponents)
-        wealth = max(float(np.sum(np.log1p(stake * excess))) for stake in _STAKES)
-    return wealth > math.log(len(_STAKES) / _FALSE_ALARM)
+        wealth = max(float(np.sum(np.log1p(stake * excess))) for stake in stakes)
+    return wealth > math.log(len(stakes) / 1e-9)
 
 
 def _largest_mean(mean: float, cost: float) -> float:
     """Return the largest mu with kl(mean, mu) < cost, rounded up: searched in floats, then verified."""
     x = min(max(mean, 0.0), 1.0)
-    mu = find_root(lambda mu: float(rel_entr(x, mu) + rel_entr(1 - x, 1 - mu)) - cost, x, 1.0, _CLOSE)
-    step = _CLOSE
+    step = 1e-14  # width of the search: means are known to a millionth or worse
+    mu = find_root(lambda mu: float(rel_entr(x, mu) + rel_entr(1 - x, 1 - mu)) - cost, x, 1.0, step)
     rest = 1 - Bounds.of(x)
     while mu < 1 and (x * log(Bounds.of(x) / mu) + rest * log(rest / (1 - Bounds.of(mu)))).lower < cost:
         mu, step = mu + step, 2 * step

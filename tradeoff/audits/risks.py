@@ -11,9 +11,6 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log
 from tradeoff.sweeps import Table
 
-# Shares of a tail's probability that delta takes in the bound on a posterior: any is valid.
-_SHARES = Bounds.of(np.array([0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95]))
-
 
 def risks(
     f: TradeOff,
@@ -87,9 +84,11 @@ def risks(
         rows.append(
             ("precision", f"recall {exactly(r)}, {known}", 1 / (1 + (1 - share) * least / (share * r)))
         )
+    # Shares of a tail's probability that delta takes in the bound on a posterior: any is valid.
+    shares = Bounds.of(np.array([0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95]))
     for t in rests.tolist():
         rest = number("outcome", t, 0, 1, open_low=True, open_high=True)
-        at_most = Bounds.of(one.epsilon((rest * _SHARES).lower).upper) - log(1 - _SHARES)
+        at_most = Bounds.of(one.epsilon((rest * shares).lower).upper) - log(1 - shares)
         low, high = float(one.epsilon(rest).lower), float(np.min(at_most.upper))
         if rest >= f.mass_at_infinity.upper:
             high = min(high, f.sup_loss)

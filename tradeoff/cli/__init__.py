@@ -6,19 +6,24 @@ import io
 import os
 import sys
 from contextlib import suppress
+from enum import IntEnum
 from typing import TextIO
 
 from tradeoff.display import folded
 
-REFUTED = 1  # a certificate does not prove its bounds
-BAD_INPUT = 2  # as argparse and most commands
-INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a bug
-UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer could not be printed
-INTERRUPTED = 130  # 128 + SIGINT
-NO_READER = 141  # 128 + SIGPIPE
+
+class ExitCode(IntEnum):
+    """Exit codes of the command besides 0."""
+
+    REFUTED = 1  # a certificate does not prove its bounds
+    BAD_INPUT = 2  # as argparse and most commands
+    INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a bug
+    UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer could not be printed
+    INTERRUPTED = 130  # 128 + SIGINT
+    NO_READER = 141  # 128 + SIGPIPE
 
 
-def refuse(message: str, code: int = BAD_INPUT) -> int:
+def refuse(message: str, code: int = ExitCode.BAD_INPUT) -> int:
     """Print one line on stderr, and return the exit code."""
     try:
         # a key may have a million characters

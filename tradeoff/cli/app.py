@@ -20,8 +20,7 @@ from cyclopts import (
 )
 
 import tradeoff
-from tradeoff import cli
-from tradeoff.cli import commands, ledger
+from tradeoff.cli import ExitCode, commands, discard, ledger, refuse
 from tradeoff.cli.terminal import Screen
 from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
@@ -61,22 +60,22 @@ def run(tokens: Sequence[str]) -> int:
         command(*given.args, **given.kwargs)
         sys.stdout.flush()
     except (TradeOffError, CycloptsError) as error:
-        code = cli.REFUTED if isinstance(error, VerificationError) else cli.BAD_INPUT
-        return cli.refuse(_message(error, tokens), code)
+        code = ExitCode.REFUTED if isinstance(error, VerificationError) else ExitCode.BAD_INPUT
+        return refuse(_message(error, tokens), code)
     except KeyboardInterrupt:
-        return cli.INTERRUPTED
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        cli.discard(sys.stdout)
-        return cli.NO_READER
+        discard(sys.stdout)
+        return ExitCode.NO_READER
     except OSError as error:
-        cli.discard(sys.stdout)
-        return cli.refuse(f"the answer could not be printed: {error.strerror or error}", cli.UNPRINTED)
+        discard(sys.stdout)
+        return refuse(f"the answer could not be printed: {error.strerror or error}", ExitCode.UNPRINTED)
     except Exception as error:
         if os.environ.get("TRADEOFF_DEBUG"):
             raise
         text = f"internal error: {type(error).__name__}: {error}"
         remedy = "please report it, with the traceback of TRADEOFF_DEBUG=1"
-        return cli.refuse(f"{text}; {remedy}", cli.INTERNAL)
+        return refuse(f"{text}; {remedy}", ExitCode.INTERNAL)
     return 0
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tradeoff.spec import PlanFile
 
 
-DEFAULT_DELTA = 1e-5  # the delta that most papers report at
 _MAX_FACTORS = 1_000  # different mechanisms that no closed form adds up: 6 to 60 seconds
 
 
@@ -162,7 +161,8 @@ def read_questions(content: PlanFile, questions: Questions) -> dict[str, tuple[f
     if any(flags.values()):
         return flags
     in_file = {name: getattr(content, name) for name in flags}
-    return in_file if any(in_file.values()) else {"delta": (DEFAULT_DELTA,), "epsilon": (), "alpha": ()}
+    # most papers report at this delta
+    return in_file if any(in_file.values()) else {"delta": (1e-5,), "epsilon": (), "alpha": ()}
 
 
 def compose_plan(plan: Plan) -> TradeOff:

@@ -39,14 +39,6 @@ from tradeoff.sweeps import Table
 Cost = Callable[[Sequence[float]], float]
 Release = TradeOff | Mechanism | Plan  # made from a scale
 
-# Prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there.
-_POWER = 4.0
-_APART = 1e-3  # step in log-scales of differences of certified answers, and of a cost
-_MARGIN = 1e-6  # relative width within which the common factor is bounded: more questions gain less
-_SHOWN = 8  # scales that are printed
-_SCALES = ("noise_multiplier", "sigma", "scale")  # names of the one number that is a mechanism's noise
-_ROUNDS, _FARTHEST = 40, 60.0  # most questions in a row; most that a logarithm of a scale moves
-
 
 @dataclass(frozen=True)
 class Part:
@@ -85,10 +77,11 @@ class Part:
         made: Any
         if isinstance(self.build, Mechanism):
             given = self.build.parameters()
-            name = next((each for each in _SCALES if isinstance(given.get(each), float | Fraction)), "")
+            names = ("noise_multiplier", "sigma", "scale")
+            name = next((each for each in names if isinstance(given.get(each), float | Fraction)), "")
             if not name:
                 remedy = "give a function of a scale"
-                raise KindError(f"{self.build!r} must have a number {', '.join(_SCALES)}; {remedy}")
+                raise KindError(f"{self.build!r} must have a number {', '.join(names)}; {remedy}")
             made = type(self.build)(**{**given, name: scale})
         else:
             made = called("build", by_number(self.build), scale)
@@ -137,13 +130,17 @@ class Allocation(Displayed):
     table: Table
 
     def grid(self) -> TextTable:
-        shown = [decimal(scale, ".6g", up=True) for scale in self.scales[:_SHOWN]]
-        more = f", ... {len(self.scales) - _SHOWN} more" if len(self.scales) > _SHOWN else ""
+        shown = [decimal(scale, ".6g", up=True) for scale in self.scales[:8]]
+        more = f", ... {len(self.scales) - 8} more" if len(self.scales) > 8 else ""
         return self.table.grid()._replace(notes=[f"scales: {', '.join(shown)}{more}"])
 
 
 class _Problem:
     """Parts, with one variable x = log scale for equal ones, their cost and their guarantee."""
+
+    power = 4.0  # prices over savings go as scale^-4 for Gaussian noise and squared errors: a step is exact
+    apart = 1e-3  # step in log-scales of differences of certified answers, and of a cost
+    farthest = 60.0  # most that a logarithm of a scale moves
 
     def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
         self.target, self.own, self.evaluations = read_target(given), cost, 0
@@ -184,7 +181,7 @@ class _Problem:
         """Return the logarithms of d log cost/dx, up to a term; NaN or -inf where nothing is saved."""
         if self.own is None:
             return np.asarray(self.log_weights + np.log(self.counts) + 2 * x)
-        steps = _APART * np.eye(len(x))
+        steps = self.apart * np.eye(len(x))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log([math.log(self.cost(x + step) / self.cost(x - step)) for step in steps])
 
@@ -246,7 +243,7 @@ class _Problem:
                 answer, where = result.bounds, {"epsilon": loss} if math.isfinite(loss) else {}
         at = self._integral(x, where) if where else None
         if at is None:
-            steps = _APART * np.eye(len(x))
+            steps = self.apart * np.eye(len(x))
             each = [self.bound_answer(x - step).upper - self.bound_answer(x + step).upper for step in steps]
             return np.array(each), self._above((answer or self.bound_answer(x)).upper)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
@@ -287,8 +284,8 @@ class _Problem:
         seen: list[tuple[float, Array]] = []
 
         def step(x: Array) -> Array:
-            unequal, short = self.unequal(np.clip(x, -_FARTHEST, _FARTHEST))
-            moved: Array = np.clip(unequal / _POWER, -1.0, 1.0) + min(max(short, -1.0), 1.0)
+            unequal, short = self.unequal(np.clip(x, -self.farthest, self.farthest))
+            moved: Array = np.clip(unequal / self.power, -1.0, 1.0) + min(max(short, -1.0), 1.0)
             seen.append((float(np.max(np.abs(moved))), x.copy()))
             return moved
 
@@ -297,25 +294,23 @@ class _Problem:
         stalled = suppress(NoConvergence, LinAlgError, DomainError)
         with warnings.catch_warnings(), stalled, np.errstate(invalid="ignore"):
             warnings.simplefilter("ignore", LinAlgWarning)
-            for _ in range(_ROUNDS // 4):  # half steps: prices may be far steeper than scale^-4
+            for _ in range(10):  # half steps: prices may be far steeper than scale^-4
                 # longest step in log-scales from which the steps to come are extrapolated
                 if np.max(np.abs(moved)) < 0.5:
                     break
                 x = x + moved / 2
                 moved = step(x)
-            options: dict[str, Any] = {"alpha": 1.0, "maxiter": _ROUNDS // 2, "line_search": None}
+            options: dict[str, Any] = {"alpha": 1.0, "maxiter": 20, "line_search": None}
             # residual at which prices are equal: the cost is flat there, and off by its square
             anderson(cast(Any, step), x, f_tol=1e-6, **options)
         return min(seen, key=lambda pair: pair[0], default=(0.0, x))[1]
 
     def meet(self, x: Array) -> tuple[Array, Bounds[float]]:
         """Return x moved by one number so that the certified answer meets the target, and hardly more."""
-
-        def bound_answer(factor: float) -> Bounds[float]:
-            return self.bound_answer(x + math.log(factor))
-
-        search = Search(self.target, bound_answer, _MARGIN, farthest=_FARTHEST)
-        met, _ = search.run(None)
+        # a factor in narrower bounds than 1e-6 of itself takes more questions and gains less
+        met, _ = Search(
+            self.target, lambda factor: self.bound_answer(x + math.log(factor)), 1e-6, farthest=self.farthest
+        ).run(None)
         return x + math.log(met.x), met.answer
 
 
@@ -356,7 +351,7 @@ def allocate(
     met = {"equal scales": problem.meet(np.zeros(n))}
     rho = problem.rho()
     if cost is None and np.all(rho > 0):
-        shape = (np.log(rho) - problem.log_weights) / _POWER
+        shape = (np.log(rho) - problem.log_weights) / problem.power
         each, equal = np.log(problem.counts * rho), met["equal scales"][0]
         shape += (logsumexp(each - 2 * shape) - logsumexp(each - 2 * equal)) / 2  # of the same rho
         met["zCDP optimum"] = problem.meet(shape)

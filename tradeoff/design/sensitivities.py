@@ -41,12 +41,6 @@ if TYPE_CHECKING:
 # 1e-9; its curvature adds STEP^2 D^2/6 if K_i goes as theta^D, below 1e-6 up to D = 160.
 STEP = 2.0**-16
 
-_COARSE, _COARSEST = 1e-4, 1e-2  # of certified answers: the square is an error, and so is their width over it
-_CLOSE = 1e-7  # relative width of answers that are narrow enough to be differenced
-_KNOWN = 1e-2  # share of a difference that its bounds may leave open: more is not an estimate
-_DECAYED = 25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
-_ROOM, _BLOCK = 2**22, 64  # most nodes times factors, 64 MiB; nodes of the first block, which then double
-_FAR = 1e100  # frequency from which on only atoms are left
 _SHORTEST = 2.0**-28  # that fits: transforms are known to 1e-14, a difference to 1e-14 * 2^32 = 4e-5
 
 
@@ -183,7 +177,7 @@ def _transform(law: PrivacyLossDistribution, c: float, digits: float) -> Transfo
 def _log_moment(transform: Transform, y: Array) -> Complex:
     """Return log M(c + iy), up to multiples of 2 pi i."""
     log = transform.ratio(y).log
-    result: Complex = np.maximum(transform.log_m + log.real, -_FAR) + 1j * (transform.mean * y + log.imag)
+    result: Complex = np.maximum(transform.log_m + log.real, -1e100) + 1j * (transform.mean * y + log.imag)
     return result
 
 
@@ -198,15 +192,19 @@ def _nodes(
 
     None where they are too many, and at ``accuracy`` 0 where the product never decays.
     """
-    c, step, size = place.c, place.step, _BLOCK
+    c, step, size = place.c, place.step, 64  # the first block, whose size doubles
+    decayed = (
+        25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
+    )
     try:
         transforms = [_transform(law, c, digits) for law in laws]
     except SizeError:
         return None
-    remaining = -sum(n * t.far(_FAR) for t, n in zip(transforms, counts, strict=True))
-    tau = 0.0 if remaining > _DECAYED else math.sqrt(2 * accuracy / abs(c * (c - 1)))
+    # At this frequency only atoms are left.
+    remaining = -sum(n * t.far(1e100) for t, n in zip(transforms, counts, strict=True))
+    tau = 0.0 if remaining > decayed else math.sqrt(2 * accuracy / abs(c * (c - 1)))
     logs = [np.zeros(0, complex)] * len(laws)
-    while size * len(laws) <= _ROOM and (tau or remaining > _DECAYED):
+    while size * len(laws) <= 2**22 and (tau or remaining > decayed):
         y: Array = step * np.arange(size, dtype=float)
         z: Complex = (c + 1j * y).astype(complex)
         logs = [
@@ -215,8 +213,8 @@ def _nodes(
         product: Complex = (
             sum(n * log for n, log in zip(counts, logs, strict=True)) + tau**2 * z * (z - 1) / 2
         )
-        live = product.real > product[0].real - _DECAYED
-        if (tau * y[-1]) ** 2 >= 2 * _DECAYED * (tau > 0) and not live[-(size // 4) :].any():
+        live = product.real > product[0].real - decayed
+        if (tau * y[-1]) ** 2 >= 2 * decayed * (tau > 0) and not live[-(size // 4) :].any():
             # Only relative to their mean do phases change slowly from node to node.
             phases = [t.mean * y for t in transforms]
             unwrapped = [m + np.unwrap(k.imag - m) for k, m in zip(logs, phases, strict=True)]
@@ -279,21 +277,17 @@ def sensitivities(
 Slopes = Iterator[tuple[TradeOff, str, float, float]]  # factor, parameter, value, slope
 
 
-def _step(factor: TradeOff, at: Integral) -> float:
-    """Return the step of a factor's parameters by which phases of M, y times losses, move by one."""
-    phase = float(np.max(at.z.imag)) * max(factor.sup_loss, factor.inverse().sup_loss)
-    step = min(STEP, 1 / phase) if 0 < phase < math.inf else STEP
-    if step < _SHORTEST:
-        raise DomainError(
-            f"losses of {factor!r} are too large for the smoothing here; try another epsilon or delta"
-        )
-    return step
-
-
 def _tilted(order: TradeOff, at: Integral, of: str) -> Slopes:
     for i, (factor, n) in enumerate(order.factors.items()):
         for parameter in parameters(factor):
-            below, above, apart = parameter.pair(_step(factor, at))
+            # A step by which phases of M, y times losses, move by one.
+            phase = float(np.max(at.z.imag)) * max(factor.sup_loss, factor.inverse().sup_loss)
+            step = min(STEP, 1 / phase) if 0 < phase < math.inf else STEP
+            if step < _SHORTEST:
+                raise DomainError(
+                    f"losses of {factor!r} are too large for the smoothing here; try another epsilon or delta"
+                )
+            below, above, apart = parameter.pair(step)
             slope = at.gain(n * at.between(below, above) / apart, of=of)
             yield factor, parameter.name, parameter.value, slope
         yield factor, "count", n, at.gain(at.counted(i), of=of)
@@ -302,7 +296,8 @@ def _tilted(order: TradeOff, at: Integral, of: str) -> Slopes:
 def _differences(order: TradeOff, name: str, value: float) -> Slopes:
     """Yield the slopes as differences of certified answers."""
     here = _answer(order, name, value)
-    share = min(max((here.width / (abs(here.upper) + TINY)) ** (1 / 3), _COARSE), _COARSEST)
+    # The square of the share is an error, and so is the width of the answers over it.
+    share = min(max((here.width / (abs(here.upper) + TINY)) ** (1 / 3), 1e-4), 1e-2)
 
     def difference(below: TradeOff, above: TradeOff) -> float:
         low, high = _answer(below, name, value), _answer(above, name, value)
@@ -310,8 +305,9 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
             problem = f"{name} must be above Q(L = inf) after a small step of each parameter, got {value!r}"
             raise DomainError(f"{problem}; give a larger delta")
         gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
-        # A gain of 0 is certain enough where the answer changes by less than 1e-4 of the parameter's change.
-        if not unknown <= max(_KNOWN * abs(gain), _KNOWN**2 * share * abs(here.upper)):
+        # An estimate leaves open a hundredth of the difference at most; a gain of 0 is certain enough where
+        # the answer changes by less than 1e-4 of the parameter's change.
+        if not unknown <= max(1e-2 * abs(gain), 1e-4 * share * abs(here.upper)):
             change = f"a small step changes the answer by {gain:.3g} +- {unknown:.3g}"
             problem = f"the bounds are too wide for a derivative at {name} = {value!r}: {change}"
             raise PrecisionError(f"{problem}; try another epsilon or delta", unknown)
@@ -330,9 +326,9 @@ def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
     """Return the answer, narrowed where whole curves gave it."""
     query = curve.bounds.epsilon if name == "delta" else curve.bounds.delta
     result = query(value)
-    if result.width <= _CLOSE * abs(result.upper):
+    if result.width <= 1e-7 * abs(result.upper):
         return result
-    closer = _CLOSE * (min(abs(result.upper), 1.0) if name == "delta" else 1.0)
+    closer = 1e-7 * (min(abs(result.upper), 1.0) if name == "delta" else 1.0)
     try:
         return query(value, tol=max(closer, TINY))
     except PrecisionError:

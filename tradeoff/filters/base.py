@@ -97,6 +97,9 @@ class StepRecord(ThreadSafe, Declared, ABC):
     remedy: ClassVar[str]
     """Advice in that error."""
 
+    takes: ClassVar[tuple[type, ...]] = ()
+    """Types of steps that are their own cost."""
+
     counts_sampling: ClassVar[bool] = True
     """Whether a sampled step costs less than the same one without sampling."""
 
@@ -113,8 +116,8 @@ class StepRecord(ThreadSafe, Declared, ABC):
         """Return the cost of a step's curve in each resource, rounded up; inf if none is proved."""
 
     def _read(self, step: Any) -> Any:
-        """Return the argument of ``_cost`` for a step: its curve."""
-        return curve_of(step)
+        """Return the argument of ``_cost`` for a step: its curve, unless it is its own cost."""
+        return step if isinstance(step, self.takes) else curve_of(step)
 
     def _hint(self, curve: object) -> str:
         unused = not self.counts_sampling and is_sampled(curve)
@@ -328,16 +331,12 @@ def curve_of(step: object) -> TradeOff:
     return step
 
 
-# Costs cached by each function: ``would_exceed`` and ``spend`` share one, and a key keeps a curve alive.
-CACHE_SIZE = 256
-
-
 def square(x: float, unit: float = 1.0, times: float = 1.0) -> float:
     """Return (x/unit)^2 times a factor, rounded up: positive if x is."""
     return float(((Bounds.of(x) / unit) ** 2 * times).upper)
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@lru_cache(maxsize=256)  # ``would_exceed`` and ``spend`` share a cost, and a key keeps a curve alive
 def gdp_mu(curve: TradeOff) -> float:
     """Return a mu with f >= G_mu and f^-1 >= G_mu at every alpha, or inf where no finite one is proved."""
     curve = bare(curve)
@@ -360,7 +359,7 @@ def pure_loss(curve: TradeOff) -> tuple[float, float]:
     return epsilon, max(float(order.mass_at_infinity.upper) for order in orders)
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@lru_cache(maxsize=256)
 def zcdp(curve: TradeOff) -> tuple[float, float]:
     """Return (rho, delta) with both orders delta-approximately rho-zCDP; rho is inf where none is proved."""
     curve = bare(curve)
@@ -391,7 +390,7 @@ def _sum_costs(counts: Iterable[int], costs: Iterable[float]) -> float:
     return float(total(whole(n) * cost for n, cost in zip(counts, costs, strict=True)).upper)
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@lru_cache(maxsize=256)
 def renyi(curve: TradeOff, order: float) -> float:
     """Bound the Renyi divergence of the order, for both orders of the pair; inf where no bound is proved."""
     match bare(curve):

@@ -290,6 +290,7 @@ class ExPostFilter(Filter):
     """
 
     kind = "ex-post"
+    takes = (ExPost,)
     amounts = Loss
     cost_name = "bound on the loss for every output"
     remedy = (
@@ -299,9 +300,6 @@ class ExPostFilter(Filter):
 
     epsilon: float = parameter("Loss of the whole interaction in nats.", "float in [0, 10000]", loss_budget)
     delta: float = real_range("Probability that the whole loss is larger.", "[0, 1)", default=0.0)
-
-    def _read(self, step: Any) -> Any:
-        return step if isinstance(step, ExPost) else super()._read(step)
 
     def _cost(self, step: Any) -> tuple[float, float]:
         if isinstance(step, ExPost):
@@ -346,6 +344,7 @@ class ConcurrentFilter(ConcentratedFilter):
     """
 
     kind = "concurrent"
+    takes = (ExPost,)
     amounts = Sides
 
     epsilon: float = real_range("Loss of the steps in nats.", "[0, 1e4]")
@@ -365,9 +364,6 @@ class ConcurrentFilter(ConcentratedFilter):
         releases = ExPostFilter(self.ex_post_epsilon, self.ex_post_delta)
         self._curves = steps.guarantee(), releases.guarantee()
         return *steps.limits, *releases.limits
-
-    def _read(self, step: Any) -> Any:
-        return step if isinstance(step, ExPost) else super()._read(step)
 
     def _cost(self, step: Any) -> tuple[float, ...]:
         if isinstance(step, ExPost):

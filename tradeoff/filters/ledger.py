@@ -30,8 +30,8 @@ from tradeoff.filters.budgets import ExPost
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan, plain
 
-# application_id of the SQLite file, and user_version: the version of its table and entries.
-_APPLICATION, _FORMAT = 0x74724F66, 3
+# Marks of the SQLite file; the user_version is that of its table and entries.
+_MARKS = {"application_id": 0x74724F66, "user_version": 3}
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Ledger:
         with _new_file(file_name(path).absolute()) as db:
             db.executescript(
                 "PRAGMA synchronous=EXTRA; BEGIN;"
-                f"PRAGMA application_id={_APPLICATION}; PRAGMA user_version={_FORMAT};"
+                f"{''.join(f'PRAGMA {name}={value};' for name, value in _MARKS.items())}"
                 "CREATE TABLE entries (step INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)"
             )
             _insert(db, entry)
@@ -261,9 +261,7 @@ class Ledger:
             with closing(sqlite3.connect(uri, uri=True, timeout=self._wait, isolation_level=None)) as db:
                 db.execute("PRAGMA synchronous = EXTRA")
                 db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                names = "application_id", "user_version"
-                ids = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
-                if ids != [_APPLICATION, _FORMAT]:
+                if any(db.execute(f"PRAGMA {name}").fetchone() != (value,) for name, value in _MARKS.items()):
                     raise LedgerError("the file is not a ledger, or one of another version of tradeoff")
                 yield db
                 db.execute("COMMIT")  # closing without it rolls back

@@ -48,7 +48,6 @@ from tradeoff.curves.product import tensor
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import (
-    CACHE_SIZE,
     SLACK,
     Filter,
     gdp_mu,
@@ -266,7 +265,7 @@ def bounded(curve: TradeOff, leak: float) -> Bounded | None:
     return Bounded(curve, max(0.0, epsilon), delta) if math.isfinite(epsilon) else None
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@lru_cache(maxsize=256)
 def charge(f: Bounded, r: float) -> float:
     """Return r^2 - r'^2, rounded up, with r' within 1e-6 of the largest; above r^2 if none is proved."""
     least = by_variance(square(f.top), r) if r > 0 else math.inf

@@ -12,8 +12,6 @@ from tradeoff.mechanisms import Adjacency, Gaussian, Mechanism, Plan, Subsampled
 from tradeoff.mechanisms.base import ratio
 from tradeoff.mechanisms.subsampled import Scheme
 
-NAME = "tradeoff"  # name of the accountant in its state and in ``PrivacySpent``
-
 # Neighbours and sampling by Flower's sampling method and neighbouring relation; it accepts no other pairs.
 _MODELS: dict[tuple[str, str], tuple[Adjacency, Scheme | None]] = {
     ("poisson", "add-or-remove-one"): ("add-remove", "poisson"),
@@ -92,7 +90,7 @@ class Accountant:
         """Return a ``flwr.serverapp.PrivacySpent`` at ``delta``; default: the target delta."""
         flower = needed("flwr.serverapp", 'PrivacySpent needs Flower: pip install "flwr>=1.42"')
         at = self._config.target_delta if delta is None else delta
-        return flower.PrivacySpent(self.get_epsilon(at), at, self.num_releases, NAME)
+        return flower.PrivacySpent(self.get_epsilon(at), at, self.num_releases, "tradeoff")
 
     def would_exceed(self, event: Any, max_epsilon: float | None = None, count: int = 1) -> bool:
         """Return whether further releases could take epsilon at the target delta above a limit.
@@ -109,12 +107,12 @@ class Accountant:
     def state_dict(self) -> dict[str, object]:
         """Return the configuration and the releases as plain data that JSON holds without loss."""
         releases = [[*event, n] for event, n in self._releases.items()]
-        return {"backend": NAME, "config": _settings(self._config), "releases": releases}
+        return {"backend": "tradeoff", "config": _settings(self._config), "releases": releases}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a state of the same configuration; ``DomainError`` for another state."""
         try:
-            for name, expected in (("backend", NAME), ("config", _settings(self._config))):
+            for name, expected in (("backend", "tradeoff"), ("config", _settings(self._config))):
                 if state[name] != expected:
                     raise domain(f"state[{name!r}]", state[name], repr(expected))
             releases: Counter[Event] = Counter()

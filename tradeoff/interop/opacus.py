@@ -11,8 +11,6 @@ from tradeoff.curves.parameters import count, number
 from tradeoff.errors import DomainError, domain, needed, shown
 from tradeoff.mechanisms import ApproximateDP, Mechanism, Plan, SubsampledGaussian
 
-NAME = "tradeoff"  # name of the accountant in Opacus
-
 # Noise multiplier, sample rate, number of consecutive steps, and batches of each if not one.
 Step = tuple[float, float, int] | tuple[float, float, int, int]
 
@@ -131,7 +129,7 @@ class Accountant:
     @classmethod
     def mechanism(cls) -> str:
         """Return the name of the accountant in Opacus."""
-        return NAME
+        return "tradeoff"
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
         """Return a hook for ``DPOptimizer.attach_step_hook`` that records each step of the optimiser.
@@ -157,7 +155,7 @@ class Accountant:
             raise domain("state_dict", state_dict, "a mapping with 'history' and 'mechanism'")
         if state_dict["mechanism"] != self.mechanism():
             remedy = "read its steps with from_history(state_dict['history'])"
-            raise domain("state_dict['mechanism']", state_dict["mechanism"], repr(NAME), remedy)
+            raise domain("state_dict['mechanism']", state_dict["mechanism"], "'tradeoff'", remedy)
         self.history = _steps(state_dict["history"])
 
 
@@ -166,4 +164,4 @@ def register() -> None:
     remedy = 'Opacus must be installed: pip install "tradeoff[opacus]"'
     accountants, registry = (needed(f"opacus.accountants{name}", remedy) for name in ("", ".registry"))
     accountants.IAccountant.register(Accountant)
-    registry.register_accountant(NAME, Accountant, force=True)
+    registry.register_accountant("tradeoff", Accountant, force=True)

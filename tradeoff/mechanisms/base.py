@@ -42,13 +42,10 @@ from tradeoff.errors import DomainError, KindError, domain, shown
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
-D = TypeVar("D", bound="Declared")
 P = ParamSpec("P")
-R = TypeVar("R")
+T = TypeVar("T")
 
 LOSS = f"[0, {MAX_LOSS:g}]"  # the interval of a loss
-
-MAX_NESTING = 16  # mechanisms inside one another
 
 KINDS: dict[str, type[Mechanism]] = {}  # mechanisms by the name they have in a plan file
 
@@ -222,7 +219,7 @@ def mechanism_field(doc: str) -> Any:
     return parameter(doc, "Mechanism", _check_mechanism)
 
 
-def declare(cls: type[D], *, frozen: bool) -> type[D]:
+def declare(cls: type[T], *, frozen: bool) -> type[T]:
     """Make a class a dataclass, and complete its docstring to the sections of numpydoc.
 
     The docstring has a summary, notes, and examples; the fields become the section of parameters.
@@ -247,7 +244,7 @@ def declare(cls: type[D], *, frozen: bool) -> type[D]:
     frozen_default=True,
     field_specifiers=(parameter, real_range, integer_range, one_of, noise_field, rate_field, mechanism_field),
 )
-def mechanism(cls: type[D]) -> type[D]:
+def mechanism(cls: type[T]) -> type[T]:
     """Declare a class of values by its fields, and register the kind of a mechanism."""
     declared = declare(cls, frozen=True)
     if issubclass(declared, Mechanism):
@@ -256,7 +253,7 @@ def mechanism(cls: type[D]) -> type[D]:
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(parameter, real_range, integer_range))
-def stateful(cls: type[D]) -> type[D]:
+def stateful(cls: type[T]) -> type[T]:
     """Declare a class of objects that change by the fields of its constructor."""
     return declare(cls, frozen=False)
 
@@ -270,9 +267,6 @@ SYNONYMS = {  # names of parameters in other libraries
     "eps": "epsilon",
 }
 
-_INVERSES = {"Gaussian": "mu", "Laplace": "epsilon"}
-"""Mechanisms with a curve of the same name, and its parameter, the inverse of theirs."""
-
 
 def by_number(build: Any) -> Any:
     """Return a function of one number; a class of mechanisms takes it as its first parameter."""
@@ -282,7 +276,7 @@ def by_number(build: Any) -> Any:
     return build
 
 
-def suggest_names(function: Callable[P, R]) -> Callable[P, R]:
+def suggest_names(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function, or a constructor, whose error for unknown keywords names the parameters meant."""
     names = [name for name in inspect.signature(function).parameters if name != "self"]
 
@@ -297,12 +291,13 @@ def suggest_names(function: Callable[P, R]) -> Callable[P, R]:
         return f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(names)}"
 
     @wraps(function)
-    def checked(*args: P.args, **given: P.kwargs) -> R:
+    def checked(*args: P.args, **given: P.kwargs) -> T:
         kind = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
-        if kind in _INVERSES and len(args) > 1:
+        inverses = {"Gaussian": "mu", "Laplace": "epsilon"}  # curves of the same name, and their parameters
+        if kind in inverses and len(args) > 1:
             raise TypeError(
                 f"mechanisms.{kind} takes its parameters by name, as in {kind}({names[0]}={args[1]!r}); "
-                f"the curve tradeoff.{kind}({_INVERSES[kind]}) takes the inverse"
+                f"the curve tradeoff.{kind}({inverses[kind]}) takes the inverse"
             )
         unknown = [
             f"{kind} has no parameter {name!r}; {advise(kind, name)}" for name in given if name not in names
@@ -338,8 +333,8 @@ def _check_mechanism(name: str, value: Any) -> Mechanism:
     depth = 1
     while isinstance(part := getattr(part, "mechanism", None), Mechanism):
         depth += 1
-    if depth > MAX_NESTING:
-        raise DomainError(f"{name} must nest at most {MAX_NESTING} mechanisms, got {depth}")
+    if depth > 16:
+        raise DomainError(f"{name} must nest at most 16 mechanisms, got {depth}")
     return value
 
 

@@ -83,10 +83,6 @@ def _check_curve(curve: TradeOff) -> TradeOff:
     return curve
 
 
-# Least 1 - 2c, c = f(c), of noise that can be drawn: its width is the inverse, and each unit costs one f.
-_LEAST_SPREAD = 1e-3
-
-
 @mechanism
 class CanonicalNoise(Mechanism):
     r"""Canonical noise of a symmetric curve f on one real query: its shift by the sensitivity has curve f.
@@ -185,8 +181,8 @@ class CanonicalNoise(Mechanism):
     def _lower(self, p: Array) -> Array:
         """Return quantiles of probabilities up to 1/2: F^-1(p) = F^-1(1 - f(p)) - 1 below c = f(c)."""
         c = largest(lambda c: bool(self._above(np.array([c]))[0] > c), 0.0, 0.5, halvings=60)
-        if 1 - 2 * c < _LEAST_SPREAD:
-            width = f"{1 / _LEAST_SPREAD:g} sensitivities"
+        if 1 - 2 * c < 1e-3:  # the inverse of the width, and each unit costs one f
+            width = "1000 sensitivities"
             raise DomainError(f"{self!r} has noise of more than {width}; use normal or Laplace noise")
         u, steps = p.ravel().copy(), np.zeros(p.size)
         while (low := u < c).any():

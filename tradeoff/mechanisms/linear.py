@@ -36,9 +36,6 @@ from tradeoff.mechanisms.base import (
 from tradeoff.pld.allocation import STEEPEST
 from tradeoff.pld.amplification import Groups
 
-# Most participations in a tree: finding the worst steps takes up to a few seconds.
-_MOST_PARTICIPATIONS = 128
-
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
@@ -82,7 +79,7 @@ class TreeAggregation(Mechanism):
     steps: int = integer_range("Length of the stream.", high=math.inf)
     participations: int = integer_range(
         "Most steps in which one record takes part; for more use ``MatrixMechanism``.",
-        high=_MOST_PARTICIPATIONS,
+        high=128,  # finding the worst steps takes up to a few seconds
         default=1,
     )
     separation: int = integer_range(
@@ -203,14 +200,6 @@ def _check_strategy(name: str, value: Any) -> Strategy:
     return tuple(rows.tolist()) if rows.ndim == 1 else tuple(map(tuple, rows.tolist()))
 
 
-def _matrix(strategy: Strategy, steps: int) -> Array:
-    """Return the strategy matrix for ``steps`` steps."""
-    entries = np.array(strategy)
-    if entries.ndim == 2:
-        return entries
-    return np.asarray(toeplitz(np.pad(entries, (0, steps))[:steps], np.zeros(steps)))
-
-
 def strategy_sensitivity(
     strategy: Any, *, steps: int | None = None, separation: int = 1, participations: int | None = None
 ) -> float:
@@ -256,7 +245,9 @@ def strategy_sensitivity(
     apart = count("separation", separation, 1, MOST)
     most = -(-n // apart)
     most = min(most, count("participations", most if participations is None else participations, 1, MOST))
-    matrix = _matrix(checked, n)
+    matrix = np.array(checked)
+    if is_toeplitz:
+        matrix = np.asarray(toeplitz(np.pad(matrix, (0, n))[:n], np.zeros(n)))
     if is_toeplitz and np.all(np.diff(matrix[:, 0]) <= 0) and np.min(matrix) >= 0:
         square = float(np.sum(np.sum(matrix[:, : most * apart : apart], axis=1) ** 2))
     else:

@@ -121,10 +121,6 @@ def leaking(curve: TradeOff, probability: float) -> TradeOff:
     return curve @ TotalVariation(max(probability, MIN_PROBABILITY)) if probability else curve
 
 
-MOST_HITS = 512
-"""Most numbers of hits listed: the engines take time proportional to it."""
-
-
 class Hits(NamedTuple):
     """Weights by number of hits, to be divided by their sum, and a bound on the probability of more hits."""
 
@@ -147,7 +143,7 @@ def hits(draws: int, chance: float) -> Hits:
         return Hits({draws: Fraction(1)}, 0.0)
     weights: dict[int, Fraction] = {}
     p, number, step, tail = to_ball(chance), 0, 1, 1.0
-    while len(weights) <= MOST_HITS:
+    while len(weights) <= 512:  # the engines take time proportional to it
         more = min(tail, upper_float(binomial_tail(draws, p, number + 1)))
         weights[number] = Fraction(tail) - Fraction(more)
         if number == draws or more <= 1e-60:  # the rest is left to a leak
@@ -155,7 +151,7 @@ def hits(draws: int, chance: float) -> Hits:
         step = 1 if more > 1e-30 else 2 * step
         number, tail = min(number + step, draws), more
     raise DomainError(
-        f"{draws} draws of chance {chance:g} have more than {MOST_HITS} likely numbers of hits; "
+        f"{draws} draws of chance {chance:g} have more than 512 likely numbers of hits; "
         "give a smaller group, or a smaller rate"
     )
 

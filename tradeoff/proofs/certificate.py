@@ -17,7 +17,6 @@ Question = Literal["delta", "epsilon", "beta"]
 Orders = Literal["one", "both"]
 
 FORMAT = 5  # of the text
-_MAX_SIZE = 2**26  # bytes of a file; a certificate has some 500
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,8 @@ def read_certificates(path: str | Path) -> list[Certificate]:
     try:
         if file.stat() and not file.is_file():  # a pipe would block
             raise DomainError(f"{path} must be a regular file")
-        if (size := file.stat().st_size) > _MAX_SIZE:
-            raise DomainError(f"{path} must have at most {_MAX_SIZE} bytes, got {size}")
+        if (size := file.stat().st_size) > 2**26:  # a certificate has some 500
+            raise DomainError(f"{path} must have at most {2**26} bytes, got {size}")
         return parse_certificates(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise DomainError(f"{path} cannot be read: it is not UTF-8 text") from error

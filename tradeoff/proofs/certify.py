@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
 
@@ -26,12 +25,8 @@ from tradeoff.operators.symmetrise import Envelope
 from tradeoff.proofs.certificate import Certificate, Description, Orders, Question
 from tradeoff.proofs.verify.verifier import EFFORTS, Profile, examine
 
-_GOAL = 1e-6  # width below which no more effort is certificate
-_ROUNDS = 6  # times that bounds are widened for one effort
 _ULPS = 2.0**-50  # least relative change of a delta, and of a bound
 _REMEDY = "certify curve.lower and curve.upper, which are polygons"
-_DISAGREES = 1e-9  # relative contradiction of engine and verifier that is an error, not rounding
-_SPACINGS = (1e-9, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)  # between the losses of a bound on beta, in nats
 
 
 @advise_keywords(lambda _: 'certify(curve, "epsilon", delta), or "delta", epsilon, or "beta", alpha')
@@ -75,8 +70,19 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
     bound = curve.bounds if question == "beta" else getattr(curve.bounds, question)
     low, high = bound(value, tol=tol)
     claim = Certificate(question, value, float(low), float(high), orders, factors)
-    best, goal = None, _GOAL if tol is None else tol
-    for certificate in _attempts(curve, claim):
+    best, goal = None, 1e-6 if tol is None else tol  # below that no more effort is worth its time
+    for effort in range(len(EFFORTS)):
+        try:
+            losses = _choose_losses(claim, effort) if question == "beta" else ()
+            certificate = _widened(curve, replace(claim, losses=losses), effort)
+        except VerificationError as error:
+            if error.term not in {"claim", "laws"}:  # limits of the verifier
+                raise
+            continue
+        if certificate is None or (
+            certificate.lower <= 0 and certificate.upper >= 1 and question != "epsilon"
+        ):
+            continue
         best = certificate if best is None or width(certificate) < width(best) else best
         if width(best) <= goal or (certificate.lower, certificate.upper) == (claim.lower, claim.upper):
             return best
@@ -118,29 +124,13 @@ def describe_factors(curve: TradeOff) -> tuple[Description, ...]:
     return tuple(factors)
 
 
-def _attempts(curve: TradeOff, claim: Certificate) -> Iterator[Certificate]:
-    """Yield certificates that the verifier proves, with more effort each time."""
-    for effort in range(len(EFFORTS)):
-        try:
-            losses = _choose_losses(claim, effort) if claim.question == "beta" else ()
-            certificate = _widened(curve, replace(claim, losses=losses), effort)
-        except VerificationError as error:
-            if error.term not in {"claim", "laws"}:  # limits of the verifier
-                raise
-            continue
-        if certificate is not None and (
-            certificate.lower > 0 or certificate.upper < 1 or claim.question == "epsilon"
-        ):
-            yield certificate
-
-
 def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | None:
     """Return the claim, widened until the verifier proves it with this effort; None if that fails."""
     share = _ULPS
-    for _ in range(_ROUNDS):
+    for _ in range(6):
         checks = examine(claim, effort)
         for check in checks:
-            slack = _DISAGREES * max(abs(check.lower), abs(check.upper))
+            slack = 1e-9 * max(abs(check.lower), abs(check.upper))  # a contradiction, not rounding
             if replace(check, recorded=check.recorded + (slack if check.side == "<=" else -slack)).refuted:
                 message = f"the engines and the verifier disagree: {check}; report it"
                 raise VerificationError(message, "engine")
@@ -170,7 +160,8 @@ def _choose_losses(claim: Certificate, effort: int) -> tuple[float, ...]:
     ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)
     x = float(minimize_scalar(gap, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)
     x = min([x, *profile.kinks(x)], key=gap)
-    candidates = [tuple(x + k * spacing for k in (-2, -1, 0, 1, 2)) for spacing in _SPACINGS]
+    spacings = (1e-9, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
+    candidates = [tuple(x + k * spacing for k in (-2, -1, 0, 1, 2)) for spacing in spacings]
     return min(candidates, key=lambda losses: float(profile.beta(alpha, losses).rad()))
 
 

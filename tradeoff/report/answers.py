@@ -208,12 +208,6 @@ def mechanism_rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
         yield f"{n:,}", each.kind, ", ".join(f"{name} = {value}" for name, value in parameters)
 
 
-_NEIGHBOURS = {
-    "add-remove": "differ by adding or removing one record",
-    "replace-one": "differ in the value of one record",
-}
-
-
 def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -> str:
     r"""Return a paragraph that states the guarantee of a plan, for a paper, numbers rounded to the safe side.
 
@@ -263,10 +257,14 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
         described.append(f"{runs} ({', '.join(given)})")
     *others, last = described or [""]
     listed = f"{', '.join(others)} and {last}" if others else last
+    neighbours = {
+        "add-remove": "differ by adding or removing one record",
+        "replace-one": "differ in the value of one record",
+    }
     both = f" (the exact epsilon is at least {least})" if f.exact else ""
     sentences = [
         f"The release consists of {listed}.",
-        f"For data sets that {_NEIGHBOURS[plan.adjacency]}, it is ({most}, {delta:g})-DP{both}",
+        f"For data sets that {neighbours[plan.adjacency]}, it is ({most}, {delta:g})-DP{both}",
         f"and {mu}-GDP except with probability {failure:g}.",
         "A membership attack with a false-positive rate of 1 % has a true-positive rate of at most",
         f"{rounded(power.upper, 'upper', 3)} %, and the advantage of any attack (true-positive minus",

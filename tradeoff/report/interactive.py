@@ -17,10 +17,6 @@ from tradeoff.report.methods import Claim
 from tradeoff.report.series import Series, View, error_limits, make_series
 from tradeoff.report.styles import COLOURS, DASHES
 
-_WIDTH = 1.8  # of a line, in pixels
-_DASHES = [",".join(f"{_WIDTH * length:.3g}px" for length in dash) for dash in DASHES]  # as in print
-_SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}
-
 
 def plotly_figure(view: View, claims: Sequence[Claim], style: Mapping[str, Any]) -> Any:
     """Draw claims in a view at its grid; ``style`` applies to every line."""
@@ -53,11 +49,13 @@ def plotly_figure(view: View, claims: Sequence[Claim], style: Mapping[str, Any])
 
 def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield bands and lines: the first solid unless it is an estimate, the others dashed."""
+    width = 1.8  # of a line, in pixels
+    dashes = [",".join(f"{width * length:.3g}px" for length in dash) for dash in DASHES]  # as in print
     if view.chance is not None:
         chance = Series("perfect privacy", "", view.grid, view.chance)
-        yield _trace(chance, view.symbol, {"color": "#999999", "dash": "1px,3px", "width": _WIDTH})
+        yield _trace(chance, view.symbol, {"color": "#999999", "dash": "1px,3px", "width": width})
     first = [] if series[0].is_estimate else [("#000000", "solid")]
-    looks = chain(first, cycle(zip(COLOURS, _DASHES, strict=True)))
+    looks = chain(first, cycle(zip(COLOURS, dashes, strict=True)))
     for each, (colour, dash) in zip(series, looks, strict=False):
         pale = f"rgba({','.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))},0.3)"
         if each.band is not None:
@@ -67,7 +65,7 @@ def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> I
             yield {**edge, "y": low}
             yield {**edge, "y": high, "fill": "tonexty", "fillcolor": pale}
         if each.y is not None:
-            yield _trace(each, view.symbol, {"color": colour, "dash": dash, "width": _WIDTH, **style})
+            yield _trace(each, view.symbol, {"color": colour, "dash": dash, "width": width, **style})
         if each.unsafe is not None and np.isfinite(each.unsafe).any():
             unsafe = Series(f"{each.name}: claims too much", "", each.x, each.unsafe)
             yield _trace(unsafe, view.symbol, {"color": pale, "width": 8})
@@ -79,6 +77,7 @@ def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
     texts = [
         rounded(y, each.side, 6) if each.side else f"{y:.6g}" for y in values[np.isfinite(values)].tolist()
     ]
+    sign = {"lower": "≥ ", "upper": "≤ ", "": ""}[each.side]
     under_pointer = np.full(len(values), "unknown", dtype=object)
     under_pointer[np.isfinite(values)] = texts
     return {
@@ -87,7 +86,7 @@ def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
         "name": _html(each.name),
         "x": each.x.tolist(),
         "y": _finite(values),
-        "text": [f"{symbol} {_SIGN[each.side]}{text}" for text in under_pointer],
+        "text": [f"{symbol} {sign}{text}" for text in under_pointer],
         "hovertemplate": "%{text}",
         "line": line,
     }

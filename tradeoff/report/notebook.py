@@ -81,7 +81,9 @@ def _number(value: Any, *, bracket: bool = True) -> str:
     if getattr(value, "free_symbols", ()):
         import sympy
 
-        names = {s: _text(s.name) for s in value.free_symbols if _UNSAFE_NAME.search(s.name)}
+        # Names that a page would read as HTML or as a link.
+        unsafe = r"[<>&$#%~]|\\(href|html|class|style|css|require)"
+        names = {s: _text(s.name) for s in value.free_symbols if re.search(unsafe, s.name)}
         written = str(sympy.latex(value, symbol_names=names))
         return _inside(written) if value.is_Add and bracket else written
     text = f"{float(value):.6g}" if hasattr(value, "xreplace") else parameter(value)
@@ -90,17 +92,12 @@ def _number(value: Any, *, bracket: bool = True) -> str:
 
 def _text(words: str) -> str:
     r"""Return words as \text{...}; characters with a meaning in LaTeX are outside of it."""
+    # Characters that a backslash does not escape.
+    signs = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", "<": r"\lt ", ">": r"\gt "}
     inner = re.sub(
-        r"[\\{}_^$&#%~<>]", lambda sign: rf"}}{_SIGNS.get(sign[0], chr(92) + sign[0])}\text{{", words
+        r"[\\{}_^$&#%~<>]", lambda sign: rf"}}{signs.get(sign[0], chr(92) + sign[0])}\text{{", words
     )
     return rf"\text{{{inner}}}"
-
-
-# Characters that a backslash does not escape.
-_SIGNS = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", "<": r"\lt ", ">": r"\gt "}
-
-# Names of symbols that a page would read as HTML or as a link.
-_UNSAFE_NAME = re.compile(r"[<>&$#%~]|\\(href|html|class|style|css|require)")
 
 
 def _inside(*parts: str) -> str:
@@ -110,7 +107,8 @@ def _inside(*parts: str) -> str:
 def _power(curve: Any, exponent: str) -> str:
     """Return a power, in brackets where the base has a power or is a sum or a product."""
     base = latex(curve)
-    single = type(curve) in _SINGLE or (isinstance(curve, Subsampled) and not curve.flipped)
+    symbols = {Identity, Gaussian, Laplace, PureDP, TotalVariation, BoundedRange}
+    single = type(curve) in symbols or (isinstance(curve, Subsampled) and not curve.flipped)
     return f"{base if single else _inside(base)}^{{{exponent}}}"
 
 
@@ -178,8 +176,6 @@ _FORMS: Mapping[type, Callable[[Any], str]] = {
     Assumed: lambda f: rf"{latex(f.operands[0])}\ \text{{(with assumptions)}}",
 }
 
-_SINGLE = {Identity, Gaussian, Laplace, PureDP, TotalVariation, BoundedRange}  # a symbol with an index
-
 
 def _laplace(f: Laplace, a: str) -> str:
     e = _number(f.epsilon_0)
@@ -199,9 +195,7 @@ _BETA: Mapping[type, Callable[[Any, str], str]] = {
     TotalVariation: lambda f, a: rf"\max\left\{{0, 1 - {_number(f.delta_0)} - {a}\right\}}",
 }
 
-_SIZE = 120  # side of a picture in pixels: four lines of text
-_ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # closer at the ends, where curves bend
-_SLOPES = 63  # of tangents: fewer do not look like a curve
+_ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # of a picture: closer at the ends, where curves bend
 
 
 def picture(curve: Any) -> str | None:
@@ -217,14 +211,15 @@ def picture(curve: Any) -> str | None:
         return None
     indexed = re.sub(r"_\{([^{}]*)\}", r"<sub>\1</sub>", escape(repr(curve)))
     name = re.sub(r"\^(\d+)", r"<sup>\1</sup>", indexed)
-    points = " ".join(f"{_SIZE * a:.1f},{_SIZE * (1 - b):.1f}" for a, b in zip(_ALPHAS, beta, strict=True))
+    size = 120  # pixels of a side: four lines of text
+    points = " ".join(f"{size * a:.1f},{size * (1 - b):.1f}" for a, b in zip(_ALPHAS, beta, strict=True))
     style = 'fill="none" stroke="currentColor"'
     return (
         '<div style="display:flex;align-items:center;gap:1em">'
-        f'<svg style="flex:none;width:{_SIZE}px" viewBox="-2 -2 {_SIZE + 4} {_SIZE + 4}" role="img">'
+        f'<svg style="flex:none;width:{size}px" viewBox="-2 -2 {size + 4} {size + 4}" role="img">'
         "<title>type II error against type I error</title>"
-        f'<path d="M0 0V{_SIZE}H{_SIZE}" {style} stroke-width="1"/>'
-        f'<path d="M0 0L{_SIZE} {_SIZE}" {style} stroke-width="0.7" stroke-dasharray="4 3" opacity="0.5"/>'
+        f'<path d="M0 0V{size}H{size}" {style} stroke-width="1"/>'
+        f'<path d="M0 0L{size} {size}" {style} stroke-width="0.7" stroke-dasharray="4 3" opacity="0.5"/>'
         f'<polyline points="{points}" {style} stroke-width="1.8"/></svg><span>{name}</span></div>'
     )
 
@@ -249,7 +244,7 @@ def _points(curve: Any) -> Any:
         if time.thread_time() > end:
             raise TimeoutError
 
-    share = (np.arange(_SLOPES) + 0.5) / _SLOPES
+    share = (np.arange(63) + 0.5) / 63  # fewer tangents do not look like a curve
     slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)[:, None]
     try:
         start = 1 - curve.bounds.delta(np.log(slopes), progress=stop_late).upper

@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 Look = dict[str, Any]  # keywords of a matplotlib line
 
-_UNSAFE: Look = {"linewidth": 4, "alpha": 0.35, "solid_capstyle": "butt"}  # highlights part of a line
-_RESERVED = {"label", "clip_on", "data", "xdata", "ydata"}  # keywords of a line that are set here
-
 
 def plot(
     *items: Any,
@@ -187,7 +184,7 @@ def paint(
 
     given = normalize_kwargs(style or {}, Line2D)
     for name in given:
-        if name in _RESERVED or not hasattr(Line2D, f"set_{name}"):
+        if name in {"label", "clip_on", "data", "xdata", "ydata"} or not hasattr(Line2D, f"set_{name}"):
             raise DomainError(
                 f"{name} must not be given, got {shown(given[name])}; give keywords of "
                 "matplotlib.lines.Line2D, such as color or linewidth, and names as labels=[...]"
@@ -205,7 +202,7 @@ def paint(
         axes.set_box_aspect(1)
     if looks is None:  # black and solid for the first item unless it is an estimate, dashes for the others
         solid = series[0] is not None and not series[0].is_estimate
-        exact = {**styles.EXACT, "linewidth": styles.WIDE} if len(series) > 1 else styles.EXACT
+        exact = {**styles.EXACT, "linewidth": 2.2} if len(series) > 1 else styles.EXACT
         looks = [exact if solid and not i else styles.dashed(i - solid) for i in range(len(series))]
     for each, look in zip(series, looks, strict=True):
         _paint_series(axes, view, each, {**look, **given})
@@ -231,10 +228,11 @@ def _paint_series(axes: Axes, view: View, series: Series | None, look: Look) -> 
         y = positive(y) if axes.get_yscale() == "log" else y
         (line,) = axes.plot(series.x, y, label=name or None, clip_on=not at_edge, **look)
         if line.is_dashed():  # white edges, so that dashes are seen over another line
-            edge = withStroke(linewidth=line.get_linewidth() + styles.EDGE, foreground="white")
+            edge = withStroke(linewidth=line.get_linewidth() + 1.0, foreground="white")
             line.set_path_effects([edge])
     if series.unsafe is not None and np.isfinite(series.unsafe).any():
-        axes.plot(series.x, series.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
+        highlight: Look = {"linewidth": 4, "alpha": 0.35, "solid_capstyle": "butt", "zorder": 1.6}
+        axes.plot(series.x, series.unsafe, color=look["color"], **highlight)
 
 
 def figure(curve: TradeOff, *, title: str = "") -> Figure:
@@ -447,7 +445,7 @@ def comparison_figure(
                 axes,
                 view,
                 [line, method],
-                looks=[styles.EXACT | {"linewidth": styles.WIDE}, look],
+                looks=[styles.EXACT | {"linewidth": 2.2}, look],
                 legend=False,
             )
             axes.set_title(f"{row.name}: {row.verdict}", fontsize="small")

@@ -29,15 +29,6 @@ from tradeoff.operators.tabulate import Tabulated
 from tradeoff.report.answers import factors
 from tradeoff.report.methods import Claim
 
-_SYMBOLS = {
-    "noise_multiplier": "σ",
-    "sigma": "σ",
-    "sample_rate": "q",
-    "scale": "b",
-    "epsilon": "ε",
-    "delta": "δ",
-}
-
 
 def name_items(items: Sequence[Any]) -> list[str]:
     """Return a name for each item, with enough digits that different items have different names.
@@ -99,7 +90,9 @@ def _mechanism(mechanism: Mechanism, digits: int) -> str:
     words = "DP-SGD" if kind is SubsampledGaussian else re.sub("(?<=[a-z])(?=[A-Z])", " ", kind.__name__)
     defaults = {name: each.default for name, each in signature(kind).parameters.items()}
     given = {k: v for k, v in mechanism.parameters().items() if k != "adjacency" and v != defaults.get(k)}
-    texts = (f"{_SYMBOLS.get(k, k.replace('_', ' '))} = {_value(v, digits)}" for k, v in given.items())
+    symbols = {"noise_multiplier": "σ", "sigma": "σ", "sample_rate": "q"}
+    symbols |= {"scale": "b", "epsilon": "ε", "delta": "δ"}
+    texts = (f"{symbols.get(k, k.replace('_', ' '))} = {_value(v, digits)}" for k, v in given.items())
     return f"{words} {', '.join(texts)}".strip()
 
 
@@ -155,10 +148,6 @@ def typeset(name: str) -> str:
 Kind = Literal["tradeoff", "profile", "roc", "error"]
 Scale = Literal["linear", "loglog"]
 Side = Literal["lower", "upper", ""]
-
-_LEAST_ALPHA = 1e-6  # left end of logarithmic axes: no test in use has fewer false positives
-_POINTS = 257  # points of a line: it looks smooth in print
-_MAX_CORNERS = 400  # corners of a polygon that can be seen
 
 
 @dataclass(frozen=True)
@@ -221,22 +210,22 @@ def view_of(kind: Kind, scale: Scale, claims: Sequence[Claim]) -> View:
     """Return a view that shows the claims: of profiles, up to the largest loss that matters."""
     choice("kind", kind, get_args(Kind))
     choice("scale", scale, get_args(Scale))
+    points = 257  # of a line, which then looks smooth in print
+    first = 1e-6  # left end of logarithmic axes: no test in use has fewer false positives
     log = scale == "loglog"
     axis = "log" if log else "linear"
     if kind == "profile":
         end = max((each.reach for each in claims), default=1.0)
         ends = (1e-3 * min(each.reach for each in claims) if log else 0.0, end)
-        losses = np.geomspace(*ends, _POINTS) if log else np.linspace(*ends, _POINTS)
+        losses = np.geomspace(*ends, points) if log else np.linspace(*ends, points)
         ylim = (1e-12, 1.5)  # from below every delta in use
         return View(kind, losses, "privacy loss ε (nats)", "δ(ε)", "δ", ends, ylim, axis, "log")
-    n = 129 if kind == "error" else _POINTS  # each error is a question to the exact curve
+    n = 129 if kind == "error" else points  # each error is a question to the exact curve
     if log:
-        grid = np.union1d(
-            np.geomspace(_LEAST_ALPHA, 0.5, n - n // 4), 1 - np.geomspace(0.5, _LEAST_ALPHA, n // 4)
-        )
+        grid = np.union1d(np.geomspace(first, 0.5, n - n // 4), 1 - np.geomspace(0.5, first, n // 4))
     else:  # closer together towards the ends, where curves bend
         grid = (1 - np.cos(np.linspace(0.0, np.pi, n))) / 2
-    xlim = (_LEAST_ALPHA if log else 0.0, 1.0)
+    xlim = (first if log else 0.0, 1.0)
     if kind == "error":
         labels = "type I error α", "error of β", "|error|"
         return View(kind, grid, *labels, xlim, (0.0, 1.0), axis, "log", whole=False)
@@ -297,9 +286,10 @@ def _beta(view: View, claim: Claim) -> Series:
     if view.whole and claim.whole is not None:
         sides: Tabulated = claim.whole()
         corners = np.unique(np.concatenate([side.alpha.astype(float) for side in sides]))
-        if len(corners) > _MAX_CORNERS and view.xscale == "linear":
+        few = len(corners) <= 400  # that can be seen
+        if not few and view.xscale == "linear":
             x, y = _lines_below(sides.lower, x)
-        elif len(corners) <= _MAX_CORNERS:
+        elif few:
             x = np.union1d(x, corners[corners >= x[0]])
         band = sides.lower.bounds(x).lower if y is None else y, sides.upper.bounds(x).upper
     elif claim.band is not None:

@@ -29,14 +29,13 @@ def paper_settings() -> dict[Any, Any]:
     return dict(rc_params_from_file(path, use_default_template=False))
 
 
+# Next to others the exact line is 2.2 wide, and dashes over it are 1.1, with white edges: both are seen.
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}
-# The exact line is wide, and dashes over it are thin, with white edges: both are seen where they coincide.
-WIDE, THIN, EDGE = 2.2, 1.1, 1.0
 BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0, "zorder": 1.5}  # light, behind every line
 CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}  # dots
 
 # Neighbours differ in rhythm and in lightness; dashes are in units of the line width.
-_LOOKS = (
+COLOURS, DASHES = zip(
     ("#1b4f8a", (5, 2)),
     ("#d1663b", (1.4, 1.4)),
     ("#356f47", (5, 1.5, 1.4, 1.5)),
@@ -47,19 +46,17 @@ _LOOKS = (
     ("#8f9a52", (10, 2, 2, 2)),
     ("#3d3d8f", (4, 4)),
     ("#b07d62", (7, 1.2, 2.4, 1.2)),
+    strict=True,
 )
-COLOURS, DASHES = [colour for colour, _ in _LOOKS], [dashes for _, dashes in _LOOKS]
 
 
 def dashed(i: int) -> dict[str, Any]:
     """Return the style of the i-th approximation: thin dashes over the exact line, unlike its neighbours'."""
     # A repeated dash pattern gets another colour.
     colour, dashes = COLOURS[(i + i // len(DASHES)) % len(COLOURS)], (0, DASHES[i % len(DASHES)])
-    return {"color": colour, "linestyle": dashes, "linewidth": THIN, "zorder": 3.2 + 0.01 * i}
+    return {"color": colour, "linestyle": dashes, "linewidth": 1.1, "zorder": 3.2 + 0.01 * i}
 
 
-_SHORT, _LINE = 26, 44  # characters of a name inside the axes, and of a line of a legend below them
-_WORDS = re.compile(r"(?:(?<!\\)\$.*?(?<!\\)\$|\S)+")  # a formula with spaces is one word
 _MARKUP = re.compile(r"[$\\{}_^]|mathrm")  # characters of a formula that take no space
 
 
@@ -98,7 +95,8 @@ def add_title(figure: Figure, title: str) -> None:
 def fold(label: str, columns: int) -> str:
     """Break a label into lines of at most ``columns`` visible characters, at spaces outside formulas."""
     lines = [""]
-    for word in _WORDS.findall(label):
+    # A formula with spaces is one word.
+    for word in re.findall(r"(?:(?<!\\)\$.*?(?<!\\)\$|\S)+", label):
         longer = f"{lines[-1]} {word}".lstrip()
         if len(_MARKUP.sub("", longer)) <= columns:
             lines[-1] = longer
@@ -110,11 +108,12 @@ def fold(label: str, columns: int) -> str:
 def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | None = None) -> None:
     """Put the legend where the plot is empty, if anywhere; else right of a square, or below."""
     handles, labels = axes.get_legend_handles_labels()
+    short, long = 26, 44  # characters of a name inside the axes, and of a line of a legend below them
     longest = max((len(_MARKUP.sub("", label)) for label in labels), default=0)
-    if inside is not None and len(labels) <= 5 and longest <= _SHORT:
+    if inside is not None and len(labels) <= 5 and longest <= short:
         axes.legend(loc=inside)
         return
-    folded = [fold(label, _LINE) for label in labels]
+    folded = [fold(label, long) for label in labels]
     if axes.figure.get_layout_engine() is None:  # nothing makes space below the axes
         axes.legend(handles, folded, loc=inside or "best", fontsize="small")
         return
@@ -127,7 +126,7 @@ def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | Non
         return
     from matplotlib.transforms import ScaledTranslation
 
-    layouts = [(2, _SHORT)] * (longest <= _SHORT) + [(1, line) for line in range(_LINE, 0, -4)]
+    layouts = [(2, short)] * (longest <= short) + [(1, line) for line in range(long, 0, -4)]
     for columns, line in layouts:
         folded = [fold(label, line) for label in labels]
         legend = axes.legend(handles, folded, fontsize="small", loc="upper center", ncols=columns)
@@ -138,11 +137,9 @@ def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | Non
     legend.set_bbox_to_anchor((0.5, 0), transform=below)
 
 
-FORMATS = (".png", ".svg", ".pdf")  # of a figure
-_TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same bytes each time
-
-
-def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS, name: str = "path") -> Path:
+def check_target(
+    path: str | Path, endings: tuple[str, ...] = (".png", ".svg", ".pdf"), name: str = "path"
+) -> Path:
     """Return the path of a file that can be written, leaving nothing behind; else raise ``DomainError``."""
     target = file_name(path)
     if target.suffix.lower() not in endings:
@@ -163,7 +160,8 @@ def figure_bytes(figure: Figure, ending: str) -> bytes:
         # after one round of layout some titles and legends are cut by a point
         for _ in range(2):
             figure.draw_without_rendering()
-        figure.savefig(buffer, format=ending[1:], metadata=_TIMELESS.get(ending))
+        timeless = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same bytes each time
+        figure.savefig(buffer, format=ending[1:], metadata=timeless.get(ending))
     return buffer.getvalue()
 
 

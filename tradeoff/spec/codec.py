@@ -39,7 +39,6 @@ SCHEMA = 1
 """Version of a saved file; it grows when an older reader would misread one."""
 
 _NUMBER = re.compile(r"'*(-?inf|-?\d+/[1-9]\d*)")  # texts read as numbers, and those with a quote before
-_MAX_LISTED = 12  # names that an error lists along with a guess
 _MAX_PLACE = 100  # characters of a place in an error
 _MARKS = (("envelope", True, ENVELOPE), ("exact", False, BOUND))  # entries of curves that are not one pair's
 
@@ -86,7 +85,7 @@ def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
         guesses = [common] if common in (*allowed, "count") else []
         guesses += difflib.get_close_matches(str(word), allowed, 1)
         hint = f"; did you mean {guesses[0]}?" if guesses else ""
-        is_long = len(allowed) > _MAX_LISTED and guesses
+        is_long = len(allowed) > 12 and guesses
         known = "" if is_long else f"; allowed: {', '.join(allowed) or 'nothing'}"
         raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known{known}{hint}")
 
@@ -106,10 +105,6 @@ def parse_float(text: str) -> float:
     if (math.isinf(value) and "inf" not in text) or (value == 0 and re.match(r"[^eE]*[1-9]", text)):
         raise DomainError(f"{text[:_MAX_PLACE]} is outside the range of floats; write inf or 0 if meant")
     return value
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 class Codec:
@@ -146,7 +141,11 @@ class Codec:
         form = self.forms[kind]
         is_mechanism = isinstance(value, Mechanism)
         fields = value.parameters() if is_mechanism else {n: get(value) for n, get in form.fields.items()}
-        entries = {n: self.encode(each) for n, each in fields.items() if not _is_missing(each)}
+        entries = {
+            name: self.encode(each)
+            for name, each in fields.items()
+            if not (each is None or (isinstance(each, float) and math.isnan(each)))
+        }
         level = getattr(value, "tightness", PAIR)
         return {"kind": kind} | entries | {name: mark for name, mark, each in _MARKS if each == level}
 
@@ -221,14 +220,6 @@ def _multiples(name: str, values: Any, complements: Any) -> list[int]:
     return [whole(v) if v <= 0.5 else ONE - whole(r) for v, r in pairs]
 
 
-def _product(factors: Any) -> TradeOff:
-    return tensor((operand(curve), count("factors", n, 1)) for curve, n in factors)
-
-
-def _mixture(curves: Any, weights: Any) -> TradeOff:
-    return mixture(dict(zip(curves, weights, strict=True)))
-
-
 def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
     if not 0 < exact_number("rate", rate, 0, 1) < 1:
         raise domain("rate", rate, "in (0, 1)")
@@ -251,22 +242,9 @@ def _inexact(exact: str) -> Callable[[Any], Any]:
     return lambda f: getattr(f, f.parameter) if getattr(f, exact) is None else None
 
 
-def _gaussian(mu: Any = None, square: Any = None) -> Gaussian:
-    return Gaussian(mu) if square is None else Gaussian.from_weight(_positive("square", square))
-
-
-def _laplace(epsilon: Any = None, shift: Any = None) -> Laplace:
-    return Laplace(epsilon) if shift is None else Laplace.from_shift(_positive("shift", shift))
-
-
-def _total_variation(delta: Any = None, product_weight: Any = None) -> TradeOff:
-    if product_weight is None:
-        return TotalVariation(delta)
-    return TotalVariation.from_weight(_positive("product_weight", product_weight))
-
-
-def _positive(name: str, value: Any) -> Fraction:
-    return exact_number(name, value, 0, math.inf, open_low=True, open_high=True)
+def _exact(make: Callable[[Fraction], TradeOff], name: str, value: Any) -> TradeOff:
+    """Return the curve of an exact number, such as mu^2, that a product or a group has."""
+    return make(exact_number(name, value, 0, math.inf, open_low=True, open_high=True))
 
 
 _OPERANDS, _FIRST = attrgetter("operands"), lambda f: f.operands[0]
@@ -279,10 +257,30 @@ _PLAIN = (
 CURVES = Codec(
     {
         **{kind_name(each): Form(each) for each in _PLAIN},
-        "gaussian": Form(Gaussian, _gaussian, mu=_inexact("square")),
-        "laplace": Form(Laplace, _laplace, epsilon=_inexact("shift")),
+        "gaussian": Form(
+            Gaussian,
+            lambda mu=None, square=None: (
+                Gaussian(mu) if square is None else _exact(Gaussian.from_weight, "square", square)
+            ),
+            mu=_inexact("square"),
+        ),
+        "laplace": Form(
+            Laplace,
+            lambda epsilon=None, shift=None: (
+                Laplace(epsilon) if shift is None else _exact(Laplace.from_shift, "shift", shift)
+            ),
+            epsilon=_inexact("shift"),
+        ),
         "pure-dp": Form(PureDP, epsilon=attrgetter("epsilon_0")),
-        "total-variation": Form(TotalVariation, _total_variation, delta=_inexact("product_weight")),
+        "total-variation": Form(
+            TotalVariation,
+            lambda delta=None, product_weight=None: (
+                TotalVariation(delta)
+                if product_weight is None
+                else _exact(TotalVariation.from_weight, "product_weight", product_weight)
+            ),
+            delta=_inexact("product_weight"),
+        ),
         "bounded-range": Form(BoundedRange, epsilon=attrgetter("epsilon_0")),
         "gaussian-mixtures": Form(
             GaussianMixtures,
@@ -294,9 +292,18 @@ CURVES = Codec(
         "piecewise-linear": Form(
             PiecewiseLinear, _polygon, one_minus_alpha=_complement(0), one_minus_beta=_complement(1)
         ),
-        "product": Form(Tensor, _product, factors=lambda f: list(f.factors.items())),
+        "product": Form(
+            Tensor,
+            lambda factors: tensor((operand(curve), count("factors", n, 1)) for curve, n in factors),
+            factors=lambda f: list(f.factors.items()),
+        ),
         "subsampled": Form(Subsampled, _subsampled, curve=_FIRST, rate=attrgetter("p")),
-        "mixture": Form(Mixture, _mixture, curves=_OPERANDS, weights=attrgetter("shares")),
+        "mixture": Form(
+            Mixture,
+            lambda curves, weights: mixture(dict(zip(curves, weights, strict=True))),
+            curves=_OPERANDS,
+            weights=attrgetter("shares"),
+        ),
         "minimum": Form(HullOfMinimum, lambda curves: minimum(*curves), curves=_OPERANDS),
         "maximum": Form(Maximum, lambda curves: maximum(*curves), curves=_OPERANDS),
         "either-order": Form(Envelope, lambda curve: curve.symmetrise(assume="either-order"), curve=_FIRST),

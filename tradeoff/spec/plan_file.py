@@ -29,8 +29,6 @@ MAX_CHARACTERS = 2**20
 
 _HEAD = re.compile(r"^[ \t]*\[\[[ \t]*mechanism[ \t]*\]\]", flags=re.MULTILINE)
 _PLACE = re.compile(r"(?:mechanism\[([1-9][0-9]{0,5})\]\.?)?([A-Za-z0-9_-]*)")
-_CURVES = ("curve", "other_order")  # parameters that are JSON, or the name of a file
-
 
 MECHANISMS = {kind: Form(each) for kind, each in sorted(KINDS.items())}
 """Forms of mechanisms by kind."""
@@ -174,7 +172,7 @@ def read_mechanism(place: str, table: Mapping[str, Any], folder: Path = Path()) 
     for name, value in values.items():
         if isinstance(value, dict):
             values[name] = read_mechanism(f"{place}.{name}", value, folder)
-        elif name in _CURVES:
+        elif name in ("curve", "other_order"):  # JSON, or the name of a file
             values[name] = _curve(f"{place}.{name}", value, folder)
     mechanism: Mechanism = form.build(place, values)
     return mechanism

@@ -23,9 +23,6 @@ from tradeoff.spec.codec import CURVES, Codec, Form
 from tradeoff.spec.plan_file import MECHANISMS, PlanFile
 from tradeoff.sweeps import Table
 
-MAX_CHARACTERS = 2**28
-"""Longest saved file that is read: some three million vertices."""
-
 RESULTS = (
     *(Answer, Answers, Reduction, Calibration, Allocation),
     *(Table, Sensitivities, Baseline, OneRun, Refutation),
@@ -100,7 +97,7 @@ def load(path: str | PathLike[str]) -> Any:
     ...     to.load(pathlib.Path(folder) / "curve.json")
     G_{1}
     """
-    content = read_text(path, MAX_CHARACTERS)
+    content = read_text(path, 2**28)  # some three million vertices
     try:
         return FILES.loads(content)
     except ValueError as error:

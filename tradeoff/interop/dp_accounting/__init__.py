@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Accountant", "Orders", "from_event", "from_pld", "to_event", "to_pld"]
 
-_MAX_NESTING = 50  # samplings inside one another: each is a level of recursion
 Relation = Literal["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
@@ -67,7 +66,7 @@ class Reader(NamedTuple):
     def plan(self, event: Any) -> Plan:
         """Return the plan of an event: rho and xi of its concentrated parts are added."""
         if self.levels == 0:
-            raise PlanError(f"event must nest at most {_MAX_NESTING} samplings")
+            raise PlanError("event must nest at most 50 samplings")
         parts = _parts(event, self._replace(levels=self.levels - 1))
         plain = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
         sums = [(part, rational(Fraction(n))) for part, n in parts.items() if isinstance(part, Concentrated)]
@@ -94,6 +93,123 @@ class Rule(NamedTuple):
 
     read: Callable[..., Part]
     relations: tuple[Relation, ...] = RELATIONS
+
+
+def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) -> Part:
+    """Read e^(-a |x|); a = 0, which is not a law, has no privacy in dp_accounting."""
+    a = number("noise_parameter", noise_parameter, 0, open_high=True)
+    shift = count("sensitivity", sensitivity) * reader.per_record
+    if not shift:
+        return None
+    return mechanisms.DiscreteLaplace(float((1 / Bounds.of(a)).lower), shift) if a else _OPEN
+
+
+def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension: Any) -> Part:
+    """Read integer shifts: the worst dimension is the squared norm, with a unit in each coordinate."""
+    # The sensitivity is that of the function, whatever the relation; of discrete Laplace it is per record.
+    sigma = number("sigma", sigma, 0, open_low=True)
+    most = Fraction(number("sensitivity", sensitivity, 0, open_high=True))
+    if most < 1:
+        return None
+    square = math.floor(most * most)
+    d = square if dimension is None else count("dimension", dimension, 1)
+    if d == 1:
+        return mechanisms.DiscreteGaussian(sigma, math.floor(most))
+    if square <= MOST_SQUARE:
+        return mechanisms.DiscreteGaussianVector(sigma=sigma, squared_sensitivity=square, dimension=d)
+    # Of each coordinate Canonne, Kamath, Steinke 2020, Proposition 5.
+    return Concentrated(float(rational(square / (2 * Fraction(sigma) ** 2)).upper), 0.0)
+
+
+def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any) -> Part:
+    """With probability 1 - p the truth, else one of k at random; a special record answers at random."""
+    p, k = number("noise_parameter", noise_parameter, 0, 1), count("num_buckets", num_buckets, 1)
+    if k == 1 or p == 1:
+        return None
+    if reader.relation == "REPLACE_SPECIAL":
+        kept = Fraction(p) * Fraction(k - 1, k)  # that the answer is another than the truth
+        one_order = PiecewiseLinear([0, Fraction(1, k), 1], [1, kept, 0])
+        return mechanisms.Custom(curve=one_order, adjacency="add-remove")
+    if p == 0:
+        return _OPEN
+    odds = rational(k * (1 - Fraction(p)) / Fraction(p))
+    return mechanisms.RandomizedResponse(float(log1p(odds).upper), k)
+
+
+def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
+    """Sample once for all that is inside: subsample(f @ g), not subsample(f) @ subsample(g)."""
+    p, inner = number("sampling_probability", sampling_probability, 0, 1), reader.plan(event)
+    if any(mechanism.sized for mechanism in inner.mechanisms):
+        raise PlanError(
+            "an event in a PoissonSampledDpEvent must be valid for any number of records, but a batch of "
+            "limited size fixes that number"
+        )
+    # Events in which a special record adds 0 to a sum, as one that is not sampled does.
+    sums = "NoOp NonPrivate Gaussian Laplace DiscreteLaplace DiscreteGaussian SingleEpochTreeAggregation "
+    sums += "MixtureOfGaussians PoissonSampled RandomAllocation SelfComposed Composed"
+    pending = [event] if reader.relation == "REPLACE_SPECIAL" else []
+    while pending:
+        each = pending.pop()
+        if (name := _kind(each)) not in {f"{each}DpEvent" for each in sums.split()}:
+            raise PlanError(
+                f"an event in a PoissonSampledDpEvent must be a sum under REPLACE_SPECIAL, got {name}: "
+                "its answers may show that a special record is there"
+            )
+        pending += [*getattr(each, "events", ()), *([each.event] if hasattr(each, "event") else ())]
+    if reader.relation == "REPLACE_ONE":
+        sigma = reader.noise("PoissonSampledDpEvent", event)
+        return mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=p, adjacency="replace-one")
+    match list(inner.mechanisms.items()):
+        case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
+            return mechanisms.SubsampledGaussian(sigma, p)
+        case [(mechanisms.Laplace(scale=scale, sensitivity=sensitivity), 1)]:
+            return mechanisms.SubsampledLaplace(scale, p, sensitivity)
+    return mechanisms.Custom(curve=subsample(inner.curve(), p), adjacency="add-remove")
+
+
+def _fixed_size(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
+    """Return C_p(f) for p = m/n and the guarantee f of the inner event (Dong, Roth, Su 2022, Theorem 4.2)."""
+    n = count("source_dataset_size", source_dataset_size, 1)
+    p = ratio(count("sample_size", sample_size, 0, n), n)
+    curve = subsample(reader.plan(event).guarantee(), p, scheme="without-replacement")
+    return mechanisms.Custom(curve=curve, adjacency="replace-one")
+
+
+def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
+    n, draws = count("source_dataset_size", source_dataset_size, 1), count("sample_size", sample_size, 1)
+    sigma = reader.noise("SampledWithReplacementDpEvent", event)
+    return mechanisms.SubsampledGaussian(
+        noise_multiplier=sigma, sample_rate=ratio(draws, n), scheme="with-replacement", batch_size=draws
+    )
+
+
+def _allocated(reader: Reader, event: Any, num_selected: Any, num_steps: Any) -> Part:
+    steps = count("num_steps", num_steps)
+    selected = count("num_selected", num_selected, 0, steps)
+    if not selected:
+        return None
+    if reader.plan(event).mechanisms == {_OPEN: 1}:  # a Gaussian without noise
+        return _OPEN
+    sigma = reader.noise("RandomAllocationDpEvent", event)
+    return mechanisms.RandomAllocation(sigma, steps, selected)
+
+
+def _tree(_reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
+    """Read one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
+    every = _list("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
+    depth = max((count("step_counts", n) for n in every), default=0).bit_length()
+    sigma = noise_multiplier / sqrt(depth)
+    return mechanisms.Gaussian(noise_multiplier=float(sigma.lower)) if depth else None
+
+
+def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
+    """Read runs of bounded loss as pure privacy for any number of runs, others by their divergences."""
+    run = reader.plan(event).guarantee()
+    epsilon = run.epsilon(0.0)
+    if epsilon == math.inf or number("shape", shape, 0) == math.inf:  # which checks the mean
+        return mechanisms.BestOfRuns(mechanisms.Custom(run), mean=mean, shape=shape)
+    number("mean", mean, 1)
+    return mechanisms.RepeatAndSelect(epsilon=max(epsilon, 0.0), shape=shape)
 
 
 RULES = {  # by the name of an event; compositions are separate
@@ -137,150 +253,16 @@ RULES = {  # by the name of an event; compositions are separate
         ),
         ("ADD_OR_REMOVE_ONE", "REPLACE_ONE"),
     ),
+    "DiscreteLaplaceDpEvent": Rule(_discrete_laplace),
+    "DiscreteGaussianDpEvent": Rule(_discrete_gaussian),
+    "RandomizedResponseDpEvent": Rule(_randomized_response, ("REPLACE_ONE", "REPLACE_SPECIAL")),
+    "PoissonSampledDpEvent": Rule(_poisson),
+    "SampledWithoutReplacementDpEvent": Rule(_fixed_size, ("REPLACE_ONE",)),
+    "SampledWithReplacementDpEvent": Rule(_drawn, ("REPLACE_ONE",)),
+    "RandomAllocationDpEvent": Rule(_allocated, ("ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")),
+    "SingleEpochTreeAggregationDpEvent": Rule(_tree, ("REPLACE_SPECIAL",)),
+    "RepeatAndSelectDpEvent": Rule(_repeated),
 }
-
-
-def rule(name: str, *relations: Relation) -> Callable[[Callable[..., Part]], Callable[..., Part]]:
-    """Register the reader of an event; by default under every relation."""
-
-    def enter(read: Callable[..., Part]) -> Callable[..., Part]:
-        RULES[name] = Rule(read, relations or RELATIONS)
-        return read
-
-    return enter
-
-
-@rule("DiscreteLaplaceDpEvent")
-def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) -> Part:
-    """Read e^(-a |x|); a = 0, which is not a law, has no privacy in dp_accounting."""
-    a = number("noise_parameter", noise_parameter, 0, open_high=True)
-    shift = count("sensitivity", sensitivity) * reader.per_record
-    if not shift:
-        return None
-    return mechanisms.DiscreteLaplace(float((1 / Bounds.of(a)).lower), shift) if a else _OPEN
-
-
-@rule("DiscreteGaussianDpEvent")
-def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension: Any) -> Part:
-    """Read integer shifts: the worst dimension is the squared norm, with a unit in each coordinate."""
-    # The sensitivity is that of the function, whatever the relation; of discrete Laplace it is per record.
-    sigma = number("sigma", sigma, 0, open_low=True)
-    most = Fraction(number("sensitivity", sensitivity, 0, open_high=True))
-    if most < 1:
-        return None
-    square = math.floor(most * most)
-    d = square if dimension is None else count("dimension", dimension, 1)
-    if d == 1:
-        return mechanisms.DiscreteGaussian(sigma, math.floor(most))
-    if square <= MOST_SQUARE:
-        return mechanisms.DiscreteGaussianVector(sigma=sigma, squared_sensitivity=square, dimension=d)
-    # Of each coordinate Canonne, Kamath, Steinke 2020, Proposition 5.
-    return Concentrated(float(rational(square / (2 * Fraction(sigma) ** 2)).upper), 0.0)
-
-
-@rule("RandomizedResponseDpEvent", "REPLACE_ONE", "REPLACE_SPECIAL")
-def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any) -> Part:
-    """With probability 1 - p the truth, else one of k at random; a special record answers at random."""
-    p, k = number("noise_parameter", noise_parameter, 0, 1), count("num_buckets", num_buckets, 1)
-    if k == 1 or p == 1:
-        return None
-    if reader.relation == "REPLACE_SPECIAL":
-        kept = Fraction(p) * Fraction(k - 1, k)  # that the answer is another than the truth
-        one_order = PiecewiseLinear([0, Fraction(1, k), 1], [1, kept, 0])
-        return mechanisms.Custom(curve=one_order, adjacency="add-remove")
-    if p == 0:
-        return _OPEN
-    odds = rational(k * (1 - Fraction(p)) / Fraction(p))
-    return mechanisms.RandomizedResponse(float(log1p(odds).upper), k)
-
-
-# Events in which a special record adds 0 to a sum, as one that is not sampled does.
-_SUMS = frozenset(
-    {
-        *("NoOpDpEvent", "NonPrivateDpEvent", "GaussianDpEvent", "LaplaceDpEvent", "DiscreteLaplaceDpEvent"),
-        *("DiscreteGaussianDpEvent", "SingleEpochTreeAggregationDpEvent", "MixtureOfGaussiansDpEvent"),
-        *("PoissonSampledDpEvent", "RandomAllocationDpEvent", "SelfComposedDpEvent", "ComposedDpEvent"),
-    }
-)
-
-
-@rule("PoissonSampledDpEvent")
-def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
-    """Sample once for all that is inside: subsample(f @ g), not subsample(f) @ subsample(g)."""
-    p, inner = number("sampling_probability", sampling_probability, 0, 1), reader.plan(event)
-    if any(mechanism.sized for mechanism in inner.mechanisms):
-        raise PlanError(
-            "an event in a PoissonSampledDpEvent must be valid for any number of records, but a batch of "
-            "limited size fixes that number"
-        )
-    pending = [event] if reader.relation == "REPLACE_SPECIAL" else []
-    while pending:
-        each = pending.pop()
-        if (name := _kind(each)) not in _SUMS:
-            raise PlanError(
-                f"an event in a PoissonSampledDpEvent must be a sum under REPLACE_SPECIAL, got {name}: "
-                "its answers may show that a special record is there"
-            )
-        pending += [*getattr(each, "events", ()), *([each.event] if hasattr(each, "event") else ())]
-    if reader.relation == "REPLACE_ONE":
-        sigma = reader.noise("PoissonSampledDpEvent", event)
-        return mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=p, adjacency="replace-one")
-    match list(inner.mechanisms.items()):
-        case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
-            return mechanisms.SubsampledGaussian(sigma, p)
-        case [(mechanisms.Laplace(scale=scale, sensitivity=sensitivity), 1)]:
-            return mechanisms.SubsampledLaplace(scale, p, sensitivity)
-    return mechanisms.Custom(curve=subsample(inner.curve(), p), adjacency="add-remove")
-
-
-@rule("SampledWithoutReplacementDpEvent", "REPLACE_ONE")
-def _fixed_size(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
-    """Return C_p(f) for p = m/n and the guarantee f of the inner event (Dong, Roth, Su 2022, Theorem 4.2)."""
-    n = count("source_dataset_size", source_dataset_size, 1)
-    p = ratio(count("sample_size", sample_size, 0, n), n)
-    curve = subsample(reader.plan(event).guarantee(), p, scheme="without-replacement")
-    return mechanisms.Custom(curve=curve, adjacency="replace-one")
-
-
-@rule("SampledWithReplacementDpEvent", "REPLACE_ONE")
-def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
-    n, draws = count("source_dataset_size", source_dataset_size, 1), count("sample_size", sample_size, 1)
-    sigma = reader.noise("SampledWithReplacementDpEvent", event)
-    return mechanisms.SubsampledGaussian(
-        noise_multiplier=sigma, sample_rate=ratio(draws, n), scheme="with-replacement", batch_size=draws
-    )
-
-
-@rule("RandomAllocationDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
-def _allocated(reader: Reader, event: Any, num_selected: Any, num_steps: Any) -> Part:
-    steps = count("num_steps", num_steps)
-    selected = count("num_selected", num_selected, 0, steps)
-    if not selected:
-        return None
-    if reader.plan(event).mechanisms == {_OPEN: 1}:  # a Gaussian without noise
-        return _OPEN
-    sigma = reader.noise("RandomAllocationDpEvent", event)
-    return mechanisms.RandomAllocation(sigma, steps, selected)
-
-
-@rule("SingleEpochTreeAggregationDpEvent", "REPLACE_SPECIAL")
-def _tree(_reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
-    """Read one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
-    every = _list("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
-    depth = max((count("step_counts", n) for n in every), default=0).bit_length()
-    sigma = noise_multiplier / sqrt(depth)
-    return mechanisms.Gaussian(noise_multiplier=float(sigma.lower)) if depth else None
-
-
-@rule("RepeatAndSelectDpEvent")
-def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
-    """Read runs of bounded loss as pure privacy for any number of runs, others by their divergences."""
-    run = reader.plan(event).guarantee()
-    epsilon = run.epsilon(0.0)
-    if epsilon == math.inf or number("shape", shape, 0) == math.inf:  # which checks the mean
-        return mechanisms.BestOfRuns(mechanisms.Custom(run), mean=mean, shape=shape)
-    number("mean", mean, 1)
-    return mechanisms.RepeatAndSelect(epsilon=max(epsilon, 0.0), shape=shape)
 
 
 def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
@@ -323,7 +305,7 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
         )
     if hasattr(event, "build"):
         event = event.build()
-    return Reader(name, _MAX_NESTING).plan(getattr(event, "ledger", event))
+    return Reader(name, 50).plan(getattr(event, "ledger", event))
 
 
 def _parts(event: Any, reader: Reader) -> Parts:
@@ -429,10 +411,6 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
     if not left_out:
         return gaussian
     return events.ComposedDpEvent([gaussian, events.EpsilonDeltaDpEvent(0.0, left_out)])
-
-
-_MAX_POINTS = 2**22  # points of a grid: 32 MB of floats, which dp_accounting still convolves
-_MAX_LOSS = 690.0  # loss with e^l among the floats; masses of larger ones are moved to infinity
 
 
 class Orders(NamedTuple):
@@ -583,20 +561,21 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
 
 def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     """Return Q-masses by place on the grid, and that at infinity, all rounded up."""
+    most, far_loss = 2**22, 690.0  # points of 32 MB, and a loss with e^l among the floats
     # The P- and Q-masses of the segments with Q-mass, and their losses.
     pairs = [(c - a, b - d) for (a, b), (c, d) in pairwise(g.vertices) if b > d]
     rows = [(rational(p), rational(q), to_bounds(log_quotient(q, p))) for p, q in pairs]
     sides = np.array([[tuple(each) for each in row] for row in rows]).reshape(-1, 3, 2)
     p, q, loss = (Bounds(*sides[:, k].T) for k in range(3))
-    far = loss.upper > _MAX_LOSS
+    far = loss.upper > far_loss
     lost = upper_float(sum(to_balls(q.upper[far])) + to_ball(g.mass_at_infinity.upper))
     p, q, loss = (make_bounds(side.lower[~far], side.upper[~far]) for side in (p, q, loss))
-    places = clip(loss, -_MAX_LOSS, _MAX_LOSS) / step
+    places = clip(loss, -far_loss, far_loss) / step
     high = np.ceil(places.upper)
-    low = np.where(loss.lower < -_MAX_LOSS, high, np.floor(places.lower))
+    low = np.where(loss.lower < -far_loss, high, np.floor(places.lower))
     points = np.max(high, initial=0.0) - np.min(low, initial=0.0) + 1
-    if points > _MAX_POINTS:
-        least = f"at least {step * points / _MAX_POINTS:.2g}"
+    if points > most:
+        least = f"at least {step * points / most:.2g}"
         raise domain("discretization", step, least, f"the grid would have {points:.3g} points")
     shares: dict[int, list[float]] = {}
     for place, share in zip((*low, *high), np.concatenate(_shares(p, q, low, high, step)), strict=True):

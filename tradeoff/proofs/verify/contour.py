@@ -28,8 +28,7 @@ from flint import acb, acb_mat, arb
 from tradeoff.errors import VerificationError
 from tradeoff.proofs.certificate import Description
 from tradeoff.proofs.verify.laws import (
-    COARSE,
-    MAX_ATOMS,
+    LIMITS,
     Atoms,
     Law,
     Nodes,
@@ -42,8 +41,6 @@ from tradeoff.proofs.verify.laws import (
     read_law,
     require,
 )
-
-_WORK = 2**25  # most phases of one factor, nodes times frequencies: some seconds
 
 
 class Tilt(NamedTuple):
@@ -99,7 +96,7 @@ class Product:
         log_m = self.square * (arb(c) ** 2 - c) / 2
         mean, variance = float(self.square * (arb(c) - arb(1) / 2)), float(self.square)
         for parts, n in self.factors:
-            weight, loss, error = gather_nodes(parts, arb(c), 0.0, COARSE)
+            weight, loss, error = gather_nodes(parts, arb(c), 0.0, LIMITS.bits)
             total = sum(weight, arb(0)).real
             log_m += n * (total + error * arb(0, 1)).log()
             centre = (dot(weight, loss).real / total).mid()
@@ -134,7 +131,7 @@ class Product:
             rest = tuple(part for part in parts if part not in slabs)
             nodes = gather_nodes(rest, arb(c), step * count, bits)
             message = f"{len(nodes.loss)} nodes at {count} frequencies take too long"
-            require("claim", len(nodes.loss) * count <= _WORK, message)
+            require("claim", len(nodes.loss) * count <= 2**25, message)  # phases: some seconds
             unknown = nodes.error * acb(arb(0, 1), arb(0, 1))
             each = [value + unknown for value in phased_sums(nodes, step, count)]
             for slab in slabs:
@@ -174,8 +171,10 @@ class AtomSum:
             each = [part.finite() for part in parts if isinstance(part, Atoms)]
             require("factors", len(each) == len(parts), "a density is not a sum of atoms")
             one = [pair for atoms in each for pair in atoms]
-            count = math.comb(n + len(one) - 1, n) if n == 1 or 0 < len(one) * n < MAX_ATOMS**2 else math.inf
-            require("factors", len(self.atoms) * count <= MAX_ATOMS, "too many atoms to add up")
+            count = (
+                math.comb(n + len(one) - 1, n) if n == 1 or 0 < len(one) * n < LIMITS.atoms**2 else math.inf
+            )
+            require("factors", len(self.atoms) * count <= LIMITS.atoms, "too many atoms to add up")
             power = one if n == 1 else list(_multinomial(one, n))
             self.atoms = [(a * c, b * d) for a, b in self.atoms for c, d in power]
 
@@ -198,19 +197,12 @@ def _multinomial(atoms: list[Pair], n: int) -> Iterator[Pair]:
             yield a * c, b * d
 
 
-GOAL = -36.0  # log of the errors that are allowed to each sum, relative to the integrand at its saddle point
-# Nodes of a contour without an added Gaussian: doubled until the rest is negligible.
-_FEWEST, _MOST = 64, 2**13
-_WIDER = 1.15  # factor by which a period is lengthened that is too short
-_LONGER = 200  # times that a period is lengthened, at most
-# Tilts c - 1, or c/(1 - c) in the middle strip, are powers of two with so many a doubling, up to the last.
-_PER_DOUBLING, _LAST = 16, 700
-_APART = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)  # how many of them Chernoff points are away
-_MAX_LOSS = 50.0  # log of the cancellation that a lower tilt may cost, which takes 72 bits
-
-
 class Contour:
     """A contour for psi near x; ``count`` is its number of nodes if a Gaussian is added."""
+
+    error = -36.0  # log of the error that is allowed to each sum, relative to the integrand at its saddle
+    # Tilts c - 1, or c/(1 - c) in the middle strip, are powers of two: so many a doubling, up to the last.
+    per_doubling, last = 16, 700
 
     def __init__(self, product: Product, x: float, *, middle: bool, count: int) -> None:
         self.product, self.x, self.middle, self.tau = product, x, middle, 0.0
@@ -227,9 +219,9 @@ class Contour:
             except VerificationError:  # a tilt too large for a quadrature
                 return True
 
-        low, high = (-_LAST, _LAST) if self.middle else (-_LAST, 0)
-        while not self.middle and high < 2 * _LAST and not rises(high):
-            low, high = high, high + _PER_DOUBLING
+        low, high = (-self.last, self.last) if self.middle else (-self.last, 0)
+        while not self.middle and high < 2 * self.last and not rises(high):
+            low, high = high, high + self.per_doubling
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if rises(middle) else (middle, high)
@@ -237,7 +229,7 @@ class Contour:
 
     def _tilt_at(self, k: int) -> float:
         """Return a tilt of the strip: a few hundred serve all losses, so that each is computed once."""
-        t = k * math.log(2) / _PER_DOUBLING
+        t = k * math.log(2) / self.per_doubling
         return 1 / (1 + math.exp(-t)) if self.middle else 1 + math.exp(t)
 
     def _slope(self, c: float) -> tuple[float, float]:
@@ -256,19 +248,20 @@ class Contour:
         K may rise steeply beyond the saddle, and the period with it. A lower tilt has a larger integrand,
         relative to which the sum is smaller by e^loss: so must all errors be.
         """
-        least, best = arb.pos_inf(), math.inf
-        for k in range(saddle, saddle - (1 if self.middle else 2 * _PER_DOUBLING + 1), -_PER_DOUBLING // 4):
+        least, best, goal = arb.pos_inf(), math.inf, self.error
+        lowest = saddle - (1 if self.middle else 2 * self.per_doubling + 1)
+        for k in range(saddle, lowest, -self.per_doubling // 4):
             self.c = self._tilt_at(k)
             self.spread = math.sqrt(self._slope(self.c)[1])
             size = self._size()
             least = size if k == saddle else least
             loss = max(float(size - least), 0.0)
-            if loss > _MAX_LOSS:
+            if loss > 50:  # log of the cancellation that a lower tilt may cost, which takes 72 bits
                 break
             period, left, right = self._period(k, least)
-            cost = period * math.sqrt(loss - GOAL) / self.spread
+            cost = period * math.sqrt(loss - goal) / self.spread
             if cost < best:
-                best, chosen = cost, (self.c, self.spread, period, left, right, GOAL - loss)
+                best, chosen = cost, (self.c, self.spread, period, left, right, goal - loss)
         self.c, self.spread, self.period, self.left, self.right, self.goal = chosen
 
     def _size(self) -> arb:
@@ -278,14 +271,15 @@ class Contour:
 
     def _period(self, k: int, size: arb) -> tuple[float, float, float]:
         """Return a period, and two Chernoff points, for which the aliases are negligible against e^size."""
-        below, above = ([self._tilt_at(k + way * step) for step in _APART] for way in (-1, 1))
+        apart = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
+        below, above = ([self._tilt_at(k + way * step) for step in apart] for way in (-1, 1))
         points = [*below, 0.0 if self.middle else 1.0], [*above, 1.0] if self.middle else above
         period = 8 * self.spread
-        for _ in range(_LONGER):
+        for _ in range(200):
             best = [self._best_alias(each, period) for each in points]
-            if all(alias <= size + GOAL for alias, _ in best):
+            if all(alias <= size + self.error for alias, _ in best):
                 break
-            period *= _WIDER
+            period *= 1.15
         return period, best[0][1], best[1][1]
 
     def _best_alias(self, points: list[float], period: float) -> tuple[arb, float]:
@@ -308,9 +302,9 @@ class Contour:
 
     def _evaluate(self, count: int) -> None:
         """Evaluate M at as many nodes as are needed; ``tail_ratio`` bounds |M/M(c)| beyond the last."""
-        product, frequencies = self.product, _FEWEST
+        product, frequencies = self.product, 64
         goal = self.goal - max(0.0, math.log(self.c * abs(self.c - 1) * self.spread**2))
-        while frequencies <= max(_MOST, 2 * count):
+        while frequencies <= max(2**13, 2 * count):
             log = product.tail(self.c, self.step * (frequencies - 1))
             if log < goal:
                 break

@@ -86,13 +86,19 @@ def outward(ball: arb) -> tuple[float, float]:
 
 Pair = tuple[arb, arb]  # numbers of P and of Q
 
-COARSE = 40  # bits of the moments that place a contour and bound its aliases
-MAX_NODES = 2**14  # nodes of one quadrature: half a second; an eighth of it for moments
-MAX_ATOMS = 2**16  # atoms of a law or a product: a second
-_SECTOR = 0.45 * math.pi  # largest shift times the spread of the means: below pi/2 no logarithm meets its cut
-_HALVINGS = 10  # shifts tried for a quadrature, each half the one before
-_RULE, _TURN, _WIDTH = 40, 12.0, 0.6  # nodes of a Gauss-Legendre panel, the largest turn on it, and its width
-_CELLS = 64  # cells in which the density of an overlap is bounded
+
+@dataclass(frozen=True)
+class Limits:
+    """Effort of the verifier: it changes how tight the enclosures are, not whether they hold."""
+
+    bits: int = 40  # of the moments that place a contour and bound its aliases
+    nodes: int = 2**14  # of one quadrature: half a second; an eighth of it for moments
+    atoms: int = 2**16  # of a law or a product: a second
+    nesting: int = 16  # laws inside laws
+    rule: int = 40  # nodes of a Gauss-Legendre panel
+
+
+LIMITS = Limits()
 
 
 class Nodes(NamedTuple):
@@ -109,7 +115,7 @@ class Nodes(NamedTuple):
 
 
 def _check_size(count: int, bits: int) -> None:
-    most = MAX_NODES if bits > COARSE else MAX_NODES // 8
+    most = LIMITS.nodes if bits > LIMITS.bits else LIMITS.nodes // 8
     require("laws", count < most, f"a law needs {count} nodes, more than {most}")
 
 
@@ -242,8 +248,9 @@ class Bell(Density):
 
     def shifts(self, bits: int) -> list[float]:
         """Return shifts of the line of integration from the largest down."""
-        most = min(math.sqrt(bits * math.log(2) / 2), _SECTOR / max(self._spreads()[0], 1e-300))
-        return [most / 2**k for k in range(_HALVINGS)]
+        # The shift times the spread of the means stays below pi/2, where no logarithm meets its cut.
+        most = min(math.sqrt(bits * math.log(2) / 2), 0.45 * math.pi / max(self._spreads()[0], 1e-300))
+        return [most / 2**k for k in range(10)]
 
     def _step(self, c: arb, bits: int, shift: float) -> float:
         return 2 * math.pi * shift / (bits * math.log(2) + 1 + self._growth(c, 2 * shift))
@@ -341,8 +348,9 @@ class Slab(Density):
         """
         e = float(self.epsilon)
         steep = max(float(self._log_slope(x).exp()) for x in (arb(0), self.epsilon))
-        panels = math.ceil(e * max(steep * (top + abs(float(c))) / _TURN, 1 / _WIDTH))
-        _check_size(panels * _RULE, bits)
+        # On a panel phases turn by 12 at most, and x moves by 0.6.
+        panels = math.ceil(e * max(steep * (top + abs(float(c))) / 12, 1 / 0.6))
+        _check_size(panels * LIMITS.rule, bits)
         half, r = self.epsilon / (2 * panels), arb(6)
         weight, loss, error, width = [], [], arb(0), half * arb(0, 1)
         for k in range(panels):
@@ -354,7 +362,7 @@ class Slab(Density):
             around = acb(middle + width * (r + 1 / r) / 2, width * (r - 1 / r) / 2)
             log, there = self.tilted(around, c)
             size = (log.real.upper() + top * there.imag.abs_upper()).exp()
-            error += half * size * arb(64) / 15 * r ** (-2 * _RULE) / (1 - r**-2)
+            error += half * size * arb(64) / 15 * r ** (-2 * LIMITS.rule) / (1 - r**-2)
         return Nodes(weight, loss, error)
 
     def bound(self, c: arb, y: float, bits: int) -> arb:
@@ -367,8 +375,9 @@ class Slab(Density):
         mass = super().bound(c, y, bits)
         if not any(self.single) or y == 0:
             return mass
-        half, most = self.epsilon / (2 * _CELLS), arb(0)
-        for k in range(_CELLS):
+        cells = 64
+        half, most = self.epsilon / (2 * cells), arb(0)
+        for k in range(cells):
             x = half * (2 * k + 1) + half * arb(0, 1)
             most = most.max((self.tilted(x, c)[0].real - self._log_slope(x)).exp().upper())
         return mass.min(4 * most / y) if most.is_finite() else mass
@@ -378,34 +387,36 @@ class Slab(Density):
 def legendre(prec: int) -> list[tuple[arb, arb]]:
     """Return a Gauss-Legendre rule on (-1, 1)."""
     del prec  # of the context
-    return [arb.legendre_p_root(_RULE, k, weight=True) for k in range(_RULE)]
+    return [arb.legendre_p_root(LIMITS.rule, k, weight=True) for k in range(LIMITS.rule)]
 
 
 Law = tuple[Part, ...]
-
-_MASS_TOLERANCE = 2.0**-20  # by which masses that are written as logarithms may miss a total of 1
-_WEIGHT_TOLERANCE = 2.0**-50  # by which the weights of a mixture may miss 1, for each of them
-_MAX_NESTING = 16  # laws inside laws
 
 
 def read_law(description: Description, depth: int = 0) -> Law:
     """Return the law of a description, in the precision of the context; no key may be left unread."""
     kind = description["kind"]
-    known = {
-        **_LAWS,
-        "thinned": (None, ("p", "base")),
+    known: dict[str, tuple[Callable[[Description], Law] | None, tuple[str, ...]]] = {
+        "gaussian": (_gaussian, ("mu", "square")),
+        "gaussian mixtures": (_mixtures, ("means", "p", "q")),
+        "laplace": (_laplace, ("epsilon",)),
+        "response": (_response, ("epsilon",)),
+        "discrete gaussian": (_discrete_gaussian, ("sigma", "shift")),
+        "atoms": (_atoms, ("loss", "log_p", "mass_at_minus_infinity", "mass_at_plus_infinity")),
+        "masses": (_masses, ("p", "q")),
+        "thinned": (None, ("p", "base")),  # made of other laws
         "reversed": (None, ("base",)),
         "mixed": (None, ("parts",)),
     }
     require("law", kind in known, f"kind must be one of {', '.join(known)}, got {kind!r}")
-    require("law", depth < _MAX_NESTING, f"laws must be nested at most {_MAX_NESTING} deep")
+    require("law", depth < LIMITS.nesting, f"laws must be nested at most {LIMITS.nesting} deep")
     make, keys = known[kind]
     require("law", description.keys() <= {"kind", *keys}, f"{kind} has unknown keys: {sorted(description)}")
     if make is not None:
         return make(description)
     if kind == "mixed":
         weights = [real(weight, "parts", 0.0) for weight, _ in description["parts"]]
-        off, most = float(abs(sum(weights, arb(0)) - 1)), len(weights) * _WEIGHT_TOLERANCE
+        off, most = float(abs(sum(weights, arb(0)) - 1)), len(weights) * 2.0**-50
         require("parts", off <= most, f"weights must add to 1, and miss it by {off!r}")
         shares = zip(_shares(weights), description["parts"], strict=True)
         return tuple(part.mapped(w, w * 0, w) for w, (_, law) in shares for part in read_law(law, depth + 1))
@@ -485,8 +496,8 @@ def _discrete_gaussian(description: Description) -> Law:
     sigma, shift = real(description["sigma"], "sigma", 0.0), description["shift"]
     require("shift", type(shift) is int and shift > 0, f"must be a positive integer, got {shift!r}")
     reach = math.ceil(float(sigma) * math.sqrt(1.4 * ctx.prec)) + 1  # deviations beyond which 2^-prec lies
-    few = reach + shift < MAX_ATOMS // 2
-    require("sigma", few, f"integer noise of {2 * reach} atoms is more than {MAX_ATOMS}")
+    few = reach + shift < LIMITS.atoms // 2
+    require("sigma", few, f"integer noise of {2 * reach} atoms is more than {LIMITS.atoms}")
     terms = [(-((arb(k) / sigma) ** 2) / 2).exp() for k in range(reach + shift + 1)]
     ratio = (-reach / sigma**2).exp()
     rest = arb(0).union(2 * terms[reach] * ratio / (1 - ratio))
@@ -505,7 +516,7 @@ def _atoms(description: Description) -> Law:
         p, q = [*p, log_p.exp()], [*q, (log_p + real(at, "loss")).exp()]
     for name, side in (("log_p", p), ("loss", q)):
         off = float(abs(sum(side, arb(0)) - 1).upper())
-        require(name, off <= _MASS_TOLERANCE, f"masses must add to 1, and miss it by {off!r}")
+        require(name, off <= 2.0**-20, f"masses must add to 1, and miss it by {off!r}")
     return (Atoms(_shares(p), _shares(q)),)
 
 
@@ -521,15 +532,3 @@ def _masses(description: Description) -> Law:
     pairs = [(_rational(a), _rational(b)) for a, b in zip(description["p"], description["q"], strict=True)]
     p, q = zip(*pairs, strict=True)
     return (Atoms(p, q),)
-
-
-# The reader of each kind of law that is not made of others, and the keys that it reads.
-_LAWS: dict[str, tuple[Callable[[Description], Law], tuple[str, ...]]] = {
-    "gaussian": (_gaussian, ("mu", "square")),
-    "gaussian mixtures": (_mixtures, ("means", "p", "q")),
-    "laplace": (_laplace, ("epsilon",)),
-    "response": (_response, ("epsilon",)),
-    "discrete gaussian": (_discrete_gaussian, ("sigma", "shift")),
-    "atoms": (_atoms, ("loss", "log_p", "mass_at_minus_infinity", "mass_at_plus_infinity")),
-    "masses": (_masses, ("p", "q")),
-}

@@ -19,11 +19,6 @@ from tradeoff.proofs.verify.laws import Check, Verification, outward, real, requ
 # Nodes of contours with an added Gaussian; each effort takes about ten times the last.
 EFFORTS = 2**10, 2**13, 2**16
 _BITS = 256  # of the balls; twice as many with each effort
-_TRUSTED = (
-    "the laws listed are those of the curve, with their numbers as written",
-    "Arb: its balls contain the numbers that they enclose",
-)
-_MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
 
 
 def verify(certificate: Certificate) -> Verification:
@@ -53,16 +48,21 @@ def verify(certificate: Certificate) -> Verification:
     """
     if not isinstance(certificate, Certificate):
         raise DomainError(f"certificate must be a Certificate, got {shown(certificate)}; use from_json")
+    malformed = AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
     try:
         for effort in range(len(EFFORTS)):
             checks = examine(certificate, effort)
             if all(check.proved for check in checks):
-                return Verification(str(certificate), tuple(checks), _TRUSTED)
+                trusted = (
+                    "the laws listed are those of the curve, with their numbers as written",
+                    "Arb: its balls contain the numbers that they enclose",
+                )
+                return Verification(str(certificate), tuple(checks), trusted)
             if any(check.refuted for check in checks):
                 break
     except TradeOffError:
         raise
-    except _MALFORMED as error:
+    except (ArithmeticError, *malformed) as error:
         raise VerificationError(f"the certificate is malformed: {error!r}", "form") from error
     failed = next(check for check in checks if not check.proved)
     raise VerificationError(str(failed), failed.name)
