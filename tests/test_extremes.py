@@ -151,7 +151,7 @@ def numbers(result: Any) -> Iterator[Any]:
             yield from numbers(each)
     elif isinstance(result, B.Baseline | B.Calibration):
         yield from (result.epsilon, result.delta)
-        yield from numbers(result.guarantee)
+        yield from numbers(result.guarantee())
     elif isinstance(result, float | np.floating | np.ndarray):
         yield result
 

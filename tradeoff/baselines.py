@@ -69,7 +69,6 @@ class Baseline:
     hypotheses: tuple[str, ...] = ()
     one_order: bool = False
 
-    @property
     def guarantee(self) -> TradeOff:
         r"""Return a certified curve.
 
@@ -276,7 +275,7 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
         A curve or product of either order, or the either-order envelope, whose larger divergence is taken.
         Divergences are upper bounds by quadrature of the loss, for subsampled factors too (the moments
         accountant without its lemma). The bound is on delta of T(P, Q): for a curve that is not symmetric
-        ``guarantee`` holds in that order alone.
+        ``guarantee()`` holds in that order alone.
     delta
         Probability in (0, 1).
     orders
@@ -334,8 +333,8 @@ class Calibration:
         The guarantee it is for: a loss in nats, and a probability.
     name, source, hypotheses
         Name of the formula, its paper, and its conditions.
-    guarantee
-        Exact curve of the mechanism with this noise.
+    curve
+        Exact curve of the mechanism with this noise, also its ``guarantee()``.
 
     Examples
     --------
@@ -343,7 +342,7 @@ class Calibration:
     >>> noise = to.baselines.exact_gaussian(1.0, 1e-5)
     >>> noise
     scale 3.7307 for (1, 1e-05)-DP by exact Gaussian calibration
-    >>> noise.guarantee.delta(1.0) <= 1e-5
+    >>> noise.guarantee().delta(1.0) <= 1e-5
     True
     """
 
@@ -352,8 +351,12 @@ class Calibration:
     delta: float
     name: str
     source: str
-    guarantee: TradeOff
+    curve: TradeOff
     hypotheses: tuple[str, ...] = ()
+
+    def guarantee(self) -> TradeOff:
+        """Return the curve, which is that of both orders."""
+        return self.curve
 
     def __repr__(self) -> str:
         target = f"({exactly(self.epsilon)}, {exactly(self.delta)})-DP"
@@ -446,7 +449,7 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
 
     Notes
     -----
-    Dwork, Roth 2014, Theorems 3.6 and 3.16. ``guarantee`` is the exact curve of all n queries.
+    Dwork, Roth 2014, Theorems 3.6 and 3.16. ``guarantee()`` is the exact curve of all n queries.
 
     Examples
     --------

@@ -199,7 +199,7 @@ def test_assumptions_are_inherited():
     budget.spend(to.Gaussian(1))
     again = filters.Filter.from_state(json.loads(json.dumps(budget.state())))
     result = [f.gdp().curve, budget.guarantee(), again.guarantee(), to.limits.clt(f**40).trusted()]
-    for curve in (*result, to.limits.berry_esseen(f**40).guarantee, ~result[0], result[0] @ to.Laplace(1)):
+    for curve in (*result, to.limits.berry_esseen(f**40).guarantee(), ~result[0], result[0] @ to.Laplace(1)):
         assert curve.assumptions == stated, curve
     plain = to.Gaussian(f.gdp().mu) @ to.TotalVariation(f.gdp().failure)
     for one, two in ((result[0](0.1), plain(0.1)), (result[0].epsilon(1e-3), plain.epsilon(1e-3))):

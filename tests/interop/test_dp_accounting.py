@@ -461,7 +461,7 @@ def test_accountant_is_within_the_error_of_dp_accounting() -> None:
 def test_accountant_uses_its_neighbouring_relation(relation: str) -> None:
     accountant = interop.Accountant(dp.NeighboringRelation[relation])
     factor = 2 if relation == "REPLACE_ONE" else 1
-    assert accountant.compose(dp.GaussianDpEvent(4.0)).guarantee == to.Gaussian(factor / 4)
+    assert accountant.compose(dp.GaussianDpEvent(4.0)).guarantee() == to.Gaussian(factor / 4)
 
 
 def test_accountant_calibrates_in_dp_accounting() -> None:

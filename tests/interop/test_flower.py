@@ -136,7 +136,7 @@ def test_state_loads_from_json(flower):
     result.compose(flower.GaussianPrivacyEvent(0.9, 20, 1000))
     other.load_state_dict(json.loads(json.dumps(result.state_dict())))
     assert other.num_releases == 8
-    assert other.guarantee == result.guarantee
+    assert other.guarantee() == result.guarantee()
 
 
 @pytest.mark.parametrize(

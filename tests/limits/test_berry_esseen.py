@@ -139,11 +139,11 @@ def test_epsilon_has_two_sides_and_may_be_infinite():
 
 def test_guarantee_is_below_composition():
     curve = to.PureDP(0.02) ** 2500
-    guarantee = to.limits.berry_esseen(curve).guarantee
+    guarantee = to.limits.berry_esseen(curve).guarantee()
     assert np.all(guarantee(ALPHA) <= curve.bounds(ALPHA).upper)
     assert np.max(to.limits.berry_esseen(curve).lower(ALPHA) - guarantee(ALPHA)) < 1e-3
     assert isinstance(guarantee @ to.Gaussian(0.5), to.TradeOff)
-    assert not to.limits.berry_esseen(STEP**1000).guarantee.symmetric
+    assert not to.limits.berry_esseen(STEP**1000).guarantee().symmetric
 
 
 @pytest.mark.parametrize("ratio", [0.7, 1.0, 1 + 1e-9, 1.6])
@@ -246,7 +246,7 @@ def test_delta_with_mass_at_infinity_encloses_truth(share, mu, epsilon):
     band = to.limits.berry_esseen(to.Gaussian(mu) @ to.PiecewiseLinear([0.0, share], [1.0, 0.0]))
     with mp.workdps(50):
         truth = gaussian_delta(mp.mpf(epsilon) + mp.log(mp.mpf(share)), mp.mpf(mu))
-    result, certain = band.delta(epsilon), band.guarantee.bounds.delta(epsilon)
+    result, certain = band.delta(epsilon), band.guarantee().bounds.delta(epsilon)
     assert result.lower <= truth <= min(result.upper, certain.upper)
     assert epsilon <= band.epsilon(float(truth) * (1 - 1e-9)).upper
 
@@ -306,7 +306,7 @@ def test_clt_numbers_with_symbols_are_checked(ask):
 def test_guarantee_of_symmetric_curve_is_symmetric(curve):
     """It stays below the curve, and groups of it below groups of the curve."""
     band = to.limits.berry_esseen(curve)
-    guarantee = band.guarantee
+    guarantee = band.guarantee()
     assert guarantee.symmetric
     assert np.all(guarantee(ALPHA) <= curve.bounds(ALPHA).upper)
     assert np.all(guarantee(ALPHA) >= band.lower(ALPHA) - 1e-4)

@@ -44,7 +44,7 @@ def test_operators_refuse_other_objects(thing: object) -> None:
         ),
         (
             lambda: to.limits.berry_esseen(to.Laplace(0.1) ** 400),
-            r"is a BerryEsseen,.*write BerryEsseen\(\.\.\.\)\.guarantee$",
+            r"is a BerryEsseen,.*write BerryEsseen\(\.\.\.\)\.guarantee\(\)",
         ),
         (lambda: to.limits.clt(to.Laplace(0.1) ** 400), "estimate"),
         (lambda: 0.5, r"0\.5 is not a trade-off function"),

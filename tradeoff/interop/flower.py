@@ -73,18 +73,17 @@ class Accountant:
         """Plan of the releases so far, for all other questions."""
         return self._plan(self._releases)
 
-    @property
     def guarantee(self) -> TradeOff:
         """Curve of all releases so far, for both orders of the neighbours."""
         return self.plan.guarantee()
 
     def get_epsilon(self, delta: float) -> float:
         """Return an upper bound on the least epsilon >= 0, in nats, at ``delta``."""
-        return max(float(self.guarantee.epsilon(delta)), 0.0)
+        return max(float(self.guarantee().epsilon(delta)), 0.0)
 
     def get_delta(self, epsilon: float) -> float:
         """Return an upper bound on delta at ``epsilon`` >= 0, in nats."""
-        return float(self.guarantee.delta(number("epsilon", epsilon, 0.0)))
+        return float(self.guarantee().delta(number("epsilon", epsilon, 0.0)))
 
     def get_privacy_spent(self, delta: float | None = None) -> Any:
         """Return a ``flwr.serverapp.PrivacySpent`` at ``delta``; default: the target delta."""

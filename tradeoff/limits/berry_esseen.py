@@ -247,13 +247,16 @@ class BerryEsseen:
         """The mean gap over the null's standard deviation, the larger of two orders."""
         return max(float(below.gap.upper / below.sd_p.lower) for below, _ in self.pairs)
 
-    @cached_property
     def guarantee(self) -> TradeOff:
         r"""Return a certified curve below the composition, a polygon of lines that may enter products.
 
         It is symmetric if the composition f is: with :math:`g \le f` also :math:`g^{-1} \le f^{-1} = f`
         (Dong, Roth, Su 2022, Proposition 2.4).
         """
+        return self._polygon
+
+    @cached_property
+    def _polygon(self) -> TradeOff:
         slope = np.unique(np.concatenate([[1.0], *(below.slopes() for below, _ in self.pairs)]))
         # f(alpha) >= 1 - delta(log s) - s alpha for every s, and delta falls.
         height = (1 - Bounds.of(self._delta(log(slope).lower, 1))).lower
@@ -268,7 +271,7 @@ class BerryEsseen:
         flat, shape = flattened("alpha", alpha, 0.0, 1.0)
         # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
         [(below, _), *others] = self.pairs
-        return shaped(self.guarantee.bounds(flat).lower if others else below.bounds(flat)[0], shape)
+        return shaped(self._polygon.bounds(flat).lower if others else below.bounds(flat)[0], shape)
 
     def upper(self, alpha: ArrayLike) -> Any:
         r"""Bound f(alpha) from above, for alpha in [0, 1].

@@ -39,15 +39,14 @@ class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp_a
             return self.CompositionErrorDetails(event, str(error))
         return None
 
-    @property
     def guarantee(self) -> TradeOff:
         """Curve of all events so far, valid for both orders of the neighbours."""
         return from_event(self.ledger, self.neighboring_relation).guarantee()
 
     def get_epsilon(self, target_delta: float) -> float:
         """Return an upper bound on the least epsilon >= 0, in nats, at ``target_delta``."""
-        return max(self.guarantee.epsilon(target_delta), 0.0)
+        return max(self.guarantee().epsilon(target_delta), 0.0)
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return an upper bound on delta at ``target_epsilon``, in nats."""
-        return self.guarantee.delta(target_epsilon)
+        return self.guarantee().delta(target_epsilon)
