@@ -122,7 +122,7 @@ def _attempts(curve: TradeOff, claim: Certificate) -> Iterator[Certificate]:
     """Yield certificates that the verifier proves, with more effort each time."""
     for effort in range(len(EFFORTS)):
         try:
-            losses = _choose_losses(claim, effort) if claim.question == "beta" else ()
+            losses = _choose_losses(curve, claim, effort) if claim.question == "beta" else ()
             certificate = _widened(curve, replace(claim, losses=losses), effort)
         except VerificationError as error:
             if error.term not in {"claim", "laws"}:  # limits of the verifier
@@ -160,12 +160,17 @@ def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | 
     return None
 
 
-def _choose_losses(claim: Certificate, effort: int) -> tuple[float, ...]:
-    """Return losses about the supremum of 1 - delta(x) - e^x alpha that bound beta closely."""
-    coarse, profile, alpha = Profile(claim, 0), Profile(claim, min(effort, 1)), claim.at
+def _choose_losses(curve: TradeOff, claim: Certificate, effort: int) -> tuple[float, ...]:
+    """Return losses about the supremum of 1 - delta(x) - e^x alpha that bound beta closely.
+
+    The engines estimate it: 1 - delta(x) is e^x (1 - delta(-x)) of the inverse.
+    """
+    inverse, profile, alpha = curve.inverse(), Profile(claim, min(effort, 1)), claim.at
 
     def gap(x: float) -> float:
-        return math.exp(x) * alpha - float(coarse.at(x).rest.mid())
+        if x < 0:
+            return math.exp(x) * (alpha - 1 + float(inverse.delta(-x)))
+        return math.exp(x) * alpha - 1 + float(curve.delta(x))
 
     ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)
     x = float(minimize_scalar(gap, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)

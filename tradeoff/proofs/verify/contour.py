@@ -31,8 +31,8 @@ _FEWEST, _MOST = 64, 2**13
 _WIDER = 1.15  # factor by which a period is lengthened that is too short
 _LONGER = 200  # times that a period is lengthened, at most
 # Tilts c - 1, or c/(1 - c) in the middle strip, are powers of two with so many a doubling, up to the last.
-_PER_DOUBLING, _LAST = 16, 700
-_APART = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)  # how many of them Chernoff points are away
+_PER_DOUBLING, _LAST = 8, 350
+_APART = (1, 2, 3, 4, 6, 8, 12, 16, 22, 32, 46, 64)  # how many of them Chernoff points are away
 _MAX_LOSS = 50.0  # log of the cancellation that a lower tilt may cost, which takes 72 bits
 
 
@@ -94,6 +94,8 @@ class Contour:
                 break
             period, left, right = self._period(k, least)
             cost = period * math.sqrt(loss - GOAL) / self.spread
+            if cost > 1.3 * best:
+                break
             if cost < best:
                 best, chosen = cost, (self.c, self.spread, period, left, right, GOAL - loss)
         self.c, self.spread, self.period, self.left, self.right, self.goal = chosen
