@@ -73,7 +73,7 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
     best, goal = None, 1e-6 if tol is None else tol  # below that no more effort is worth its time
     for effort in range(len(EFFORTS)):
         try:
-            losses = _choose_losses(claim, effort) if question == "beta" else ()
+            losses = _choose_losses(curve, claim, effort) if question == "beta" else ()
             certificate = _widened(curve, replace(claim, losses=losses), effort)
         except VerificationError as error:
             if error.term not in {"claim", "laws"}:  # limits of the verifier
@@ -150,12 +150,17 @@ def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | 
     return None
 
 
-def _choose_losses(claim: Certificate, effort: int) -> tuple[float, ...]:
-    """Return losses about the supremum of 1 - delta(x) - e^x alpha that bound beta closely."""
-    coarse, profile, alpha = Profile(claim, 0), Profile(claim, min(effort, 1)), claim.at
+def _choose_losses(curve: TradeOff, claim: Certificate, effort: int) -> tuple[float, ...]:
+    """Return losses about the supremum of 1 - delta(x) - e^x alpha that bound beta closely.
+
+    The engines estimate it: 1 - delta(x) is e^x (1 - delta(-x)) of the inverse.
+    """
+    inverse, profile, alpha = curve.inverse(), Profile(claim, min(effort, 1)), claim.at
 
     def gap(x: float) -> float:
-        return math.exp(x) * alpha - float(coarse.at(x).rest.mid())
+        if x < 0:
+            return math.exp(x) * (alpha - 1 + float(inverse.delta(-x)))
+        return math.exp(x) * alpha - 1 + float(curve.delta(x))
 
     ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)
     x = float(minimize_scalar(gap, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)

@@ -29,7 +29,8 @@ class PaperFigure(Figure):
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
         with rc_context(self.style):
-            self.draw_without_rendering()  # a second layout: after one, a title may be cut by a point
+            if (layout := self.get_layout_engine()) is not None:
+                layout.execute(self)  # after fewer layouts than three, a title may be cut by a point
             super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:

@@ -157,9 +157,6 @@ def figure_bytes(figure: Figure, ending: str) -> bytes:
     output = {k: v for k, v in paper_settings().items() if k.startswith(("svg.", "pdf.", "savefig."))}
     with rc_context(output), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
-        # after one round of layout some titles and legends are cut by a point
-        for _ in range(2):
-            figure.draw_without_rendering()
         timeless = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same bytes each time
         figure.savefig(buffer, format=ending[1:], metadata=timeless.get(ending))
     return buffer.getvalue()

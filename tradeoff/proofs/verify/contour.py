@@ -202,7 +202,7 @@ class Contour:
 
     error = -36.0  # log of the error that is allowed to each sum, relative to the integrand at its saddle
     # Tilts c - 1, or c/(1 - c) in the middle strip, are powers of two: so many a doubling, up to the last.
-    per_doubling, last = 16, 700
+    per_doubling, last = 8, 350
 
     def __init__(self, product: Product, x: float, *, middle: bool, count: int) -> None:
         self.product, self.x, self.middle, self.tau = product, x, middle, 0.0
@@ -260,6 +260,8 @@ class Contour:
                 break
             period, left, right = self._period(k, least)
             cost = period * math.sqrt(loss - goal) / self.spread
+            if cost > 1.3 * best:
+                break
             if cost < best:
                 best, chosen = cost, (self.c, self.spread, period, left, right, goal - loss)
         self.c, self.spread, self.period, self.left, self.right, self.goal = chosen
@@ -271,7 +273,7 @@ class Contour:
 
     def _period(self, k: int, size: arb) -> tuple[float, float, float]:
         """Return a period, and two Chernoff points, for which the aliases are negligible against e^size."""
-        apart = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
+        apart = (1, 2, 3, 4, 6, 8, 12, 16, 22, 32, 46, 64)
         below, above = ([self._tilt_at(k + way * step) for step in apart] for way in (-1, 1))
         points = [*below, 0.0 if self.middle else 1.0], [*above, 1.0] if self.middle else above
         period = 8 * self.spread
