@@ -273,7 +273,7 @@ def _positive(name: str, value: Any) -> Fraction:
 _OPERANDS, _FIRST = attrgetter("operands"), lambda f: f.operands[0]
 _PLAIN = (
     *(Identity, Truncated, ZeroConcentrated, discrete.AllocatedCurve, discrete.ShuffledCurve),
-    *(discrete.CorrelatedCurve, discrete.SkellamCurve, discrete.BinomialCurve),
+    *(discrete.ShuffledPairCurve, discrete.CorrelatedCurve, discrete.SkellamCurve, discrete.BinomialCurve),
     *(discrete.DiscreteGaussianCurve, discrete.DiscreteLaplaceCurve),
 )
 
