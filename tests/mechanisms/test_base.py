@@ -53,6 +53,8 @@ EACH = (
     m.RandomAllocation(noise_multiplier=2, steps=3, participations=2),
     m.BallsInBins(noise_multiplier=2, bins=3, epochs=2),
     m.ShuffledRandomizers(epsilon=1, records=10),
+    m.ShuffledRandomizers(epsilon=1, records=10, categories=5, size=2),
+    m.ShuffledRandomizers(epsilon=1, records=10, randomizer="laplace"),
 )
 
 
@@ -261,6 +263,12 @@ RandomAllocation(1, 10, 11) => participations must be at most steps = 10, got 11
 RandomAllocation(1, 0) => steps must be an integer from 1 to 10000000, got 0
 ShuffledRandomizers(-1, 10) => epsilon must be in [0, 700], got -1
 ShuffledRandomizers(1, 0) => records must be an integer from 1 to 1000000000, got 0
+ShuffledRandomizers(1, 9, 4, 4) => size must be an integer from 1 to 3, got 4
+ShuffledRandomizers(1, 9, size=2) => size must be left out without categories, got 2
+ShuffledRandomizers(1, 9, 4, randomizer='rappor') =>
+    categories must be left out for randomizer = 'rappor', got 4
+ShuffledRandomizers(0, 9, randomizer='gauss') => randomizer must be one of 'rappor', 'laplace', got 'gauss'
+ShuffledRandomizers(1, 9).pair(-1) => n must be an integer from 0 to 1000000000000, got -1
 ReportNoisyMax(1, noise='normal') => noise must be one of 'gumbel', 'laplace', 'exponential', got 'normal'
 ReportNoisyMax(1, noise=3) => noise must be one of 'gumbel', 'laplace', 'exponential', got 3
 RepeatAndSelect(1, shape=-1) => shape must be in (-1, inf), got -1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, multinomial, norm
+from scipy.stats import binom, laplace, multinomial, norm
 
 import tradeoff as to
 from tests.mechanisms.reference import (
@@ -25,6 +25,7 @@ from tradeoff.balls import to_bounds
 from tradeoff.errors import DomainError
 from tradeoff.families.discrete import AllocatedCurve
 from tradeoff.mechanisms.batch_sampling import full_batch
+from tradeoff.pld.shuffled import Randomizer, shuffled_pair_law
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -205,7 +206,7 @@ def test_many_shuffled_answers_are_rounded_up():
 
 def histograms(answers, channel):
     """Return the law of the histogram of randomised answers, in fractions."""
-    law = {(0,) * len(channel): Fraction(1)}
+    law = {(0,) * len(channel[0]): Fraction(1)}
     for answer in answers:
         result = {}
         for counts, weight in law.items():
@@ -279,6 +280,157 @@ def test_shuffled_binary_responses_are_between_a_pair_and_any_randomizer():
         below = max(np.sum(np.maximum(b - math.exp(loss) * a, 0)) for a, b in ((p, q), (q, p)))
         assert below <= bounds.delta(loss).upper
     assert 0.9e-6 < below < 1.1e-6
+
+
+def subset_channel(categories, size):
+    """Return the channel of subset selection at e^eps = 3, a row for each answer."""
+    subsets = list(itertools.combinations(range(categories), size))
+    rows = [[3 if x in each else 1 for each in subsets] for x in range(categories)]
+    return [[w / sum(row) for w in row] for row in rows]
+
+
+def bit_channel(categories):
+    """Return the channel of one-hot bits, each kept with the odds 2 to 1: e^eps = 4."""
+    every = list(itertools.product((0, 1), repeat=categories))
+    return [
+        [2 ** sum(bit == (i == x) for i, bit in enumerate(seen)) / 3**categories for seen in every]
+        for x in range(categories)
+    ]
+
+
+def laplace_channel(epsilon):
+    """Return the masses of cells of Laplace noise at 0, 1/3, 1/2 and 1: cells are post-processing."""
+    edges = np.array([-np.inf, 0, 0.2, 0.4, 0.5, 0.6, 0.8, 1, np.inf])
+    return [np.diff(laplace.cdf(edges, x, 1 / epsilon)).tolist() for x in (0, 1 / 3, 1 / 2, 1)]
+
+
+LOSSES = (0.0, 0.1, 0.5, 1.0)
+NAMED = [
+    *((m.ShuffledRandomizers(math.log(3), n, 4, 2), subset_channel(4, 2)) for n in (1, 3)),
+    *((m.ShuffledRandomizers(math.log(3), n, 3, 2), subset_channel(3, 2)) for n in (2, 4)),
+    (m.ShuffledRandomizers(math.log(4), 4, randomizer="rappor"), bit_channel(2)),
+    *((m.ShuffledRandomizers(math.log(4), n, randomizer="rappor"), bit_channel(3)) for n in (1, 3)),
+    *((m.ShuffledRandomizers(e, 3, randomizer="laplace"), laplace_channel(e)) for e in (0.5, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "channel"), NAMED)
+def test_shuffled_named_randomizers_are_between_all_data_sets_and_a_pair(mechanism, channel):
+    upper, lower, worst_of = mechanism.guarantee().bounds, mechanism.pair().bounds, {}
+    for rest in itertools.combinations_with_replacement(range(len(channel)), mechanism.records - 1):
+        laws = [np.array([*histograms((x, *rest), channel).values()], float) for x in range(len(channel))]
+        for (p, q), loss in itertools.product(itertools.permutations(laws, 2), LOSSES):
+            worst_of[loss] = max(worst_of.get(loss, 0), np.sum(np.maximum(q - math.exp(loss) * p, 0)))
+    for loss, truth in worst_of.items():
+        assert lower.delta(loss).lower - 1e-13 <= truth <= upper.delta(loss).upper + 1e-13
+
+
+OTHERS = {  # masses of outcomes that agree with both records, and with neither, relative to one alone, missed
+    "subsets": ({"categories": 10, "size": 3}, 2 / 7, 2.0),
+    "most": ({"categories": 4, "size": 3}, 2.0, 0.0),
+    "bits": ({"randomizer": "rappor"}, math.exp(-0.5), math.exp(0.5)),
+}
+
+
+def sampled_blanket(both, neither, records, losses, size=200_000):
+    """Return delta of the blanket at eps0 = 1, and five standard errors, from samples of all counts."""
+    rng, e = np.random.default_rng(7), math.e
+    d = e + 1 + both * e + neither
+    chances = [1 / d, 1 / d, both / d, neither / d]
+    counts = rng.multinomial(records - 1, [*chances, 1 - sum(chances)], size)
+    own = rng.multinomial(1, [1 / d, e / d, both * e / d, neither / d], size)  # of the second record
+    a, b, x, y = (counts[:, :4] + own).T
+    ratio = (a * e + b + x * e + y) / (a + b * e + x * e + y)
+    each = [np.maximum(1 - math.exp(loss) * ratio, 0) for loss in losses]
+    return [(g.mean(), 5 * g.std() / math.sqrt(size)) for g in each]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_shuffled_named_randomizers_have_the_profile_of_the_blanket(name):
+    parameters, both, neither = OTHERS[name]
+    bounds, losses = m.ShuffledRandomizers(1, 200, **parameters).curve().bounds, (0.0, 0.05, 0.1)
+    for loss, (mean, error) in zip(losses, sampled_blanket(both, neither, 200, losses), strict=True):
+        assert mean - error <= bounds.delta(loss).upper <= (mean + error) * 1.02
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "records"),
+    [(1, 1), (0.01, 5), (5, 5), (1, 50), pytest.param(1, 10**5, marks=pytest.mark.slow)],
+)
+def test_shuffled_named_randomizers_are_between_a_pair_and_any_randomizer(epsilon, records):
+    general = m.ShuffledRandomizers(epsilon, records).curve().bounds
+    for named in (
+        *({"categories": 2}, {"categories": 6, "size": 2}, {"categories": 3, "size": 2}),
+        *({"randomizer": "rappor"}, {"randomizer": "laplace"}),
+    ):
+        shuffled = m.ShuffledRandomizers(epsilon, records, **named)
+        upper, lower = shuffled.curve().bounds, shuffled.pair().bounds
+        for loss in (0.0, epsilon / 30, epsilon / 3):
+            assert lower.delta(loss).lower <= upper.delta(loss).upper
+            assert upper.delta(loss).lower <= general.delta(loss).upper * (1 + 1e-12) + 1e-30
+
+
+@pytest.mark.parametrize(
+    ("shuffled", "alone"),
+    [
+        (m.ShuffledRandomizers(1, 1, 6, 2), m.SubsetSelection(1, 6, 2)),
+        (m.ShuffledRandomizers(2, 1, 6, 5), m.SubsetSelection(2, 6, 5)),
+        (m.ShuffledRandomizers(2, 1, randomizer="rappor"), m.Rappor(2)),
+    ],
+)
+def test_one_named_answer_is_its_randomizer(shuffled, alone):
+    for loss in LOSSES:
+        truth = alone.curve().delta(loss)
+        assert shuffled.curve().bounds.delta(loss).upper == pytest.approx(truth, rel=1e-11)
+        assert shuffled.pair().bounds.delta(loss).lower == pytest.approx(truth, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "records", "total"),
+    [
+        (Randomizer(1.0), 1, math.e + 1),
+        (Randomizer(1.0, 3), 40, math.e + 2),
+        (Randomizer(1.0, 10, 3), 60, (9 * math.e + 21) / 7),
+        (Randomizer(1.0, kind="rappor"), 30, (math.exp(0.5) + 1) ** 2),
+        (Randomizer(1.0, kind="laplace"), 30, 2 * math.e),
+    ],
+)
+def test_pair_of_data_sets_has_the_profile_of_all_counts(randomizer, records, total):
+    """Summed over counts of outcomes e times, and 1/e times as likely from the other record."""
+    law = shuffled_pair_law(randomizer, records, reverse=False)
+    turned = shuffled_pair_law(randomizer, records, reverse=True)
+    a, b = (each.ravel() for each in np.meshgrid(*[np.arange(records + 1)] * 2))
+    a, b = a[a + b <= records], b[a + b <= records]
+    chances = [1 / total, math.e / total, max(1 - (1 + math.e) / total, 0.0)]
+    mass = multinomial.pmf(np.stack([a, b, records - a - b], axis=1), records, chances)
+    ratio = (a * math.e + b / math.e + (records - a - b)) / records
+    for loss in (-0.2, 0.0, 0.1, 0.5):
+        for each, p, q in ((law, mass, mass * ratio), (turned, mass * ratio, mass)):
+            result = np.exp(each.log_p) * np.maximum(np.exp(each.loss) - math.exp(loss), 0)
+            truth = np.sum(np.maximum(q - math.exp(loss) * p, 0))
+            assert np.sum(result) == pytest.approx(truth, rel=1e-10)
+
+
+def test_pair_of_many_records_is_close_to_its_normal_limit():
+    """The ratio is a mean of n of variance (e - 1)^2 (1 + 1/e)/(e + 1)."""
+    records = 10**6
+    deviation = math.sqrt((math.e - 1) ** 2 * (1 + 1 / math.e) / (math.e + 1) / records)
+    delta = m.ShuffledRandomizers(1, records, 2).pair().bounds.delta(0)
+    assert delta.lower == pytest.approx(deviation / math.sqrt(2 * math.pi), rel=1e-2)
+    of_four = m.ShuffledRandomizers(1, records, 2).pair(4).bounds.delta(0)
+    assert of_four.lower == pytest.approx(2 * deviation / math.sqrt(2 * math.pi), rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{"categories": 2**53, "size": 2**53 - 1}, {"categories": 2**53}, {"randomizer": "rappor"}, {}],
+)
+@pytest.mark.parametrize(("epsilon", "records"), [(700, 10), (1e-300, 100), (5e-324, 2), (30, 10**6)])
+def test_shuffled_named_randomizers_at_extremes(epsilon, records, named):
+    shuffled = m.ShuffledRandomizers(epsilon, records, **named)
+    with np.errstate(all="raise", under="ignore"):
+        lower, upper = shuffled.pair().bounds.delta(0.0), shuffled.curve().bounds.delta(0.0)
+    assert 0 <= lower.lower <= upper.upper <= 1
 
 
 @pytest.mark.slow

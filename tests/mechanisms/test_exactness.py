@@ -323,6 +323,9 @@ DOMINATING = [
     (m.DiscreteGaussianVector(4, 36, 9), noisy_counts(lambda x: exp(-(mpf(x) ** 2) / 32), 6)),
     (m.ThresholdedKeys(2, 5), responses([[1, 0], [1 - exp(mpf(-2)) / 2, exp(mpf(-2)) / 2]])),
     (m.ShuffledRandomizers(1, 3), shuffled(1, 2)),
+    (m.ShuffledRandomizers(1, 1, 6, 4), subsets(6, 4)),
+    (m.ShuffledRandomizers(1, 1, randomizer="rappor"), bits(1)),
+    (m.ShuffledRandomizers(1, 1, randomizer="laplace"), laplace(1)),
     (m.TruncatedSubsampledGaussian(1, 0.5, batch_size=1, dataset_size=2), CUT),
     (m.Custom(to.maximum(to.PureDP(1), to.Gaussian(1))), laplace(0.5)),
 ]

@@ -9,7 +9,7 @@ from flint import acb, arb, ctx
 
 from tradeoff.families.discrete import AllocatedCurve
 from tradeoff.pld.allocation import bound_epsilon, hockey_stick
-from tradeoff.pld.amplification import allocated_laws
+from tradeoff.pld.allocated_laws import allocated_laws
 
 
 def delta_of_two(mu, epsilon):

@@ -32,6 +32,10 @@ THINGS = [
     *(m.BinomialNoise(16).curve(), m.ExponentialMechanism(1.0).curve()),
     *(m.TruncatedLaplace(1, bound=5).curve(), m.RandomAllocation(noise_multiplier=1.0, steps=10).curve()),
     m.ShuffledRandomizers(epsilon=1.0, records=100).curve(),
+    *(
+        m.ShuffledRandomizers(1.0, 100, 10, 3).curve(),
+        m.ShuffledRandomizers(1.0, 9, randomizer="rappor").pair(),
+    ),
     to.GaussianMixtures({0: 1}, {0: Fraction(9, 10), 1: Fraction(1, 10)}, 0.7),
     to.LocationShift(scipy.stats.gumbel_r(scale=2), 1),
     to.PiecewiseLinear([0, THIRD, 1], [1, THIRD, 0]),

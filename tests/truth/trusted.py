@@ -255,7 +255,7 @@ TRUSTED = [
     Trusted("numpy.sinh", np.sinh, arb.sinh, [(0.0, 300.0)],
             1e-6 / UNIT, "pld/quadrature.py `variance`", "1e-6"),
     Trusted("numpy.tan", np.tan, arb.tan, [(0.0, 1.5707)], 1e-10 / UNIT, f"{SMOOTH} `_ROUNDED`", "1e-10"),
-    Trusted("numpy.arctanh", np.arctanh, arb.atanh, [(0.0, 0.5)], 16, "pld/amplification.py `shuffled_law`"),
+    Trusted("numpy.arctanh", np.arctanh, arb.atanh, [(0.0, 0.5)], 16, "pld/shuffled.py `shuffled_law`"),
     Trusted("math.hypot", floats(math.hypot), lambda x, y: (x * x + y * y).sqrt(),
             [(0.0, 1e3)] * 2, 2, "gdp/reduction.py"),
     Trusted("math.tanh", floats(math.tanh), arb.tanh, [(0.0, 400.0)], 10, "filters/costs.py `_pure_mu`"),

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import beta_from_delta
-from tradeoff.curves.parameters import MAX_LOSS, MOST, count, number, real
+from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, number, real
 from tradeoff.curves.product import CurveFromPLD, Tensor
 from tradeoff.errors import domain
 from tradeoff.families.approximate_dp import PureDP
@@ -20,13 +20,15 @@ from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array, around
 from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
-from tradeoff.pld.amplification import Groups, allocated_laws, grouped_law, shuffled_law
+from tradeoff.pld.allocated_laws import Groups, allocated_laws, grouped_law
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, discrete_gaussian_law, too_many
 from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.shuffled import Randomizer, shuffled_law, shuffled_pair_law
 from tradeoff.pld.transformed import ReversedPLD
 
 # Most records shuffled: the atoms within some deviations of the counts of more do not fit in the list.
 MOST_RECORDS = 10**9
+NOISES = ("rappor", "laplace")  # randomisers by name, besides those of categories
 MOST_STEPS = 10**7  # most steps of one allocation: sums lose a digit for every hundred times as many
 
 
@@ -172,8 +174,9 @@ class ShuffledCurve(FinitelyMany):
     """One changed record among at most 10^9 whose epsilon-DP answers are shuffled, epsilon in (0, 700].
 
     The pair of clones dominates, of finitely many atoms (Feldman, McMillan, Talwar, Hiding Among the Clones,
-    2021), or of the privacy blanket of randomised response with so many ``categories``. Where these are too
-    many they are gathered on the safe side: see ``tradeoff.pld.amplification``.
+    2021), or of the privacy blanket of randomised response with so many ``categories``, of random subsets of
+    them of one ``size``, or of the ``randomizer`` "rappor" or "laplace". Where atoms are too many they are
+    gathered on the safe side: see ``tradeoff.pld.shuffled``.
 
     >>> round(ShuffledCurve(1.0, 1000).epsilon(1e-6), 4)
     0.1824
@@ -182,6 +185,8 @@ class ShuffledCurve(FinitelyMany):
     epsilon_0: float
     records: int
     categories: int | None = None
+    size: int = 1
+    randomizer: str | None = None
 
     symmetric = True
 
@@ -189,21 +194,63 @@ class ShuffledCurve(FinitelyMany):
         checked = real("epsilon_0", self.epsilon_0, 0, 700, open_low=True)
         object.__setattr__(self, "epsilon_0", checked)
         object.__setattr__(self, "records", count("records", self.records, 1, MOST_RECORDS))
+        if self.randomizer is not None:
+            choice("randomizer", self.randomizer, NOISES)
+            if self.categories is not None:
+                allowed = f"left out for randomizer = {self.randomizer!r}"
+                raise domain("categories", self.categories, allowed)
         if self.categories is not None:
             object.__setattr__(self, "categories", count("categories", self.categories, 2, MOST))
+        elif self.size != 1:
+            raise domain("size", self.size, "left out without categories")
+        object.__setattr__(self, "size", count("size", self.size, 1, (self.categories or 2) - 1))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = super().delta_bounds(epsilon, tol)
         alone = PureDP(self.epsilon_0).bounds.delta(epsilon).upper  # shuffling is post-processing
         return np.minimum(low, alone), np.minimum(high, alone)
 
+    @property
+    def _local(self) -> Randomizer:
+        return Randomizer(self.epsilon_0, self.categories, self.size, self.randomizer)
+
     def loss_distribution(self) -> AtomicLaw:
-        return shuffled_law(self.epsilon_0, self.records, self.categories)
+        return shuffled_law(self._local, self.records)
 
     @property
     def notation(self) -> str:
         kind = f", {self.categories} categories" if self.categories else ""
+        kind += f", size {self.size}" if self.size > 1 else ""
+        kind += f", {self.randomizer}" if self.randomizer else ""
         return f"shuffled(f_{{{self.epsilon_0:.6g},0}}, {self.records}{kind})"
+
+
+@dataclass(frozen=True, repr=False, eq=True)
+class ShuffledPairCurve(ShuffledCurve):
+    """Shuffled answers of records that are all alike, against those of one of them replaced.
+
+    One order, all alike under the null hypothesis, or the other if ``reverse``. Any randomiser is represented
+    by randomised response of two answers. Where atoms are too many they are merged, so that lower bounds on
+    losses hold.
+
+    >>> round(ShuffledPairCurve(1.0, 1000, reverse=True).bounds.epsilon(1e-6).lower, 4)
+    0.1266
+    """
+
+    reverse: bool = False
+
+    symmetric = False
+
+    def inverse(self) -> Self:
+        return replace(self, reverse=not self.reverse)
+
+    def loss_distribution(self) -> AtomicLaw:
+        return shuffled_pair_law(self._local, self.records, reverse=self.reverse)
+
+    @property
+    def notation(self) -> str:
+        order = ", record replaced first" if self.reverse else ""
+        return f"pair of {super().notation}{order}"
 
 
 class _OneOfSteps(TradeOff):
@@ -291,7 +338,7 @@ class CorrelatedCurve(_OneOfSteps):
 
     Both are of steps in groups: (steps, size of a group, and the variances that all steps share, that a group
     shares, and that a step has alone). One order, the record absent under the null hypothesis, or the other
-    if ``reverse``. Bounds are those of two laws of some thousand atoms: see ``tradeoff.pld.amplification``.
+    if ``reverse``. Bounds are those of two laws of some thousand atoms: see ``tradeoff.pld.allocated_laws``.
 
     >>> f = CorrelatedCurve((10, 1, 0.3, 0.0, 0.7), (10, 2, 0.0, 0.3, 0.7))
     >>> f.bounds.epsilon(1e-5).lower < f.bounds.epsilon(1e-5).upper

@@ -13,11 +13,18 @@ import numpy as np
 
 from tradeoff.balls import Balls, binomial_tail, lower_float, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MIN_PROBABILITY
+from tradeoff.curves.parameters import MAX_COUNT, MIN_PROBABILITY, count
 from tradeoff.curves.product import tensor
 from tradeoff.errors import DomainError, domain, shown
 from tradeoff.families.approximate_dp import Identity
-from tradeoff.families.discrete import MOST_RECORDS, MOST_STEPS, AllocatedCurve, ShuffledCurve
+from tradeoff.families.discrete import (
+    MOST_RECORDS,
+    MOST_STEPS,
+    NOISES,
+    AllocatedCurve,
+    ShuffledCurve,
+    ShuffledPairCurve,
+)
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.mechanisms.base import (
@@ -30,6 +37,7 @@ from tradeoff.mechanisms.base import (
     loss,
     mechanism,
     noise_field,
+    one_of,
     parameter,
     rate_field,
     real_range,
@@ -209,18 +217,25 @@ class BandedFactorization(Mechanism):
 class ShuffledRandomizers(Mechanism):
     r"""Answers of local randomisers, one a record, of which only the shuffled list is seen.
 
-    Dominating, for neighbours that replace a record. Of randomised response with ``categories`` answers, each
-    other record joins the privacy blanket with probability :math:`k/(e^\varepsilon + k - 1)`, the best of all
-    decompositions (Balle, Bell, Gascon, Nissim 2019; Su, Cheng, Wang 2025). Other randomisers may be chosen
-    in view of earlier answers: each other record is a clone with probability :math:`e^{-\varepsilon}`, of
-    either kind alike (Feldman, McMillan, Talwar 2021). The rate :math:`2/(e^\varepsilon + 1)` of Feldman,
-    McMillan, Talwar 2023 holds, by its erratum, for some randomisers only: it is that of two categories.
-    Every run shuffles anew. Rounds that keep one permutation, as pseudonyms do, are one run of randomisers of
-    the summed :math:`\varepsilon`.
+    Dominating, for neighbours that replace a record. Of named randomisers, the same of all records, each
+    other record joins the privacy blanket with the largest probability that a decomposition allows (Balle,
+    Bell, Gascon, Nissim 2019; Su, Cheng, Wang 2025): randomised response with ``categories`` answers with
+    :math:`k/(e^\varepsilon + k - 1)`; subsets of ``size`` of them with :math:`k/(d e^\varepsilon + k - d)`;
+    Laplace noise of scale :math:`1/\varepsilon` on values in :math:`[0, 1]`, and RAPPOR of one hash, whose
+    bits flip with probability :math:`1/(e^{\varepsilon/2} + 1)`, with :math:`e^{-\varepsilon/2}`; for RAPPOR
+    of few bits it is a little less than possible, and ratios of Laplace noise are counted as 1 and
+    :math:`e^\varepsilon`. Other randomisers may be chosen in view of earlier answers: each other record is a
+    clone with probability :math:`e^{-\varepsilon}`, of either kind alike (Feldman, McMillan, Talwar 2021).
+    The rate :math:`2/(e^\varepsilon + 1)` of Feldman, McMillan, Talwar 2023 holds, by its erratum, for some
+    randomisers only: it is that of two categories. ``pair()`` is a bound from the other side. Every run
+    shuffles anew. Rounds that keep one permutation, as pseudonyms do, are one run of randomisers of the
+    summed :math:`\varepsilon`.
 
     >>> ShuffledRandomizers(epsilon=1, records=10_000).guarantee().epsilon(1e-6) < 0.06
     True
     >>> ShuffledRandomizers(epsilon=1, records=10_000, categories=2).guarantee().epsilon(1e-6) < 0.046
+    True
+    >>> ShuffledRandomizers(1, 10_000, randomizer="laplace").guarantee().epsilon(1e-6) < 0.041
     True
     """
 
@@ -232,14 +247,47 @@ class ShuffledRandomizers(Mechanism):
     epsilon: float = real_range("Loss of each answer towards the shuffler, in nats.", "[0, 700]")
     records: int = integer_range("Number of answers.", high=MOST_RECORDS)
     categories: int | None = integer_range(
-        "Number :math:`k` of answers of randomised response, the same of all records; "
-        "by default any randomiser.",
+        "Number :math:`k` of answers of randomised response, or of subset selection, the same of all "
+        "records; by default any randomiser.",
         2,
         default=None,
     )
+    size: int = integer_range(
+        "Size :math:`d` of the subset of the categories, below :math:`k`; 1 is randomised response.",
+        default=1,
+    )
+    randomizer: str | None = one_of(
+        "Noise of all records instead of categories; by default any randomiser.", *NOISES, default=None
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._build(ShuffledCurve, 1.0)  # checks that the fields fit
+
+    def parameters(self) -> dict[str, Any]:
+        return {name: value for name, value in super().parameters().items() if (name, value) != ("size", 1)}
 
     def curve(self) -> TradeOff:
-        return ShuffledCurve(self.epsilon, self.records, self.categories) if self.epsilon else Identity()
+        return self._build(ShuffledCurve, self.epsilon) if self.epsilon else Identity()
+
+    def pair(self, n: int = 1) -> TradeOff:
+        r"""Return a lower bound: the curve of ``n`` runs on one pair of data sets, for both of its orders.
+
+        All records are alike, or one of them is replaced. It is not a guarantee: no guarantee of the
+        mechanism is above this curve, and the lower bounds on its :math:`\varepsilon` and :math:`\delta` hold
+        for the mechanism, next to the upper bounds of ``guarantee(n)``. For unnamed randomisers it is that of
+        two categories.
+
+        >>> shuffled = ShuffledRandomizers(epsilon=1, records=1000, categories=2)
+        >>> lower = shuffled.pair().bounds.epsilon(1e-6).lower
+        >>> round(lower, 4), round(shuffled.guarantee().bounds.epsilon(1e-6).upper, 4)
+        (0.1266, 0.1487)
+        """
+        one = self._build(ShuffledPairCurve, self.epsilon) if self.epsilon >= MIN_PROBABILITY else Identity()
+        return (one ** count("n", n, 0, MAX_COUNT)).symmetrise(assume="either-order")
+
+    def _build(self, kind: type[ShuffledCurve], epsilon: float) -> ShuffledCurve:
+        return kind(epsilon, self.records, self.categories, self.size, self.randomizer)
 
 
 @mechanism

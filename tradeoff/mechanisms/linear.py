@@ -34,7 +34,7 @@ from tradeoff.mechanisms.base import (
     root,
 )
 from tradeoff.pld.allocation import STEEPEST
-from tradeoff.pld.amplification import Groups
+from tradeoff.pld.allocated_laws import Groups
 
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
@@ -304,7 +304,7 @@ class MatrixMechanism(Mechanism):
     that are its bin modulo the number of bins. Bin :math:`i` adds :math:`m_i`, the sum of the columns of
     :math:`\lvert C\rvert` for its steps over the noise multiplier, and ``curve()`` is :math:`T` of
     :math:`N(0, I)` and the mean of the :math:`N(m_i, I)`, between those of Gram matrices of groups of bins:
-    hockey-sticks of both orders grow in each entry (Kahane 1986; proof in ``tradeoff.pld.amplification``).
+    hockey-sticks of both orders grow in each entry (Kahane 1986; proof in ``tradeoff.pld.allocated_laws``).
     Contributions of norm 1 have no larger products than the :math:`m_i` in each row of :math:`C`, whatever
     earlier outputs they are chosen by: row after row, the same derivative moves them to the :math:`m_i`.
     Equal ones attain the :math:`m_i` if no entry is negative; else the lower ends of ``bounds`` are those of

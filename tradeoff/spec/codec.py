@@ -250,7 +250,7 @@ def _exact(make: Callable[[Fraction], TradeOff], name: str, value: Any) -> Trade
 _OPERANDS, _FIRST = attrgetter("operands"), lambda f: f.operands[0]
 _PLAIN = (
     *(Identity, Truncated, ZeroConcentrated, discrete.AllocatedCurve, discrete.ShuffledCurve),
-    *(discrete.CorrelatedCurve, discrete.SkellamCurve, discrete.BinomialCurve),
+    *(discrete.ShuffledPairCurve, discrete.CorrelatedCurve, discrete.SkellamCurve, discrete.BinomialCurve),
     *(discrete.DiscreteGaussianCurve, discrete.DiscreteLaplaceCurve),
 )
 

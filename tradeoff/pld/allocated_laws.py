@@ -1,0 +1,189 @@
+"""Laws of L of steps chosen at random, by finitely many losses, above and below: products compose them.
+
+Steps may be correlated: with the record absent, and X normal with the Gram matrix G of the means of steps,
+the ratio is Y = mean over i of Y_i = e^(X_i - G_ii/2). Let G' >= G in each entry, both Gram matrices, and phi
+convex. Along G + s (G' - G) the derivative of E phi(Y) is half the sum of (G'_ij - G_ij) E phi''(Y) Y_i Y_j
+over all i and j, divided by their number squared: never negative (Kahane 1986; terms of first order cancel,
+as each Y_i has mean 1, so that i = j is like the others). Hockey-sticks of both orders are such expectations.
+So ``Groups`` at or above G in each entry, and those at or below, bound them.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.pld.discrete import AtomicLaw
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.law import masses
+
+_LEAST = 1e-12  # least mu of a law: a smaller one is a greater one with noise added, and no less private
+_RATIOS = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
+_LEFT = 1e-60  # mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity
+
+
+class Block(NamedTuple):
+    """Ratios, increasing, their mass under P, Q at infinity, and relative errors of masses and ratios."""
+
+    ratio: Array
+    mass: Array
+    infinite: float
+    slack: float
+    off: float
+
+
+@lru_cache(maxsize=16)
+def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
+    """Return laws of finitely many losses with hockey-sticks above, and below, those of one of ``steps``.
+
+    A block of steps is given by the law of its mean ratio under P, and two blocks make a third. Mass between
+    two nodes goes to both, its mean kept: the true pair is made of that one by post-processing, and so is
+    then every pair made of such blocks. Or it goes to its mean: that pair is made of the true one.
+    """
+    above = _law(_mean(_single(max(mu, _LEAST), merged=False), steps, merged=False))
+    if mu < _LEAST:
+        return above, AtomicLaw(np.zeros(1), np.zeros(1))
+    return above, _law(_mean(_single(mu, merged=True), steps, merged=True))
+
+
+class Groups(NamedTuple):
+    """Steps in groups, whose X share variance: G_ij is common, + group in one group, + single for i = j."""
+
+    steps: int
+    size: int  # of a group; the last one may be smaller
+    common: float
+    group: float
+    single: float
+
+
+@lru_cache(maxsize=16)
+def grouped_law(groups: Groups, *, merged: bool) -> AtomicLaw:
+    """Return the law above that of correlated steps, or below it (``merged``).
+
+    Given the shared variable, ratios of steps are independent; it multiplies their mean.
+    """
+    (steps, size), least = groups[:2], 0.0 if merged else _LEAST**2
+    common, group, single = (x if x >= _LEAST**2 else least * (x > 0) for x in groups[2:])
+    single = max(single, least)
+    if single == 0:  # no loss is less than any
+        return AtomicLaw(np.zeros(1), np.zeros(1))
+    count, rest = divmod(steps, size)
+
+    def group_of(n: int) -> Block:
+        return _scaled(
+            _mean(_single(math.sqrt(single), merged=merged), n, merged=merged), group, merged=merged
+        )
+
+    mean = _mean(group_of(size), count, merged=merged)
+    if rest:
+        mean = _joined(mean, 1 - rest / steps, group_of(rest), rest / steps, merged=merged)
+    return _law(_scaled(mean, common, merged=merged))
+
+
+def _law(block: Block) -> AtomicLaw:
+    kept = (block.mass > 0) & (block.ratio > 0)
+    loss, log_p = np.log(block.ratio[kept]), np.log(block.mass[kept])
+    slack = block.slack + UNIT * (8 + 2 * np.abs(log_p))
+    position = block.off + UNIT * (32 + 8 * float(np.max(np.abs(loss))))
+    # More mass at infinity is never more private; _LEFT is more than all products below floats.
+    zero = float(np.sum(block.mass[block.ratio == 0])) * (1 + 4 * block.slack)
+    infinite = block.infinite * (1 + 4 * block.slack)
+    if zero or infinite:
+        zero, infinite = zero + _LEFT, infinite + _LEFT
+    return AtomicLaw(loss, log_p, zero, infinite, slack, position=position)
+
+
+def _mean(block: Block, n: int, *, merged: bool) -> Block:
+    """Return the block of n independent ones."""
+    if n == 1:
+        return block
+    half = _mean(block, n // 2, merged=merged)
+    even = _joined(half, 0.5, half, 0.5, merged=merged)
+    return even if n % 2 == 0 else _joined(even, (n - 1) / n, block, 1 / n, merged=merged)
+
+
+@lru_cache(maxsize=16)
+def _single(mu: float, *, merged: bool) -> Block:
+    """Place a step on nodes: excess/(e^b - e^a) at the right of a cell, deficit/(1 - e^(a-b)) at its left."""
+    # standard deviations of a step that are resolved: e^-144 lies beyond
+    reach = mu * 17.0 + mu * mu / 2
+    inner = _spaced(-reach, reach, mu)
+    edges = np.concatenate([[-np.inf], inner, [np.inf]])
+    cells = GaussianLaw(mu).cells(edges)
+    # An edge is exact; its ratio, and the ratio of a width, are good to a few units.
+    slack = float(np.max(cells.slack)) + 64 * UNIT
+    if merged:
+        p, q = masses(cells, edges)
+        some = (p > 0) & (q > 0)
+        return Block(q[some] / p[some], p[some], 0.0, slack, 2 * slack)
+    fall = -np.expm1(-np.diff(edges))
+    mass = cells.deficit / fall
+    mass[1:] += cells.excess[:-1] / np.exp(inner) / fall[:-1]
+    return Block(np.append(0.0, np.exp(inner)), mass, float(cells.excess[-1]), slack, 4 * UNIT)
+
+
+def _spaced(low: float, high: float, scale: float) -> Array:
+    """Return nodes between two logarithms of ratios, even up to the scale, in their logarithm beyond."""
+    start, end = (math.asinh(side / (2 * scale)) for side in (low, high))
+    return np.asarray(2 * scale * np.sinh(np.linspace(start, end, _RATIOS)))
+
+
+def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
+    """Return logarithms of ratios beyond which there is hardly any mass, under P below and under Q above."""
+    coarse = np.geomspace(np.min(ratio[ratio > 0]), np.max(ratio), 400)
+    at = np.searchsorted(coarse, ratio)
+    under_p, under_q = (np.bincount(at, m, len(coarse) + 1) for m in (mass, mass * ratio))
+    low = int(np.searchsorted(np.cumsum(under_p), _LEFT)) - 1
+    high = len(coarse) - int(np.searchsorted(np.cumsum(under_q[::-1]), _LEFT))
+    return float(np.log(coarse[max(low, 0)])), float(np.log(coarse[min(high, len(coarse) - 1)]))
+
+
+def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool) -> Block:
+    """Return the block of both, with their shares of the steps."""
+    # More than the rounding of any sum here: more at infinity is never more private.
+    infinite = first * one.infinite + second * two.infinite
+    ratio = np.add.outer(first * one.ratio, second * two.ratio)
+    return _placed(one, two, ratio, infinite, max(one.off, two.off) + 8 * UNIT, merged=merged)
+
+
+def _scaled(block: Block, variance: float, *, merged: bool) -> Block:
+    """Return the block times an independent ratio of a normal loss: both may be infinite."""
+    if variance == 0:
+        return block
+    other = _single(math.sqrt(variance), merged=merged)
+    ratio = np.multiply.outer(block.ratio, other.ratio)
+    infinite = block.infinite + other.infinite
+    return _placed(block, other, ratio, infinite, block.off + other.off + 8 * UNIT, merged=merged)
+
+
+def _placed(one: Block, two: Block, ratio: Array, infinite: float, off: float, *, merged: bool) -> Block:
+    """Return the block of ratios of two independent ones, an outer product, on nodes of its own."""
+    ratio, mass = ratio.ravel(), np.multiply.outer(one.mass, two.mass).ravel()
+    # The spread of a lognormal ratio of this variance; rows are sorted, which makes them quick to place.
+    # ratios whose squares are floats: beyond, they do not change a spread
+    scale = float(np.sqrt(np.log1p(np.sum(mass * (np.minimum(ratio, 1e150) - 1) ** 2))))
+    nodes = np.append(0.0, np.exp(_spaced(*_ends(ratio, mass), scale)))
+    cell = np.searchsorted(nodes, ratio, side="right") - 1
+    if merged:
+        nearest = nodes[np.maximum(cell, 1)]
+        sums = np.asarray(np.bincount(cell, mass, _RATIOS + 1), dtype=float)
+        moved = np.bincount(cell, mass * (ratio - nearest), _RATIOS + 1)
+        some = sums > 0
+        moved, sums, nodes = moved[some] / sums[some], sums[some], np.append(nodes[1], nodes[1:])[some]
+        slack = one.slack + two.slack + UNIT * (int(np.max(np.bincount(cell))) + 16)
+        # A mean of distances to a node, weighted by masses with this error.
+        off += 4 * slack * float(np.max(np.abs(moved) / (nodes + moved)))
+        return Block(nodes + moved, sums, 0.0, slack, off)
+    cell = np.minimum(cell, _RATIOS - 1)
+    left, right = nodes[cell], nodes[cell + 1]
+    inside = np.minimum(ratio, nodes[-1])
+    below, above = mass * ((right - inside) / (right - left)), mass * ((inside - left) / (right - left))
+    added = np.bincount(cell, below, _RATIOS + 1) + np.bincount(cell + 1, above, _RATIOS + 1)
+    # Each share is a quotient of differences of floats, 3 units; sums have as many terms as a node has pairs.
+    slack = one.slack + two.slack + UNIT * (2 * int(np.max(np.bincount(cell))) + 16)
+    infinite = (infinite + float(np.sum(mass * (ratio - inside)))) * (1 + 1e-9)
+    return Block(nodes, np.asarray(added, dtype=float), infinite, slack, off)
