@@ -8,8 +8,8 @@ import pytest
 from flint import acb, arb, ctx
 
 from tradeoff.families.discrete import AllocatedCurve
-from tradeoff.pld.allocation import bound_epsilon, hockey_stick
 from tradeoff.pld.allocated_laws import allocated_laws
+from tradeoff.pld.allocation import bound_epsilon, hockey_stick
 
 
 def delta_of_two(mu, epsilon):

@@ -19,8 +19,8 @@ from tradeoff.families.approximate_dp import PureDP
 from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import Array, around
-from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
 from tradeoff.pld.allocated_laws import Groups, allocated_laws, grouped_law
+from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, discrete_gaussian_law, too_many
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.shuffled import Randomizer, shuffled_law, shuffled_pair_law

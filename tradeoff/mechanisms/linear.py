@@ -33,8 +33,8 @@ from tradeoff.mechanisms.base import (
     real_range,
     root,
 )
-from tradeoff.pld.allocation import STEEPEST
 from tradeoff.pld.allocated_laws import Groups
+from tradeoff.pld.allocation import STEEPEST
 
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:

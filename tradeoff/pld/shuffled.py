@@ -12,9 +12,8 @@ mass may move to a larger y, and mass may be spread to both sides of y.
 Randomised response with k answers has a privacy blanket (Balle, Bell, Gascon, Nissim 2019; the best of all
 decompositions: Su, Cheng, Wang 2025). Another record shows either answer of the record in question with
 probability 1/D each, D = e^eps0 + k - 1, one of the k - 2 others with (k - 2)/D, and else its own true
-answer, which is published. Of s answers of
-either kind, a of the first, and o of other kinds, none published, (s, o) has the same probability in both
-laws, a ~ Bin(s, 1/2) in their mean, and with theta = e^eps0 - 1
+answer, which is published. Of s answers of either kind, a of the first, and o of other kinds, none published,
+(s, o) has the same probability in both laws, a ~ Bin(s, 1/2) in their mean, and with theta = e^eps0 - 1
 
     e^L = (s + o + theta (s - a))/(s + o + theta a) = (1 + tau z y)/(1 - tau z y), y = (s - 2a)/s,
 
@@ -75,9 +74,7 @@ _REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies o
 _CLASSES, _LISTED = 512, 4_000_000  # most classes of C, and most pairs of C and a: a second or two
 _MOST_TRIALS = 128  # numbers of other answers of which the law of o is computed
 _SPREAD = 9  # least number of values of o, if there are more
-_NODES = (
-    8192  # values of y, if there are more: over 14 standard deviations they add 1e-6 of one to its variance
-)
+_NODES = 8192  # most values of y: over 14 standard deviations they add 1e-6 of one to its variance
 _SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which moves outwards
 
 

@@ -27,7 +27,7 @@ from tradeoff.pld.gaussian import DampedNormalBase, GaussianLaw, damped_rule, pa
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import DampedPLD, SubsampledPLD
 
-_BITS = 128
+_BITS = 128  # of the balls: 22 digits more than floats have, of which the sum cancels 9
 _MOST = 8e6  # nodes of a line times those of a rule: about half a second
 
 
