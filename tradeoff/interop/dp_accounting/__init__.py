@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from inspect import signature
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from tradeoff import mechanisms
-from tradeoff.balls import log_quotient, to_ball, to_balls, to_bounds, upper_float
 from tradeoff.conversions import from_zcdp
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, MissingExtraError, PlanError, domain, needed, shown
+from tradeoff.errors import MissingExtraError, PlanError, needed, shown
 from tradeoff.gdp.reduction import least
 from tradeoff.interop.dp_accounting.pld import Orders, from_pld, to_pld
-from tradeoff.intervals.bounds import Bounds, make_bounds
-from tradeoff.intervals.functions import clip, exp, expm1, log1p, rational, sqrt, total
-from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, round_points, whole
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import log1p, rational, sqrt, total
 from tradeoff.mechanisms import Adjacency, ApproximateDP, Mechanism, Plan
 from tradeoff.mechanisms.base import ratio
 from tradeoff.mechanisms.noise import MOST_SQUARE
