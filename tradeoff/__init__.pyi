@@ -32,7 +32,7 @@ from .families.location_shift import from_scipy as from_scipy
 from .intervals.bounds import Bounds as Bounds
 from .mechanisms.plan import Plan as Plan
 from .mechanisms.plan import dp_sgd as dp_sgd
-from .operators.distance import distance as distance
+from .operators.order import distance as distance
 from .operators.order import order as order
 from .operators.pointwise import maximum as maximum
 from .operators.pointwise import minimum as minimum

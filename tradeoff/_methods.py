@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tradeoff.gdp import reduction
     from tradeoff.intervals import bounds
     from tradeoff.intervals.bounds import Bounds
-    from tradeoff.operators import distance, divergence, law, order, symmetrise, tabulate, unary
+    from tradeoff.operators import divergence, law, order, symmetrise, tabulate, unary
     from tradeoff.operators.tabulate import Tabulated
     from tradeoff.report import notebook
     from tradeoff.sweeps import Table
@@ -47,8 +47,8 @@ else:
         *("curves.contract", "curves.hooks", "curves.parameters", "audits.risks", "design.sensitivities"),
         *("report.notebook", "families.closed_forms", "gdp.reduction", "intervals.bounds"),
         *("symbolic.formula", "symbolic.forms"),
-        *("operators.distance", "operators.divergence", "operators.law"),
-        *("operators.order", "operators.symmetrise", "operators.tabulate", "operators.unary"),
+        *("operators.divergence", "operators.law", "operators.order"),
+        *("operators.symmetrise", "operators.tabulate", "operators.unary"),
     ):
         globals()[_module.partition(".")[2]] = _Lazy(_module)
 
@@ -172,7 +172,7 @@ class _CurveMethods(TradeOff):
         >>> 0.3829249 in to.Gaussian(1).distance(to.Gaussian(2))
         True
         """
-        return distance.distance(self, contract.operand(other), metric=metric)
+        return order.distance(self, contract.operand(other), metric=metric)
 
     def gdp(self, failure: float | None = None) -> reduction.Reduction:
         r"""Least mu of a Gaussian curve below f but for ``failure``, and the cost of reporting it.

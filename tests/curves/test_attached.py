@@ -52,8 +52,8 @@ def test_first_call_imports_the_operator() -> None:
     code = (
         "import sys, tradeoff as to; loaded = lambda name: name in sys.modules; "
         "assert not loaded('numpy') and not loaded('tradeoff.curves.contract'); f = to.Gaussian(1); "
-        "assert not loaded('tradeoff.operators.distance'); f.distance(f); "
-        "sys.exit(not loaded('tradeoff.operators.distance'))"
+        "assert not loaded('tradeoff.operators.order'); f.distance(f); "
+        "sys.exit(not loaded('tradeoff.operators.order'))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -281,7 +281,7 @@ class CurveHooks(ABC):
 C = TypeVar("C", bound=CurveHooks)
 
 
-def forwards(attribute: str, *names: str) -> Callable[[type[C]], type[C]]:
+def forward_hooks(attribute: str, *names: str) -> Callable[[type[C]], type[C]]:
     """Return a decorator of a class whose hooks of these names are those of an attribute."""
 
     def decorate(cls: type[C]) -> type[C]:

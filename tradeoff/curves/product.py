@@ -13,7 +13,7 @@ import numpy as np
 
 from tradeoff.accounting.options import Cache, Question, cache_for, measure, query_options
 from tradeoff.curves.contract import CHOICES, TradeOff
-from tradeoff.curves.hooks import PAIR, forwards, gathered, joint, limited, pure
+from tradeoff.curves.hooks import PAIR, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log1p, total, whole
@@ -330,7 +330,7 @@ def _compose(
     return Composition(*zip(*powers, strict=True), symmetric=symmetric, once=once)
 
 
-@forwards("_alone", "beta_bounds", "delta_bounds", "epsilon_bounds")
+@forward_hooks("_alone", "beta_bounds", "delta_bounds", "epsilon_bounds")
 class CurveFromPLD(TradeOff):
     """Curve that the engines answer for, from ``loss_distribution()``."""
 

@@ -33,7 +33,7 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.mechanisms.base import Mechanism, by_number
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.order import both_orders
+from tradeoff.operators.tabulate import both_orders
 from tradeoff.sweeps import Table
 
 Cost = Callable[[Sequence[float]], float]

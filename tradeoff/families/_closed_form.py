@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.balls import PRECISION, Balls, in_floats, precision, to_balls, to_bounds, to_floats
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import symbols_of
+from tradeoff.curves.parameters import symbols_of, written
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.rounding import Array
@@ -34,6 +34,9 @@ class ClosedForm(TradeOff):
 
     parameter: ClassVar[str] = ""
     """Name of the parameter that may be a symbol; none in most."""
+
+    pattern: ClassVar[str]
+    """Notation, with a place for the parameter."""
 
     elementary: ClassVar[bool] = False
     """Whether formulas are of those functions alone that ``balls.in_floats`` evaluates."""
@@ -72,6 +75,10 @@ class ClosedForm(TradeOff):
     @property
     def free_symbols(self) -> frozenset[Any]:
         return symbols_of(getattr(self, self.parameter, None))
+
+    @property
+    def notation(self) -> str:
+        return self.pattern % written(getattr(self, self.parameter))
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:

@@ -35,7 +35,6 @@ from tradeoff.curves.parameters import (
     probability,
     real,
     sympy,
-    written,
 )
 from tradeoff.errors import SizeError
 from tradeoff.families._closed_form import ClosedForm
@@ -114,6 +113,7 @@ class TotalVariation(ClosedForm):
 
     delta_0: Value
     parameter = "delta_0"
+    pattern = "f_{0,%s}"
     product_weight: Fraction | None = field(default=None, init=False, compare=False)
     """-log(1 - delta) of a product, rounded; ``delta_0`` is rounded up."""
 
@@ -193,10 +193,6 @@ class TotalVariation(ClosedForm):
         curve = self.from_weight(rounded_fraction(-log1p(-lost))) if lost < 1 else TotalVariation(1.0)
         return limited(curve, BOUND)
 
-    @property
-    def notation(self) -> str:
-        return f"f_{{0,{written(self.delta_0)}}}"
-
 
 @dataclass(frozen=True, repr=False)
 class PureDP(ClosedForm):
@@ -221,6 +217,7 @@ class PureDP(ClosedForm):
 
     epsilon_0: Value
     parameter = "epsilon_0"
+    pattern = "f_{%s,0}"
 
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
@@ -270,10 +267,6 @@ class PureDP(ClosedForm):
         if order == 1:
             return to_bounds(e * (p - q))
         return to_bounds(log(p * exp((a - 1) * e) + q * exp((1 - a) * e)) / (a - 1))
-
-    @property
-    def notation(self) -> str:
-        return f"f_{{{written(self.epsilon_0)},0}}"
 
 
 def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:

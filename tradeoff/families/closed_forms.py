@@ -42,18 +42,15 @@ def semigroups(factors: Factors, new: Factors) -> Factors | None:
     """Families closed under the product: each multiplies its own, exactly, so that no order matters."""
     result = factors
     for family in dict.fromkeys(type(f) for f in new):
-        members = [(f, n) for f, n in result.items() if type(f) is family] if _closed(family) else []
+        if family.product.__func__ is TradeOff.product.__func__:  # type: ignore[attr-defined]  # of methods
+            continue
+        members = [(f, n) for f, n in result.items() if type(f) is family]
         curve = family.product(members) if sum(n for _, n in members) > 1 else None
         if curve is not None:
             result = _without([f for f, _ in members], result)
             result[curve] = result.get(curve, 0) + 1
             result = unit(result, {curve: 1}) or result
     return result
-
-
-def _closed(family: type[TradeOff]) -> bool:
-    """Whether a family has closed products."""
-    return family.product.__func__ is not TradeOff.product.__func__  # type: ignore[attr-defined]  # of methods
 
 
 def _without(gone: Iterable[TradeOff], factors: Factors) -> Factors:

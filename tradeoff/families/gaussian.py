@@ -25,7 +25,7 @@ from tradeoff.balls import (
     upper_float,
 )
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, sympy, written
+from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, sympy
 from tradeoff.families._closed_form import MANY, Formulas, ShiftFamily, suggest_mechanism
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -82,6 +82,7 @@ class Gaussian(ShiftFamily):
 
     mu: Value
     parameter = "mu"
+    pattern = "G_{%s}"
     square: Fraction | None = field(default=None, init=False)
     """Exact mu^2 of a product or a group unless that of a float; ``mu`` is its root, rounded up."""
 
@@ -221,7 +222,3 @@ class Gaussian(ShiftFamily):
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Rényi divergence of the given order, order mu^2/2, in nats."""
         return to_bounds(to_balls(order) * to_balls(self.weight) / 2)
-
-    @property
-    def notation(self) -> str:
-        return f"G_{{{written(self.mu)}}}"

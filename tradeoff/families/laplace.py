@@ -33,7 +33,6 @@ from tradeoff.curves.parameters import (
     is_symbol,
     number,
     real,
-    written,
 )
 from tradeoff.families._closed_form import ClosedForm, Formulas, ShiftFamily, suggest_mechanism
 from tradeoff.families.approximate_dp import Identity
@@ -85,6 +84,7 @@ class Laplace(ShiftFamily):
 
     epsilon_0: Value
     parameter = "epsilon_0"
+    pattern = "Lap_{%s}"
     shift: Fraction | None = field(default=None, init=False)
     """Exact epsilon of a group where it is not a float; ``epsilon_0`` is rounded up."""
 
@@ -136,10 +136,6 @@ class Laplace(ShiftFamily):
             return to_bounds(e + expm1(-e))
         return to_bounds(log((a * exp(k * e) + k * exp(-a * e)) / (2 * a - 1)) / k)
 
-    @property
-    def notation(self) -> str:
-        return f"Lap_{{{written(self.epsilon_0)}}}"
-
 
 def logistic_beta(alpha: Balls, shift: Balls) -> Balls:
     """Return (1 - alpha)/(1 + (e^shift - 1) alpha)."""
@@ -174,6 +170,8 @@ class BoundedRange(ShiftFamily):
     """
 
     epsilon_0: float
+    parameter = "epsilon_0"
+    pattern = "BR_{%s}"
 
     def __init__(self, epsilon: Number) -> None:
         object.__setattr__(self, "epsilon_0", number("epsilon", epsilon, 0, MAX_LOSS, open_low=True))
@@ -187,10 +185,6 @@ class BoundedRange(ShiftFamily):
 
     def loss_distribution(self) -> BoundedRangeLaw:
         return BoundedRangeLaw(self.epsilon_0)
-
-    @property
-    def notation(self) -> str:
-        return f"BR_{{{written(self.epsilon_0)}}}"
 
 
 @dataclass(frozen=True, repr=False)

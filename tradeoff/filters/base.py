@@ -33,8 +33,8 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import sqrt, total, whole
 from tradeoff.mechanisms.base import Declared, Mechanism
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.order import both_orders
 from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.tabulate import both_orders
 from tradeoff.operators.unary import assumed, bare
 from tradeoff.pld.discrete import MAX_ATOMS
 

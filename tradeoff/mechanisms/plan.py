@@ -24,8 +24,8 @@ from tradeoff.intervals.functions import total, whole
 from tradeoff.mechanisms.base import Adjacency, Mechanism, ratio, refuse_attribute, suggest_names
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
-from tradeoff.operators.order import both_orders
 from tradeoff.operators.pointwise import maximum
+from tradeoff.operators.tabulate import both_orders
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,4 +1,4 @@
-"""The Blackwell order: structure first, then ends and vertices, then bounds; undecided rather than guessed.
+"""The Blackwell order: structure first, then ends and vertices, then bounds; and distances between curves.
 
 f >= g means that the pair of g can be made into that of f (Dong, Roth, Su 2022, Theorem 2.10), and holds iff
 delta_f <= delta_g at every real epsilon (Proposition 2.12). A polygon is the largest of its lines, so f >=
@@ -13,18 +13,18 @@ are sums of the floats as given: 0.1 + 0.1 + 0.1 is a little more than 0.3.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from tradeoff import balls
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.parameters import is_symbol, number
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.parameters import choice, is_symbol, number, symbols_of
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, interpolate
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import Undecided
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
@@ -37,11 +37,12 @@ from tradeoff.intervals.functions import exp, rational
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
-from tradeoff.operators.tabulate import Nodes, chords, end, orders, under
+from tradeoff.operators.tabulate import Nodes, both_orders, chords, end, orders, tabulate, under
 from tradeoff.operators.unary import Group
 
 Answer = bool | None
 Real = Fraction | float  # a rational, or an infinity
+Point = tuple[Fraction, Fraction]  # or the rationals around one number
 Span = tuple[Real, Real]  # numbers at or below and at or above the truth
 
 _MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; of more, whole curves are compared
@@ -249,9 +250,6 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     raise _undecided(float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1]))
 
 
-# Ends of a profile.
-
-
 def largest_loss(f: TradeOff) -> Span:
     """Bound sup L over the finite losses of one order, in nats: sums of parameters are fractions."""
     if isinstance(f, Tensor):
@@ -273,11 +271,6 @@ def infinite_mass(f: TradeOff) -> Span:
     return Fraction(low), Fraction(high)
 
 
-def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
-    """Return the curve, and its inverse if that is another one."""
-    return (f,) if f.symmetric else (f, f.inverse())
-
-
 def every(answers: Iterable[Answer]) -> Answer:
     """Decide whether all hold: False if one is refuted, else None if one is open."""
     result = list(answers)
@@ -290,9 +283,6 @@ def _by_end(f: TradeOff, epsilon: Span, delta: Fraction) -> Answer:
     if mass[1] <= delta and losses[1] <= epsilon[0]:
         return True
     return False if mass[0] > delta or (mass[0] == delta and losses[0] > epsilon[1]) else None
-
-
-# Polygons: finitely many questions.
 
 
 def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
@@ -355,10 +345,7 @@ def _undecided(epsilon: float) -> Undecided:
     return Undecided(f"{where}; use dominates(g, failure=...)", epsilon)
 
 
-Range = tuple[Fraction, Fraction]  # around one number
-
-
-def vertices_of(f: TradeOff) -> list[tuple[Range, Range]] | None:
+def vertices_of(f: TradeOff) -> list[tuple[Point, Point]] | None:
     """Return the vertices, bounded by rationals.
 
     Those of f_{eps,d} are (0, 1 - d), (k, k) and (1 - d, 0) with k = (1 - d)/(1 + e^eps).
@@ -399,7 +386,8 @@ def _above_vertices(f: TradeOff, g: TradeOff) -> Answer:
     return True if of_bounds else answer
 
 
-# Structure: a table of rules, each of which may decline. Operators preserve the order.
+# Structure: rules, each of which may decline; ``or None`` after one that is sufficient, not necessary.
+# Operators preserve the order.
 
 
 def known(f: TradeOff, g: TradeOff) -> Answer:
@@ -408,20 +396,11 @@ def known(f: TradeOff, g: TradeOff) -> Answer:
     return next((answer for rule in rules if (answer := rule(f, g)) is not None), None)
 
 
-def _proved(*answers: Answer) -> Answer:
-    """Return True if all hold, else nothing: for rules that are sufficient, not necessary."""
-    return True if all(answers) else None
-
-
-def _has_symbols(*curves: TradeOff) -> bool:
-    return any(f.free_symbols for f in curves)
-
-
 def _extremes(f: TradeOff, g: TradeOff) -> Answer:
     """Decide f >= f, the ends, Id >= g and f >= 0, and polygons at the vertices of the upper one."""
     if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear):
         return compare_polygons(f, g)
-    return _proved(f == g or isinstance(f, Identity) or g == TotalVariation(1))
+    return f == g or isinstance(f, Identity) or g == TotalVariation(1) or None
 
 
 def _parameter(f: TradeOff) -> tuple[Any, Span] | None:
@@ -442,7 +421,7 @@ def _parameter(f: TradeOff) -> tuple[Any, Span] | None:
 
 def _family(f: TradeOff, g: TradeOff) -> Answer:
     """Compare the parameters of two curves of one family, or of shifts of one law."""
-    mine, theirs = (None if _has_symbols(f, g) else _parameter(h) for h in (f, g))
+    mine, theirs = (None if symbols_of(f, g) else _parameter(h) for h in (f, g))
     if mine is None or theirs is None or mine[0] != theirs[0]:
         return None
     (least, most), (low, high) = mine[1], theirs[1]
@@ -452,7 +431,7 @@ def _family(f: TradeOff, g: TradeOff) -> Answer:
 def _pair(f: TradeOff, g: TradeOff) -> Answer:
     """(eps, delta)-DP if in both orders sup L <= eps and Q(L = inf) <= delta; for delta = 0 also only if."""
     goal = approximate(g)
-    if goal is None or _has_symbols(f):
+    if goal is None or symbols_of(f):
         return None
     epsilon, delta = Fraction(goal[0]), goal[1]
     if isinstance(f, PiecewiseLinear) and any(e <= epsilon and d <= delta for e, d in f.pairs):
@@ -480,27 +459,28 @@ def _operands(f: TradeOff, g: TradeOff) -> Answer:
     )
     if isinstance(f, Subsampled):
         mine = (f.operands[0].inverse() if f.flipped else f.operands[0],)
-    return _proved(
+    return (
         (isinstance(f, Maximum) and any(known(part, g) for part in f.operands))
         or (isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands))
         or (bool(mine) and all(known(part, g) for part in mine))
         or (bool(theirs) and all(known(f, part) for part in theirs))
+        or None
     )
 
 
 def _same_operator(f: TradeOff, g: TradeOff) -> Answer:
     """Operators rise with their operands, f_p and groups fall as p and k grow; f_p >= g_p iff f >= g."""
     if isinstance(f, Mixture) and isinstance(g, Mixture):  # each share of f is above one of g
-        return _proved(_matched(*(dict(zip(h.operands, h.shares, strict=True)) for h in (f, g))))
+        return _matched(*(dict(zip(h.operands, h.shares, strict=True)) for h in (f, g))) or None
     if isinstance(f, ProfileSymmetrised) and isinstance(g, ProfileSymmetrised):
-        return _proved(known(f.operands[0], g.operands[0]))
+        return known(f.operands[0], g.operands[0]) or None
     if not (isinstance(f, Subsampled) and isinstance(g, Subsampled) and f.flipped == g.flipped):
         return None
     (base,), (other,) = f.operands, g.operands
     if f.p == g.p:
         return known(base, other)
-    if _has_symbols(f, g) or f.p < g.p:
-        return None if _has_symbols(f, g) else _proved(known(base, other))
+    if symbols_of(f, g) or f.p < g.p:
+        return None if symbols_of(f, g) else known(base, other) or None
     return False if base == other and (infinite_mass(base)[0] > 0 or largest_loss(base)[0] > 0) else None
 
 
@@ -510,9 +490,9 @@ def _groups(f: TradeOff, g: TradeOff) -> Answer:
         return None
     base = g.operands[0]
     if isinstance(f, Laplace) and isinstance(base, PureDP):  # Lap_eps >= f_{eps,0}
-        return _proved(not _has_symbols(f, base) and f.theta <= g.k * Fraction(base.epsilon_0))
+        return (not symbols_of(f, base) and f.theta <= g.k * Fraction(base.epsilon_0)) or None
     one, k = (f.operands[0], f.k) if isinstance(f, Group) else (f, 1)
-    return None if is_symbol(k) else _proved(k <= g.k, known(one, base))
+    return None if is_symbol(k) else (k <= g.k and known(one, base)) or None
 
 
 def _products(f: TradeOff, g: TradeOff) -> Answer:
@@ -522,7 +502,7 @@ def _products(f: TradeOff, g: TradeOff) -> Answer:
     rest = (tensor((h, n - common.get(h, 0)) for h, n in side.items()) for side in (mine, theirs))
     if common and known(*rest):
         return True
-    return _proved(isinstance(g, Tensor) and _matched(mine, theirs, powers=True))
+    return (isinstance(g, Tensor) and _matched(mine, theirs, powers=True)) or None
 
 
 def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any], *, powers: bool = False) -> bool:
@@ -547,3 +527,74 @@ def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any], *, po
         if left:
             return False
     return True
+
+
+Metric = Literal["uniform", "levy"]
+
+
+def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[float]:
+    r"""Bound the distance between two curves.
+
+    Parameters
+    ----------
+    f, g
+        Curves.
+    metric
+        ``"uniform"``: :math:`\sup_\alpha \lvert f(\alpha) - g(\alpha) \rvert`. ``"levy"``: the least
+        :math:`\kappa` with :math:`f(\alpha + \kappa) - \kappa \le g(\alpha)` for all :math:`\alpha` and the
+        same with f and g exchanged, which is
+        :math:`\max_\varepsilon \lvert \delta_f - \delta_g \rvert/(1 + e^\varepsilon)`: the largest gap in
+        Bayes error over priors (Gomez et al. 2026).
+
+    Returns
+    -------
+    Bounds
+        Lower and upper bound in [0, 1]: of polygons and (eps, delta)-DP the distance at their vertices, up to
+        rounding; of other curves about 1e-4 apart.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, Identity
+    >>> round(distance(Gaussian(1), Identity(), metric="levy").upper, 3)  # half of the total variation
+    0.191
+    >>> from tradeoff import PureDP
+    >>> distance(PureDP(1), Identity()).width < 1e-14
+    True
+    """
+    choice("metric", metric, get_args(Metric))
+    if operand(f) == operand(g):
+        return Bounds(0.0, 0.0)
+    (below_f, above_f), (below_g, above_g) = (_polygons(curve, metric) for curve in (f, g))
+    most = max(_excess(above_f, below_g), _excess(above_g, below_f))
+    least = max(_excess(below_f, above_g), _excess(below_g, above_f), Fraction(0))
+    return Bounds(rational(least).lower, min(rational(most).upper, 1.0))
+
+
+def _polygons(f: TradeOff, metric: Metric) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return coordinates, x increasing, of a polygon below the curve and of one above it.
+
+    Those of Levy's metric are alpha - beta and (alpha + beta)/2: it moves along the diagonal.
+    """
+    sides: list[Sequence[Point]]
+    if approximate(f) is not None:
+        sides = [[(a[side], b[side]) for a, b in vertices_of(f) or ()] for side in (0, 1)]
+    else:
+        tails = np.geomspace(1e-9, 0.5, 128)
+        nodes = np.concatenate([np.linspace(0, 1, 513), tails, 1 - tails])  # about 1e-4 from chord to curve
+        both = (f, f) if isinstance(f, PiecewiseLinear) else tabulate(f, nodes)
+        sides = [side.vertices for side in both]
+    result = []
+    for vertices in sides:
+        points = set(vertices)
+        if metric == "levy":
+            corners = (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))
+            points = {(a - b, (a + b) / 2) for a, b in (*vertices, *corners)}
+        x, y = (np.array(v, dtype=object) for v in zip(*sorted(points), strict=True))
+        result.append((x, y))
+    return result
+
+
+def _excess(one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]) -> Fraction:
+    """Return the largest difference of two polygons, which is linear between vertices."""
+    at = np.concatenate([one[0], two[0]])
+    return Fraction(max(interpolate(at, *one) - interpolate(at, *two)))

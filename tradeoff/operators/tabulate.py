@@ -130,6 +130,11 @@ def orders(*curves: TradeOff) -> list[tuple[TradeOff, ...]]:
     return [curves] if all(f.symmetric for f in curves) else [curves, tuple(f.inverse() for f in curves)]
 
 
+def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
+    """Return the curve, and its inverse if that is another one."""
+    return (f,) if f.symmetric else (f, f.inverse())
+
+
 def end(f: TradeOff, level: float) -> float:
     """Return an eps >= 0 from which on delta_f <= level, or inf if there may be none."""
     top = f.sup_loss if f.mass_at_infinity.upper <= level else np.inf

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from tradeoff.curves.contract import Derived, TradeOff
-from tradeoff.curves.hooks import BOUND, PAIR, forwards, limited, pure
+from tradeoff.curves.hooks import BOUND, PAIR, forward_hooks, limited, pure
 from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
@@ -125,8 +125,8 @@ def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     return limited(result, f.tightness)
 
 
-@forwards("_f", "beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws", "notation")
-@forwards("_f", "mass_at_infinity", "mass_at_minus_infinity", "loss_bounds")
+@forward_hooks("_f", "beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws", "notation")
+@forward_hooks("_f", "mass_at_infinity", "mass_at_minus_infinity", "loss_bounds")
 class Assumed(Derived):
     """The operand, with more assumptions."""
 
