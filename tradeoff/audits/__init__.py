@@ -1,7 +1,6 @@
 """Audits: lower bounds on privacy loss from scores, guesses and draws of the loss, at a confidence."""
 
-from tradeoff.audits.empirical import Counts, Empirical, empirical, from_counts
-from tradeoff.audits.losses import LossSample, from_losses
+from tradeoff.audits.empirical import Counts, Empirical, LossSample, empirical, from_counts, from_losses
 from tradeoff.audits.one_run import OneRun, one_run
 from tradeoff.audits.refutation import Refutation
 
