@@ -59,28 +59,9 @@ class Cumulant:
         """Return log E e^(t L_i) of one copy of every factor."""
         return [float(value) for value in self._tilted(t)[2]]
 
-    @cached_property
-    def _near(self) -> tuple[Array, Array, Array, float]:
-        """Masses; 1 less those of each sketch, rounding aside; its largest |loss|; their least."""
-        p = np.exp(self.log_p)
-        missing: Array = 1 - np.add.reduceat(p, self.starts)
-        missing = np.where(np.abs(missing) < 1e-10, 0.0, missing)  # masses add up to 1 within about 1e-13
-        farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)
-        return p, missing, farthest, float(np.min(farthest))
-
-    def value(self, t: float, plain: Array | None = None) -> float:
-        """Return K at t; from E (e^(t L_i) - 1), for many rounds, where t L stays below 0.1.
-
-        The logarithm of E e^(t L_i) would lose a digit and more there.
-        """
-        logs = self._tilted(t)[2] if plain is None else plain
-        p, missing, farthest, least = self._near
-        if abs(t) * least < 0.1:
-            near = (abs(t) * farthest < 0.1) & (missing < 0.1)
-            gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
-            change = np.add.reduceat(gain, self.starts) - missing
-            logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
-        return float(logs @ self.counts)
+    def value(self, t: float) -> float:
+        """Return K at t."""
+        return float(self._tilted(t)[2] @ self.counts)
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
@@ -88,7 +69,7 @@ class Cumulant:
         first = np.add.reduceat(weight * self.loss, self.starts) / total
         square = weight * (self.loss - np.repeat(first, self.repeats)) ** 2
         second = np.add.reduceat(square, self.starts) / total
-        return self.value(t, log), float(first @ self.counts), float(second @ self.counts)
+        return float(log @ self.counts), float(first @ self.counts), float(second @ self.counts)
 
     @cached_property
     def spread(self) -> float:
@@ -179,7 +160,7 @@ def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
     for table, mine, log in zip(
         cumulant.tails, (alpha <= 0.5, alpha > 0.5), np.log([alpha, rest]), strict=True
     ):
-        x[mine] = table.losses(log[mine])
+        x[mine] = table.x_for(log[mine])
     return np.clip(np.where(np.isnan(x), mean, x), mean - sd / odds, mean + sd * odds)
 
 
@@ -278,26 +259,6 @@ class SaddleTable:
             if not abs(tilt - last) * width > 0.1:  # so near the tilt loses nothing
                 break
         return tilt
-
-    def loss(self, log: float) -> float:
-        """Return the x at which the estimated logarithm is ``log``, of those between two saddles."""
-        c, loss, _, known = self._extend(math.inf, log)
-        above = int(np.argmax(known < log))
-        if not above:  # smaller at once, or nowhere
-            return float(loss[0 if known[0] < log else -1])
-        low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
-        return self._saddle(find_root(lambda u: log - self._saddle(u).log, low, high, 1e-9 * low)).x
-
-    def losses(self, log: Array) -> Array:
-        """Return the x at which the estimated logarithm is ``log``; solve for x if saddles are far apart."""
-        if not len(log):
-            return log
-        _, loss, sd, known = self._extend(math.inf, float(np.min(log)))
-        above = np.argmax(known < log[:, None], axis=1)
-        far = np.abs(loss[above] - loss[above - 1]) > 2 * sd[above - 1]
-        x = self.x_for(log)
-        x[far] = [self.loss(each) for each in log[far].tolist()]
-        return x
 
     def spread(self, x: Array) -> Array:
         """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""
