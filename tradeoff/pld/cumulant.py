@@ -82,13 +82,6 @@ class Cumulant:
         return SaddleTable(self, (0.0,)), SaddleTable(self, (0.0,), sign=-1)
 
     @cached_property
-    def rare(self) -> RareLosses:
-        """The estimate of delta for rounds that rarely lose much."""
-        order = np.argsort(self.loss)
-        mass = np.exp(self.log_p + np.log(np.repeat(self.counts, self.repeats)))[order]
-        return RareLosses.of(self.loss[order], mass)
-
-    @cached_property
     def middle(self) -> tuple[float, float]:
         """The mean under P, and the deviation."""
         _, mean, variance = self(0.0)
@@ -101,34 +94,6 @@ class Cumulant:
         reaches = [(self(theta + sign * t)[0] - base - log_eta) / t for t in steps]
         best = int(np.argmin(reaches))
         return sign * reaches[best], float(steps[best])
-
-
-class RareLosses(NamedTuple):
-    """Logs of delta at increasing losses, where sums are that of one rare large loss, or normal.
-
-    delta(x) = E_Q (1 - e^(x - L))_+ of one round, for each of them, and s phi(z)/(1 + z^2), z = (x - m)/s, of
-    all losses up to x, of mean m and deviation s together.
-    """
-
-    x: Array
-    log_delta: Array
-
-    @classmethod
-    def of(cls, loss: Array, mass: Array) -> RareLosses:
-        """Estimate the logs from sorted losses, each with the P-mass of all rounds."""
-        s = np.exp(np.minimum(loss, 300.0))
-        p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
-        mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
-        z = np.clip((loss - mean) / deviation, -1e100, 1e100)
-        normal = np.log(deviation) - np.log1p(z * z) - np.maximum(z, 0.0) ** 2 / 2
-        log = np.logaddexp(np.log(np.maximum(q - s * p, 1e-320)), normal)
-        return cls(loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0))
-
-    def loss(self, log_delta: Array) -> Array:
-        """Return the largest positive loss with at least that delta, or 0; infinite past the last."""
-        inside = self.x > 0
-        x, log = self.x[inside], np.maximum.accumulate(self.log_delta[inside][::-1])[::-1]
-        return np.interp(-log_delta, -log, x, left=0.0, right=math.inf)
 
 
 def _find_root(function: Callable[[float], float], high: float) -> float:

@@ -345,8 +345,6 @@ class ContourEngine(Engine[Cost]):
         left, x = np.log(delta - lines.mass_at_plus_infinity), np.zeros(len(delta))
         for part, which in lines.leading("delta", x, left):
             x[which] = part.tail.x_for(left[which])
-            if part is not lines:
-                x[which] = np.minimum(x[which], part.cumulant.rare.loss(left[which]))
         near = left >= _TUNING.half
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():
