@@ -383,11 +383,9 @@ class ContourEngine(Engine[Cost]):
         lines = self.forward
         left = np.log(delta - lines.mass_at_plus_infinity)
         x = lines.tail.x_for(left)
-        # Where rare rounds lose much no tilt is about the others, and estimates are too large.
-        least = np.minimum(x, lines.cumulant.rare.loss(left)) if lines.damped(0) is not lines else x
-        for part, which in lines.leading("delta", least, left):
+        for part, which in lines.leading("delta", x, left):
             if part is not lines:
-                x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))
+                x[which] = part.tail.x_for(left[which])
         near = left >= _TUNING.half
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():
