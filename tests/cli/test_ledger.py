@@ -80,6 +80,10 @@ def test_spend_takes_the_keys_of_plan_files(run, file):
         (["--kind", "gaussian", "--noise-multipler", "1"], "did you mean --noise-multiplier?"),
         (["--kind", "gaussian"], "--noise-multiplier is missing"),
         (
+            ["--kind", "laplace", "--epsilon", "1"],
+            "is not known; allowed: --scale, --sensitivity; scale is the",
+        ),
+        (
             ["--kind", "gaussian", "--noise-multiplier", "0"],
             "--noise-multiplier must be in (0, inf], got 0.0",
         ),

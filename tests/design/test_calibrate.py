@@ -220,6 +220,11 @@ def test_calibrate_steps_to_curve():
     assert result.evaluations <= 40
 
 
+def test_calibrate_count_out_of_reach_states_the_loss_of_no_run():
+    with pytest.raises(to.errors.DomainError, match=r"alone cost mu >= 1 at failure = 0; allow more loss$"):
+        to.calibrate(lambda n: to.Gaussian(1) @ to.Gaussian(0.1) ** n, {"mu": 0.5}, integer=True)
+
+
 def test_calibrate_to_unreachable_curve_raises():
     with pytest.raises(to.errors.DomainError, match=r"is \[0, 0\] at 0.5, \[0, 0\] at 1; allow"):
         to.calibrate(noise, {"curve": to.Gaussian(0.5)}, between=(0.5, 1.0))

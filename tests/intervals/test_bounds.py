@@ -207,6 +207,13 @@ def test_repr_html_rounds_outward_to_two_digits_more_than_differ(low, high, cell
     assert float(shown[0]) <= low <= high <= float(shown[1])
 
 
+def test_repr_html_of_fractions_encloses_them():
+    low, high = Fraction(1, 3) - Fraction(1, 10**30), Fraction(2, 3) + Fraction(1, 10**30)
+    for pair in ((low, high), (low, low), (high, high)):
+        shown = re.findall(r"<td[^>]*>([^<]*)</td>", Bounds(*pair)._repr_html_())
+        assert Fraction(shown[0]) <= pair[0] <= pair[1] <= Fraction(shown[1])
+
+
 def test_repr_html_shows_first_rows():
     assert Bounds(0.1, 0.2)._repr_html_().count("<td") == 2
     many = Bounds(np.zeros(60), np.ones(60))._repr_html_()

@@ -85,7 +85,7 @@ scale = 1 => mechanism[1].kind is missing; it must be one of above-threshold
 kind = "gausian" => mechanism[1].kind = 'gausian' is not known; did you mean gaussian?
 kind = "zzz" => mechanism[1].kind = 'zzz' is not known; allowed: above-threshold
 kind = "dpsgd" => mechanism[1].kind = 'dpsgd' is not known; did you mean subsampled-gaussian?
-kind = "laplace"; epsilon = 0.1 => got it in a table; scale is the sensitivity over epsilon
+kind = "laplace"; epsilon = 0.1 => mechanism[1].epsilon is not known; allowed: scale, sensitivity; scale is
 kind = "laplace"; scale = 1; delta = [1e-5] => line 5: mechanism[1].delta must be above the first
 kind = "laplace" => mechanism[1].scale is missing
 kind = "gaussian"; noise_multiplyer = 1 => ; did you mean noise_multiplier?

@@ -14,6 +14,7 @@ from cyclopts import App, Parameter
 from tradeoff.cli.terminal import Integer, Json
 from tradeoff.display import exactly, plain, rounded
 from tradeoff.errors import DomainError, TradeOffError
+from tradeoff.intervals.bounds import Bounds
 
 if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter, Ledger
@@ -219,7 +220,8 @@ def _describe(entry: Entry) -> str:
     share, promise = "", f"{filter_.guarantee()!r}"
     if isinstance(filter_, ZCDPFilter):
         promise = f"({exactly(filter_.epsilon)}, {exactly(filter_.delta)})-DP"
-        percent = 100 * filter_.spent[0] / filter_.budget[0] if filter_.budget[0] else 0.0
+        spent_rho, rho = filter_.spent[0], filter_.budget[0]
+        percent = (100 * Bounds.of(spent_rho) / rho).upper if rho else 0.0
         share = f", {rounded(percent, 'upper', 3)} % of its rho spent"
     return "\n".join(
         [

@@ -218,7 +218,7 @@ class Search:
             self._search_outward()
         pair, last = self._bracket, None
         if pair is None:
-            raise self._no_bracket()
+            raise self._no_bracket(", or give another range, between=(low, high)" if between else "")
         while pair != last and self._is_wide(*pair) and len(self.points) < _MAX_EVALUATIONS:
             self._narrow(*pair)
             pair, last = cast(tuple[Point, Point], self._bracket), pair
@@ -366,8 +366,8 @@ class Search:
         tried = {p.x for p in self.points} | {self._number(wall) for wall in self.walls}
         return None if self._number(t) in tried else t
 
-    def _no_bracket(self) -> DomainError:
-        """Explain why no two verdicts differ."""
+    def _no_bracket(self, change: str) -> DomainError:
+        """Explain why no two verdicts differ; a change of the range completes the remedy."""
         walls = "".join(f"; {reason}" for reason in list(self.walls.values())[:1])
         if not self.points:
             return DomainError(
@@ -381,14 +381,12 @@ class Search:
             answers += ": infinite" if endless else ": the same, so does build use its number?"
         got = f"target must be met at some numbers and missed at others, got {self.target}, which"
         if any(p.met is None for p in self.points):
-            return DomainError(
-                f"{got} is undecided: {answers}{walls}; give another range, between=(low, high)"
-            )
-        # The loss that remains at numbers a factor of 1000 apart is that of the other mechanisms.
+            return DomainError(f"{got} is undecided: {answers}{walls}; give another between=(low, high)")
+        # The loss that remains at 0, or at numbers a factor of 1000 apart, is that of the other mechanisms.
         best, *others = sorted(self._decided, key=lambda p: p.gap)
         far = [p.gap for p in others if abs(self._place(p.x) - self._place(best.x)) >= _LONGEST]
         changes = first.answer != last.answer and not first.met and not self.target.verdict
-        if changes and far and min(far) < best.gap + 1e-6:
+        if changes and ((far and min(far) < best.gap + 1e-6) or best.x == 0):
             name, _, at = self.target.question.partition(" at ")
             least, sign = self.target.least, "<=" if self.target.least else ">="
             value = decimal(best.answer.upper if least else best.answer.lower, ".4g", up=least)
@@ -396,7 +394,7 @@ class Search:
             return DomainError(f"{got} is out of reach: {rest}; allow more loss")
         which, remedy = ("every", "less") if first.met else ("no", "more")
         problem = f"{got} holds at {which} number tried: {answers}{walls}"
-        return DomainError(f"{problem}; allow {remedy} loss, or give another range, between=(low, high)")
+        return DomainError(f"{problem}; allow {remedy} loss{change}")
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Bounds(Generic[Side_co]):
     def _repr_html_(self) -> str:
         """Return a table for notebooks, an entry a row, rounded outward to the digits that differ and two."""
         most = 50  # most rows of bounds that a notebook shows
-        lower, upper = (_array(side).ravel() for side in self)
+        lower, upper = (side.ravel() for side in sides_of(self))
         rows = [_texts(*row) for row in zip(*(s[:most].tolist() for s in (lower, upper)), strict=True)]
         notes = [f"and {lower.size - most} more"] if lower.size > most else []
         return TextTable(rows, ("lower", "upper"), notes=notes, sides=">>").html()
@@ -175,11 +175,11 @@ Pair = tuple[Array, Array]  # lower and upper arrays of one shape, as the hooks 
 
 
 def _texts(lower: Any, upper: Any) -> tuple[str, str]:
-    if lower == upper or not 0 < (width := float(upper - lower)) < math.inf:
+    if not (isinstance(lower, float) and 0 < upper - lower < math.inf):
         return repr(lower), repr(upper)
-    share = width / max(abs(float(lower)), abs(float(upper)))
+    share = (upper - lower) / max(abs(lower), abs(upper))
     digits = min(max(2 - math.floor(math.log10(share)), 3), 17)
-    return rounded(float(lower), "lower", digits), rounded(float(upper), "upper", digits)
+    return rounded(lower, "lower", digits), rounded(upper, "upper", digits)
 
 
 def decimal(value: Any, spec: str, *, up: bool) -> str:

@@ -105,7 +105,8 @@ def _checked(curve: TradeOff, question: str, at: object) -> float:
     if question not in get_args(Question):
         raise DomainError(f"question must be one of {', '.join(get_args(Question))}, got {question!r}")
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
-    value = number("at", at, low, high, open_low=True, open_high=True)
+    name = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}[question]
+    value = number(name, at, low, high, open_low=True, open_high=True)
     if question == "epsilon" and value <= curve.mass_at_plus_infinity * (1 + 8 * _ULPS):
         raise DomainError(
             f"delta must be above the mass at infinity {curve.mass_at_plus_infinity!r}, got {value!r}"

@@ -30,7 +30,7 @@ _LEGEND = {
     "unsafe": 'unsafe: claims more privacy than there is, in the answers marked "!".',
     "unsafe*": "unsafe*: claims more privacy than there is, but only for beta at an alpha that is not shown.",
     "safe": "safe: a proved bound, or on the safe side of the exact bounds wherever it was checked.",
-    "open": 'open: neither is proved, as the bounds above are too wide or not exact; "?" marks open answers.',
+    "open": 'open: the bounds above are too wide, or not exact, to prove either; "?" marks such answers.',
 }
 
 # The 129 type I errors at which the beta of each method is compared: hundredths, and more near 0.

@@ -85,6 +85,7 @@ def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
         guesses = [common] if common in (*allowed, "count") else []
         guesses += difflib.get_close_matches(str(word), allowed, 1)
         hint = f"; did you mean {guesses[0]}?" if guesses else ""
+        hint = "; scale is the sensitivity over epsilon" if word == "epsilon" and "scale" in allowed else hint
         is_long = len(allowed) > 12 and guesses
         known = "" if is_long else f"; allowed: {', '.join(allowed) or 'nothing'}"
         raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known{known}{hint}")

@@ -150,9 +150,8 @@ def _read(content: Mapping[str, Any], folder: Path) -> PlanFile:
         place = f"mechanism[{k}]"
         if form := MECHANISMS.get(str(table.get("kind"))):
             for key in {"title", *QUESTIONS} & table.keys() - form.parameters.keys():
-                text = f"{place}.{key} must be above the first [[mechanism]], got it in a table"
-                is_scale = key == "epsilon" and "scale" in form.parameters
-                raise PlanError(f"{text}; scale is the sensitivity over epsilon" if is_scale else text)
+                if key != "epsilon" or "scale" not in form.parameters:  # of which check_known names the scale
+                    raise PlanError(f"{place}.{key} must be above the first [[mechanism]], got it in a table")
         n = count(f"{place}.count", table.pop("count", 1), 0, MAX_COUNT)
         mechanism = read_mechanism(place, table, folder)
         if mechanism.adjacency not in (None, adjacency):
