@@ -145,8 +145,8 @@ WIDTHS: dict[str, dict[Question, Width]] = {
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
 
-# Rounds of continuous laws up to which the lattice is the narrower engine, if none damps the transform: sums
-# that are nearly atomic have slow contours.
+# Rounds of continuous laws up to which the lattice is the faster engine if there are atoms, and none damps
+# the transform: sums that are nearly atomic have slow contours.
 FEW_ROUNDS = 4
 
 # Rounds up to which the same holds where the excess of the kurtosis of the sum, halfway between both laws, is
