@@ -153,15 +153,14 @@ class ContourCache:
 
         Rare large losses make it longer. Lines of damped laws have more complicated nodes.
         """
-        result = np.ones(len(x), bool)
         if self.damped(0) is self:
-            return result
+            return np.ones(len(x), bool)
         longest, (c, sd, log) = 16.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
         gap = np.array([[1.0], [2.0], [4.0], [8.0]]) / np.maximum(
             sd, 1e-300
         )  # Chernoff's bound is best about one
         value = self.cumulant.values((c + gap).ravel()).reshape(gap.shape)
-        result = np.any(value - (c + gap - 1) * x - log + 32.0 < gap * longest, axis=0)
+        result: NDArray[np.bool_] = np.any(value - (c + gap - 1) * x - log + 32.0 < gap * longest, axis=0)
         left = np.flatnonzero(~result)
         for center, mine in group_by_key(self.snap_to_grid("delta", x[left])):
             place = partial(place_line, self.tail, center, 0.0, None, middle=False)
