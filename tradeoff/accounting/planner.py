@@ -175,7 +175,8 @@ class Composition:
         """
         if not self.rounds or any(law.damping for law in self.laws):
             return False
-        if self.rounds <= 4:  # sums that are nearly atomic have slow contours
+        # Sums that are nearly atomic have slow contours.
+        if self.rounds <= 4 and any(len(law.atoms.loss) for law in self.laws):
             return True
         limits = [least for most, least in ((24, 2.0), (1024, 40.0)) if self.rounds <= most]
         total, fourth = 0.0, 0.0
@@ -184,7 +185,8 @@ class Composition:
             weight = np.exp(log_p + loss / 2 - np.max(log_p + loss / 2))
             weight /= np.sum(weight)
             off = loss - weight @ loss
-            total, fourth = total + n * float(weight @ off**2), fourth + n * float(weight @ off**4)
+            variance = float(weight @ off**2)
+            total, fourth = total + n * variance, fourth + n * (float(weight @ off**4) - 3 * variance**2)
         return bool(limits) and fourth > limits[0] * total**2
 
     def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
