@@ -145,7 +145,6 @@ maximum = _dispatch("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
 minimum = _dispatch("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
 middle = _elementwise(lambda x: float(x.mid()))
 to_complex = _elementwise(acb, 2)
-real = _elementwise(lambda x: x.real)
 
 
 def matrix_product(left: Balls, right: Balls) -> Balls:

@@ -130,6 +130,14 @@ def test_around_at_high_frequency_bounds_period(law: PrivacyLossDistribution) ->
             assert closed(law, 1.5, moved, result.mean).real <= bound + 1e-15
 
 
+@pytest.mark.parametrize("law", [SubsampledPLD(GaussianLaw(2.0), 0.01), binomial_law(3.0, 3)])
+def test_around_equal_steps_agrees_with_single_frequencies(law: PrivacyLossDistribution) -> None:
+    """Equal steps share their sines, and bounds are wider by rounding alone."""
+    result, y = drawn(law, 2.5), 0.0625 * np.arange(16, 140, dtype=float)
+    each = [float(result.around(y[k : k + 1], 0.03125)[0]) for k in range(len(y))]
+    np.testing.assert_allclose(result.around(y, 0.03125), each, atol=1e-9)
+
+
 @pytest.mark.slow
 @given(st.lists(log_uniform(1e-3, 30.0), min_size=300, max_size=300))
 def test_ratio_of_unequal_steps_agrees_with_single_ones(y: list[float]) -> None:
