@@ -80,9 +80,11 @@ def test_damped_law_mass_bounds_mass_removed(mu: float, rate: float, count: int,
         (1.0, 1e-5, 30, 1e-8, 1e-10),
         (0.912, 1.56e-5, 159, 5.31e-5, 1e-10),
         (4.24, 9.5e-5, 187, 8.89e-12, 1e-10),
+        (1.0, 0.01, 1000, 1e-5, 3e-12),  # where nothing is damped
+        (1.0, 0.5, 2, 1e-5, 5e-12),  # few rounds, but no large loss is rare
     ],
 )
-def test_epsilon_of_rare_steps_is_narrow(
+def test_epsilon_of_sampled_steps_is_narrow(
     sigma: float, rate: float, count: int, delta: float, width: float
 ) -> None:
     curve = to.Plan({to.mechanisms.SubsampledGaussian(sigma, rate): count}).guarantee()

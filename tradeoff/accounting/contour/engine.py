@@ -166,7 +166,7 @@ class ContourCache:
         if self.damped(0) is self:
             return np.ones(len(x), bool)
         longest, (c, sd, log) = 16.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
-        # Chernoff's bound is best about one standard deviation further.
+        # Distances of Chernoff points to the right, in deviations: about one of them the bound is best.
         gap = np.array([[1.0], [2.0], [4.0], [8.0]]) / np.maximum(sd, 1e-300)
         value = self.cumulant.values((c + gap).ravel()).reshape(gap.shape)
         result: NDArray[np.bool_] = np.any(value - (c + gap - 1) * x - log + 32.0 < gap * longest, axis=0)
