@@ -50,7 +50,7 @@ def bracket_root(
     a, b = np.where(both, low, 0.0), np.where(both, high, 0.0)
     f_a, f_b, above = _gap(at_low, level), _gap(at_high, level), np.ones(level.shape, dtype=bool)
     share = np.full(level.shape, 0.5)
-    # most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18
+    # Most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18.
     for _ in range(120):
         left, right = np.minimum(a, b), np.maximum(a, b)
         inside = np.nextafter(left, np.inf), np.nextafter(right, -np.inf)

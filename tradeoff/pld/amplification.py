@@ -277,7 +277,7 @@ def _mean(block: Block, n: int, *, merged: bool) -> Block:
 @lru_cache(maxsize=16)
 def _single(mu: float, *, merged: bool) -> Block:
     """Place a step on nodes: excess/(e^b - e^a) at the right of a cell, deficit/(1 - e^(a-b)) at its left."""
-    # standard deviations of a step that are resolved: e^-144 lies beyond
+    # Standard deviations of a step that are resolved: e^-144 lies beyond.
     reach = mu * 17.0 + mu * mu / 2
     inner = _spaced(-reach, reach, mu)
     edges = np.concatenate([[-np.inf], inner, [np.inf]])

@@ -168,7 +168,7 @@ class Density:
                 self._integrate(middle, stop),
             )
             difference = np.abs(left + right - mass)
-            # relative difference of a panel and its halves at which it is accepted
+            # Relative difference of a panel and its halves at which it is accepted.
             tolerance = 2e-13 * 2.0 ** max(depth - 8, 0)  # after 8 cuts noise is charged, not resolved
             done = difference <= np.maximum(tolerance * (left + right), rounding)
             done |= (middle <= start) | (middle >= stop)
