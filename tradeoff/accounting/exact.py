@@ -60,7 +60,7 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
     if any(law.continuous or len(law.atoms.loss) == 0 for law in laws):
         return None
     farthest = [n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True)]
-    # losses up to this size have powers that extended precision holds
+    # Losses up to this size have powers that extended precision holds.
     if sum(farthest) > 5000.0:
         return None
     powers = [_power(law.atoms, count) for law, count in zip(laws, counts, strict=True) if count]

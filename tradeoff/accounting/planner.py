@@ -225,7 +225,7 @@ class Composition:
             over = at >= self.supremum + 1e-12 * abs(self.supremum)
             least = -expm1(minimum(at, 0.0)).upper + 0.0  # delta >= 1 - e^eps
             known = np.maximum(leak.lower, least), np.where(over, leak.upper, 1.0)
-            # loss below which e^epsilon underflows, and delta is 1 to rounding
+            # Loss below which e^epsilon underflows, and delta is 1 to rounding.
             return known, ~over & (at > -745.0)
         low = np.where(at < leak.lower, np.inf, log1p(-Bounds.of(at)).lower)  # as e^eps >= 1 - delta
         high = np.where((self.mass_at_plus_infinity == 0) & (at >= 0), self.supremum, np.inf)

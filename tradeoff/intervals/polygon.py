@@ -120,7 +120,7 @@ def below_chords(x: Array, y: Array) -> Index:
     while len(x) > 2:
         (left, right), (down, up) = ((side[1:-1] - side[:-2], side[2:] - side[1:-1]) for side in (x, y))
         kept = np.concatenate([[True], down * right - up * left <= 1e-14, [True]])
-        # share of points left by a sweep from which on sweeps no longer pay
+        # Share of points left by a sweep from which on sweeps no longer pay.
         if np.mean(kept) > 0.98:
             break
         x, y, places = x[kept], y[kept], places[kept]

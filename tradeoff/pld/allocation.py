@@ -350,7 +350,7 @@ class Allocation:
         answer = max(min(size[k] + math.log(abs(tilts[k])) - 1, most), floor, -700.0)  # its log, about
         if not bulk:
             k = int(np.flatnonzero(size <= size[k] + 3)[-1])
-        # share of an answer left to aliases and to the nodes that are not summed
+        # Share of an answer left to aliases and to the nodes that are not summed.
         c, goal = float(tilts[k]), answer + math.log(1e-14)
         period = (2 - goal) / -c if bulk else (math.log(mass * (strike + 30 / c)) - goal + 2) / c
         other = 2 * c, math.inf
@@ -377,7 +377,7 @@ class Allocation:
         rho, power, _ = self._table(cut)
         cap = min(math.pi / 2 / mu, math.pi / 3 / cut.steep if cut else math.inf)
         eta = np.geomspace(min(1e-3 * cap, 0.1 / math.sqrt(t)), cap, 50)[:, None]
-        # nodes of a line
+        # Nodes of a line.
         y = np.geomspace(h, h * (2**13) / (4 if cut else 1), 300)
         share, extra = ((t - 1) / t, math.log(3 * t * p)) if cut and cut.jump else (1.0, 0.0)
 
@@ -393,7 +393,7 @@ class Allocation:
         # Rounding of the last terms grows with every part: about as much as the first ones have, to 1/t.
         last = (direct * (t - 1) + start) / t + np.log(64 * h / y * UNIT * t)
         ways = [(0, direct, direct)]
-        # times a sum is done by parts
+        # Times a sum is done by parts.
         for m in (4, 6, 8, 10, 12, 16) if turn > 0 else ():
             log = np.min(around + m * np.log(2 * h / sine), axis=0) + math.lgamma(m + 1) + strike * c
             log = log + math.log(4 * h / math.pi) - (m + 2) * np.log(y) + np.log1p(y / h / (m + 1))
@@ -457,7 +457,7 @@ class Allocation:
             outside = outside * weight
             lost_out = 3 * p * lost + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
         terms, error = np.empty(len(z), complex), np.empty(len(z))
-        # terms computed at once
+        # Terms computed at once.
         block = max((2**17) // len(moved), 1)
         for k in range(0, len(z), block):
             here = z[k : k + block]

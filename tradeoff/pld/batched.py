@@ -98,7 +98,7 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
         # Nats by which rarer means may be left out: answers lack 1e-6 of themselves at most.
         return _without_rare_means(law, inner, math.exp(7.0 - level) / (3 * count))
     part = _sampled_normal(law)
-    # rounds above which nothing is damped: none of them is rare, and rounding is all that counts
+    # Rounds above which nothing is damped: none of them is rare, and rounding is all that counts.
     if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > 10**9:
         return law
     mu, level = part.base.scale, level + math.log(count)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, meet
+from tradeoff.intervals.roots import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
-from tradeoff.intervals.special import gauss_legendre
 
 LARGE = 600.0  # losses up to this one have an e^L that a float holds, and log1p(s expm1(L)) loses nothing
 
@@ -327,7 +327,7 @@ class Component:
         may round a subnormal number, by TINY, the first before e^-log_p. Elsewhere it is a difference of both
         logarithms. |dL/dl| is a product: as a difference of two slopes it would be lost where g is tiny.
         """
-        # densities at larger base losses are compared as logarithms: if they differ, it is by much
+        # Densities at larger base losses are compared as logarithms: if they differ, it is by much.
         steep = 30.0
         log_p, log_q = subsampled_loss(self.d, base_loss), subsampled_loss(self.b, base_loss)
         under_p = subsampled_slope(self.d, base_loss, log_p)

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
+from tradeoff.intervals.roots import integrate
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, few_bits, position_slack
-from tradeoff.intervals.special import integrate
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,

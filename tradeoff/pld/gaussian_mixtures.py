@@ -13,9 +13,8 @@ import numpy as np
 from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, expm1, log1p, meet
-from tradeoff.intervals.roots import bracket_root, bracket_sides
+from tradeoff.intervals.roots import bracket_root, bracket_sides, integrate
 from tradeoff.intervals.rounding import TINY, UNIT, Array, position_slack
-from tradeoff.intervals.special import integrate
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,

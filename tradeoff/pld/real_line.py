@@ -17,8 +17,8 @@ from scipy.optimize import elementwise
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1
+from tradeoff.intervals.roots import applied
 from tradeoff.intervals.rounding import TINY, UNIT, Array
-from tradeoff.intervals.special import applied
 
 TRUST = 1e-12  # assumed accuracy of a density, relative, at the argument that it computes
 REACH = 2.0**498  # farthest point at which a density is evaluated, about 1e150: squares are floats
@@ -168,7 +168,7 @@ class Density:
                 self._integrate(middle, stop),
             )
             difference = np.abs(left + right - mass)
-            # relative difference of a panel and its halves at which it is accepted
+            # Relative difference of a panel and its halves at which it is accepted.
             tolerance = 2e-13 * 2.0 ** max(depth - 8, 0)  # after 8 cuts noise is charged, not resolved
             done = difference <= np.maximum(tolerance * (left + right), rounding)
             done |= (middle <= start) | (middle >= stop)

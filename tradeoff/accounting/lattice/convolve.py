@@ -270,7 +270,7 @@ def _power(base: Values, n: int) -> tuple[Values, Array]:
     make an exponent known to 7 n |log| units, and 8 units for each of exponential, sine and cosine are less
     than 8 n.
     """
-    # powers up to this one are multiplied out: from here on an exponential is as fast
+    # Powers up to this one are multiplied out: from here on an exponential is as fast.
     if n <= 16:
         result = np.ones_like(base)
         for bit in f"{n:b}":
@@ -309,7 +309,7 @@ def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
     """
     peak, size = float(np.max(steps)), float(np.max(np.abs(steps)))
     total = float(np.sum(vector * np.exp(steps - peak)))
-    # a smaller sum of terms may have lost its largest ones to underflow
+    # A smaller sum of terms may have lost its largest ones to underflow.
     if total < 1e-290:
         log = np.log(vector[vector > 0])
         steps, size = steps[vector > 0] + log, size + float(np.max(np.abs(log)))
@@ -398,7 +398,7 @@ def discounted(x: Array, a: float) -> Array:
     which there are log_64 len(x). A power for 64 steps on the next level errs by 8 units, so a
     term d steps back by d/63 * 8 more. Terms below the least float vanish.
     """
-    # entries of a block of a recursion: one small matrix product a level, four for a million entries
+    # Entries of a block of a recursion: one small matrix product a level, four for a million entries.
     steps = 64
     if len(x) == 0:
         return np.zeros(0)

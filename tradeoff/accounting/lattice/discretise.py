@@ -60,7 +60,7 @@ def discretise(
     law: PrivacyLossDistribution, nodes: Array, slope: float = 0.0, log_scale: float = 0.0
 ) -> DiscretisedLaw:
     """Put ``law`` on increasing ``nodes``, from both sides; cost is two passes of cell integrals."""
-    # atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever they lie
+    # Atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever they lie.
     far = 40.0
     tilt, near = Tilt.of(slope, nodes, log_scale), nodes[[0, -1]] + np.array([-far, far])
     over, top = spread(law, nodes, tilt)
@@ -290,12 +290,12 @@ def gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> tuple[
     reaches them.
     """
     result, without, size = np.zeros(len(nodes)), list[Run](), len(nodes) - 1
-    # slack of a cell worth a tangent: one whose ends are nearly one float would spoil its neighbours'
+    # Slack of a cell worth a tangent: one whose ends are nearly one float would spoil its neighbours'.
     filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < 1 / 32))
     first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
     cells = Cells(*(each[first:last] for each in inner))
     waiting = [(Run(first, last), partial(_Polygon, law, cells, nodes[first : last + 1]))]
-    # polygons tried before the rest is left without: most laws need one, some three
+    # Polygons tried before the rest is left without: most laws need one, some three.
     for attempt in range(12):
         if not waiting:
             break
@@ -309,7 +309,7 @@ def gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> tuple[
             result[run.first : run.last + 1] = np.maximum(mass, 0.0)
         else:
             spare = 1 << attempt if len(lacking) == 1 else 1  # cells cut out on both sides of a node
-            # about the most runs of cells that are cut out of a polygon at once
+            # About the most runs of cells that are cut out of a polygon at once.
             near = max((run.last - run.first) // 8, 2 * spare + 2)
             groups = np.split(lacking + run.first, np.flatnonzero(np.diff(lacking) > near) + 1)
             pairs = [(int(g[0]) - spare, int(g[-1]) + spare) for g in groups]
@@ -336,7 +336,7 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
     node. Where rounds help no more, the nodes that lack mass are beyond repair.
     """
     before = np.inf
-    # rounds of moving cuts before a node counts as beyond repair; a dozen do where most do
+    # Rounds of moving cuts before a node counts as beyond repair; a dozen do where most do.
     for repair in range(40):
         p, noise = polygon.masses()
         unbounded = np.flatnonzero(~np.isfinite(noise))  # a gap over the width of its cell overflowed

@@ -65,7 +65,7 @@ def on_one_lattice(laws: list[PrivacyLossDistribution]) -> bool:
     """Whether all atoms are multiples of one spacing that is not too fine: then the lattice is exact."""
     gaps = [_distinct(np.diff(law.atoms.loss)) for law in laws if len(law.atoms.loss) > 1]
     widest = max((float(np.ptp(law.atoms.loss)) for law in laws if len(law.atoms.loss)), default=0.0)
-    # nodes across the widest law up to which a common spacing of all atoms is worth having
+    # Nodes across the widest law up to which a common spacing of all atoms is worth having.
     return not gaps or common_spacing(np.concatenate(gaps), widest / (2**14)) is not None
 
 
@@ -164,7 +164,7 @@ def plan(
     low, down = cumulant.edge(theta, -1, log_eta)
     high, up = cumulant.edge(theta, +1, log_eta)
     if not high > low:  # all of the sum lies closer together than floats
-        # width of a window about 0 that would be empty: its nodes are floats still
+        # Width of a window about 0 that would be empty: its nodes are floats still.
         high = max(low + max(UNIT * abs(low), 1e-290), math.nextafter(low, math.inf))
     rounds = 0.0
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
@@ -211,7 +211,7 @@ def _graded(grid: LatticePlan, which: int, first: int, last: int) -> Index:
     """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j, too light to be seen."""
     offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
     left, right = np.cumsum(weight), np.cumsum(weight[::-1])
-    # levels of coarser cells: from the twelfth on they are too few to matter
+    # Levels of coarser cells: from the twelfth on they are too few to matter.
     levels = int(np.clip(np.floor(np.log2(0.25 / (grid.h * grid.theta))), 0, 12))
     tails = 5e-4 * 4.0 ** -np.arange(1, levels + 1)
     below = loss[np.searchsorted(left, tails).clip(0, len(loss) - 1)]
