@@ -7,6 +7,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from flint import acb, arb, ctx
+from tradeoff.proofs.verify.product import Product
 
 import tradeoff as to
 from tradeoff.accounting.contour.engine import ContourEngine
@@ -20,7 +21,6 @@ from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 from tradeoff.proofs.verify.contour import Contour
-from tradeoff.proofs.verify.product import Product
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
 

@@ -138,7 +138,7 @@ def test_clt_extremes():
     assert to.limits.dp_sgd_clt(0.1, 0.01, 10).mu == math.inf
     assert to.limits.clt(to.Gaussian(math.inf))(0.1) == 0
     assert to.limits.dp_sgd_clt(0.1, 1.0, 0).trusted() == to.Identity()
-    for scheme in ("poisson", "without-replacement"):
+    for scheme in ("poisson", "without-replacement", "fixed-size"):
         assert to.limits.dp_sgd_clt(0, 1e-3, 10, scheme=scheme).mu == 0
         assert to.limits.dp_sgd_clt(0.5, 1e-3, 0, scheme=scheme).mu == 0
 

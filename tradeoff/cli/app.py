@@ -25,7 +25,6 @@ from tradeoff.cli.terminal import Screen
 from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 
-_RUNS = ("steps", "num-steps", "iterations", "rounds", "count", "n")  # names of the number of steps
 _REPEATED = ("--delta", "--epsilon", "--alpha", "--method")  # flags that take several values
 
 app = App(
@@ -139,7 +138,8 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
             name.removeprefix("target-"),
             SYNONYMS.get(name.replace("-", "_"), "").replace("_", "-"),
         ]
-        words += ["rounds", "steps"] if name in _RUNS else []
+        runs = ("steps", "num-steps", "iterations", "rounds", "count", "n")  # names of the number of steps
+        words += ["rounds", "steps"] if name in runs else []
         if flag == name or _is_number(token) or f"--{name.replace('_', '-')}" in known or flag in known:
             continue
         guesses = [f"--{word}" for word in words if f"--{word}" in known]

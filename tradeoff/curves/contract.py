@@ -17,7 +17,7 @@ from tradeoff.accounting.options import Cache, Explanation, cache_for, query_opt
 from tradeoff.curves.hooks import CurveHooks, gathered
 from tradeoff.curves.parameters import Number, Numbers, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
-from tradeoff.errors import KindError, NoClosedForm, shown
+from tradeoff.errors import KindError, NoClosedForm, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -389,6 +389,8 @@ class TradeOff(CurveHooks, CurveMethods):
 def operand(value: object) -> TradeOff:
     """Return ``value`` if it is a curve; for a mechanism raise ``KindError`` and suggest its guarantee."""
     if isinstance(value, TradeOff):
+        if value.depth > 64:  # the recursion of Python ends at three times as many
+            raise SizeError("a curve must nest at most 64 operators; use the polygon f.lower of an inner one")
         return value
     # Mechanisms, plans and bands have a guarantee, reductions a curve.
     for name in ("guarantee", "curve"):
@@ -412,6 +414,10 @@ class Derived(TradeOff):
     name: str
     rebuild: Callable[..., TradeOff]
     composed = True
+
+    @cached_property
+    def depth(self) -> int:
+        return 1 + max(operand.depth for operand in self.operands)
 
     def expected(self, alpha: float) -> list[tuple[float, float]]:
         return [place for operand in self.operands for place in operand.expected(alpha)]

@@ -70,6 +70,11 @@ class CurveHooks(ABC):
     composed: bool = False
     """Whether the numbers of the curve come from engines or from other curves, not from a closed form."""
 
+    @property
+    def depth(self) -> int:
+        """Number of operators nested in each other."""
+        return 0
+
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha), alpha in [0, 1]: the hook behind ``f(alpha)`` and ``f.bounds(alpha)``.
 

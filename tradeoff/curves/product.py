@@ -92,6 +92,10 @@ class Tensor(TradeOff):
         self.unordered = dict(factors)
 
     @cached_property
+    def depth(self) -> int:
+        return max(factor.depth for factor in self.unordered)
+
+    @cached_property
     def factors(self) -> Mapping[TradeOff, int]:
         """Factors by name, in which order they are printed and summed."""
         if len(self.unordered) == 1:

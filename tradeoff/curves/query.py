@@ -70,8 +70,6 @@ _ARGUMENTS: dict[Question, tuple[str, float, float]] = {
     "epsilon": ("delta", 0, 1),
 }
 
-_REMEDIES = {"epsilon": "epsilon(delta) takes a probability, delta(epsilon) a loss"}
-
 
 def answer_query(
     curve: TradeOff, kind: Question, value: Any, tol: float | None, how: QueryKwargs
@@ -93,7 +91,8 @@ def answer_query(
     if is_symbol(value):
         formula = curve.formula_at(name, value)
         return Bounds(formula, formula)
-    argument = reals_between(name, value, least, most, _REMEDIES.get(kind, ""))
+    remedy = "epsilon(delta) takes a probability, delta(epsilon) a loss" if kind == "epsilon" else ""
+    argument = reals_between(name, value, least, most, remedy)
     curve.require_numbers()
     if options.method is not None and query_options().method is None:  # questions inside this one inherit it
         curve = _forced_curve(curve, options.method)

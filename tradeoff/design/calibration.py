@@ -34,7 +34,6 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.mechanisms.base import by_number
 
 # These numbers only decide which numbers are tried.
-_STARTS = (1.0, 0.5, 2.0, 0.1, 10.0, 0.01, 100.0)  # usual sizes of parameters
 _LONGEST = math.log(1000.0)  # of a step outward: a power law need not hold farther
 _MAX_EVALUATIONS = 150  # halving to a jump takes some 50
 
@@ -319,7 +318,8 @@ class Search:
 
     def _search_outward(self) -> None:
         """Try numbers until two verdicts differ: just past a secant's root, else both sides in long steps."""
-        start = next((x for x in _STARTS if (x >= 1 or not self.integer) and self._try(x)), None)
+        usual = (1.0, 0.5, 2.0, 0.1, 10.0, 0.01, 100.0)  # sizes of parameters
+        start = next((x for x in usual if (x >= 1 or not self.integer) and self._try(x)), None)
         if start is None:
             return
         steps = (sign * 4**k * math.log(2.0) for k in range(4) for sign in (1, -1))

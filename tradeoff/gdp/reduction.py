@@ -38,7 +38,6 @@ from tradeoff.operators.unary import Assumed, Group, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
 _FARTHEST = 100.0  # nats up to which lines are drawn without failure: farther out nodes take seconds
-_MARGIN = 1e-11  # so that ``dominates`` is decided where the reported curve and f touch
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,7 +198,8 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
             enough, tight, nodes = search_by_lines(ended, 0.0, most)
             ends, enough, needed = True, max(enough, needed), max(needed, needed_by_nodes(nodes, 0.0))
     low = min(max(low, needed), most)
-    most = min(most, enough * (1 + _MARGIN)) if ends else most
+    # With a margin, so that ``dominates`` is decided where the reported curve and f touch.
+    most = min(most, enough * (1 + 1e-11)) if ends else most
     # Elsewhere 1 - delta has lost the digits that lines need.
     if most > 1.01 * low and d.lower == d.upper and h.bounds.delta(0.0).lower > 1 - 1e-6:
         low, most = search_by_tests([side.curve for side in sides], d.lower, Bounds(low, most))

@@ -110,7 +110,7 @@ class ApproximateCurve:
         return f"≈ {self.shape!r} by {self.name}"
 
 
-Scheme = Literal["poisson", "without-replacement"]
+Scheme = Literal["poisson", "without-replacement", "fixed-size"]
 
 # Name, source and hypotheses.
 _THEOREM = (
@@ -250,7 +250,7 @@ def dp_sgd_clt(
         T, an integer from 0.
     scheme
         ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"without-replacement"``, replace-one neighbours (Dong,
-        Roth, Su 2022, Corollary 5.4 of Theorem 5.3).
+        Roth, Su 2022, Corollary 5.4 of Theorem 5.3); ``"fixed-size"`` is the same.
 
     Notes
     -----
@@ -270,6 +270,8 @@ def dp_sgd_clt(
         real("sample_rate", sample_rate, 0, 1),
         real("noise_multiplier", noise_multiplier, 0, open_low=True),
     )
+    if scheme == "fixed-size":  # the name of DP-SGD's papers
+        scheme = "without-replacement"
     choice("scheme", scheme, get_args(Scheme))
     steps = steps if is_symbol(steps) else count("steps", steps, 0, MOST)
 

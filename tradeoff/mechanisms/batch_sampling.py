@@ -49,7 +49,6 @@ from tradeoff.operators.subsample import subsample
 from tradeoff.pld.allocation import STEEPEST
 
 _MAX_CAPPED = 10**10  # records of a capped batch: its binomial tails take a tenth of a second
-_SUM_ERROR = 1e-12  # error of the sum of probabilities that rounding may cause
 
 
 @mechanism
@@ -168,7 +167,7 @@ class MixtureOfGaussians(Mechanism):
             lengths = f"{len(self.sensitivities)} and {len(self.probabilities)}"
             raise DomainError(f"sensitivities and probabilities must have one length, got {lengths}")
         total = math.fsum(self.probabilities)
-        if abs(total - 1) > _SUM_ERROR:
+        if abs(total - 1) > 1e-12:  # more than rounding
             raise DomainError(f"probabilities must add to 1, got {shown(self.probabilities)}, sum {total!r}")
 
     def curve(self) -> TradeOff:

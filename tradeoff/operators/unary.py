@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from tradeoff.curves.contract import Derived, TradeOff
+from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, PAIR, forward_hooks, limited, pure
 from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -314,7 +314,7 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     k = k if is_symbol(k) else count("k", k)
     if k == 0:
         return Identity()
-    base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(f), k)
+    base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(operand(f)), k)
     if not is_symbol(steps) and steps > 10_000:  # each is an evaluation, all take seconds
         raise DomainError(f"k must be at most 10000 for a curve without a closed form, got {shown(steps)}")
     return f if k == 1 else limited(Group(base, steps), BOUND)

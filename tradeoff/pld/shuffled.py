@@ -71,8 +71,7 @@ from tradeoff.intervals.special import log_pmf
 from tradeoff.pld.discrete import AtomicLaw, merged
 
 _REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies outside, and is moved to y = 1
-_CLASSES, _LISTED = 512, 4_000_000  # most classes of C, and most pairs of C and a: a second or two
-_MOST_TRIALS = 128  # numbers of other answers of which the law of o is computed
+_LISTED = 4_000_000  # most pairs of C and a: a second or two
 _SPREAD = 9  # least number of values of o, if there are more
 _NODES = 8192  # most values of y: over 14 standard deviations they add 1e-6 of one to its variance
 _SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which moves outwards
@@ -153,7 +152,8 @@ def _distances_of_many(epsilon: float, others: int, both: Bounds, neither: Bound
     starts, listed = _starts(len(c), c[-1] * _SPREAD**2), [_at_one(sum(lost), error)]
     stops = np.append(starts[1:], len(c)) - 1
     values = max(_SPREAD, int(_LISTED / (2 * _REACH * len(starts) * math.sqrt(c[-1] + 1))))
-    step = 1 + int(c[-1] - c[0]) // _MOST_TRIALS if both.upper else 1
+    # The law of o is computed for 128 numbers of other answers at most.
+    step = 1 + int(c[-1] - c[0]) // 128 if both.upper else 1
     for first, last, weight in zip(c[starts], c[stops], np.add.reduceat(w, starts), strict=True):
         trials = (others - int(last)) // step * step  # of o, rounded down
         o, share, error_of_o, lost_of_o = _spread_others(odds_of_parts, e.lower, trials, values)
@@ -199,7 +199,7 @@ def _odds_error(odds: float, c: Array) -> float:
 
 def _starts(size: int, highest: float) -> Index:
     """Return where classes of C start, few enough that all of a can be listed for each."""
-    classes = min(_CLASSES, 1 + int(_LISTED / (_REACH * np.sqrt(highest + 1) + 1)))
+    classes = min(512, 1 + int(_LISTED / (_REACH * np.sqrt(highest + 1) + 1)))
     return np.arange(0, size, -(-size // classes))
 
 

@@ -38,9 +38,6 @@ ALPHAS = np.unique(
     np.concatenate([np.arange(101) / 100, [float(f"{a:.3g}") for a in np.geomspace(1e-6, 0.495, 28)]])
 )
 
-# Significant digits of a table, and whether it has errors: the first layout that fits is taken.
-_LAYOUTS = ((5, True), (5, False), (4, False), (3, False))
-
 
 class Entry(NamedTuple):
     """One answer of one method; its error is to the middle of the exact bounds, or to a lone lower bound.
@@ -252,7 +249,8 @@ class Comparison(Exported, Displayed):
     def grid(self, width: int = 100) -> TextTable:
         """Return the table with as many digits, and if possible errors, as fit into ``width`` columns."""
         header = self.header()
-        for digits, errors in _LAYOUTS:
+        # Significant digits, and whether errors are shown: the first layout that fits is taken.
+        for digits, errors in ((5, True), (5, False), (4, False), (3, False)):
             rows, notes = self.table(digits, errors=errors), self.notes(errors=errors)
             result = TextTable(rows, header, notes=notes, sides="<<" + ">" * (len(header) - 2))
             if result.width <= width:

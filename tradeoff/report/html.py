@@ -186,7 +186,6 @@ def _items(texts: Iterable[str]) -> str:
     return "".join(f"<li>{escape(each)}</li>" for each in texts)
 
 
-_DISTANCES = {"add-remove": "Symmetric distance", "replace-one": "Change-one distance"}
 _BY_USER = {  # keys of facts that no plan has
     "product": (
         "name data_curators intended_use data_product_type data_product_region description publication_date "
@@ -222,7 +221,7 @@ def registry_entry(title: str, plan: Plan, answers: Answers) -> dict[str, Any]:
     entry["product"]["name"] = title or None
     entry["dp_flavor"] = {
         "name": "Approximate DP" if delta else "Pure DP",
-        "input_metric": _DISTANCES[plan.adjacency],
+        "input_metric": f"{'Symmetric' if plan.adjacency == 'add-remove' else 'Change-one'} distance",
         "bound_on_input_distance": "1",
         "output_measure": "Approximate divergence" if delta else "Max divergence",
         "bound_on_output_distance": f"({epsilon}, {exactly(delta)})",

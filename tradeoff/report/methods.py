@@ -31,8 +31,6 @@ Kind = Literal["estimate", "bound", "curve"]
 Function = Callable[[Any], Any]
 
 _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
-# (epsilon, delta) pairs that make a curve of a rule: fewer where each evaluates a composed curve.
-_MANY_PAIRS, _FEW_PAIRS = 81, 12
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ Rule = Callable[[list[float]], list[float]]  # smallest epsilons at deltas in (0
 def claim_of_pairs(
     source: str,
     rule: Rule,
-    size: int = _MANY_PAIRS,
+    size: int = 81,
     formula: Function | None = None,
     epsilon_at_0: float = math.inf,
 ) -> Claim:
@@ -282,7 +280,8 @@ def _claim_of_releases(
         rows = zip(*(releases(*part, np.array(deltas) * share) for part in parts), strict=True)
         return [least(delta, each) for delta, each in zip(deltas, rows, strict=True)]
 
-    return claim_of_pairs(source, rule, _FEW_PAIRS if unbounded else _MANY_PAIRS, epsilon_at_0=epsilon_at_0)
+    # Fewer pairs make a curve where each evaluates a composed one.
+    return claim_of_pairs(source, rule, 12 if unbounded else 81, epsilon_at_0=epsilon_at_0)
 
 
 def _advanced(curve: TradeOff) -> Claim:

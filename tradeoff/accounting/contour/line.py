@@ -37,11 +37,9 @@ _LEAST, _MOST = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
 _BLOCK = 64  # terms whose phases are computed; those of the next ones are theirs times one more phase
 _MANY = 32 * _BLOCK  # terms from which that pays
 _PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
-_EXACT = 2**53  # counts up to this one are floats; others are rounded before they multiply
 
 
-# Beyond so many nodes of a block those where the product is below e^-_SILENT are skipped.
-_CROWDED, _SILENT = 2048, 120.0
+_SILENT = 120.0  # nodes of a long block where the product is below e^-_SILENT are skipped
 _FACTORS = 64  # fewest factors worth sharing among jobs
 _RAREST = 800.0  # nothing that a float holds is below e^-800
 
@@ -306,7 +304,7 @@ def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Pla
     errors = [n * t.log_m_error for n, t in zip(counts, transforms, strict=True)]
     means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
     # A count is a float up to 2^53 and rounded beyond; its product and an exact sum are a rounding each.
-    rounded = UNIT * (2 if max(counts) <= _EXACT else 4)
+    rounded = UNIT * (2 if max(counts) <= 2**53 else 4)
     moved = 4 * UNIT * place.smoothing_width**2 * max(place.c, 0.5)
     return ContourLine(
         c=place.c,
@@ -414,7 +412,7 @@ def _sums(
         log[alive] += n * ratio.log.real + 1j * (n * ratio.log.imag)  # n times a complex -inf would be NaN
         slip[alive] += n * (ratio.error + units * size)
         ceiling[alive] += n * ratio.ceiling
-        if len(y) > _CROWDED:
+        if len(y) > 2048:
             alive = alive[ceiling[alive] > -_SILENT]
             if not len(alive):
                 break
