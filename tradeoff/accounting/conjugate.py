@@ -52,6 +52,9 @@ class Enclosure(ABC):
     final: bool = False
     """Whether a greater effort encloses no otherwise."""
 
+    noisy: bool = False
+    """Whether it does where the bounds are wide, by digits alone."""
+
     @abstractmethod
     def bound(self, x: Array) -> Bounds:
         """Bound the number of its kind at losses x."""
