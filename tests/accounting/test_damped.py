@@ -106,7 +106,7 @@ def test_terms_in_balls_hold_truth(mu: float, rate: float, count: int, level: fl
     assert isinstance(exact, ResummedLine)
     with ctx.workprec(160):
         whole = moment(law, rate, acb(line.c))
-        for k in (1, 5, len(line.log) - 1):
+        for k in (1, 2, 3):
             z = acb(line.c, arb(step) * k)
             truth = (moment(law, rate, z) / whole) ** count / (z * (z - 1)) * step / arb.pi()
             term, size = exact.terms.ravel()[k], abs(1 / (z * (z - 1))) * step

@@ -52,6 +52,9 @@ class Enclosure(ABC):
     final: bool = False
     """Whether a greater effort encloses no otherwise."""
 
+    noisy: bool = False
+    """Whether it does where the bounds are wide, by digits alone."""
+
     @abstractmethod
     def bound(self, x: Array) -> Bounds:
         """Bound the number of its kind at losses x."""
@@ -398,7 +401,7 @@ class Engine(ABC, Generic[Effort]):
                     # A nearer place is tried for a wide answer that is a tenth of a spread away.
                     onward = (away > np.where(wide, 0.1, APART) * e.scale) & (away < far[mine])
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better
-                    rest[mine] = moved[mine] | (not e.final)
+                    rest[mine] = moved[mine] | (not e.final) | (e.noisy & wide)
                     aimed[mine] = np.where(onward, near, aimed[mine])
             if not len(active := np.flatnonzero(moved)):
                 break

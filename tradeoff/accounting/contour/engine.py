@@ -260,7 +260,8 @@ class ContourCache:
             scale=line.scale,
             leak=float(lost.lower),
             refinement_factor=math.inf if finer and not result.truncation_exceeds(300) else 1.0,
-            final=not needs_smoothing and not noisy,
+            final=not needs_smoothing,
+            noisy=noisy,
         )
 
     def chernoff_bound(self, x: Array, level: Array) -> Array:

@@ -34,8 +34,8 @@ _DEEP = 8.5  # frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) lea
 # Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M: ``LEFT`` is the area between them.
 _LEAST, _MOST = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
 
-_BLOCK = 64  # terms whose phases are computed; those of the next ones are theirs times one more phase
-_MANY = 32 * _BLOCK  # terms from which that pays
+_BLOCK = 32  # terms whose phases are computed; those of the next ones are theirs times one more phase
+_MANY = 64 * _BLOCK  # terms from which that pays
 _PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
 
 
@@ -173,7 +173,7 @@ class ContourLine:
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
         # the rest; terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
         # In rows a phase is a product of two: 44 units, and 3 for a row times its phase; a row's sum errs by
-        # sqrt(2) 2 64 more, that of 64 rows by 64, and that of those by their number.
+        # sqrt(2) 2 32 more, that of 32 rows by 32, and that of those by their number.
         units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if rows else count + 32
         rounding = (units + (48 if self.smoothing_width else 0)) * UNIT * size * (1 + 1e-9)
         error = error * (1 + 1e-9) + self._truncation
@@ -214,6 +214,11 @@ class ContourLine:
                 added = factor * float(np.dot([still, b + c * (6 + 2 * aside), c], whole))
                 result[side] += bound * tau / math.pi * (1 / v + added)
         return result * (1 + 1e-9)
+
+    @property
+    def summed_error(self) -> float:
+        """Bound on the error of the sum but for rounding."""
+        return float(self._sums.error[0])
 
     def noise(self, x: float) -> float:
         """Return the rounding of the sum at a loss, relative to it."""
@@ -346,7 +351,7 @@ def _decayed(
     sums = _sums if jobs == 1 or len(transforms) < _FACTORS else partial(_shared, jobs)
     log, error, size, spent, blocked = [], [], 0, 0.0, 0.0
     while True:
-        end = max(2 * size, _BLOCK)
+        end = max(2 * size, 64)
         if end * place.step > stop:
             end = max(math.ceil(stop / place.step) + 1, size + 1)
         block: Array = place.step * np.arange(size, end, dtype=float)
@@ -477,7 +482,7 @@ def stays_below(
                 break
     except SizeError:  # a quadrature grew too large before the walk ended
         return start
-    return at
+    return max(at, start)
 
 
 def far(

@@ -27,15 +27,16 @@ from tradeoff.pld.gaussian import DampedNormalBase, GaussianLaw, damped_rule, pa
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import DampedPLD, SubsampledPLD
 
-_BITS = 128  # of the balls: 22 digits more than floats have, of which the sum cancels 9
-_MOST = 8e6  # nodes of a line times those of a rule: about half a second
+_BITS = 128  # 1e9 rounds of a ball's radius, times cancellation, are far below the digits of an answer
+_MOST = 1e7  # nodes of a line times those of a rule: less than a second
 
 
 @dataclass(frozen=True, eq=False)
 class ResummedLine(ContourLine):
-    """A line with the terms of its sum at x = 0 in balls, row by row."""
+    """A line with the first terms of its sum at x = 0 in balls, row by row, and the size of all others."""
 
     terms: Balls
+    others: float
 
     def _at(self, x: Array) -> tuple[Array, Array]:
         """Return Re sum of terms e^(-ixy) and its error: the radius, and the bound beyond the last node.
@@ -55,17 +56,30 @@ class ResummedLine(ContourLine):
                 total = balls.matrix_product(between[None], inner)[0, 0].real
                 result[0, k] = float(total.mid())
                 off[0, k] = balls.upper_float(abs(total - to_ball(result[0, k])))
-        return result, (off + self._truncation[0]) * (1 + 4 * UNIT) + 4 * UNIT * np.abs(result)
+        return result, (off + self._truncation[0] + self.others) * (1 + 4 * UNIT) + 4 * UNIT * np.abs(result)
 
 
 def resum(line: ContourLine, laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> ContourLine:
-    """Return a line, c > 1, with its sum in balls; as it is where it is smoothed, long, or of other laws."""
+    """Return a line, c > 1, with its sum in balls; as it is where it is smoothed, long, or of other laws.
+
+    Terms are left out whose sizes, the product's float and its error, add up to 1e-5 of the errors of all.
+    """
     if line.smoothing_width:
         return line
+    y = line.step * np.arange(len(line.log))
+    size = (
+        (np.exp(line.log.real) + line.error)
+        * (line.step / np.pi)
+        / np.hypot(line.c, y)
+        / np.hypot(line.c - 1, y)
+    )
+    others = np.cumsum(size[::-1])[::-1] * (1 + 1e-9)
+    enough = others <= 1e-5 * line.summed_error
+    count = int(np.argmax(enough)) if enough.any() else len(y)
     with balls.precision(_BITS):
         terms = to_ball(line.step) / balls.pi()
         for law, n in zip(laws, counts, strict=True):
-            ratios = _ratios(law, line, DIGITS + math.log(n))
+            ratios = _ratios(law, line.c, line.step, count, DIGITS + math.log(n))
             if ratios is None:
                 return line
             terms = terms * ratios**n
@@ -73,21 +87,21 @@ def resum(line: ContourLine, laws: Sequence[PrivacyLossDistribution], counts: Se
         z = to_complex(to_ball(line.c), y)
         terms = terms / (z * (z - 1))
         terms[0, 0] /= 2
-        terms.ravel()[len(line.log) :] = 0 * terms[0, 0]
+        terms.ravel()[count:] = 0 * terms[0, 0]
     known = {field.name: getattr(line, field.name) for field in fields(ContourLine)}
-    return ResummedLine(**known, terms=terms)
+    return ResummedLine(**known, terms=terms, others=float(others[count]) if count < len(others) else 0.0)
 
 
-def _ratios(law: PrivacyLossDistribution, line: ContourLine, digits: float) -> Balls | None:
-    """Return M(c + iy)/M(c) at the nodes of the line, filled up to a matrix; None for other laws."""
+def _ratios(law: PrivacyLossDistribution, c: float, step: float, count: int, digits: float) -> Balls | None:
+    """Return M(c + iy)/M(c) at the first nodes of a line, filled up to a matrix; None for other laws."""
     inner = law.base if isinstance(law, DampedPLD) else law
     if not (isinstance(inner, SubsampledPLD) and isinstance(inner.base, GaussianLaw)):
         return None
     (part,) = law.components() or []
-    base, c = part.base, line.c
+    base = part.base
     damped = isinstance(base, DampedNormalBase)
     rule = damped_rule(part, c, digits) if damped else path_rule(part, c, digits)
-    if rule is None or (rule.last - rule.first) * len(line.log) > _MOST:
+    if rule is None or (rule.last - rule.first) * count > _MOST:
         return None
     at = np.arange(rule.first, rule.last + 1.0)
     known, kept = path_points(part, c, rule, at)
@@ -98,10 +112,10 @@ def _ratios(law: PrivacyLossDistribution, line: ContourLine, digits: float) -> B
     log_w = to_ball(c) * loss - x * x / 2
     if isinstance(base, DampedNormalBase):
         log_w = log_w - balls.exp(base.sharp * (x - to_ball(base.last)))
-    columns = math.isqrt(len(line.log) - 1) + 1
-    pace = balls.exp(to_complex(0, to_ball(line.step)) * loss)
+    columns = math.isqrt(count - 1) + 1
+    pace = balls.exp(to_complex(0, to_ball(step)) * loss)
     within = _powers(pace, columns)
-    between = _powers(within[-1] * pace, -(-len(line.log) // columns)) * balls.exp(log_w)
+    between = _powers(within[-1] * pace, -(-count // columns)) * balls.exp(log_w)
     value = balls.matrix_product(between, within.T)
     # M(c) is at most the sum over 1 - lost.
     lost = float(np.max(known.quadrature)) * 1.01 * balls.upper_float(value[0, 0].real)
