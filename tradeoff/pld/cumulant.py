@@ -59,15 +59,36 @@ class Cumulant:
         """Return log E e^(t L_i) of one copy of every factor."""
         return [float(value) for value in self._tilted(t)[2]]
 
-    def value(self, t: float) -> float:
-        """Return K at t."""
-        return float(self._tilted(t)[2] @ self.counts)
+    @cached_property
+    def _near(self) -> tuple[Array, Array, Array, float]:
+        """Masses; 1 less those of each sketch, rounding aside; its largest |loss|; their least."""
+        p = np.exp(self.log_p)
+        missing: Array = 1 - np.add.reduceat(p, self.starts)
+        missing = np.where(np.abs(missing) < 1e-10, 0.0, missing)  # masses add up to 1 within about 1e-13
+        farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)
+        return p, missing, farthest, float(np.min(farthest))
+
+    def value(self, t: float, plain: Array | None = None) -> float:
+        """Return K at t; from E (e^(t L_i) - 1), for many rounds, where t L stays below 0.1.
+
+        The logarithm of E e^(t L_i) would lose a digit and more there.
+        """
+        return float(self._value(t, abs(t), self._tilted(t)[2] if plain is None else plain))
 
     def values(self, t: Array) -> Array:
         """Return K at each t."""
         each = max(1, 2**16 // len(self.loss))  # numbers at once stay in a cache
         parts = (t[k : k + each, None] for k in range(0, len(t), each))
-        return np.concatenate([self._tilted(some)[2] @ self.counts for some in parts])
+        return np.concatenate([self._value(some, np.abs(some), self._tilted(some)[2]) for some in parts])
+
+    def _value(self, t: Any, size: Any, logs: Array) -> Any:
+        p, missing, farthest, least = self._near
+        if size * least < 0.1 if isinstance(size, float) else np.any(size * least < 0.1):
+            near = (size * farthest < 0.1) & (missing < 0.1)
+            gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
+            change = np.add.reduceat(gain, self.starts, axis=-1) - missing
+            logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
+        return logs @ self.counts
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
@@ -75,7 +96,7 @@ class Cumulant:
         first = np.add.reduceat(weight * self.loss, self.starts) / total
         square = weight * (self.loss - np.repeat(first, self.repeats)) ** 2
         second = np.add.reduceat(square, self.starts) / total
-        return float(log @ self.counts), float(first @ self.counts), float(second @ self.counts)
+        return self.value(t, log), float(first @ self.counts), float(second @ self.counts)
 
     @cached_property
     def spread(self) -> float:
@@ -86,6 +107,13 @@ class Cumulant:
     def tails(self) -> tuple[SaddleTable, SaddleTable]:
         """The saddles of P(L > x) and of P(L <= x)."""
         return SaddleTable(self, (0.0,)), SaddleTable(self, (0.0,), sign=-1)
+
+    @cached_property
+    def rare(self) -> RareLosses:
+        """The estimate of delta for rounds that rarely lose much."""
+        order = np.argsort(self.loss)
+        mass = np.exp(self.log_p + np.log(np.repeat(self.counts, self.repeats)))[order]
+        return RareLosses.of(self.loss[order], mass)
 
     @cached_property
     def middle(self) -> tuple[float, float]:
@@ -100,6 +128,34 @@ class Cumulant:
         reaches = [(self(theta + sign * t)[0] - base - log_eta) / t for t in steps]
         best = int(np.argmin(reaches))
         return sign * reaches[best], float(steps[best])
+
+
+class RareLosses(NamedTuple):
+    """Logs of delta at increasing losses, where sums are that of one rare large loss, or normal.
+
+    delta(x) = E_Q (1 - e^(x - L))_+ of one round, for each of them, and s phi(z)/(1 + z^2), z = (x - m)/s, of
+    all losses up to x, of mean m and deviation s together.
+    """
+
+    x: Array
+    log_delta: Array
+
+    @classmethod
+    def of(cls, loss: Array, mass: Array) -> RareLosses:
+        """Estimate the logs from sorted losses, each with the P-mass of all rounds."""
+        s = np.exp(np.minimum(loss, 300.0))
+        p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
+        mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
+        z = np.clip((loss - mean) / deviation, -1e100, 1e100)
+        normal = np.log(deviation) - np.log1p(z * z) - np.maximum(z, 0.0) ** 2 / 2
+        log = np.logaddexp(np.log(np.maximum(q - s * p, 1e-320)), normal)
+        return cls(loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0))
+
+    def loss(self, log_delta: Array) -> Array:
+        """Return the largest positive loss with at least that delta, or 0; infinite past the last."""
+        inside = self.x > 0
+        x, log = self.x[inside], np.maximum.accumulate(self.log_delta[inside][::-1])[::-1]
+        return np.interp(-log_delta, -log, x, left=0.0, right=math.inf)
 
 
 def _find_root(function: Callable[[float], float], high: float) -> float:
@@ -131,7 +187,7 @@ def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
     for table, mine, log in zip(
         cumulant.tails, (alpha <= 0.5, alpha > 0.5), np.log([alpha, rest]), strict=True
     ):
-        x[mine] = table.x_for(log[mine])
+        x[mine] = table.losses(log[mine])
     return np.clip(np.where(np.isnan(x), mean, x), mean - sd / odds, mean + sd * odds)
 
 
@@ -233,6 +289,26 @@ class SaddleTable:
             if not abs(tilt - last) * width > 0.1:  # so near the tilt loses nothing
                 break
         return tilt
+
+    def loss(self, log: float) -> float:
+        """Return the x at which the estimated logarithm is ``log``, of those between two saddles."""
+        c, loss, _, known = self._extend(math.inf, log)
+        above = int(np.argmax(known < log))
+        if not above:  # smaller at once, or nowhere
+            return float(loss[0 if known[0] < log else -1])
+        low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
+        return self._saddle(find_root(lambda u: log - self._saddle(u).log, low, high, 1e-9 * low)).x
+
+    def losses(self, log: Array) -> Array:
+        """Return the x at which the estimated logarithm is ``log``; solve for x if saddles are far apart."""
+        if not len(log):
+            return log
+        _, loss, sd, known = self._extend(math.inf, float(np.min(log)))
+        above = np.argmax(known < log[:, None], axis=1)
+        far = np.abs(loss[above] - loss[above - 1]) > 2 * sd[above - 1]
+        x = self.x_for(log)
+        x[far] = [self.loss(each) for each in log[far].tolist()]
+        return x
 
     def spread(self, x: Array) -> Array:
         """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""

@@ -35,6 +35,7 @@ from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.pld.batched import batch_factors, damped_law, sketches
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
+from tradeoff.pld.gaussian import REACH
 from tradeoff.pld.law import PrivacyLossDistribution, Transformed, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 
@@ -175,7 +176,9 @@ class ContourCache:
             place = partial(place_line, self.tail, center, 0.0, None, middle=False)
             step = self.placements.of((center, None, None), place).step
             result[left[mine]] = step * longest[left[mine]] > 2 * math.pi
-        return result
+        # Estimates of tilts beyond the planning points of a normal law miss its rare losses.
+        scale = max((part.base.scale for law in self.laws for part in law.components() or ()), default=0.0)
+        return result & ((c + 16.0 / np.maximum(sd, 1e-300)) * scale < REACH)
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
@@ -384,9 +387,11 @@ class ContourEngine(Engine[Cost]):
         lines = self.forward
         left = np.log(delta - lines.mass_at_plus_infinity)
         x = lines.tail.x_for(left)
-        for part, which in lines.leading("delta", x, left):
+        # Where rare rounds lose much no tilt is about the others, and estimates are too large.
+        least = np.minimum(x, lines.cumulant.rare.loss(left)) if lines.damped(0) is not lines else x
+        for part, which in lines.leading("delta", least, left):
             if part is not lines:
-                x[which] = part.tail.x_for(left[which])
+                x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))
         near = left >= _TUNING.half
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():

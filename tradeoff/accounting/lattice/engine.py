@@ -298,6 +298,8 @@ class LatticeEngine(Engine[Effort]):
         if not self.forward.representable:
             return np.zeros(len(delta))
         x = self.forward.saddles.x_for(np.log(delta - self.forward.mass_at_plus_infinity))
+        if self.forward.is_plain:
+            x = np.where(x > 0, np.minimum(x, self.forward.cumulant.rare.loss(np.log(delta))), x)
         below = x < 0
         if below.any() and self.backward.representable:
 
