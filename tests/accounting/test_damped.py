@@ -7,7 +7,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from flint import acb, arb, ctx
-from tradeoff.proofs.verify.product import Product
+from tradeoff.proofs.verify.contour import Product
 
 import tradeoff as to
 from tradeoff.accounting.contour.engine import ContourEngine

@@ -163,7 +163,7 @@ def test_certify_unsupported_curves_name_the_remedy():
 def test_certify_bad_arguments_raise_domain_errors():
     with pytest.raises(DomainError, match="question must be one of delta, epsilon, beta"):
         to.certify(to.Gaussian(1), "mu", 0.1)
-    with pytest.raises(DomainError, match="at"):
+    with pytest.raises(DomainError, match="alpha must be in"):
         to.certify(to.Gaussian(1), "beta", 2.0)
     with pytest.raises(DomainError, match="delta must be above the mass at infinity"):
         to.certify(to.approximate_dp(1, 0.1), "epsilon", 0.05)

@@ -14,7 +14,6 @@ from cyclopts import App, Parameter
 from tradeoff.cli.terminal import Integer, Json
 from tradeoff.display import exactly, plain, rounded
 from tradeoff.errors import DomainError, TradeOffError
-from tradeoff.intervals.bounds import Bounds
 
 if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter, Ledger
@@ -212,6 +211,7 @@ def _ledger(file: Path) -> Ledger:
 def _describe(entry: Entry) -> str:
     """Describe an entry: spent is rounded up, budget and remaining are rounded down."""
     from tradeoff.filters import Filter, ZCDPFilter
+    from tradeoff.intervals.bounds import Bounds
 
     filter_ = Filter.from_state(entry.state)
     budget, remaining = (_format(entry.totals[name], "lower") for name in ("budget", "remaining"))

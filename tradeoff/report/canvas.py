@@ -29,7 +29,7 @@ class PaperFigure(Figure):
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
         with rc_context(self.style):
-            if (layout := self.get_layout_engine()) is not None:
+            if self.axes and (layout := self.get_layout_engine()) is not None:
                 layout.execute(self)  # after fewer layouts than three, a title may be cut by a point
             super().savefig(*args, **kwargs)
 
