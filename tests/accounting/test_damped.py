@@ -7,7 +7,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 from flint import acb, arb, ctx
-from tradeoff.proofs.verify.contour import Product
 
 import tradeoff as to
 from tradeoff.accounting.contour.engine import ContourEngine
@@ -20,7 +19,7 @@ from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
-from tradeoff.proofs.verify.contour import Contour
+from tradeoff.proofs.verify.contour import Contour, Product
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
 
@@ -82,6 +81,8 @@ def test_damped_law_mass_bounds_mass_removed(mu: float, rate: float, count: int,
         (4.24, 9.5e-5, 187, 8.89e-12, 1e-10),
         (1.0, 0.01, 1000, 1e-5, 3e-12),  # where nothing is damped
         (1.0, 0.5, 2, 1e-5, 5e-12),  # few rounds, but no large loss is rare
+        (10.3, 4.19e-5, 541_000, 5.76e-5, 5e-12),  # tilts beyond the planning points of a normal law
+        (3.61, 0.000287, 69_200, 2.91e-12, 1e-11),
     ],
 )
 def test_epsilon_of_sampled_steps_is_narrow(
