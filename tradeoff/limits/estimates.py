@@ -270,9 +270,9 @@ def dp_sgd_clt(
         real("sample_rate", sample_rate, 0, 1),
         real("noise_multiplier", noise_multiplier, 0, open_low=True),
     )
+    choice("scheme", scheme, get_args(Scheme))
     if scheme == "fixed-size":  # the name of DP-SGD's papers
         scheme = "without-replacement"
-    choice("scheme", scheme, get_args(Scheme))
     steps = steps if is_symbol(steps) else count("steps", steps, 0, MOST)
 
     def mu_in(lib: Any, p: Any, sigma: Any) -> Any:
