@@ -36,7 +36,7 @@ ABSURD: tuple[Any, ...] = (
     sympy.Rational(1, 2),
     # Other objects.
     *(True, np.True_, None, "0.5", b"1", bytearray(b"1"), "", 1j, np.complex128(0.5)),
-    *(np.datetime64("2020-01-01"), np.timedelta64(5), dt.date(2020, 1, 1), object, {}, {0.5: 0.1}),
+    *(np.datetime64("2020-01-01"), np.timedelta64(5, "D"), dt.date(2020, 1, 1), object, {}, {0.5: 0.1}),
     *(set(), range(3), lambda x: x, to.Gaussian(1), sympy.Symbol("s"), sympy.I),
     # Arrays.
     *([], [0.5], [[0.5, 0.25], [0.1, 1]], [0.5, math.nan], [[1], [1, 2]], ["a"], [None], [10**400], [1j]),

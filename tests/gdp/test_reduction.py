@@ -233,7 +233,7 @@ def test_regret_encloses_definition(f, failure):
 @pytest.mark.parametrize("mu", [1e-6, 0.5, 3.0, 20.0, 60.0])
 def test_gdp_gaussian_is_itself(mu):
     result = to.Gaussian(mu).gdp(failure=0)
-    assert result == to.Gaussian(mu).gdp()
+    assert repr(result) == repr(to.Gaussian(mu).gdp())  # from Python 3.13 on a field that is NaN is not equal
     assert result.bounds == to.Bounds(mu, mu)
     assert result.curve == to.Gaussian(mu)
     assert (result.failure, result.regret, result.mu_minus) == (0, 0, mu)
