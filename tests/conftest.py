@@ -67,7 +67,7 @@ settings.load_profile("default")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose a seed where none is given, so that it can be told."""
+    """Choose a seed where none is given, so that it can be printed."""
     if not REPEATED and config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(random.getrandbits(32))
 

@@ -137,7 +137,7 @@ def is_hashable(value: Any) -> bool:
 
 
 def numbers(result: Any) -> Iterator[Any]:
-    """Yield the numbers of an answer; a curve of numbers is asked, and answers or says how far it can see."""
+    """Yield the numbers of an answer; a curve of numbers is evaluated, and answers or raises."""
     if isinstance(result, to.TradeOff):
         if not (result.free_symbols or result.composed):
             for ask, at in (
@@ -166,7 +166,7 @@ def wrong(call: str, value: Any, **names: Any) -> str:
                 for each in numbers(eval(call, {**NAMES, **names, "x": value, "is_hashable": is_hashable}))
             ]
     except TradeOffError as error:
-        return "" if len(str(error)) > 10 and "\n" not in str(error) else f"says {str(error)!r}"
+        return "" if len(str(error)) > 10 and "\n" not in str(error) else f"raises {str(error)!r}"
     except Exception as error:  # noqa: BLE001 - whatever else is raised is what is looked for
         return f"raises {type(error).__name__}: {error}"
     return "answers NaN" if any(result) else ""

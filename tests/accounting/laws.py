@@ -195,9 +195,9 @@ pairs = st.one_of(
 
 @dataclass(frozen=True)
 class Telling(PrivacyLossDistribution):
-    """A law that tells masses and atoms' losses of its ``base`` wrongly, by nearly as much as it declares.
+    """A law whose masses and losses differ from those of its ``base`` by nearly as much as it declares.
 
-    Masses and losses are told too small where ``sign`` is 1, too large where it is -1; from atom to atom and
+    Masses and losses are too small where ``sign`` is 1, too large where it is -1; from atom to atom and
     from cell to cell that alternates where ``turns`` is -1.
     """
 
@@ -234,7 +234,7 @@ class Telling(PrivacyLossDistribution):
     @property
     def atoms(self) -> Atoms:
         loss, log_p, slack = self.base.atoms
-        # The truth is at most 1 + slack times what is told.
+        # The truth is at most 1 + slack times the stated mass.
         given = log_p - np.log1p(self._off(self.slack, len(loss)))
         return Atoms(loss - self._off(self.position, len(loss)), given, slack + self.slack)
 
@@ -252,7 +252,7 @@ class Telling(PrivacyLossDistribution):
 
 
 NEARLY = 1 - 1e-9
-"""Share of an error that is used: what is left is more than roundings of what is told."""
+"""Share of an error that is used: the rest is more than the rounding of the stated numbers."""
 
 
 def telling(
@@ -271,4 +271,4 @@ wrongly_told = st.builds(
     st.sampled_from([-1, 1]),
     st.sampled_from([-1, 1]),
 )
-"""Pairs whose law errs as much as it says."""
+"""Pairs whose law errs as much as it declares."""

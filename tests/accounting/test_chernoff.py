@@ -25,7 +25,7 @@ from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 @given(log_uniform(1e-3, 8.0), st.floats(0.5, 30.0), st.integers(1, 10**6))
 def test_chernoff_bound_of_gaussian_power_holds_truth(mu: float, z: float, n: int) -> None:
-    """The bound is above delta, by the factor of a Gaussian tail; turned round it bounds epsilon."""
+    """The bound is above delta, by the factor of a Gaussian tail; its inverse bounds epsilon."""
     laws, counts = [GaussianLaw(mu / math.sqrt(n))], [n]
     lines = ContourCache(laws, counts)
     x = mu * z
@@ -100,7 +100,7 @@ def test_answers_for_large_losses_are_finite(f: to.TradeOff) -> None:
 
 @pytest.mark.parametrize("epsilon", [2.0, 5.0, 38.9])
 def test_underflowing_tail_needs_no_lattice(epsilon: float) -> None:
-    """At the best point, c = 834 for a loss of 2, rounding hides M(c): a nearer one says as much."""
+    """At the best point, c = 834 for a loss of 2, rounding hides M(c): a nearer one bounds as well."""
     f = to.subsample(to.Gaussian(1 / 8), 0.01) ** 1000
     assert tuple(f.bounds.delta(epsilon)) == (0.0, 5e-324)
     assert {step.engine for step in f.explain(epsilon=epsilon).steps} == {"contour"}
@@ -126,7 +126,7 @@ ATOMS: list[tuple[to.TradeOff, int, mp.mpf]] = [
 def test_epsilon_near_supremum_is_that_of_last_atom(
     f: to.TradeOff, top: int, mass: mp.mpf, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Above all other losses delta(x) = q (1 - e^(x - top)); no engine is asked."""
+    """Above all other losses delta(x) = q (1 - e^(x - top)); no engine is used."""
     monkeypatch.setattr(Composition, "choices", None)
     delta = float(mass) * share
     result = f.bounds.epsilon(delta)

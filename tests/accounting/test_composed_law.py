@@ -255,10 +255,10 @@ small = st.one_of(
 @settings(max_examples=4)
 @given(small, small, st.integers(1, 40), log_uniform(1e-3, 0.9), st.integers(1, 5), st.booleans(), st.data())
 def test_composed_law_and_whole_curves_agree(
-    f: to.TradeOff, g: to.TradeOff, n: int, p: float, m: int, turned: bool, data: st.DataObject
+    f: to.TradeOff, g: to.TradeOff, n: int, p: float, m: int, flipped: bool, data: st.DataObject
 ) -> None:
     whole = to.subsample(f**n @ g, p) ** m @ to.Gaussian(0.1)
-    whole = ~whole if turned else whole
+    whole = ~whole if flipped else whole
     assume(isinstance(whole, Tensor) and getattr(whole._engines, "nested", None) is not None)
     ranges = {"delta": st.floats(-2, 5), "epsilon": log_uniform(1e-9, 0.5), "beta": st.floats(0.001, 0.999)}
     question: Any = data.draw(st.sampled_from(sorted(ranges)))

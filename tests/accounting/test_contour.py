@@ -35,7 +35,7 @@ from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 NATS = 42.0
-"""What the quadratures are asked for: e^-42."""
+"""Accuracy of the quadratures: e^-42."""
 
 rates = st.one_of(log_uniform(1e-8, 0.5), log_uniform(1e-9, 0.5).map(lambda p: 1 - p))
 tilts = st.one_of(st.floats(0.01, 0.99), log_uniform(1e-6, 20.0).map(lambda u: 1 + u), log_uniform(1e-6, 0.5))
@@ -164,9 +164,9 @@ def test_ratio_of_equal_steps_holds_truth(
 
 @settings(max_examples=12)
 @given(log_uniform(0.5, 3.0), log_uniform(1e-3, 0.5), st.integers(10**3, 10**5), st.booleans())
-def test_stays_below_bounds_product_on_the_walk(mu: float, rate: float, n: int, turned: bool) -> None:
+def test_stays_below_bounds_product_on_the_walk(mu: float, rate: float, n: int, flipped: bool) -> None:
     law: PrivacyLossDistribution = SubsampledPLD(GaussianLaw(mu), rate)
-    result = drawn(ReversedPLD(law) if turned else law, 2.0)
+    result = drawn(ReversedPLD(law) if flipped else law, 2.0)
     assert isinstance(result, QuadratureTransform)
     start = 6.0 / np.sqrt(n * result.variance.item())
     reached = stays_below([result], [n], 12.0, start, np.inf, np.inf)
@@ -265,10 +265,10 @@ def binary_power(epsilon: float, n: int) -> Case:
     return [binomial_law(epsilon, 1)], [n], epsilon * n**0.5, lambda e: oracle.delta_of_atoms(atoms, e)
 
 
-def thinned(mu: float, rate: float, turned: bool) -> Case:
-    law, order = SubsampledPLD(GaussianLaw(mu), rate), "add" if turned else "remove"
+def thinned(mu: float, rate: float, flipped: bool) -> Case:
+    law, order = SubsampledPLD(GaussianLaw(mu), rate), "add" if flipped else "remove"
     return (
-        [ReversedPLD(law) if turned else law],
+        [ReversedPLD(law) if flipped else law],
         [1],
         mu,
         lambda e: oracle.subsampled_gaussian_delta(e, mu, rate, order=order),
@@ -443,12 +443,12 @@ def test_answer_beta_of_gaussian_holds_truth(mu: float, alpha: float) -> None:
 @settings(max_examples=8)
 @given(log_uniform(0.5, 2.0), log_uniform(1e-3, 0.3), st.integers(10**4, 10**5), st.floats(0.0, 4.0))
 def test_answer_of_reversed_symmetric_law_agrees(mu: float, rate: float, n: int, z: float) -> None:
-    plain, turned = (
+    plain, flipped = (
         Composition([SubsampledPLD(law, rate)], [n]).contour
         for law in (GaussianLaw(mu), ReversedPLD(GaussianLaw(mu)))
     )
     x = np.array([z * rate * np.sqrt(n * np.expm1(mu**2))])
-    (low, high), (below, above) = plain.answer("delta", x, None), turned.answer("delta", x, None)
+    (low, high), (below, above) = plain.answer("delta", x, None), flipped.answer("delta", x, None)
     assert low[0] <= above[0]
     assert below[0] <= high[0]
 
@@ -516,7 +516,7 @@ def test_epsilon_of_many_rounds_holds_mean_loss() -> None:
 
 @pytest.mark.slow
 def test_answer_with_overflowing_smoothing_emits_no_warning() -> None:
-    """Powers of tau z overflowed, with a warning, where tilts are beyond all floats that are asked."""
+    """Powers of tau z overflowed, with a warning, where tilts are above all losses in question."""
     mixed = to.GaussianMixtures({0.0: 1.0}, {0.0: 0.46622436537214607, 0.6: 0.5337756346278539}, 1.744)
     f = to.maximum(mixed, DiscreteGaussianCurve(3.4531272556938095, 3))
     result = (f**3).bounds(1e-300)

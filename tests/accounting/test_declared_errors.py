@@ -1,4 +1,4 @@
-"""Masses and losses that err as much as their law says: every engine still holds the exact sums."""
+"""Masses and losses that err as much as their law declares: bounds of every engine contain the exact sums."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING = mp.mpf(10) ** -30
 
 
 def drawn(rng: np.random.Generator) -> tuple[list[mp.mpf], list[mp.mpf], AtomicLaw]:
-    """Return losses and P-masses, and a law that tells of them wrongly, within what it declares."""
+    """Return losses and P-masses, and a law that misstates them within the errors it declares."""
     k = int(rng.integers(2, 5))
     loss = [mp.mpf(x) for x in np.sort(rng.normal(0, 10 ** rng.uniform(-1, 0.7), k)).tolist()]
     mass = [mp.mpf(x) for x in rng.dirichlet(np.ones(k)).tolist()]

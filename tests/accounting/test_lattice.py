@@ -123,7 +123,7 @@ def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: in
 
 @given(st.floats(0.01, 0.3), st.integers(1, 4), st.floats(-3, 3), st.floats(0.01, 0.99))
 def test_answers_with_mass_at_infinity_hold_truth(lost: float, n: int, epsilon: float, alpha: float) -> None:
-    """f_{0,lost} beside a Gaussian.
+    """f_{0,lost} next to a Gaussian.
 
     delta = L + (1 - L) delta_G, beta = (1 - L) G(alpha/(1 - L)), L = 1 - (1 - lost)^n.
     """
@@ -394,7 +394,7 @@ def test_compose_error_is_relative_to_mass(mass: float, n: int) -> None:
 
 
 def test_trivial_table_returns_trivial_bounds() -> None:
-    """Chords of its nodes, 1e-14 nats wide, are steeper than floats tell."""
+    """Chords of its nodes, 1e-14 nats wide, are steeper than floats can represent."""
     at, none = np.linspace(-1.0, 1.0, 64), np.full(64, -1e300)
     low, high = ProfileTable(at + 1e-14, np.ones(64), at - 1e-14, none).delta(np.array([-5.0, -1, 0, 3]))
     assert low == pytest.approx([-math.expm1(-5), -math.expm1(-1), 0.0, 0.0])
@@ -403,7 +403,7 @@ def test_trivial_table_returns_trivial_bounds() -> None:
 
 @pytest.mark.slow
 def test_epsilon_with_factor_too_steep_for_tilts_is_finite() -> None:
-    """Of two hundred rounds hardly any loss is tilted within floats: what is left says little, and holds."""
+    """Of two hundred rounds hardly any loss is tilted within floats: wide bounds contain the truth."""
     steep = to.PiecewiseLinear.hull([0.9333333333333333, 0.1], [0.013333333333333334, 0.81]) ** 118
     flat = to.PiecewiseLinear.hull([F(3, 5), F(1, 5)], [0.8666666666666667, 0.0]) ** 4
     other = ~(to.PiecewiseLinear.hull([F(1, 10)], [F(1, 2)]) ** 5)

@@ -41,7 +41,7 @@ def summed(line: ContourLine, kernel: Callable[[acb], acb], x: float) -> arb:
 
 
 def added(powers: tuple[float, ...], factor: arb, z: acb) -> acb:
-    """Return what a Gaussian adds to the transform, as a polynomial says."""
+    """Return what a Gaussian adds to the transform, by its polynomial."""
     s = (TAU * (z - 0.5)) ** 2
     return (
         factor * arb(TAU) ** 2 * sum(a * b for a, b in zip(powers, (1, 1 + s, 3 + 6 * s + s**2), strict=True))
@@ -109,7 +109,7 @@ def test_beyond_last_node_bounds_integral(share: float, last: float) -> None:
 
 
 def test_smoothed_line_has_few_nodes() -> None:
-    """Atoms never let the product decay; nodes end where what is left is little beside what it moves."""
+    """Atoms never let the product decay; nodes end where the rest is small next to what smoothing moves."""
     engine = ContourEngine([LaplaceLaw(0.1)], [100], symmetric=True)
     low, high = engine.answer("delta", np.array([0.1]), 1e-8)
     assert high[0] - low[0] <= 1e-8 * high[0]

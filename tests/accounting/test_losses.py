@@ -79,7 +79,7 @@ def chains() -> dict[str, tuple[PrivacyLossDistribution, list[Any]]]:
     return {
         "polygon": (polygon, near),
         "thinned 1e-250": (SubsampledPLD(pure, 1e-250), far),
-        "turned": (ReversedPLD(SubsampledPLD(ReversedPLD(SubsampledPLD(pure, 1e-250)), 0.3)), far),
+        "flipped": (ReversedPLD(SubsampledPLD(ReversedPLD(SubsampledPLD(pure, 1e-250)), 0.3)), far),
         "forty times": (deep, near),
         "mixed": (MixturePLD([(0.5, SubsampledPLD(pure, 0.1)), (0.5, SubsampledPLD(pure, 1e-260))]), far),
     }
@@ -103,7 +103,7 @@ CURVES = {
     "laplace": to.Laplace(2.0),
     "discrete Laplace": to.mechanisms.DiscreteLaplace(3.0).curve(),
     "thinned": to.subsample(to.Laplace(2.0), 0.1),
-    "turned": ~to.subsample(to.PureDP(2.0), 0.1),
+    "flipped": ~to.subsample(to.PureDP(2.0), 0.1),
     "mixed": to.mixture({to.PureDP(1.0): 0.5, to.Laplace(2.0): 0.5}),
     "polygon": POLYGON,
 }

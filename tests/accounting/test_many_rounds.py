@@ -1,4 +1,4 @@
-"""More rounds of randomised response than are listed, held against the incomplete beta function."""
+"""More rounds of randomised response than are listed, against the incomplete beta function."""
 
 import math
 from fractions import Fraction

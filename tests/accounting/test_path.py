@@ -1,4 +1,4 @@
-"""Quadratures of components, on the line and beside it, against integrals in ball arithmetic."""
+"""Quadratures of components, on the line and next to it, against integrals in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ def hold_product(laws: list[PrivacyLossDistribution], counts: list[int], c: floa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("flipped", [False, True])
 @pytest.mark.parametrize("y", [2.0, 90.0, 900.0])
-def test_batch_of_distinct_factors_equals_product(turned: bool, y: float) -> None:
+def test_batch_of_distinct_factors_equals_product(flipped: bool, y: float) -> None:
     laws: list[PrivacyLossDistribution] = [
         SubsampledPLD(GaussianLaw(0.3 + 0.09 * k), 0.2 / (k + 1) ** 3) for k in range(7)
     ]
-    laws = [ReversedPLD(law) if turned else law for law in laws]
+    laws = [ReversedPLD(law) if flipped else law for law in laws]
     assert hold_product(laws, list(range(1, 8)), 4.5, y) < len(laws)
 
 
@@ -201,11 +201,11 @@ def test_growth_bounds_integrand_on_ellipse(
                         assert log - own + power * (odds - loss) + y * abs(angle) <= 25
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_left_out_bounds_mass_beyond_ends(turned: bool) -> None:
+@pytest.mark.parametrize("flipped", [False, True])
+def test_left_out_bounds_mass_beyond_ends(flipped: bool) -> None:
     """One end is as near as is allowed, and the other far off."""
     h, spare, c = 0.25, 3.0, 3.0
-    first, last = (-12, 80) if turned else (-60, 25)
+    first, last = (-12, 80) if flipped else (-60, 25)
     x = h * np.arange(first, last + 1.0)
     tails, _ = Trapezoid(h, first, last, spare, 42.0, 1.0).left_out(-x * x / 2, x - 0.5, c)
     near = False
@@ -219,7 +219,7 @@ def test_left_out_bounds_mass_beyond_ends(turned: bool) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.1, 5.0, 60.0])
 def test_interval_nodes_err_within_slack(epsilon: float) -> None:
-    """Those next to the ends of a panel too, whose weights NumPy tells to 500 units."""
+    """Those next to the ends of a panel too, whose weights NumPy computes to 500 units."""
     (part,) = ReversedPLD(SubsampledPLD(LaplaceLaw(epsilon), 0.3)).components() or []
     nodes, legendre = part.base.nodes(part, 2.0, 3.0, 42.0), gauss_legendre(RULE)
     with mp.workdps(50):

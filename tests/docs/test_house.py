@@ -25,8 +25,8 @@ def constants(path: Path) -> list[ast.stmt]:
             continue
         under = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
         above = lines[statement.lineno - 1].startswith("#")
-        beside = any("#" in line for line in lines[statement.lineno : (statement.end_lineno or 0) + 1])
-        if not (under or above or beside):
+        same_line = any("#" in line for line in lines[statement.lineno : (statement.end_lineno or 0) + 1])
+        if not (under or above or same_line):
             result.append(statement)
     return result
 

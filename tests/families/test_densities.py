@@ -91,7 +91,7 @@ def test_delta_of_jumping_densities_contains_truth(breaks: list[float] | None, e
 
 
 def narrow(s: float) -> to.TradeOff:
-    """Return the curve of two normal laws beside 1000, to whose floats nodes are rounded."""
+    """Return the curve of two normal laws near 1000, to whose floats nodes are rounded."""
 
     def at(place: float) -> Density:
         return lambda x: bell((x - place) / s) / s
@@ -260,8 +260,8 @@ ROUNDED = [
 def test_delta_of_rounded_supports_contains_truth(p, q, breaks, epsilon, truth):
     curve = to.from_scipy(p, q, breaks=breaks)
     assert holds(curve.bounds.delta(epsilon), truth)
-    turned = (~curve).bounds.delta([-45.0, 45.0])
-    assert turned.lower[1] <= turned.upper[1]
+    flipped = (~curve).bounds.delta([-45.0, 45.0])
+    assert flipped.lower[1] <= flipped.upper[1]
     assert (~curve).inverse() == curve
 
 

@@ -97,7 +97,7 @@ def test_from_masses_of_extreme_masses():
 
 
 @pytest.mark.parametrize(
-    ("p", "q", "says"),
+    ("p", "q", "message"),
     [
         ([0.5], [1.0], r"p must add to 1, got 0\.5"),
         ([1 + 2e-9], [1.0], "must add to 1"),
@@ -114,8 +114,8 @@ def test_from_masses_of_extreme_masses():
         (np.eye(2), np.eye(2), "must be a list of masses"),
     ],
 )
-def test_from_masses_of_invalid_masses_raises(p, q, says):
-    with pytest.raises(DomainError, match=says) as refused:
+def test_from_masses_of_invalid_masses_raises(p, q, message):
+    with pytest.raises(DomainError, match=message) as refused:
         to.from_masses(p, q)
     assert "\n" not in str(refused.value)
 
@@ -218,7 +218,7 @@ def test_assumptions_are_inherited():
 def test_polygon_with_vertical_fall_raises(half):
     with pytest.raises(CurveError, match="not convex at vertex 1"):
         to.PiecewiseLinear([0, half, half, 1], [1, half, half / 2, 0])
-    # at 0 it is what is told for certain, and a vertex given twice is no fall
+    # at 0 it is the certain probability, and a vertex given twice is no fall
     start = to.PiecewiseLinear([0, 0, 1], [1, half, 0])
     assert start == to.PiecewiseLinear([0, 1], [half, 0])
     assert to.PiecewiseLinear([0, half, half, 1], [1, half / 2, half / 2, 0]).beta[1] == half / 2

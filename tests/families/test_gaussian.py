@@ -73,7 +73,7 @@ def test_product_in_any_order_is_equal() -> None:
 
 
 def test_order_of_irrational_mu_is_strict() -> None:
-    """100 F(.1)^2 is more than 1, by less than a float can tell."""
+    """100 F(.1)^2 is more than 1, by less than floats distinguish."""
     curve, one = to.Gaussian(0.1) ** 100, to.Gaussian(1.0)
     assert one >= curve
     assert not curve >= one
@@ -81,7 +81,7 @@ def test_order_of_irrational_mu_is_strict() -> None:
     steps = to.calibrate(lambda n: to.Gaussian(0.1) ** n, {"mu": 1}, integer=True)
     assert steps.value == 99
     assert tuple(steps.bounds) == (99, 101)
-    assert steps.evaluations < 20  # what is undecided once is not asked again
+    assert steps.evaluations < 20  # undecided questions are not repeated
 
 
 @pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.7, 5)])

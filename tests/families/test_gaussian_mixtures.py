@@ -179,11 +179,11 @@ def test_closed_forms() -> None:
     assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, math.inf) == to.Identity()
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("flipped", [False, True])
 @pytest.mark.parametrize("n", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 300))])
-def test_mixture_overlaps_subsampled_gaussian(turned, n):
+def test_mixture_overlaps_subsampled_gaussian(flipped, n):
     f, g = GaussianMixtures({0: 1}, {0: 0.9, 3: 0.1}, 2), to.subsample(to.Gaussian(1.5), 0.1)
-    f, g = (~f, ~g) if turned else (f, g)
+    f, g = (~f, ~g) if flipped else (f, g)
     for x in (-0.05, 0.0, 0.05, 1.0, 3.0):
         one, two = (f**n).bounds.delta(x), (g**n).bounds.delta(x)
         assert max(one.lower, two.lower) <= min(one.upper, two.upper)

@@ -225,8 +225,8 @@ def test_location_shift_bounds_are_dual(theta, epsilon, kind):
     assert np.all(f.bounds(alpha).lower <= f.bounds(alpha).upper)
     line = 1 - f.bounds(alpha).upper - np.exp(epsilon) * alpha
     assert f.delta(epsilon) >= np.max(line) - 1e-12
-    turned = -np.expm1(epsilon) + np.exp(epsilon) * (~f).bounds.delta(-epsilon).lower
-    assert f.delta(epsilon) >= turned - 1e-12 * (1 + np.exp(epsilon))
+    flipped = -np.expm1(epsilon) + np.exp(epsilon) * (~f).bounds.delta(-epsilon).lower
+    assert f.delta(epsilon) >= flipped - 1e-12 * (1 + np.exp(epsilon))
 
 
 @given(theta=some.floats(0.01, 5), more=some.floats(1.01, 2))
@@ -387,25 +387,25 @@ def test_exponential_mass_of_small_shift_is_accurate(shift, seen):
     assert f.bounds.delta(650.0).upper == pytest.approx(1e-3 - seen, rel=1e-3)
 
 
-def _gumbel_cell(theta, turned, start, stop):
+def _gumbel_cell(theta, flipped, start, stop):
     """Return both masses of losses between two: L = theta - (e^theta - 1) E, E ~ Exp(1) under P, or -L."""
-    sign, rise = (1, -1)[turned], mpmath.expm1(theta)
+    sign, rise = (1, -1)[flipped], mpmath.expm1(theta)
     least, most = sorted((theta - sign * mpmath.mpf(float(loss))) / rise for loss in (start, stop))
     under_p, under_q = (
         mpmath.exp(-rate * least) * -mpmath.expm1(-rate * (most - least)) for rate in (1, rise + 1)
     )
-    return (under_q, under_p) if turned else (under_p, under_q)
+    return (under_q, under_p) if flipped else (under_p, under_q)
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_cells_of_gumbel_contain_closed_form(turned):
+@pytest.mark.parametrize("flipped", [False, True])
+def test_cells_of_gumbel_contain_closed_form(flipped):
     """Where an exponential inside a density turns fast, down to all the mass a float holds."""
-    law = _curve("gumbel_l" if turned else "gumbel_r", None, 5.0).loss_distribution()
+    law = _curve("gumbel_l" if flipped else "gumbel_r", None, 5.0).loss_distribution()
     edges = 5 - np.expm1(5) * np.exp(-np.linspace(-6.4, 12, 30))
-    edges = -edges[::-1] if turned else edges
+    edges = -edges[::-1] if flipped else edges
     with mpmath.workdps(DIGITS):
         for a, b, *result, slack in zip(edges, edges[1:], *law.cells(edges), strict=False):
-            p, q = _gumbel_cell(mpmath.mpf(5), turned, a, b)
+            p, q = _gumbel_cell(mpmath.mpf(5), flipped, a, b)
             for got, truth in zip(result, (q - mpmath.exp(a) * p, p - mpmath.exp(-b) * q), strict=True):
                 assert truth < 1e-290 or abs(got - truth) <= slack * truth
 

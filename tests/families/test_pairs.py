@@ -71,7 +71,7 @@ CASES = {
 
 
 def _truth(p, q, epsilon, reach):
-    """Return delta from cdfs between the roots of q - e^eps p, found by halving."""
+    """Return delta from cdfs between the roots of q - e^eps p, by halving."""
     ratio = mpmath.exp(mpmath.mpf(float(epsilon)))
 
     def gain(x):
@@ -119,8 +119,8 @@ def test_pair_bounds_are_dual(name):
     )
     assert np.all(beta.lower >= -1e-12 + np.max(lines - delta.width[:, None], axis=0))
     assert np.all(beta.width <= 1e-7)
-    turned = (~f).bounds.delta(-LOSSES)
-    assert np.all(delta.upper >= -np.expm1(LOSSES) + np.exp(LOSSES) * turned.lower - 1e-12)
+    flipped = (~f).bounds.delta(-LOSSES)
+    assert np.all(delta.upper >= -np.expm1(LOSSES) + np.exp(LOSSES) * flipped.lower - 1e-12)
     assert ~~f == f
 
 
@@ -285,7 +285,7 @@ def test_from_densities_of_disjoint_equal_and_distant_laws():
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "message"),
     [
         (lambda: to.from_scipy(st.norm, st.norm()), "p must be a frozen"),
         (lambda: to.from_scipy(st.norm(), 3), "q must be .* got 3"),
@@ -309,8 +309,8 @@ def test_from_densities_of_disjoint_equal_and_distant_laws():
         (lambda: to.from_densities(st.norm.pdf, st.norm.pdf, breaks="x"), "breaks"),
     ],
 )
-def test_refusals(make, says):
-    with pytest.raises(DomainError, match=says) as refused:
+def test_refusals(make, message):
+    with pytest.raises(DomainError, match=message) as refused:
         make()
     assert "\n" not in str(refused.value)
 

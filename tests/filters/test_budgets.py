@@ -286,7 +286,7 @@ def test_odometers_hold_at_every_time_at_once():
     """Simulated, with steps that grow after crossings of the middle: how often a run passes its bound."""
     rng, runs, each = np.random.default_rng(3), 20_000, odometers()
     times = np.append(0.0, np.geomspace(1e-6, 1e9, 1000))
-    for odometer in each:  # so runs below are below their bound, and it need not be asked
+    for odometer in each:  # so runs below are below their bound, and it is not evaluated
         assert np.all(odometer.bound(times) > times / 2 + 2 * np.sqrt(times))
     clock, loss, ever = np.zeros(runs), np.zeros(runs), np.zeros((len(each), runs), dtype=bool)
     for _ in range(600):

@@ -114,7 +114,7 @@ def test_settings_are_checked(wrong):
 
 
 class Recorded(list):
-    """A filter that grants everything and keeps what was asked."""
+    """A filter that grants everything and keeps the requests."""
 
     spend = list.append
 

@@ -1,1 +1,1 @@
-"""Random curves, asked at random, against balls and against themselves: ``python -m tests.fuzz --help``."""
+"""Random questions of random curves, against balls and one another: ``python -m tests.fuzz --help``."""

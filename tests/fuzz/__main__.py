@@ -3,7 +3,7 @@
     python -m tests.fuzz --seconds 60 --seed 1
 
 Draws from every family, operator, order and engine, extremes among them; truth comes from balls where they
-can give it, and answers are held against each other. Each finding is printed as lines that can be pasted;
+can give it, and answers are compared with each other. Each finding is printed as lines that can be pasted;
 fails if there were any.
 """
 

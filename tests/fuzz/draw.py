@@ -190,7 +190,7 @@ class Drawer:
         return self.random.choice([self.pair, self.normal_mixtures, self.shift, self.hull])()
 
     def assumed(self) -> Spec:
-        """Draw a pair on the line, or a curve that the library is told of as a user would."""
+        """Draw a pair on the line, or a curve that is described to the library as by a user."""
         size, scale = self.log_uniform(1e-3, 20.0), self.other_scale()
         kind = self.random.choice(
             ["normals", "powers", "exponentials", "histograms", "formula", "known", "known"]

@@ -89,7 +89,7 @@ def profile_turns(spec: Spec, draw: Drawer) -> Iterator[str]:
         s = ball(epsilon).exp()
         least, most = (1 - s + s * ball(x) for x in back)
     if arb(there.upper) < least or arb(there.lower) > most:
-        yield f"delta({epsilon!r}) of ~f {there}, turned [{least.str(20)}, {most.str(20)}]"
+        yield f"delta({epsilon!r}) of ~f {there}, reversed [{least.str(20)}, {most.str(20)}]"
 
 
 def twice_is_nothing(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -158,7 +158,7 @@ def arrays_are_scalars(spec: Spec, draw: Drawer) -> Iterator[str]:
 
 
 def tolerance_narrows(spec: Spec, draw: Drawer) -> Iterator[str]:
-    """An answer to a tolerance shares a point with the usual one, and is as narrow as asked."""
+    """An answer to a tolerance shares a point with the usual one, and is as narrow as required."""
     (question, at), tol = one_question(draw), draw.log_uniform(1e-9, 1e-2)
     try:
         narrow = answer_query(built(spec), question, at, tol=tol)
@@ -171,7 +171,7 @@ def tolerance_narrows(spec: Spec, draw: Drawer) -> Iterator[str]:
 
 
 def history_is_forgotten(spec: Spec, draw: Drawer) -> Iterator[str]:
-    """An answer does not depend on the questions asked before, to the bit."""
+    """An answer does not depend on earlier questions, to the bit."""
     used, fresh, (question, at) = built(spec), built(spec), one_question(draw)
     before = [one_question(draw) for _ in range(2)]
     for earlier, where in before:

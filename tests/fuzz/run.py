@@ -1,4 +1,4 @@
-"""One process of the search: draw, ask, compare, and tell what broke as lines that can be pasted."""
+"""One process of the search: draw, answer, compare, and print failures as lines that can be pasted."""
 
 from __future__ import annotations
 

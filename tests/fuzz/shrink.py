@@ -19,13 +19,13 @@ from tests.truth.spec import Spec
 from tradeoff.errors import TradeOffError
 
 SECONDS = 30.0
-"""CPU time after which the smallest one found so far is told."""
+"""CPU time after which the smallest one so far is printed."""
 
 SIMPLE = PureDP(1.0)
 """Stands for any part of a description."""
 
 NAMES = {**vars(relations), "answers": answers, "built": built, "Drawer": Drawer, "Random": Random}
-"""What a check may name, beside the description ``spec`` and the point ``at``."""
+"""Names that a check may use, besides the description ``spec`` and the point ``at``."""
 
 
 def outcome(spec: Spec, at: Any, check: str) -> str | None:

@@ -10,7 +10,7 @@ cancels. The point asks for
 the same for f and for f^-1 with alpha and beta exchanged, so one walk over all t serves both orders. Where f
 is a line between two vertices they decide, because G_mu is convex. Where L has a density, mu(t) rises iff
 r(t) = (z_alpha^2 - z_beta^2)/2 - t > 0, because d alpha = -p dt and d beta = e^t p dt: every local maximum is
-a fall of r through 0, found on a dense grid and then bisected.
+a fall of r through 0, located on a dense grid and then bisected.
 
 The regret max_t (delta_g - delta_f)/(1 + e^t), over all real t for both orders, rises iff (alpha_f -
 alpha_g)(1 + e^t) > delta_g - delta_f. Between atoms delta_g minus a line in s = e^t over 1 + s is
@@ -287,7 +287,7 @@ def supremum(law: Law, d: mp.mpf) -> tuple[mp.mpf, Point, mp.mpf]:
 
     def rises(point: Point) -> bool:
         pair = quantiles(point, d)
-        # Where alpha >= 1 - d nothing is asked, and more is asked at larger t.
+        # Where alpha >= 1 - d nothing is required, and more is required at larger t.
         return (pair[0] ** 2 - pair[1] ** 2) / 2 > point.t if pair else point.not_alpha <= d
 
     tops = [(law.at(u), law.at(u, again=True)) for u in summits(law, rises)]

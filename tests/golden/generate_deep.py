@@ -114,7 +114,7 @@ class ByContour(Truth):
         return {order: [(value, error + lost) for value, error in pairs[order]] for order in pairs}
 
     def span(self) -> tuple[float, float]:
-        """Return t with P(L <= t) and P(L > t) surely below every level asked, by Chernoff.
+        """Return t with P(L <= t) and P(L > t) surely below every level in question, by Chernoff.
 
         Likewise for Q.
         """

@@ -4,13 +4,13 @@ it.
 Run ``python -m tests.golden.generate_gdp [case ...]`` from the root of the repository; without names every
 case is computed (about ten minutes). Regenerate only to add cases or to correct an oracle, never because a
 test fails: the numbers come from mpmath alone, and a changed digit in the diff of an old case must be
-explained by a mistake found in an oracle.
+explained by a mistake in an oracle.
 
-gdp_oracle.py says how suprema are found: all vertices of lattice laws; else a dense grid of thresholds, every
+gdp_oracle.py has the search for suprema: all vertices of lattice laws; else a dense grid of thresholds, every
 local maximum on it polished, then evaluated a second time with other contours or more digits. Cases are those
 in gdp.json, their factors as in deep.json; "one_sided" has the outcomes P = (alpha, 1 - alpha - lost, lost),
 Q = (1 - beta, beta, 0). A row holds failure, mu, alpha and beta =
-f(alpha) where mu is decided, and the regret of G_mu (x) f_{0,failure}. ``limit`` stands for failure = 0 of
+f(alpha) where mu is decided, and the regret of G_mu (x) f_{0,failure}. ``limit`` is failure = 0 of
 thinned Gaussians: G_mu, mu^2 = sum n/s^2, is below them all, and as alpha tends to 0 it is needed, for 1 - f
 >= prod p^n (1 - G_mu).
 """

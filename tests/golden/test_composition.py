@@ -1,4 +1,4 @@
-"""Eight compositions whose truth is known without any lattice, asked through the public face.
+"""Eight compositions whose truth is known without any lattice, against the public functions.
 
 composition.json was computed by closed forms and exact lattice sums in 60 digits, residue sums for Laplace,
 and the saddle-point contour integral for subsampled and mixed cases, confirmed by separate 40-digit code;

@@ -1,4 +1,4 @@
-"""Compositions of every kind at delta from 1e-3 to 1e-100, asked through the public face, against deep.json.
+"""Compositions of every kind at delta from 1e-3 to 1e-100: the public functions against deep.json.
 
 The truth must lie inside every bound, and the bounds must be tight: delta to 1e-3 of itself, beta to 1e-3 of
 min(beta, 1 - alpha - beta), epsilon to 3e-4. deep.json was computed by bent contours in 45 digits, exact

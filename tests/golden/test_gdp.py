@@ -1,4 +1,4 @@
-"""mu and regret of compositions against suprema found by mpmath alone (gdp.json, generate_gdp.py).
+"""mu and regret of compositions against suprema computed by mpmath alone (gdp.json, generate_gdp.py).
 
 The truth must lie inside every bound. How wide the bounds are is stated case by case, relative to the truth.
 """
@@ -22,7 +22,7 @@ CASES = {
     case["id"]: case for case in json.loads((Path(__file__).parent / "gdp.json").read_text(encoding="utf-8"))
 }
 DIGITS = 1e-17
-"""mu was found twice, to this."""
+"""Difference of two computations of mu."""
 
 
 def one_sided(f: dict[str, Any]) -> to.TradeOff:
@@ -51,9 +51,9 @@ CLOSE = 1.1e-9
 
 WIDTH = {
     ("G1", 1e-6): 1e-6,  # almost a Gaussian everywhere: every cell needs the same, and the nodes run out
-    **{("L100", d): 1e-8 for d in (1e-10, 1e-6, 1e-3)},  # delta is asked to 1e-8
+    **{("L100", d): 1e-8 for d in (1e-10, 1e-6, 1e-3)},  # the tolerance of delta is 1e-8
     **{("laplace .1 n=400", d): 1e-8 for d in (1e-6, 1e-3)},
-    ("L100", 0.0): 3e-5,  # delta of 165 nodes down to 1e-46 is known to 6e-5, and few are asked again
+    ("L100", 0.0): 3e-5,  # delta of 165 nodes down to 1e-46 is known to 6e-5, and few are refined
     ("laplace .1 n=400", 1e-10): 3e-5,  # as above
     ("DG20", 0.0): math.inf,  # unbounded losses: nothing certifies the tail
 }

@@ -169,7 +169,7 @@ def test_from_event_under_replace_one_agrees_with_a_contour() -> None:
 
 
 def test_from_event_of_randomised_response_without_noise() -> None:
-    """The exact pair is a point against uniform on 3; the peer says delta = 1."""
+    """The exact pair is a point against uniform on 3; the peer answers delta = 1."""
     result = read(e.RandomizedResponseDpEvent(0.0, 3), ZERO).guarantee()
     assert result.bounds.delta(0.0).lower <= 2 / 3 <= result.delta(0.0) < 2 / 3 + 1e-14
 
@@ -282,7 +282,7 @@ def test_to_event_at_extremes() -> None:
 
 
 def delta_of(pmf: object, epsilon: Fraction) -> mpmath.mpf:
-    """Return what a mass function says at log of a fraction, from its floats in 50 digits."""
+    """Return the value of a mass function at log of a fraction, from its floats in 50 digits."""
     state = vars(pmf.to_dense_pmf())
     with mpmath.workdps(50):
         s, total = mpmath.mpf(epsilon.numerator) / epsilon.denominator, mpmath.mpf(state["_infinity_mass"])

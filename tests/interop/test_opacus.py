@@ -78,7 +78,7 @@ def test_hook_counts_accumulated_batches() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 def test_step_of_two_batches_agrees_with_quadrature(epsilon: float) -> None:
-    """Of N(0, 1) with one more record beside it: .9025 N(0, 1) + .095 N(1, 1) + .0025 N(2, 1)."""
+    """Of N(0, 1) with one more record: .9025 N(0, 1) + .095 N(1, 1) + .0025 N(2, 1)."""
     accountant = interop.Accountant()
     accountant.step(noise_multiplier=1.0, sample_rate=0.05, batches=2)
 

@@ -54,7 +54,7 @@ def same_curve(f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float, *, 
     for one, two in ((f.bounds.delta(epsilon), g.bounds.delta(epsilon)), (f.bounds(alpha), g.bounds(alpha))):
         assert 0 <= one.lower <= one.upper <= 1
         assert meets(one, two)
-        assert one.width <= width  # bounds too wide to tell anything would make this test pass
+        assert one.width <= width  # useless bounds would make this test pass
         assert two.width <= width
 
 
@@ -68,7 +68,7 @@ def below(one: arb) -> float:
     return float(np.nextafter(float(one.lower()), -np.inf))
 
 
-def turned(bounds: to.Bounds, epsilon: float) -> to.Bounds:
+def flipped(bounds: to.Bounds, epsilon: float) -> to.Bounds:
     """delta of the inverse at epsilon from delta at -epsilon: 1 - e^eps + e^eps delta(-eps)."""
     with ctx.workprec(400):
         s = ball(epsilon).exp()
@@ -104,7 +104,7 @@ class TestMonoid:
     def test_the_identity_is_the_unit(self, f: to.TradeOff) -> None:
         assert f @ to.Identity() == to.Identity() @ f == f**1
         assert f**0 == to.Identity()
-        # What loses nothing, or all, is told apart until it is multiplied.
+        # A loss of nothing, or of everything, is a factor of its own until it is multiplied.
         named = (to.Identity(), to.TotalVariation(1))
         assert f**1 == f or (f**1 in named and meets(f.bounds.delta(0.0), (f**1).bounds.delta(0.0)))
 
@@ -228,7 +228,7 @@ class TestInverse:
     @few
     @given(curves, epsilons)
     def test_the_profile_turns(self, f: to.TradeOff, epsilon: float) -> None:
-        assert meets((~f).bounds.delta(epsilon), turned(f.bounds.delta(-epsilon), epsilon))
+        assert meets((~f).bounds.delta(epsilon), flipped(f.bounds.delta(-epsilon), epsilon))
 
     @pytest.mark.slow
     @few

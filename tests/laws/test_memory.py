@@ -1,4 +1,4 @@
-"""An answer does not depend on what was asked before, beside it, or by whom: equal curves give equal bits."""
+"""An answer does not depend on earlier or simultaneous questions: equal curves give equal bits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ QUESTIONS: list[Question] = [(kind, at) for kind, every in AT.items() for at in 
 
 
 def answer(f: to.TradeOff, kind: str, at: Any, **how: Any) -> Any:
-    """Return both sides, or what is said instead of an answer."""
+    """Return both sides, or the message of the error."""
     ask = f.bounds if kind == "beta" else getattr(f.bounds, kind)
     try:
         return tuple(ask(at, **how))
@@ -167,7 +167,7 @@ def test_the_order_of_factors_does_not_matter(factors: list[to.TradeOff]) -> Non
 @pytest.mark.slow
 def test_reductions_do_not_depend_on_their_order() -> None:
     failures = [1e-10, 1e-6, 1e-3]
-    alone = [CURVES["few rounds"]().gdp(failure=each) for each in failures]  # some nodes are asked again
+    alone = [CURVES["few rounds"]().gdp(failure=each) for each in failures]  # some nodes are evaluated again
     curve = CURVES["few rounds"]()
     together = [curve.gdp(failure=each) for each in reversed(failures)][::-1]
     for one, other in zip(alone, together, strict=True):

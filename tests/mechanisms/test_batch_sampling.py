@@ -28,12 +28,12 @@ from tradeoff.mechanisms.batch_sampling import full_batch
 from tradeoff.pld.shuffled import Randomizer, shuffled_pair_law
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_capped_batches_dominate_every_data_set(turned):
-    pairs = [(b, a) if turned else (a, b) for a, b in added(4)]
+@pytest.mark.parametrize("flipped", [False, True])
+def test_capped_batches_dominate_every_data_set(flipped):
+    pairs = [(b, a) if flipped else (a, b) for a, b in added(4)]
     curve = m.TruncatedSubsampledGaussian(SIGMA, 0.25, batch_size=1, dataset_size=4).curve()
     result = worst(lambda n: cut(n, Q, 1), pairs)
-    at_most(result, ~curve if turned else curve, exact=False)
+    at_most(result, ~curve if flipped else curve, exact=False)
 
 
 def test_capped_batches_of_replaced_records_dominate_every_data_set():
@@ -398,14 +398,14 @@ def test_one_named_answer_is_its_randomizer(shuffled, alone):
 def test_pair_of_data_sets_has_the_profile_of_all_counts(randomizer, records, total):
     """Summed over counts of outcomes e times, and 1/e times as likely from the other record."""
     law = shuffled_pair_law(randomizer, records, reverse=False)
-    turned = shuffled_pair_law(randomizer, records, reverse=True)
+    flipped = shuffled_pair_law(randomizer, records, reverse=True)
     a, b = (each.ravel() for each in np.meshgrid(*[np.arange(records + 1)] * 2))
     a, b = a[a + b <= records], b[a + b <= records]
     chances = [1 / total, math.e / total, max(1 - (1 + math.e) / total, 0.0)]
     mass = multinomial.pmf(np.stack([a, b, records - a - b], axis=1), records, chances)
     ratio = (a * math.e + b / math.e + (records - a - b)) / records
     for loss in (-0.2, 0.0, 0.1, 0.5):
-        for each, p, q in ((law, mass, mass * ratio), (turned, mass * ratio, mass)):
+        for each, p, q in ((law, mass, mass * ratio), (flipped, mass * ratio, mass)):
             result = np.exp(each.log_p) * np.maximum(np.exp(each.loss) - math.exp(loss), 0)
             truth = np.sum(np.maximum(q - math.exp(loss) * p, 0))
             assert np.sum(result) == pytest.approx(truth, rel=1e-10)

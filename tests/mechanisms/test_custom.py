@@ -128,7 +128,7 @@ def test_plan_file_reads_a_curve_in_place():
     [to.PureDP(1), to.Gaussian(0.5), to.Laplace(2), to.approximate_dp(1, 0.1), to.TotalVariation(0.3)],
 )
 def test_canonical_noise_shifts_by_its_curve(curve):
-    # F(x - 1) = f(1 - F(x)), asked at the quantile of 1 - alpha.
+    # F(x - 1) = f(1 - F(x)), evaluated at the quantile of 1 - alpha.
     noise, alpha = m.CanonicalNoise(curve, sensitivity=3), np.array([1e-6, 1e-3, 0.05, 0.3, 0.45])
     assert np.allclose(noise.quantile(curve(alpha)), noise.quantile(1 - alpha) - 3, rtol=0, atol=1e-7)
     assert np.allclose(noise.quantile(alpha), -noise.quantile(1 - alpha), rtol=0, atol=1e-7)

@@ -26,15 +26,15 @@ mpf = LONG.mpf
 
 
 def both(delta):
-    """Return the larger profile of both orders, delta(loss, turned)."""
+    """Return the larger profile of both orders, delta(loss, flipped)."""
     return lambda loss: max(delta(loss, False), delta(loss, True))
 
 
 def atoms(p, q):
     """Return the profile of two lists of masses."""
 
-    def delta(loss, turned):
-        pairs, slope = zip(*((q, p) if turned else (p, q)), strict=True), exp(mpf(loss))
+    def delta(loss, flipped):
+        pairs, slope = zip(*((q, p) if flipped else (p, q)), strict=True), exp(mpf(loss))
         return sum((max(b - slope * a, 0) for a, b in pairs), mpf(0))
 
     return both(delta)
@@ -54,8 +54,8 @@ def normal(null, alternative, sigma=1.0, ends=(-40.0, 40.0)):
     def density(law, x, number, e):
         return sum(number(w) * e(-(((x - number(c)) / number(sigma)) ** 2) / 2) for c, w in law.items())
 
-    def delta(loss, turned):
-        p, q = (alternative, null) if turned else (null, alternative)
+    def delta(loss, flipped):
+        p, q = (alternative, null) if flipped else (null, alternative)
         low, high = map(mpf, ends)
         whole_p, whole_q, slope = mass(p, low, high), mass(q, low, high), exp(mpf(loss))
 
@@ -86,9 +86,9 @@ def laplace(shift, rate=1):
         tail = max(1 - exp((size - s) / 2), mpf(0))
         return tail if loss >= 0 else 1 - exp(-size) + exp(-size) * tail
 
-    def delta(loss, turned):
+    def delta(loss, flipped):
         slope = exp(mpf(loss))
-        if not turned:
+        if not flipped:
             return r * shifted(log((slope - 1 + r) / r)) if slope > 1 - r else 1 - slope
         kept = 1 - slope * (1 - r)
         return kept * shifted(log(slope * r / kept)) if kept > 0 else mpf(0)

@@ -88,9 +88,9 @@ def test_bounded_laplace_loss_is_the_largest_log_ratio(scale, width, shift):
         return 1 - (math.exp(-q / scale) + math.exp(-(width - q) / scale)) / 2
 
     starts = np.linspace(0, width - shift, 101)
-    turned = [math.log(within(a) / within(b)) for q in starts for a, b in ((q, q + shift), (q + shift, q))]
+    flipped = [math.log(within(a) / within(b)) for q in starts for a, b in ((q, q + shift), (q + shift, q))]
     epsilon = m.BoundedLaplace(scale, width=width, sensitivity=shift).curve().epsilon(0)
-    assert epsilon == pytest.approx(shift / scale + max(turned), rel=1e-12)
+    assert epsilon == pytest.approx(shift / scale + max(flipped), rel=1e-12)
 
 
 @pytest.mark.parametrize("third", [1 / 3, 0.3])

@@ -156,20 +156,20 @@ def test_repeat_and_select_dominates_random_runs(outcomes, shape, gamma):
             return ((1 - (1 - g) * x) ** -eta - 1) / (g**-eta - 1)
 
         base = [mp.mpf(w) for w, _ in outcomes]
-        turned = [
+        flipped = [
             w * mp.exp(change * mp.mpf(epsilon) / 2) for w, (_, change) in zip(base, outcomes, strict=True)
         ]
-        p, q = law(base), law(turned)
+        p, q = law(base), law(flipped)
         assert max(abs(mp.log(b / a)) for a, b in zip(p, q, strict=True)) <= (2 + eta) * epsilon
     assert dominated(m.RepeatAndSelect(epsilon, shape=shape).curve(), p, q)
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("flipped", [False, True])
 @pytest.mark.parametrize(
     ("shape", "gamma"), [(0.0, 0.1), (1.0, 0.2), (0.5, 0.01), (2.0, 0.9), (-0.5, 0.05), (math.inf, 0.3)]
 )
-def test_best_of_runs_dominates_noisy_runs(shape, gamma, turned):
-    # One run tells between which cuts a normal number lies; gamma is the mean of a Poisson number over 20.
+def test_best_of_runs_dominates_noisy_runs(shape, gamma, flipped):
+    # A run outputs the interval of a normal number; gamma is the mean of a Poisson number over 20.
     with mp.workdps(50):
         eta, g = mp.mpf(shape), mp.mpf(gamma)
         if shape == math.inf:
@@ -183,9 +183,9 @@ def test_best_of_runs_dominates_noisy_runs(shape, gamma, turned):
         def law(centre):
             below = [mp.mpf(0), *(mp.ncdf(t - centre) for t in (-2, -1, 0, 0.5, 1, 2, 3)), mp.mpf(1)]
             result = [generating(x) for x in below]
-            return [result[0], *(b - a for a, b in itertools.pairwise(result))]  # no run at all stands first
+            return [result[0], *(b - a for a, b in itertools.pairwise(result))]  # no run at all comes first
 
-        p, q = law(0), law(-0.5 if turned else 0.5)
+        p, q = law(0), law(-0.5 if flipped else 0.5)
     curve = m.BestOfRuns(m.Gaussian(noise_multiplier=2), mean=float(mean), shape=shape).curve()
     assert dominated(curve, p, q)
     assert (

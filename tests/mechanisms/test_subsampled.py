@@ -28,21 +28,21 @@ from tradeoff.errors import DomainError, KindError
 from tradeoff.mechanisms.subsampled import hits
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_poisson_samples_of_added_records_contain_the_worst_data_set(turned):
-    pairs = [(b, a) if turned else (a, b) for a, b in added(4)]
+@pytest.mark.parametrize("flipped", [False, True])
+def test_poisson_samples_of_added_records_contain_the_worst_data_set(flipped):
+    pairs = [(b, a) if flipped else (a, b) for a, b in added(4)]
     curve = m.SubsampledGaussian(SIGMA, 0.25).curve()
-    at_most(worst(lambda n: poisson(n, Q), pairs), ~curve if turned else curve, exact=True)
+    at_most(worst(lambda n: poisson(n, Q), pairs), ~curve if flipped else curve, exact=True)
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_groups_of_added_records_contain_the_worst_data_set(turned):
-    pairs = [(b, a) if turned else (a, b) for a, b in added(4, group=2)]
+@pytest.mark.parametrize("flipped", [False, True])
+def test_groups_of_added_records_contain_the_worst_data_set(flipped):
+    pairs = [(b, a) if flipped else (a, b) for a, b in added(4, group=2)]
     curve = m.SubsampledGaussian(SIGMA, 0.25, group_size=2).curve()
     result = worst(lambda n: poisson(n, Q), pairs)
-    at_most(result, ~curve if turned else curve, exact=True)
+    at_most(result, ~curve if flipped else curve, exact=True)
     loose = m.Subsampled(m.Gaussian(noise_multiplier=SIGMA), 0.25, group_size=2).curve()
-    at_most(result, ~loose if turned else loose, exact=False)
+    at_most(result, ~loose if flipped else loose, exact=False)
 
 
 def test_poisson_samples_of_replaced_records_contain_the_worst_data_set():

@@ -136,7 +136,7 @@ def shifted(t: float) -> mpf:
 
 @pytest.mark.parametrize("level", [0.1, 0.6, 0.9, 1e-10])
 def test_quantile_and_cdf_of_product_below_zero_hold_truth(level):
-    """There delta is near 1, and its slope says nothing: the other order tells it."""
+    """There delta is near 1, and its slope has no digits: the other order has them."""
     law = (to.Gaussian(9.0) @ to.PureDP(0.1)).law
     result = law.quantile(level)
     with mp.workdps(40):
@@ -186,12 +186,12 @@ def test_law_refuses_invalid_arguments():
     for level in (0.0, 1.0, 2.0, math.nan, "x"):
         with pytest.raises(to.errors.DomainError, match="level must be"):
             law.quantile(level)
-    for odd in (None, 42):
+    for seed in (None, 42):
         with pytest.raises(to.errors.KindError, match="rng must be"):
-            law.sample(3, odd)
+            law.sample(3, seed)
     with pytest.raises(to.errors.DomainError, match="size must be"):
         law.sample(10**30, rng)
-    # a mass that no chord tells
+    # a mass that no chord resolves
     with pytest.raises(to.errors.DomainError, match="too wide"):
         (to.Gaussian(30) @ to.Laplace(1)).law.quantile(1e-100)
 

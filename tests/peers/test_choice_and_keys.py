@@ -60,7 +60,7 @@ def test_renyi_of_one_choice_agrees():
     assert -result.fun == pytest.approx(0.123301561, abs=5e-8)
     curve = m.ExponentialMechanism(1.0).curve()
     assert 0.1639 < curve.renyi(1.0) < 0.164  # of all pairs at once
-    assert 0.99 < curve.renyi(1000.0) < 1.0  # the peer says 1, the largest loss
+    assert 0.99 < curve.renyi(1000.0) < 1.0  # the peer answers 1, the largest loss
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.01, 1), (1.0, 1), (100.0, 1), (1.0, 100)])

@@ -21,7 +21,7 @@ def pure(epsilon: float) -> float:
 CUT = m.TruncatedSubsampledGaussian(1.0, 0.01, 16, 1000)
 
 OBJECTS: dict[str, tuple[to.TradeOff | m.Mechanism, float | None]] = {
-    # dp_accounting: what no event says.
+    # dp_accounting: objects without an event.
     "from_two_probability_mass_functions": (to.from_masses([0.75, 0.25], [0.25, 0.75]), 0.5),
     "from_discrete_gaussian_mechanism, cut": (to.from_masses([0.3, 0.4, 0.3, 0], [0, 0.3, 0.4, 0.3]), 0.4),
     "PoissonSampled(ZCDpEvent)": (to.subsample(to.conversions.from_zcdp(0.1), 0.1), None),

@@ -100,7 +100,7 @@ def test_bounds_are_tight_where_the_grid_fails():
     assert holds(curve.bounds.delta(1.0), 0.820555011, 1e-8)
     assert 19.51387046139 in curve.bounds.epsilon(1e-6)
     assert curve.bounds.epsilon(1e-6).width < 1e-9
-    # The example for adding, by the trapezoidal rule on a contour; its comment says 4.2e-6.
+    # The example for adding, by the trapezoidal rule on a contour; its comment has 4.2e-6.
     far = steps("R", 4.0, 0.01, 1000).bounds.delta(1.0)
     assert holds(far, 1.0062142477e-34, 1e-43)
     assert far.width < 1e-42

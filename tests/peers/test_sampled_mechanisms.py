@@ -1,4 +1,4 @@
-"""Numbers that the tests of neighbouring libraries expect of sampled mechanisms, asked here.
+"""Numbers that the tests of neighbouring libraries expect of sampled mechanisms.
 
 dp_accounting: google/differential-privacy, python/dp_accounting/dp_accounting/pld, at b5b0286e (2026-08), in
 ``privacy_loss_mechanism_test.py`` (ML), ``privacy_loss_distribution_test.py`` (PLD) and

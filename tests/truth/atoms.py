@@ -24,10 +24,10 @@ from tests.truth.spec import Spec
 Pair = tuple[arb, arb]
 
 MOST = 40_000
-"""Atoms that are summed at most; above, a description says that it is too large."""
+"""Atoms that are summed at most; above, a description is refused as too large."""
 
 
-class TooMany(ValueError):  # noqa: N818 - says what is wrong
+class TooMany(ValueError):  # noqa: N818 - names the problem
     """More atoms than the oracle sums."""
 
 
@@ -85,7 +85,7 @@ class Law:
     def fold(self, rate: arb) -> Law | None:
         """Return the law of C_p of a symmetric law: f_p's atoms above 0, their mirror images, the rest at 0.
 
-        The rest is (1 - p) delta(0) + P(L = 0). None where balls do not tell on which side of 0 an atom is.
+        The rest is (1 - p) delta(0) + P(L = 0). None where balls do not decide on which side of 0 an atom is.
         """
         above = [(p, q) for p, q in self.pairs if q > p]
         level = [p for p, q in self.pairs if p is q or p == q]

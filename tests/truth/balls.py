@@ -39,12 +39,12 @@ def ball(x: Number) -> arb:
 
 
 def refined(question: Callable[..., arb]) -> Callable[..., arb]:
-    """Ask at growing precision until the ball is small beside its middle, or exact."""
+    """Ask at growing precision until the ball is small next to its middle, or exact."""
 
     @wraps(question)
     def wrapper(*arguments: object) -> arb:
         for bits in PRECISIONS:
-            if bits < ctx.prec:  # a question inside a question keeps the precision it is asked at
+            if bits < ctx.prec:  # a question inside a question keeps the precision of the outer one
                 continue
             with ctx.workprec(bits):
                 result = question(*arguments)

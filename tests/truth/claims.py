@@ -13,7 +13,7 @@ from tests.truth.spec import Spec
 
 
 def refuted(claim: to.Bounds, truth: arb) -> str | None:
-    """Return what is wrong with the claim, None if nothing can be said against it."""
+    """Return what is wrong with the claim, None if it is consistent."""
     lower, upper = float(claim.lower), float(claim.upper)
     if isnan(lower) or isnan(upper):
         return f"[{lower!r}, {upper!r}] is no interval"

@@ -1,4 +1,4 @@
-"""Pairs of laws on the line that are told by SciPy's functions, by densities or by formulas."""
+"""Pairs of laws on the line that are given by SciPy's functions, by densities or by formulas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.truth.spec import Spec
 
 @dataclass(frozen=True)
 class Told(Spec):
-    """The curve of another description, of which the library is told only in a ``way``."""
+    """The curve of another description, which the library is given only in one ``way``."""
 
     base: Spec
     way: str
@@ -75,7 +75,7 @@ class Normals(Spec):
 
 @dataclass(frozen=True)
 class Powers(Spec):
-    """The uniform law on (0, 1) against that of density a x^(a - 1), told as beta laws or as e^-X."""
+    """The uniform law on (0, 1) against that of density a x^(a - 1), given as beta laws or as e^-X."""
 
     power: Fraction
     way: str

@@ -1,5 +1,5 @@
-"""Pairs of normal mixtures: the best tests reject where a sum of exponentials is positive, and Rolle says
-where that is.
+"""Pairs of normal mixtures: the best tests reject where a sum of exponentials is positive, in
+as many intervals as the theorem of Rolle allows.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class NormalMixtures(Spec):
         return terms, ends, 0 if terms and terms[0][0] > 0 else 1
 
     def stick(self, s: arb) -> arb:
-        """A test with ends beside the best ones is worse by the integral of |q - s p| between them."""
+        """A test with ends next to the best ones is worse by the integral of |q - s p| between them."""
         terms, ends, first = self.best(s)
         root = (2 * arb.pi()).sqrt()
         worse = [x.rad() * abs(sum(c * (-((x - m) ** 2) / 2).exp() for c, m in terms)) / root for x in ends]
@@ -119,7 +119,7 @@ def zeros(terms: Terms) -> list[arb]:
         if g(a) * g(b) < 0:
             result.append(zero(g, a.upper(), b.lower()))
         elif not g(a) * g(b) > 0:
-            raise ArithmeticError("two zeros that balls do not tell apart")
+            raise ArithmeticError("two zeros that balls do not separate")
     return result
 
 

@@ -15,7 +15,7 @@ from tests.truth.continuous import Gaussian, Gaussians
 from tests.truth.spec import Spec
 
 MOST_BESIDE = 1000
-"""Atoms summed at most beside a density: every step of a search sums them again."""
+"""Most atoms that are summed next to a density: every step of a search sums them again."""
 
 
 def law_of(spec: Spec) -> Law | None:
@@ -75,7 +75,7 @@ class Subsampled(Operator):
         p = ball(self.rate)
         if s > 1 - p:
             return p * self.base.stick((s - 1 + p) / p)
-        return 1 - s if s <= 1 - p else arb.nan()  # more digits will tell
+        return 1 - s if s <= 1 - p else arb.nan()  # more digits will decide
 
     def curve(self, alpha: arb) -> arb:
         p = ball(self.rate)
@@ -220,7 +220,7 @@ class Maximum(Spec):
 
 @dataclass(frozen=True)
 class Group(Spec):
-    """1 - (1 - f)^(o k) for symmetric f: the falling f is asked at both ends of the ball it has made."""
+    """1 - (1 - f)^(o k) for symmetric f: the falling f is evaluated at both ends of its own ball."""
 
     base: Spec
     size: int

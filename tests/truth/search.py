@@ -14,7 +14,7 @@ FAR = arb(2) ** 60
 """Places beyond which no crossing is looked for."""
 
 ROUNDS = 400
-"""Halvings after which a search stops where it is; its ball is then as wide as what it has found."""
+"""Halvings after which a search stops where it is; its ball is then as wide as the bracket."""
 
 
 def small(width: arb, value: arb) -> bool:
@@ -37,7 +37,7 @@ def greatest(g: Function, low: arb, high: arb, middle: Callable[[arb, arb], arb]
 
     With m between l and r, g lies left of m below the secant through m and r, and right of m below the one
     through l and m: the supremum is at most g(m) + max{(g(m) - g(r)) (m - l)/(r - m), (g(m) - g(l)) (r -
-    m)/(m - l)}. Where balls do not tell on which side it is, the same secants bound what is left aside.
+    m)/(m - l)}. Where balls do not decide on which side it is, the same secants bound the rest.
     """
     left, right = low, high
     at_left, at_right, best = g(left), g(right), middle(left, right)

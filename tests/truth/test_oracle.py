@@ -158,7 +158,7 @@ def test_divergences_of_products_add(order: float) -> None:
 
 
 def test_a_branch_that_few_digits_do_not_decide() -> None:
-    """At s = 1 few digits do not tell 1 - 1e-100 from 1: the stick is p tanh(theta/4), not 1 - s."""
+    """At s = 1 few digits do not separate 1 - 1e-100 from 1: the stick is p tanh(theta/4), not 1 - s."""
     result = Subsampled(Logistic(0.048), 1e-100).delta(-0.0)
     with ctx.workprec(400):
         assert result.overlaps(ball(1e-100) * (ball(0.048) / 4).tanh())

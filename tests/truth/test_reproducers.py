@@ -1,6 +1,6 @@
 """Claims that were once refuted by ball arithmetic, and questions that once crashed or warned.
 
-Each case is a description, a question and the point asked; truth comes from the description alone.
+Each case is a description, a question and its argument; truth comes from the description alone.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ LEAKY = {
     "mixture": shifted(Mixture(((0.5, TotalVariation(0.1)), (0.5, PureDP(1.0)))), 0.6),
     "twice": shifted(Subsampled(ReversedPLD(Subsampled(TotalVariation(0.2), 0.5)), 0.25), 0.5),
 }
-"""P-mass at -inf, thinned and turned: sup L is log 1/(1 - p)."""
+"""P-mass at -inf, thinned and reversed: sup L is log 1/(1 - p)."""
 
 
 @pytest.mark.parametrize("name", LEAKY)
@@ -415,7 +415,7 @@ def test_a_corner_that_floats_take_for_none_stays() -> None:
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-160])
 def test_a_spread_below_the_digits_of_its_place(epsilon: float) -> None:
-    """All atoms lie about log(2/3), closer together than floats tell: one node holds them."""
+    """All atoms lie about log(2/3), closer together than floats are: one node has them."""
     third = F(1, 3)
     curve = to.from_masses([F(0), F(1)], [third, 2 * third]) @ to.Laplace(epsilon) ** 3
     result = curve.bounds(0.5783005364166354)
@@ -477,7 +477,7 @@ def test_divergences_of_losses_whose_powers_overflow_are_found_in_silence() -> N
 
 
 def test_rates_of_samples_of_samples_are_no_floats() -> None:
-    """Their product was rounded up, and one side of the bounds was beside the truth, as the search found."""
+    """Their product was rounded up, and one side of the bounds was wrong."""
     spec: Spec = Subsampled(
         Subsampled(Normals(0.014813461238868009, 0.5), 0.9974229533791541), 0.9999687069096055
     )

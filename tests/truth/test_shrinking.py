@@ -1,4 +1,4 @@
-"""A fault put in is found, made small and told as a test that fails."""
+"""A planted fault is detected, made small and printed as a failing test."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ Arguments = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trusted:
-    """A function, its truth, where it is asked, and what the code charges."""
+    """A function, its truth, its arguments, and the error that the code charges."""
 
     name: str
     computed: Callable[..., Any]
@@ -67,12 +67,12 @@ class Trusted:
         sign = np.where((random.random(size) < 0.5) & (low < 0), -1.0, 1.0)
         centre = random.choice([low, high, *self.near], size)
         step = random.normal(size=size) * 2.0 ** -random.integers(2, 53, size)
-        beside = centre + np.maximum(abs(centre), 1e-3) * step
-        return np.clip(np.choose(random.choice(3, size), [even, sign * np.exp(sizes), beside]), low, high)
+        near = centre + np.maximum(abs(centre), 1e-3) * step
+        return np.clip(np.choose(random.choice(3, size), [even, sign * np.exp(sizes), near]), low, high)
 
     @np.errstate(over="ignore")
     def moved(self, x: Arguments, random: np.random.Generator) -> Arguments:
-        """Return arguments beside those given, by anything from a unit to a tenth."""
+        """Return arguments next to those given, by anything from a unit to a tenth."""
         low, high = np.array(self.over).T[:, :, None]
         step = random.normal(size=x.shape) * 10.0 ** random.uniform(-16, -1, x.shape)
         return np.clip(x * (1 + step), low, high)
@@ -97,7 +97,7 @@ class Trusted:
         return float(self.units(*x)) if callable(self.units) else self.units
 
     def climb(self, random: np.random.Generator, seconds: float, start: Arguments) -> tuple[float, Any]:
-        """Return the worst share of the charge found in some seconds of CPU, and its argument."""
+        """Return the worst share of the charge in some seconds of CPU, and its argument."""
         x = np.hstack([start, self.draw(random, 500)])
         share, stop = self.shares(x), time.process_time() + seconds
         while time.process_time() < stop:
@@ -161,7 +161,7 @@ def turn(*drawn: arb) -> acb:
     return acb(angle.cos_pi(), angle.sin_pi())
 
 
-def turned(*drawn: arb) -> arb:
+def flipped(*drawn: arb) -> arb:
     """Enclose what one entry of the half spectrum, and its mirror image, restore."""
     size, _, k = spike(*map(float, drawn))
     return turn(*drawn).real * (1 if k in {0, size // 2} else 2)
@@ -283,7 +283,7 @@ TRUSTED = [
     Trusted("erfinv", special.erfinv, arb.erfinv, [(1e-300, 0.47)], 48, "filters/costs.py `_pure_mu`"),
     Trusted("fft.rfft", transformed, turn, SIZES, lambda k, *_: 8 * int(k), FFT, "8 log2 N of the 1-norm",
             one),
-    Trusted("fft.irfft", restored, turned, SIZES, lambda k, *_: 8 * int(k), FFT, "8 log2 N of the 1-norm",
+    Trusted("fft.irfft", restored, flipped, SIZES, lambda k, *_: 8 * int(k), FFT, "8 log2 N of the 1-norm",
             lambda *_: 2),
 ]
 # fmt: on

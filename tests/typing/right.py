@@ -1,4 +1,4 @@
-"""Uses that type-check, with the types they are said to have; they run, too."""
+"""Uses that type-check, with the types they should have; they run, too."""
 
 from typing import Any, assert_type
 

@@ -50,10 +50,10 @@ class Enclosure(ABC):
     """About how many times narrower than this the finest one is, 1 where none is finer."""
 
     final: bool = False
-    """Whether a greater effort encloses no otherwise."""
+    """Whether a greater effort gives the same enclosure."""
 
     noisy: bool = False
-    """Whether it does where the bounds are wide, by digits alone."""
+    """Whether rounding makes it wide, so that a sum with more digits is worth its time."""
 
     @abstractmethod
     def bound(self, x: Array) -> Bounds:

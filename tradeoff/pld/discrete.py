@@ -260,8 +260,8 @@ class DiscreteGaussianTransform(Transform):
     constant.
     """
 
-    # Frequencies 2 pi j next to the nearest: farther ones add less than e^(-4 pi^2 sigma^2) of a
-    # unit's e^-36.
+    # Frequencies 2 pi j next to the nearest: farther ones add less than e^(-4 pi^2 sigma^2) times e^-36, a
+    # unit.
     terms = np.array([-2, -1, 1, 2])
 
     def __init__(self, sigma: float, shift: int, c: float) -> None:

@@ -285,9 +285,9 @@ class Level:
         blocks = [slice(k, k + _BLOCK) for k in range(0, self.d.shape[-1], _BLOCK)]
         for start in range(0, len(y), together * group):
             heads = y[start : start + together * group : group]
-            turned = _phase_rise(half.swapaxes(1, 2) * heads)
+            phases = _phase_rise(half.swapaxes(1, 2) * heads)
             for u, w, add in zip(result, weights, first, strict=True):
-                moved = turned * w[:, :, None]
+                moved = phases * w[:, :, None]
                 block = sum(whole[..., b] @ moved[:, b] for b in blocks) + add
                 flat = block.swapaxes(1, 2).reshape(len(self.d), -1)
                 u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
