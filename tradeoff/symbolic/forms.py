@@ -10,6 +10,8 @@ from numbers import Rational, Real
 from operator import add, mul
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tradeoff.balls import Balls, absolute, choose, exp, function, maximum, minimum, pi, power, to_balls
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import is_symbol, number, sympy
@@ -48,7 +50,9 @@ def convert_number(value: Any, name: str = "formula") -> Any:
     if isinstance(value, sympy.Expr):
         return value.xreplace({number: sympy.Rational(number) for number in value.atoms(sympy.Float)})
     wide = isinstance(value, int | Fraction) and not -(2**1024) < value < 2**1024  # isfinite would overflow
-    if wide or not (isinstance(value, Real) and math.isfinite(value)):
+    # Time spans of NumPy are registered as real numbers.
+    is_real = isinstance(value, Real) and not isinstance(value, np.timedelta64)
+    if wide or not (is_real and math.isfinite(value)):
         allowed = "a finite number or a SymPy expression"
         raise domain(name, value, allowed, "build it from symbols and numbers")
     number = value if isinstance(value, Rational) else Fraction(float(value))
