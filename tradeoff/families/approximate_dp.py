@@ -166,8 +166,8 @@ class TotalVariation(ClosedForm):
         return log((1 - delta) / self.finite_mass())
 
     @property
-    def leak(self) -> float:
-        return float(self.delta_0)
+    def leak(self) -> float | None:
+        return float(self.delta_0) or None  # f_{0,0} is Id: no factor is left to scale
 
     @property
     def kept(self) -> Bounds:
