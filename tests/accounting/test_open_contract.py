@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.strategies import log_uniform
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.planner import Composition
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import (
     Component,
     SamplingRate,
@@ -28,6 +28,7 @@ from tradeoff.pld.gaussian import NormalBase
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
 from tradeoff.pld.moments import above_line
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import UNIT
 
 
 @dataclass(frozen=True, eq=False)

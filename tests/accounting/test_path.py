@@ -12,14 +12,14 @@ from flint import acb, arb
 
 import tradeoff as to
 from tests.golden.contour_oracle import gauss_legendre
-from tradeoff.intervals.rounding import UNIT
-from tradeoff.intervals.special import gauss_legendre as rule_in_floats
 from tradeoff.pld.batched import batch_factors
 from tradeoff.pld.components import MARGIN, RULE, Component, SamplingRate, panel_rule
 from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase, Trapezoid
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.shifts import LaplaceLaw
+from tradeoff.pld.special import gauss_legendre as rule_in_floats
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import UNIT
 
 BOTH = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(0.5), 0.02)), 0.3)
 CASES = [

@@ -18,7 +18,8 @@ import numpy as np
 
 from tradeoff.display import Displayed, TextTable
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.rounding import Array, Index
+from tradeoff.pld.units import UNIT
 
 Value = TypeVar("Value")
 

@@ -28,8 +28,9 @@ from tradeoff.accounting.options import (
 )
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.units import TINY, UNIT
 
 if TYPE_CHECKING:
     from tradeoff.accounting.exact import ExactEngine

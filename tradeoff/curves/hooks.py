@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tradeoff._attached import CurveMethods
+from tradeoff.accounting.conjugation import conjugate
 from tradeoff.accounting.options import Question
 from tradeoff.errors import NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp
-from tradeoff.intervals.roots import bracket_sides, conjugate
+from tradeoff.intervals.roots import bracket_sides
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 

@@ -17,7 +17,7 @@ from tradeoff.curves.hooks import PAIR, forward_hooks, gathered, joint, limited,
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log1p, total, whole
-from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.discrete import AtomicLaw, leaking, to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
 
@@ -247,7 +247,7 @@ class Tensor(TradeOff):
             if isinstance(rest := other.loss_distribution(), AtomicLaw):
                 delta = leak.mass_at_infinity.upper
                 # The lesser of delta and 1 - delta has the narrower bounds.
-                log_kept = math.log1p(-delta) if delta < 0.5 else math.log(max(leak.kept.upper, TINY))
+                log_kept = math.log1p(-delta) if delta < 0.5 else math.log(leak.kept.upper or math.ulp(0.0))
                 return leaking(rest, leak.mass_at_plus_infinity, log_kept)
         return super().loss_distribution()
 

@@ -42,7 +42,7 @@ from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum, rational
 from tradeoff.intervals.roots import bracket_sides
-from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.intervals.rounding import Array
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
@@ -209,7 +209,7 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refus
         lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     # Delta is 0 only where no loss is larger; elsewhere it may be below all floats.
     if (nothing := upper == 0).any():
-        upper[nothing & (epsilon < curve.sup_loss)] = TINY
+        upper[nothing & (epsilon < curve.sup_loss)] = np.nextafter(0.0, 1.0)
     if tol is not None and refuse:
         _require_width("delta", epsilon, lower, upper, tol)
     return lower, upper

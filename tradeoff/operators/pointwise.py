@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -22,7 +23,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
-from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.operators.tabulate import BetaOperator, largest, segments
 from tradeoff.pld.discrete import to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -258,7 +259,7 @@ class Mixture(Derived):
     def __init__(self, shares: Mapping[TradeOff, Fraction]) -> None:
         self.operands, self.shares = tuple(shares), tuple(shares.values())
         self.parameters = (self.shares,)
-        self.weights = tuple(float(share) or TINY for share in self.shares)
+        self.weights = tuple(float(share) or math.ulp(0.0) for share in self.shares)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)

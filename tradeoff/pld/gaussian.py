@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.roots import integrate
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, few_bits, position_slack
+from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,
@@ -47,6 +46,8 @@ from tradeoff.pld.components import (
     tilted,
 )
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
+from tradeoff.pld.special import integrate
+from tradeoff.pld.units import TINY, UNIT, few_bits, position_slack
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 MOST = 0.5  # shares above one half leave densities that nearly vanish: not 1 + v for a small v

@@ -24,7 +24,7 @@ import numpy as np
 
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, total
-from tradeoff.intervals.rounding import UNIT, Array, position_slack
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import (
     Component,
     SamplingRate,
@@ -47,6 +47,7 @@ from tradeoff.pld.law import (
     masses,
     weighted_mass,
 )
+from tradeoff.pld.units import UNIT, position_slack
 
 Ends = tuple[float, float]
 

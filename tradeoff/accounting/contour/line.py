@@ -22,9 +22,10 @@ import numpy as np
 from tradeoff.accounting.contour.place import NODE_BYTES, Placement, log_kappa
 from tradeoff.accounting.options import NODE_TERMS, query_options
 from tradeoff.errors import MissingExtraError, SizeError
-from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex, few_bits
+from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
 from tradeoff.pld.law import LogRatio, Transform, Transformed
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, few_bits
 
 Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
