@@ -17,7 +17,7 @@ from tradeoff.balls import Balls, choose, exp, expm1, log, log1p, power, to_ball
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, number
 from tradeoff.errors import DomainError, NoClosedForm, SizeError
-from tradeoff.families._closed_form import Formulas, ShiftFamily
+from tradeoff.families._closed_form import ClosedForm, Formulas
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.densities import (
     Arguments,
@@ -66,7 +66,7 @@ _FORMS: dict[str, tuple[Formulas, Callable[[float], PrivacyLossDistribution]]] =
             lambda alpha, t: 1 - power(alpha, exp(-t)),
             _mirrored_gumbel_profile,
             _mirrored_gumbel_loss,
-            is_bounded=False,
+            largest_loss=None,
         ),
         lambda theta: ReversedPLD(GumbelLaw(theta)),
     ),
@@ -178,7 +178,7 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     return RealLinePair(law, _format_shift(str(p), step), key, assumptions, symmetric=symmetric)
 
 
-class LogConcaveShift(ShiftFamily):
+class LogConcaveShift(ClosedForm):
     """Shift of a law with closed forms: see ``LocationShift``."""
 
     def __init__(self, name: str, arguments: Arguments, shift: Fraction) -> None:
