@@ -96,9 +96,8 @@ def conjugate(
         waiting[theirs] = True
         row, x, low_g, high_g = (each[waiting[row]] for each in (row, x, low_g, high_g))
         row, x = np.append(row, theirs), np.append(x, more)
-        low_g, high_g = (
-            np.append(*sides) for sides in zip((low_g, high_g), _evaluated(g, more), strict=True)
-        )
+        low_more, high_more = _evaluated(g, more)
+        low_g, high_g = np.append(low_g, low_more), np.append(high_g, high_more)
     return low, high
 
 
