@@ -67,7 +67,7 @@ def conjugate(
     # From 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords.
     for _ in range(24 if len(slopes) else 0):
         order = np.lexsort((x, row))
-        row, x, low_g, high_g = (each[order] for each in (row, x, low_g, high_g))
+        row, x, low_g, high_g = row[order], x[order], low_g[order], high_g[order]
         first = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
         mine = row[first]
         low[mine], high[mine], cells = _search(x, low_g, high_g, slopes[row], first, tol, limit)
@@ -94,10 +94,10 @@ def conjugate(
         theirs = row[np.append(cells[wide], np.tile(cells[close], 3))]
         waiting = np.zeros(len(slopes), bool)
         waiting[theirs] = True
-        row, x, low_g, high_g = (each[waiting[row]] for each in (row, x, low_g, high_g))
-        row, x = np.append(row, theirs), np.append(x, more)
+        stays = waiting[row]
+        row, x = np.append(row[stays], theirs), np.append(x[stays], more)
         low_more, high_more = _evaluated(g, more)
-        low_g, high_g = np.append(low_g, low_more), np.append(high_g, high_more)
+        low_g, high_g = np.append(low_g[stays], low_more), np.append(high_g[stays], high_more)
     return low, high
 
 
