@@ -183,7 +183,7 @@ class Tensor(TradeOff):
             return certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
         return self._engines.answer("epsilon", delta, tol)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         return [] if self._leak_and_rest is not None else self._engines.expected(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
@@ -287,7 +287,7 @@ class _ProductBounds:
             return below, below
         return below, _compose([(high, n) for _, high, n in pairs], symmetric=self.symmetric)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         return self.sides[0].expected(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
