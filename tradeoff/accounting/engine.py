@@ -338,7 +338,8 @@ class Engine(ABC, Generic[Effort]):
         for _ in range(1 if self.single_pass and tol is None else 4):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():
-                query_options().report_progress(len(at) - sum(map(len, waiting.values())), len(at))
+                if (progress := query_options().progress) is not None:
+                    progress(len(at) - sum(map(len, waiting.values())), len(at))
                 if question == "delta":
                     result = self._at(at[which], effort, lambda e, x, _: bound_delta(e, x))
                 elif question == "epsilon":

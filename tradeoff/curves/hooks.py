@@ -281,7 +281,7 @@ class CurveHooks(ABC):
     @classmethod
     def _remembered(cls) -> set[str]:
         own = (item for kind in cls.__mro__ for item in vars(kind).items())
-        return {name for name, value in own if isinstance(value, cached_property)}
+        return {name for name, value in own if isinstance(value, cached_property)} | {"_caches"}
 
 
 C = TypeVar("C", bound=CurveHooks)

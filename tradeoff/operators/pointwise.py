@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add, mul
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.tabulate import BetaOperator, largest, segments
 from tradeoff.pld.discrete import to_atomic
@@ -80,7 +79,7 @@ def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
 class _Pooled(Derived):
     """Base of maximum and hull: an end is the least of the operands' ends, or the largest."""
 
-    _bound: ClassVar[Callable[..., Bounds]]
+    _end: ClassVar[Any]  # min or max
 
     def __init__(self, *curves: TradeOff) -> None:
         self.operands = curves
@@ -91,7 +90,8 @@ class _Pooled(Derived):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        return self._bound(*(f.mass_at_infinity for f in self.operands))
+        lower, upper = zip(*(f.mass_at_infinity for f in self.operands), strict=True)
+        return Bounds(self._end(lower), self._end(upper))
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else self.replaced(lambda f: f.inverse())
@@ -101,7 +101,7 @@ class Maximum(_Pooled, BetaOperator):
     """max{f, g}: both guarantees hold, so the better one does at each alpha."""
 
     name = "maximum"
-    _bound = staticmethod(minimum_of)
+    _end = staticmethod(min)
     rebuild = staticmethod(maximum)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
@@ -155,7 +155,7 @@ class HullOfMinimum(_Pooled):
     """Greatest trade-off function below all operands: its profile is the largest of theirs."""
 
     name = "minimum"
-    _bound = staticmethod(maximum_of)
+    _end = staticmethod(max)
     rebuild: Callable[..., TradeOff] = staticmethod(minimum)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:

@@ -35,11 +35,6 @@ class SamplingRate(NamedTuple):
     part: float
     rest: float
 
-    @classmethod
-    def of(cls, p: float) -> SamplingRate:
-        """Return a rate with its complement."""
-        return cls(p, 1 - p)
-
     @property
     def slopes(self) -> tuple[float, float]:
         """Bounds on the slope of log(1 - s + s e^loss), over all losses."""
