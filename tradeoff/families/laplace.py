@@ -228,15 +228,14 @@ class Truncated(ClosedForm):
         scale, shift, cut = map(to_balls, (self.scale, self.shift, self.cut))
         near, far = (cut - shift) / scale, cut / scale  # tails above these
         if self.normal:
-            mass, cut_off, beta, profile = normal_sf(near), normal_sf(far), gaussian_beta, gaussian_profile
-            end = (near + far) * shift / scale / 2
+            mass, cut_off, end = normal_sf(near), normal_sf(far), (near + far) * shift / scale / 2
         else:
             mass, cut_off = choose(near, 1 - exp(near) / 2, exp(-near) / 2), exp(-far) / 2
-            beta, profile, end = laplace_beta, laplace_profile, minimum(near + far, shift / scale)
+            end = minimum(near + far, shift / scale)
         left = 1 - 2 * cut_off
         return SimpleNamespace(
-            beta=beta,
-            profile=profile,
+            beta=gaussian_beta if self.normal else laplace_beta,
+            profile=gaussian_profile if self.normal else laplace_profile,
             ratio=shift / scale,
             end=end,
             cut_off=cut_off,
