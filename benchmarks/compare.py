@@ -77,7 +77,7 @@ class Run:
             self._closed[setting.name, case.id] = answer["declined"]
         elif result.exhausted:
             # Another delta, or a larger size of the same table, would only take longer.
-            place = case.group if case.group in {"steps", "distinct"} else case.id
+            place = case.group if case.group in {"steps", "distinct", "allocation"} else case.id
             self._closed[setting.name, place] = f"skipped: {result.reason} before"
         return result
 
@@ -151,7 +151,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--cases",
         metavar="IDS",
-        help="cases or tables, by commas (reference, workload, beta, steps, distinct, delta)",
+        help="cases or tables, by commas (reference, workload, beta, steps, distinct, delta, allocation)",
     )
     parser.add_argument("--at", metavar="VALUES", help="only these delta or alpha, by commas")
     parser.add_argument(
