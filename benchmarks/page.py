@@ -28,8 +28,8 @@ Written by `python benchmarks/compare.py --environments DIR --write docs/benchma
 each library.
 
 Every question runs in a process of its own with nothing cached, one after the other, within {timeout:.0f}
-s and {limit:.0f} GiB. A library that has used {budget:.0f} s on one table gets no more questions there,
-nor does one for a larger size than one that was too large.
+s of CPU time and {limit:.0f} GiB. A library that has used {budget:.0f} s on one table gets no more questions
+there, nor does one for a larger size than one that was too large.
 **Seconds** are CPU seconds of composing and answering once, after the import; **later** is a second answer
 from the same object; **MiB** is the largest resident set of the process, interpreter and imports included.
 **Error** is the answer minus the truth, for unordered neighbours (the larger of the orders remove and add);

@@ -1,9 +1,9 @@
 """Answer one question in the interpreter of one library: ``python -P harness.py ADAPTER < question.json``.
 
 The question is a JSON object: ``factors``, ``kind`` ("epsilon", "beta" or "allocation", an epsilon of random
-allocation), ``at``, ``setting``, ``memory`` (bytes). The answer comes as JSON lines, each written at once, so
-that what is known survives a time limit: first the versions and the cost of the import, then the first
-answer, then the same composed object queried again nearby. Seconds are those of CPU.
+allocation), ``at``, ``setting``, ``memory`` (bytes), ``timeout`` (CPU seconds). The answer comes as JSON
+lines, each written at once, so that what is known survives a limit: first the versions and the cost of the
+import, then the first answer, then the same composed object queried again nearby. Seconds are those of CPU.
 
 An adapter is a script with ``PACKAGE`` and, for each kind it answers, a function ``epsilon(factors, delta,
 **setting)``, ``beta(factors, alpha, **setting)`` or ``allocation`` like ``epsilon``, that composes and
@@ -74,9 +74,10 @@ def answer(adapter: ModuleType, question: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Read the question, limit the memory, answer."""
+    """Read the question, limit memory and CPU time, answer."""
     question = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_AS, (question["memory"], question["memory"]))
+    resource.setrlimit(resource.RLIMIT_CPU, (question["timeout"], question["timeout"] + 1))
     sys.path.append(str(Path(__file__).parents[1]))  # adapters share ``peers.pld``
     warnings.simplefilter("ignore")
     start = time.process_time()
