@@ -234,8 +234,13 @@ class Level:
         scatter = np.sqrt(_sum(self.w * self.at * self.at))
         return np.asarray((np.sqrt(self.spreads[1]) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
 
-    def _sums(self, y: Array, *weights: Any) -> list[Complex]:
-        """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size."""
+    def _sums(self, y: Array, *weights: Any, even: bool) -> tuple[list[Complex], Array | None]:
+        """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size.
+
+        More than 16 ``even`` steps share their sines, in groups of their root or 64; return the first of each.
+        """
+        if even and len(y) > 16:
+            return self._equispaced(y, *weights)
         result = [np.empty((len(self.d), len(y)), complex) for _ in weights]
         step = max(1, self.chunk // self.d.size)
         for start in range(0, len(y), step):
@@ -243,7 +248,7 @@ class Level:
             rise = _phase_rise(y[here, None] * (self.d / 2)[:, None, :])
             for whole, w in zip(result, weights, strict=True):
                 whole[:, here] = _add_up(rise, w)
-        return result
+        return result, None
 
     def _error(self, y: Array, u: Complex, heads: Array | None = None) -> Array:
         """Bound the errors of u: of summation, masses, losses, M(c) and the quadrature.
@@ -261,16 +266,13 @@ class Level:
 
     def ratio(self, y: Array, *, even: bool) -> LogRatio:
         """Sum w_j (e^(iy d_j) - 1)."""
-        if even and len(y) > 16:  # so many equal steps share their sines, in groups of their root or 64
-            (u,), heads = self._equispaced(y, self.w)
-            return logarithm(u, self._error(y, u, heads))
-        (u,) = self._sums(y, self.w)
-        return logarithm(u, self._error(y, u))
+        (u,), heads = self._sums(y, self.w, even=even)
+        return logarithm(u, self._error(y, u, heads))
 
     def _equispaced(self, y: Array, *weights: Any) -> tuple[list[Complex], Array]:
-        """Return ``_sums`` for equal steps by e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1).
+        """Return ``_sums`` of equal steps by e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1), and x.
 
-        Returned with the x. A multiplication each, no sine. A sum of complex products errs by at most sqrt(2)
+        A multiplication each, no sine. A sum of complex products errs by at most sqrt(2)
         as much as one of real ones (and those of complex nodes are charged twice already), so that both sums
         err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The phases err as those of y, to
         which x and z add up but for 3 units of it.
@@ -300,14 +302,13 @@ class Level:
         With equal steps the slope's two sums are of terms up to 3 and 2 times those of ``slope_error``, and
         their phases err by up to 4 units more, as in ``_error``.
         """
-        weighted, heads = self.w * self.d, None
+        weighted = self.w * self.d
         known, drift = self.slope_error
-        if len(y) > 16 and np.ptp(np.diff(y)) == 0:
-            (u, slope), heads = self._equispaced(y, self.w, weighted)
+        is_even = len(y) > 16 and np.ptp(np.diff(y)) == 0
+        (u, slope), heads = self._sums(y, self.w, weighted, even=is_even)
+        if heads is not None:
             known = known + 5 * self.summed * self.distance
             drift = drift + 4 * UNIT * _sum(np.abs(weighted * self.d))
-        else:
-            u, slope = self._sums(y, self.w, weighted)
         slope = radius * 1j * (_sum(weighted) + slope)
         error: Array = self._error(y, u, heads) + radius * (known + y * drift) + radius**2 / 2 * variance
         return np.asarray(np.maximum(*logarithm(np.array([u + slope, u - slope]), error).ceiling))
