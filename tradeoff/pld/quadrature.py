@@ -109,13 +109,9 @@ class QuadratureTransform(Transform):
         slip = self.powers @ (error + (2 + len(self.rows)) * UNIT * size) + y * self.mean_error
         return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), slip, self.powers @ ceiling)
 
-    @property
-    def variance(self) -> Array:
-        """Upper bounds on E_c (L - m)^2, a column: those of |rho''|, once the centre is taken out."""
-        return self._level(0).variance
-
     def around(self, y: Array, radius: float) -> Array:
-        parts = [level.around(y[here], radius, self.variance) for level, here in self._by_level(y)]
+        variance = self._level(0).variance
+        parts = [level.around(y[here], radius, variance) for level, here in self._by_level(y)]
         return np.asarray(self.powers @ np.concatenate(parts, axis=-1))
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
@@ -141,14 +137,13 @@ class QuadratureTransform(Transform):
     def far(self, y: float) -> float:
         bounds = [[np.max(tail.mass - tail.variation / y) for tail in row] for row in self._tails]
         decayed = np.sum(np.fmax(bounds, 0.0), axis=1)  # NaN bounds nothing
-        rows = np.minimum(np.log1p(-np.minimum(decayed, 1 - UNIT)), self._bound_from(y))
+        rows = np.log1p(-np.minimum(decayed, 1 - UNIT))
+        if self._path is not None:
+            rows = np.minimum(rows, self._level(self.path).far(y))
         return math.fsum(self.powers * rows)
 
     def bound_from(self, y: float) -> float:
-        return self.far(y) if self._path is None else math.fsum(self.powers * self._bound_from(y))
-
-    def _bound_from(self, y: float) -> Array:
-        return np.zeros(1) if self._path is None else self._level(self.path).far(y)
+        return self.far(y) if self._path is None else math.fsum(self.powers * self._level(self.path).far(y))
 
     def cost(self, y: float) -> int:
         return int(self._level(int(self._which(np.array([y]))[0])).size.sum())
@@ -229,7 +224,7 @@ class Level:
 
     @cached_property
     def variance(self) -> Array:
-        """Bounds on E_c d^2."""
+        """Bounds on E_c d^2, and so on |rho''|, once the centre is taken out."""
         # The losses' own errors add to its root, the masses' are below 1e-6 where the bound is not trivial.
         scatter = np.sqrt(_sum(self.w * self.at * self.at))
         return np.asarray((np.sqrt(self.spreads[1]) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
@@ -237,7 +232,7 @@ class Level:
     def _sums(self, y: Array, *weights: Any, even: bool) -> tuple[list[Complex], Array | None]:
         """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size.
 
-        More than 16 ``even`` steps share their sines, in groups of their root or 64; return the first of each.
+        More than 16 ``even`` steps share their sines, in groups of at most 64; the first ones are returned.
         """
         if even and len(y) > 16:
             return self._equispaced(y, *weights)
@@ -270,7 +265,7 @@ class Level:
         return logarithm(u, self._error(y, u, heads))
 
     def _equispaced(self, y: Array, *weights: Any) -> tuple[list[Complex], Array]:
-        """Return ``_sums`` of equal steps by e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1), and x.
+        """Return ``_sums`` by e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1), and the x of all y.
 
         A multiplication each, no sine. A sum of complex products errs by at most sqrt(2)
         as much as one of real ones (and those of complex nodes are charged twice already), so that both sums
