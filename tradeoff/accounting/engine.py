@@ -20,6 +20,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.accounting.conjugation import vertex
 from tradeoff.accounting.options import WIDTHS, Question, group_by_key, measure, query_options
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1
@@ -231,25 +232,6 @@ def under_a_tangent(x: Array, value: Array, alpha: Array) -> Array:
     s = exp(x)
     t = (value + s * alpha).upper
     return np.asarray(np.min(t, axis=1, where=(s * alpha).lower >= t, initial=1.0))
-
-
-def vertex(x: Array, value: Array) -> Array:
-    """Return where the parabola through each row's largest sample and its neighbours peaks.
-
-    Of a sample at an end, return a step beyond it.
-    """
-    rows, last = np.arange(len(x)), x.shape[1] - 1
-    k = np.argmax(value, axis=1)
-    inner = np.clip(k, 1, last - 1)
-    (x0, y0), (left, below), (right, above) = (
-        (x[rows, inner + j], value[rows, inner + j]) for j in (0, -1, 1)
-    )
-    left, right, down, up = left - x0, right - x0, below - y0, above - y0
-    with np.errstate(all="ignore"):
-        bend = right * down - left * up
-        peak = x0 + np.where(bend != 0, (right**2 * down - left**2 * up) / (2 * bend), 0.0)
-    outside = 2 * x[rows, k] - x[rows, np.where(k == 0, 1, last - 1)]
-    return np.asarray(np.where(k == inner, peak, outside))
 
 
 Effort = TypeVar("Effort")

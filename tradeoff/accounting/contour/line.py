@@ -57,7 +57,7 @@ class Chernoff(NamedTuple):
             return np.ones(len(x))
         terms = self.log_m, log_kappa(self.c), -(self.c - 1) * x
         # Three terms known to 8 units of themselves and 1, three sums, and an exponential of 4 units.
-        size = 1 + sum(np.abs(term) for term in terms)
+        size = 1 + abs(terms[0]) + abs(terms[1]) + np.abs(terms[2])
         return np.asarray(np.exp(np.minimum(sum(terms) + 16 * UNIT * size, 0.0)) + TINY)
 
 
