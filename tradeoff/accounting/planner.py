@@ -235,10 +235,10 @@ class Composition:
             settled = np.isfinite(high) & (high - low <= 64 * UNIT * (1 + np.abs(high)))
         return (low, high), (at > leak.upper) & ~settled
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
-        """Estimate the loss whose test has size alpha, and the spread of losses, as the first engine does."""
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
+        """Estimate losses whose tests have size alpha, and the spread of losses, as the first engine does."""
         for engine, _ in self.choices(query_options().method):
-            return [(float(engine.loss_at_alpha(np.array([alpha]))[0]), engine.cumulant.spread)]
+            return [(engine.loss_at_alpha(alpha), engine.cumulant.spread)]
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:

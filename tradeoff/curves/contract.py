@@ -414,7 +414,7 @@ class Derived(TradeOff):
     def depth(self) -> int:
         return 1 + max(operand.depth for operand in self.operands)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         return [place for operand in self.operands for place in operand.expected(alpha)]
 
     @property

@@ -245,8 +245,9 @@ class PiecewiseLinear(TradeOff):
         more = maximum(steeper - s, 0.0) * maximum(alpha.take(j) - first, 0.0)
         # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
         low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, value.ends()[0])
+        most = np.where(epsilon >= self.sup_loss, self.mass_at_infinity.upper, 1.0)
         # Where a segment is steeper than all floats, the sum is NaN and bounds nothing.
-        return low, np.fmin(np.maximum((value + more).ends()[1], low), 1.0)
+        return low, np.fmin(np.maximum((value + more).ends()[1], low), most)
 
     @np.errstate(all="ignore")
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:

@@ -172,7 +172,7 @@ class Tensor(TradeOff):
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return (self._scaled or self._engines).answer("epsilon", delta, tol)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         return (self._scaled or self._engines).expected(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
@@ -251,7 +251,7 @@ class _ScaledProduct:
     def __init__(self, leak: Any, rest: TradeOff) -> None:
         self.leak, self.rest = leak, rest
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
@@ -303,7 +303,7 @@ class _ProductBounds:
             return below, below
         return below, _compose([(high, n) for _, high, n in pairs], symmetric=self.symmetric)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         return self.sides[0].expected(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:

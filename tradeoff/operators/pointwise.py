@@ -161,13 +161,15 @@ class HullOfMinimum(_Pooled):
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self._largest_answer("delta", epsilon, tol, lambda f, high: f.ceiling(epsilon, high) > high)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         """Take the farthest loss, mostly of the least private; all of them where they differ in sign."""
         result = super().expected(alpha)
-        losses = [loss for loss, _ in result]
-        if not result or min(losses) < 0 < max(losses):
-            return result
-        return [max(result, key=lambda place: abs(place[0]))]
+        if not result:
+            return []
+        losses = np.array([loss for loss, _ in result])
+        taken = np.arange(len(losses))[:, None] == np.argmax(np.abs(losses), axis=0)
+        taken |= (losses.min(axis=0) < 0) & (losses.max(axis=0) > 0)
+        return list(zip(np.where(taken, losses, np.nan), (spread for _, spread in result), strict=True))
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         def may_exceed(f: TradeOff, high: Array) -> NDArray[np.bool_]:

@@ -285,7 +285,7 @@ class ContourCache:
             waiting, c = waiting[falls & (estimate > goal[waiting])], 1 + 2**0.25 * (c - 1)
         for c, mine in group_by_key(tilts):
             point = self.points.of((c, *query_options().choices[1:]), partial(try_chernoff, *self.factors, c))
-            result[mine] = [point.psi(each) for each in x[mine].tolist()]
+            result[mine] = point.psi(x[mine])
         return result
 
     def _log_psi(self, c: float) -> float:
