@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 import re
 from fractions import Fraction
@@ -355,6 +356,33 @@ G(1).epsilon(1.5) =>
 G(1).epsilon(-0.1) => ^delta must be in [0, 1], got -0.1
 G(1)([0.1, 1.5, 2.0]) => ^alpha[1] must be in [0, 1], got 1.5
 G(1).delta(math.nan) => ^epsilon must be in [-inf, inf], got nan
+
+G(1) + G(2) => TypeError: composed by @ and
+G(1) * 10 => TypeError: composed by @ and
+10 * G(1) => TypeError: composed by @ and
+M.Gaussian(noise_multiplier=2) * 10 => TypeError: or compose mechanisms in Plan({mechanism: count})
+M.Gaussian(noise_multiplier=2) + M.Laplace(scale=1) => TypeError: is a mechanism, not a curve
+to.sweep(abs, sigma=[1, 2]) => TypeError: 'sigma'; write sweep(function, {'sigma': [1, 2]})
+to.calibrate(G, epsilon=1, delta=0.1) =>
+    TypeError: 'epsilon'; write calibrate(build, {'epsilon': 1, 'delta': 0.1})
+to.certify(G(1), delta=0.1) => TypeError: 'delta'; write certify(curve, "epsilon", delta)
+M.SubsampledGaussian(sigma=1, sample_rate=0.1) => TypeError: did you mean noise_multiplier
+M.SubsampledGaussian(1, q=0.1) => TypeError: no parameter 'q'; did you mean sample_rate?
+M.Gaussian(noise_multiplier=1, steps=3) => TypeError: steps'; the number of runs is that of a Plan
+M.Gaussian(2) => TypeError: by name, as in Gaussian(noise_multiplier=2); the curve tradeoff.Gaussian(mu)
+M.Laplace(10) => TypeError: by name, as in Laplace(scale=10); the curve tradeoff.Laplace(epsilon)
+M.Laplace(epsilon=1) => TypeError: no parameter 'epsilon'; scale is the sensitivity over epsilon
+M.Laplace(scales=1) => TypeError: did you mean scale?
+M.PureDP(alpha=1) => TypeError: its parameters are epsilon
+to.dp_sgd(sigma=1, q=0.1, num_steps=9) => TypeError: noise_multiplier?…sample_rate?…did you mean steps?
+G(sigma=1) => TypeError: use tradeoff.mechanisms.Gaussian(noise_multiplier=...)$
+to.Laplace(scale=2) => TypeError: use tradeoff.mechanisms.Laplace(scale=...)$
+to.dpsgd => AttributeError: did you mean dp_sgd
+to.compose => AttributeError: compose curves with f @ g
+to.SubsampledGaussian => AttributeError: use tradeoff.mechanisms.SubsampledGaussian
+to.epsilon => AttributeError: use f.epsilon(delta)
+to.from_history => AttributeError: use tradeoff.interop.opacus
+to.nothing => AttributeError: no attribute 'nothing'$
 """
 
 
@@ -389,7 +417,7 @@ NAMES |= {
 
 @pytest.mark.parametrize(("expression", "error", "message"), cases())
 def test_argument_is_refused_in_one_sentence(expression: str, error: str, message: str) -> None:
-    with pytest.raises(getattr(errors, error)) as refused:
+    with pytest.raises({**vars(builtins), **vars(errors)}[error]) as refused:
         eval(expression, dict(NAMES))
     assert re.search(message, str(refused.value)), refused.value
     assert "\n" not in str(refused.value)

@@ -290,16 +290,3 @@ def test_parameters_out_of_range_are_named_with_their_value(expression, message)
         eval(expression, {**vars(m), "to": to, "math": math, "np": np})
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("build", "call"),
-    [
-        (lambda: to.Gaussian(sigma=1), "Gaussian(noise_multiplier=...)"),
-        (lambda: to.Laplace(scale=2), "Laplace(scale=...)"),
-    ],
-)
-def test_curve_with_a_parameter_of_noise_names_the_mechanism(build, call):
-    with pytest.raises(TypeError) as error:
-        build()
-    assert str(error.value).endswith(f"use tradeoff.mechanisms.{call}")
