@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 import scipy.stats
 import sympy
+from matplotlib.figure import Figure
 
 import tradeoff as to
 from tradeoff import errors
 from tradeoff.families import discrete
+from tradeoff.report import plot
 
 # "KindError: " and such name errors other than DomainError; … is any text, ^ and $ are the ends.
 ROWS = """
@@ -383,13 +385,210 @@ to.SubsampledGaussian => AttributeError: use tradeoff.mechanisms.SubsampledGauss
 to.epsilon => AttributeError: use f.epsilon(delta)
 to.from_history => AttributeError: use tradeoff.interop.opacus
 to.nothing => AttributeError: no attribute 'nothing'$
+
+Gaussian(noise_multiplier=0) => ^noise_multiplier must be in (0, inf], got 0
+Gaussian(noise_multiplier=-1) => ^noise_multiplier must be in (0, inf], got -1
+Gaussian(noise_multiplier=math.nan) => ^noise_multiplier must be in (0, inf], got nan
+Gaussian(noise_multiplier='2') => ^noise_multiplier must be one real number, got '2'
+Gaussian(noise_multiplier=True) => ^noise_multiplier must be one real number, got True
+Gaussian(noise_multiplier=None) => ^noise_multiplier must be one real number, got None
+Gaussian(noise_multiplier=10**400) =>
+    ^noise_multiplier must be in (0, inf], got 10000000000000000000000000000000000000000000000000000
+Laplace(scale=0) => ^scale must be in (0, inf], got 0
+Laplace(scale=1, sensitivity=0) => ^sensitivity must be in (0, inf), got 0
+Laplace(scale=1, sensitivity=math.inf) => ^sensitivity must be in (0, inf), got inf
+Laplace(scale=1e-320) => ^scale must be at least 0.0001, got 1e-320
+SubsampledGaussian(noise_multiplier=1, sample_rate=1.5) => ^sample_rate must be in [0, 1], got 1.5
+SubsampledGaussian(noise_multiplier=1, sample_rate=-0.1) => ^sample_rate must be in [0, 1], got -0.1
+SubsampledLaplace(scale=1, sample_rate=math.nan) => ^sample_rate must be in [0, 1], got nan
+RandomizedResponse(epsilon=-1) => ^epsilon must be in [0, 700], got -1
+RandomizedResponse(epsilon=1, categories=1) => ^categories must be an integer from 2 to MOST, got 1
+RandomizedResponse(epsilon=1, categories=2.5) => ^categories must be an integer from 2 to MOST, got 2.5
+PureDP(epsilon=math.inf) => ^epsilon must be in [0, 10000], got inf
+ApproximateDP(epsilon=1e-5, delta=1) => ^delta must be at most 0.1 for 0 < epsilon <= 1e-3, got 1.0
+ApproximateDP(epsilon=1, delta=2) => ^delta must be in [0, 1], got 2
+ApproximateDP(epsilon=1, delta=1e-310) => ^delta must be 0 or in [1e-300, 1], got 1e-310
+SubsampledGaussian(1, 5e-324) => ^sample_rate must be 0 or in [1e-300, 1], got 5e-324
+DiscreteGaussian(sigma=0) => ^sigma must be in (0, inf), got 0
+DiscreteGaussian(sigma=1, sensitivity=0) => ^sensitivity must be an integer from 1 to MOST, got 0
+DiscreteLaplace(scale=-1) => ^scale must be in [1e-300, inf), got -1
+DiscreteLaplace(scale=1, sensitivity=1.5) => ^sensitivity must be an integer from 1 to MOST, got 1.5
+Gaussian(noise_multiplier=[1, 2], sensitivity=3) => ^sensitivity must be a list of 2 numbers
+Gaussian(noise_multiplier=[]) => ^noise_multiplier must be a list of at least one real number, got []
+Gaussian(noise_multiplier=1, sensitivity=[1, -1]) => ^sensitivity[1] must be in [0, inf), got -1
+Gaussian(noise_multiplier=1, sensitivity='1') => ^sensitivity must be one real number, got '1'
+TreeAggregation(1, 0) => ^steps must be an integer from 1, got 0
+Gaussian(noise_multiplier=1e-5) => ^noise_multiplier must be at least 0.0001, got 1e-05
+Gaussian(noise_multiplier=1, sensitivity=1e5) => ^noise_multiplier must be at least 10, got 1.0
+Gaussian(noise_multiplier=[1e-5, 1]) => ^noise_multiplier must be larger, got (1e-05, 1.0)
+SubsampledGaussian(1e-5, 0.1).curve() => ^noise_multiplier must be at least 0.0001, got 1e-05
+SubsampledGaussian(1e-5, 0.1, 'without-replacement').curve() => ^noise_multiplier must be at least 0.0002, got
+SubsampledLaplace(1e-5, 0.1, adjacency='replace-one') => ^scale must be at least 0.0002, got 1e-05
+ThresholdedKeys(1e-5, 2, noise='gaussian') => ^scale must be at least 0.0001, got 1e-05
+BoundedLaplace(1e-5, 10) => ^scale must be at least 0.0001, got 1e-05
+DiscreteLaplace(1e-5).curve() => ^scale must be at least 0.0001, got 1e-05
+TreeAggregation(1e-5, 5).curve() => ^noise_multiplier must be at least 0.000173205, got 1e-05
+BallsInBins(1e-5, 3, 4).curve() => ^noise_multiplier must be at least 0.0002, got 1e-05
+TreeAggregation(1, 10, participations=0) => ^participations must be an integer from 1 to 128, got 0
+TreeAggregation(1, 10, participations=129) => ^participations must be an integer from 1 to 128, got 129
+TreeAggregation(1, 10, separation=0) => ^separation must be an integer from 1, got 0
+TreeAggregation(1, 10, restarts=[2, 2]) => ^restarts must be increasing, got [2, 2]
+TreeAggregation(1, 10, restarts=[3, 2]) => ^restarts must be increasing, got [3, 2]
+TreeAggregation(1, 10, restarts=[10]) => ^restarts must be below steps = 10, got 10
+TreeAggregation(1, 10, restarts=[0]) => ^restarts[0] must be an integer from 1 to MOST, got 0
+TreeAggregation(1, 10, restarts=3) => ^restarts must be a list of integers, got 3
+TreeAggregation(1, 10, restarts='35') => ^restarts must be a list of integers, got '35'
+TreeAggregation(1, 10, completion=1) => ^completion must be True or False, got 1
+TreeAggregation(1, 10**20, participations=2) => ^steps must be an integer from 1 to MOST, got 10000000000
+TreeAggregation(0, 1) => ^noise_multiplier must be in (0, inf], got 0
+MatrixMechanism(1, math.inf) => ^sensitivity must be in [0, inf), got inf
+LastIterate(1, 2.5) => ^steps must be an integer from 1, got 2.5
+LastIterate(1, 2, contraction=1.1) => ^contraction must be in [0, 1], got 1.1
+LastIterate(1, 2, diameter=-1) => ^diameter must be in [0, inf], got -1
+TruncatedLaplace(1, bound=0) => ^bound must be in (0, inf), got 0
+TruncatedLaplace(math.inf, bound=1) => ^scale must be in (0, inf), got inf
+TruncatedGaussian(0, bound=1) => ^scale must be in (0, inf), got 0
+BoundedLaplace(1, width=0.5) =>
+    ^width must be in [1, inf), got 0.5; answers of neighbours differ by the sensitivity
+BoundedGaussian(math.nan) => ^noise_multiplier must be in (0, inf], got nan
+ThresholdedKeys(1, 1) => ^threshold must be in (1, inf], got 1
+ThresholdedKeys(1, 5, noise='cauchy') =>
+    ^noise must be one of 'laplace', 'gaussian', 'geometric', got 'cauchy'
+ThresholdedKeys(1, 5, keys=0) => ^keys must be an integer from 1 to MOST, got 0
+ThresholdedKeys(1, 5, noise='geometric', contribution=1.5) =>
+    ^contribution must be an integer from 1 to MOST, got 1.5
+Rappor(701) => ^epsilon must be in [0, 700], got 701
+Rappor(1, hashes=0) => ^hashes must be an integer from 1 to MOST, got 0
+SubsetSelection(1, 5, 5) => ^size must be an integer from 1 to 4, got 5
+SubsetSelection(1, 1, 1) => ^categories must be an integer from 2 to MOST, got 1
+Staircase(1, gamma=2) => ^gamma must be in [0, 1], got 2
+Staircase(math.inf) => ^epsilon must be in [0, 700], got inf
+Skellam(0) => ^variance must be in (0, inf), got 0
+BinomialNoise(0) => ^coins must be an integer from 1 to MOST, got 0
+DiscreteGaussianVector(1, 0, 2) => ^squared_sensitivity must be an integer from 1 to MOST, got 0
+DiscreteGaussianVector(1, 3, 0) => ^dimension must be an integer from 1 to MOST, got 0
+CanonicalNoise(to.Identity()) => ^curve must be below the identity, got Id
+CanonicalNoise(to.subsample(to.Gaussian(1), 0.1)) =>
+    ^curve must be symmetric, got subsample(G_{1}, 0.1) (one order)
+CanonicalNoise(to.PureDP(1e-05)).sample(1, np.random.default_rng(1)) => ^CanonicalNoise(curve=f_{1e-05,0}
+CanonicalNoise(to.PureDP(1)).quantile([0.5, 1]) => ^probability must be in (0, 1), got [0.5, 1]
+CanonicalNoise(to.PureDP(1)).sample(-3, np.random.default_rng(1)) =>
+    ^size must be the shape of an array, got -3; negative dimensions are not allowed
+BestOfRuns(Gaussian(noise_multiplier=10), mean=1e12, shape=-0.99).curve() =>
+    ^mean = 1000000000000.0 with shape = -0.99 is out of range; give a smaller mean, or a larger sha
+to.Plan({Laplace(scale=2): 10**5000}) => ^the count of Laplace(scale=2.0
+SubsampledGaussian(1, 0.1, 'without-replacement', 'add-remove') =>
+    ^adjacency must be 'replace-one' for scheme = 'without-replacement'
+SubsampledGaussian(1, 0.1, 'with-replacement') =>
+    ^batch_size must be the number of draws for scheme = 'with-replacement', got None
+SubsampledGaussian(1, 0.1, batch_size=3) => ^batch_size must be left out for scheme = 'poisson', got 3
+SubsampledGaussian(1, 0.1, 'shuffle') => ^scheme must be one of 'poisson'
+SubsampledGaussian(1, 0.1, adjacency='zero-out') =>
+    ^adjacency must be one of 'add-remove', 'replace-one', got 'zero-out'
+SubsampledGaussian(1, 0.1, group_size=0) => ^group_size must be an integer from 1 to MOST, got 0
+SubsampledLaplace(1, 0.1, 1, 'without-replacement', group_size=2) =>
+    ^group_size must be 1 for scheme = 'without-replacement', got 2
+SubsampledGaussian(1, 0.5, group_size=5000).curve() =>
+    ^5000 draws of chance 0.5 have more than 512 likely numbers of hits
+SubsampledGaussian(1, 0.1, 'with-replacement', batch_size=1.5) =>
+    ^batch_size must be an integer from 1 to MOST, got 1.5
+Subsampled(SubsampledGaussian(1, 0.1), 0.1, 'without-replacement') =>
+    ^mechanism must be for replace-one neighbours, as its sample, got SubsampledGaussian(noise_
+TruncatedSubsampledGaussian(1, 0.1, 0, 5) => ^batch_size must be an integer from 1 to 10000000000, got 0
+TruncatedSubsampledGaussian(1, 0.1, 3, 10**11) =>
+    ^dataset_size must be an integer from 1 to 10000000000, got 100000000000
+MixtureOfGaussians(1, [0, 1], [1]) => ^sensitivities and probabilities must have one length, got 2 and 1
+MixtureOfGaussians(1, [0, 1], [0.5, 0.4]) => ^probabilities must add to 1, got (0.5, 0.4), sum 0.9
+MixtureOfGaussians(1, [0, -1], [0.5, 0.5]) => ^sensitivities[1] must be in [0, inf), got -1
+MixtureOfGaussians(1, 3, [0.5, 0.5]) => ^sensitivities must be a list of numbers, got 3
+BandedFactorization(1, 0.1, 10, 0) => ^bands must be an integer from 1 to MOST, got 0
+RandomAllocation(1, 10, 11) => ^participations must be at most steps = 10, got 11
+RandomAllocation(1, 0) => ^steps must be an integer from 1 to 10000000, got 0
+ShuffledRandomizers(-1, 10) => ^epsilon must be in [0, 700], got -1
+ShuffledRandomizers(1, 0) => ^records must be an integer from 1 to 1000000000, got 0
+ShuffledRandomizers(1, 9, 4, 4) => ^size must be an integer from 1 to 3, got 4
+ShuffledRandomizers(1, 9, size=2) => ^size must be left out without categories, got 2
+ShuffledRandomizers(1, 9, 4, randomizer='rappor') =>
+    ^categories must be left out for randomizer = 'rappor', got 4
+ShuffledRandomizers(0, 9, randomizer='gauss') => ^randomizer must be one of 'rappor', 'laplace', got 'gauss'
+ShuffledRandomizers(1, 9).pair(-1) => ^n must be an integer from 0 to 1000000000000, got -1
+ReportNoisyMax(1, noise='normal') => ^noise must be one of 'gumbel', 'laplace', 'exponential', got 'normal'
+ReportNoisyMax(1, noise=3) => ^noise must be one of 'gumbel', 'laplace', 'exponential', got 3
+RepeatAndSelect(1, shape=-1) => ^shape must be in (-1, inf), got -1
+RepeatAndSelect(10000.0, shape=3) => ^(2 + shape) epsilon must be in [0, 10000], got 50000
+BestOfRuns(Gaussian(noise_multiplier=1), mean=0.5) => ^mean must be in [1, 1e+12], got 0.5
+BestOfRuns(Gaussian(noise_multiplier=1), mean=2, shape=-1) => ^shape must be in (-1, inf], got -1
+
+filters.GDPFilter(-1) => ^mu must be in [0, 10000], got -1
+filters.GDPFilter(math.inf) => ^mu must be in [0, 10000], got inf
+filters.GDPFilter('1') => ^mu must be one real number, got '1'
+filters.IndividualGDPFilter(1e-10, 3) => ^mu must be in [1e-09, 10000], got 1e-10
+filters.IndividualGDPFilter(1, -3) => ^records must be an integer from 0
+filters.ResidueFilter(0) => ^mu must be in [1e-09, 10000], got 0
+filters.ResidueFilter(1, delta=1.0) => ^delta must be in [0, 1), got 1.0
+filters.ResidueFilter(1, delta=0.1, step_delta=0.2) => ^step_delta must be in [0, 0.1], got 0.2
+filters.RenyiFilter(1, 1) => ^order must be in (1, 1e+06], got 1
+filters.ZCDPFilter(1, 1) => ^delta must be in (0, 1), got 1
+filters.ZCDPFilter(1, 1e-6, step_delta=math.nextafter(1e-6, 0)) => ^step_delta must leave a share of
+filters.ApproximateDPFilter(1, 1e-6, step_delta=1e-6) => ^step_delta must leave a share of
+filters.ExPostFilter(math.nan) => ^epsilon must be in [0, 10000], got nan
+filters.ExPostFilter(1.0, -1.0) => ^delta must be in [0, 1), got -1.0
+filters.ExPost(math.inf) => ^epsilon must be in [0, inf), got inf
+filters.ExPost(1.0, 'x') => ^delta must be one real number, got 'x'
+filters.SampledFilter(math.inf, 0.1, 1) => ^noise_multiplier must be in (0, inf), got inf
+filters.SampledFilter(1, 2, 1) => ^sample_rate must be in [0, 1], got 2
+filters.SampledFilter(1, 0.1, 1.5) => ^rounds must be an integer from 0 to 1000000000, got 1.5
+filters.SampledFilter(1, 0.1, 2e9) => ^rounds must be an integer from 0 to 1000000000, got 2
+filters.MixtureOdometer(0, r=1) => ^delta must be in (0, 1), got 0
+filters.FilterOdometer(0.1, at=1e10) => ^at must be in [1e-09, 1e+09], got 1
+filters.LinearBoundary(0.1, 0) => ^time must be in [1e-18, 1e+18], got 0
+
+to.plot(G(1), 0.5, ax=AX) => KindError: not a trade-off function; give a curve
+to.plot(G(1), "curve", ax=AX) => KindError: not a trade-off function; give a curve
+to.plot(G(1), None, ax=AX) => KindError: not a trade-off function; give a curve
+to.plot(G(1), (G(1), 3), ax=AX) => KindError: not a trade-off function; give a curve
+to.plot(G(1), M.Gaussian, ax=AX) => KindError: not a trade-off function; give a curve
+to.plot(ax=AX) => at least one curve
+to.plot(G(sympy.Symbol("mu", positive=True)), ax=AX) => SymbolError:
+to.plot(G(1), labels=["a", "b"], ax=AX) => labels must be 1 texts, one for each item
+to.plot(G(1), ax=AX, progress=True) => must not be given, got
+to.plot(G(1), ax=AX, label="a") => must not be given, got
+to.plot(G(1), ax=AX, clip_on=False) => must not be given, got
+to.plot(G(1), interactive=True, progress=True) => ^style must be …Invalid property
+to.plot(G(1), interactive=True, label="a") => ^style must be …Invalid property
+to.plot(G(1), interactive=True, clip_on=False) => ^style must be …Invalid property
+to.plot((G(0.5), G(1)), ax=AX) => give (lower, upper)
+to.plot(to.Bounds(G(0.5), G(1)), ax=AX) => give (lower, upper)
+to.plot(G(1), columns=3) => columns must be 1 or 2, got 3
+to.plot(G(1), style="nature") => style must be None or 'paper', got 'nature'
+to.plot(TABLE, kind="roc") => a heat map takes no kind
+to.plot(TABLE, scale="loglog") => a heat map takes no kind
+to.plot(TABLE, labels=["a"]) => a heat map takes no kind
+to.plot(TABLE, interactive=True) => a heat map takes no kind
+plot.heatmap({"x": [1.0]}) => KindError:
+
+STEPS.epsilon(1e-5, tolerance=3) => TypeError: unknown keyword 'tolerance'; a question takes method, memory
+STEPS.epsilon(1e-5, tolerance="delta") => TypeError: unknown keyword 'tolerance'; a question takes method
+STEPS.epsilon(1e-5, tolerance=[1.0]) => TypeError: unknown keyword 'tolerance'; a question takes method
+STEPS.epsilon(1e-5, tolerance=None) => TypeError: unknown keyword 'tolerance'; a question takes method
+STEPS.epsilon(1e-5, memory="1") => memory
+STEPS.epsilon(1e-5, memory=1e6) => memory
+STEPS.epsilon(1e-5, n_jobs=0) => n_jobs
+STEPS.epsilon(1e-5, n_jobs="2") => n_jobs
+STEPS.epsilon(1e-5, n_jobs=2.5) => n_jobs
+STEPS.epsilon(1e-5, n_jobs=-(10**9)) => n_jobs
+STEPS.epsilon(1e-5, progress=3) => progress
+STEPS.epsilon(1e-5, method="guess") => method
+STEPS.epsilon(1e-5, method=[]) => method
+STEPS.epsilon(1e-5, tol=0.0) => tol
+STEPS.epsilon(1e-5, tol=math.nan) => tol
 """
 
 
 def cases() -> list[tuple[str, str, str]]:
     """Return expressions, the names of their errors, and patterns of their messages."""
     result = []
-    for row in filter(None, ROWS.replace(" =>\n    ", " => ").splitlines()):
+    for row in filter(None, ROWS.replace(" =>\n    ", " => ").replace("MOST", str(2**53)).splitlines()):
         expression, message = row.split(" =>")
         kind, part = re.fullmatch(r" ?(?:(\w+Error): ?)?(.*)", message).groups()
         start, end = "^" * part.startswith("^"), "$" * part.endswith("$")
@@ -407,10 +606,18 @@ STEP = M.SubsampledGaussian(noise_multiplier=1, sample_rate=0.01)
 NAMES = {"F": Fraction, "math": math, "np": np, "st": scipy.stats, "sympy": sympy, "to": to, "G": to.Gaussian}
 NAMES |= {"B": to.baselines, "C": to.conversions, "D": discrete, "L": to.limits, "M": M, "STEP": STEP}
 NAMES |= {
+    **vars(M),
+    "filters": to.filters,
+    "plot": plot,
+    "AX": Figure().subplots(),
+    "STEPS": STEP.curve() ** 10,
+}
+NAMES |= {
     "ADD": lambda x, y: x + y,
     "NOISE": lambda sigma: M.Gaussian(noise_multiplier=sigma),
     "RAISING": stumble,
     "REPLACED": M.SubsampledGaussian(1.0, 0.01, scheme="without-replacement", adjacency="replace-one"),
+    "TABLE": to.sweep(lambda x, y: x * y, {"x": [1.0, 2.0], "y": [1.0, 2.0]}),
     "TARGET": {"epsilon": 1.0, "delta": 1e-6},
 }
 
