@@ -12,7 +12,7 @@ import pytest
 import scipy.stats as st
 
 import tradeoff as to
-from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError
+from tradeoff.errors import NoClosedForm, PrecisionError
 from tradeoff.proofs import Certificate
 
 
@@ -158,17 +158,6 @@ def test_certify_unsupported_curves_name_the_remedy():
     for curve in refused:
         with pytest.raises(NoClosedForm, match=r"curve\.lower"):
             to.certify(curve, "delta", 1.0)
-
-
-def test_certify_bad_arguments_raise_domain_errors():
-    with pytest.raises(DomainError, match="question must be one of delta, epsilon, beta"):
-        to.certify(to.Gaussian(1), "mu", 0.1)
-    with pytest.raises(DomainError, match="alpha must be in"):
-        to.certify(to.Gaussian(1), "beta", 2.0)
-    with pytest.raises(DomainError, match="delta must be above the mass at infinity"):
-        to.certify(to.approximate_dp(1, 0.1), "epsilon", 0.05)
-    with pytest.raises(KindError, match="guarantee"):
-        to.certify(to.mechanisms.Gaussian(noise_multiplier=1), "delta", 1.0)
 
 
 def test_certify_unreachable_tolerance_names_the_width():
