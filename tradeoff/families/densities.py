@@ -160,11 +160,7 @@ def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Arra
 
     def log_density(x: Array) -> Array:
         with np.errstate(all="ignore"):
-            result = density(x)
-        try:
-            value = np.asarray(result, dtype=float)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise DomainError(f"{name} must return real numbers, got {shown(result)}") from error
+            value = reals(f"{name}(x)", density(x))
         if value.shape != x.shape:
             raise DomainError(
                 f"{name} must return one value for each of {x.size} points, got {shown(value)}; "
