@@ -283,7 +283,7 @@ def test_sup_loss_of_bounded_losses_is_shift():
         (st.norm, "frozen"),
         (3, "frozen"),
         (st.logistic(scale=-1), "scale"),
-        (st.logistic(loc=np.array([1, 2])), "single numbers"),
+        (st.logistic(loc=np.array([1, 2])), "loc of logistic must be one real number"),
     ],
 )
 def test_refusals(distribution, reason):
