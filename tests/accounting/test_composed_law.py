@@ -166,7 +166,7 @@ def test_product_without_lines_is_answered_by_whole_curves() -> None:
 @pytest.mark.slow
 def test_moments_of_composed_law_hold_reference() -> None:
     f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
-    assert f.law.cumulants(under="Q")[0] == pytest.approx(5.9e-4, rel=0.01)
+    assert f.law.mean("Q") == pytest.approx(5.9e-4, rel=0.01)
     assert f.bounds.renyi(2.0).lower > 1.1e-3
 
 

@@ -1,4 +1,4 @@
-"""Distribution functions, cumulants, atoms and samples of L, against closed forms."""
+"""Distribution functions, quantiles, cumulants, atoms and samples of L, against closed forms."""
 
 from __future__ import annotations
 
@@ -15,8 +15,42 @@ from tradeoff.pld.law import masses
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
-def test_masses_at_infinity_are_delta():
+def normal_quantile(level: float) -> float:
+    """Return z with Phi(z) = level, by Newton's method on log Phi in 50 digits."""
+    with mp.workdps(50):
+        z = -mp.sqrt(-2 * mp.log(mpf(level))) if level < 0.3 else mpf(0)
+        for _ in range(80):
+            z -= (mp.log(mp.ncdf(z)) - mp.log(mpf(level))) * mp.ncdf(z) / mp.npdf(z)
+        return float(z)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [1e-250, 1e-40, 1e-10, 0.3, 0.5])
+def test_quantile_of_gaussian_holds_in_both_tails(level):
+    """They ended twelve standard deviations from the mean, and at a level of 1 - 1e-12."""
+    law, z = to.Gaussian(1).law, normal_quantile(level)
+    assert law.quantile(level) == pytest.approx(z - 0.5, rel=1e-9, abs=1e-9)
+    assert law.quantile(level, under="Q") == pytest.approx(z + 0.5, rel=1e-9, abs=1e-9)
+    if 1 - level < 1:
+        assert law.quantile(1 - level) == pytest.approx(
+            -normal_quantile(1 - (1 - level)) - 0.5, rel=1e-9, abs=1e-9
+        )
+
+
+@pytest.mark.parametrize("tail", [1e-7, 1e-9, 1e-14])
+def test_quantile_of_rare_sampling_finds_rare_losses(tail):
+    """Of a sampled Gaussian, L = log(1 - p + p e^(mu z - mu^2/2)) rises with z: a hundred deviations away."""
+    mu, p = 5.0, 1e-6
+    law, rest = to.subsample(to.Gaussian(mu), p).law, 1 - (1 - tail)
+    z = -normal_quantile(rest)
+    expected = math.log1p(p * math.expm1(mu * z - mu**2 / 2))
+    assert law.quantile(1 - tail) == pytest.approx(expected, rel=1e-6)
+
+
+def test_quantile_at_infinite_loss_is_infinite():
     law = to.approximate_dp(1, 0.1).law
+    assert law.quantile(0.05) == -math.inf
+    assert law.quantile(0.95, under="Q") == math.inf
     assert law.mass_at_infinity == law.mass_at_minus_infinity == 0.1
 
 
@@ -37,8 +71,8 @@ def test_sample_has_mean_and_variance_of_law(under):
     sign = 1 if under == "Q" else -1
     mean = 3 * 0.5 * math.tanh(0.25) + 0.7**2 / 2  # KL of either, by symmetry
     variance = 3 * (0.25 - (0.5 * math.tanh(0.25)) ** 2) + 0.7**2
-    assert law.cumulants(under=under)[0] == pytest.approx(sign * mean, rel=1e-6)
-    assert law.cumulants(under=under)[1] == pytest.approx(variance, rel=1e-6)
+    assert law.mean(under) == pytest.approx(sign * mean, rel=1e-6)
+    assert law.variance(under) == pytest.approx(variance, rel=1e-6)
     assert np.mean(drawn) == pytest.approx(sign * mean, abs=5 * math.sqrt(variance / len(drawn)))
     assert np.var(drawn) == pytest.approx(variance, rel=0.05)
 
@@ -52,7 +86,7 @@ def test_sample_contains_infinite_losses():
     nothing = to.TotalVariation(1.0).law
     assert np.all(np.isneginf(nothing.sample(3, np.random.default_rng(4))))
     with pytest.raises(DomainError, match="no finite loss"):
-        nothing.cumulants()
+        nothing.mean()
 
 
 def test_mean_of_many_atoms_matches_integral():
@@ -60,7 +94,37 @@ def test_mean_of_many_atoms_matches_integral():
     alpha = np.linspace(0, 1, 5001)[1:-1]
     law = to.PiecewiseLinear.hull(alpha, (1 - np.sqrt(alpha)) ** 2).law
     # L = log(1/u - 1) with u = sqrt a, of density 2 u: E log(1 - u) = -3/2, E log u = -1/2
-    assert law.cumulants()[0] == pytest.approx(-1, abs=2e-3)
+    assert law.mean() == pytest.approx(-1, abs=2e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rest", [1e-20, 1e-12, 1e-3])
+def test_quantile_of_product_matches_density(rest):
+    """P(L > t) of G_1 and Lap_1, integrated in 30 digits over the Laplace part."""
+    law = (to.Gaussian(1) @ to.Laplace(1)).law
+
+    def above(t: float) -> mpf:
+        # Under P the loss of Laplace noise shifted by 1 is -1 with probability 1/2, 1 with e^-1/2, and
+        # 2 x - 1 at an x in (0, 1) of density e^-x/2; that of the Gaussian is added to it.
+        def tail(loss: mpf) -> mpf:
+            return mp.ncdf(-(mpf(t) - loss + mpf(1) / 2))
+
+        inner = mp.quad(lambda x: tail(2 * x - 1) * mp.exp(-x) / 2, [0, 1])
+        return tail(mpf(-1)) / 2 + tail(mpf(1)) * mp.exp(-1) / 2 + inner
+
+    with mp.workdps(30):
+        expected = float(
+            mp.findroot(lambda t: mp.log(above(t) / mpf(rest)), (2.0, 9.0), solver="anderson", tol=1e-12)
+        )
+    assert law.quantile(rest, under="Q") == pytest.approx(-expected, abs=2e-3)  # L under P is -L under Q
+
+
+@pytest.mark.slow
+def test_quantile_out_of_range_is_refused():
+    with pytest.raises(to.errors.DomainError, match="below 1e-290"):
+        to.Gaussian(1).law.quantile(1e-300)
+    with pytest.raises(to.errors.DomainError, match="beyond 690 nats"):
+        (to.Gaussian(60) @ to.Laplace(1)).law.quantile(0.5, under="Q")
 
 
 def shifted(t: float) -> mpf:
@@ -70,11 +134,15 @@ def shifted(t: float) -> mpf:
     return (1 - q) * below + q * above
 
 
-def test_cdf_of_product_below_zero_holds_truth():
+@pytest.mark.parametrize("level", [0.1, 0.6, 0.9, 1e-10])
+def test_quantile_and_cdf_of_product_below_zero_hold_truth(level):
     """There delta is near 1, and its slope has no digits: the other order has them."""
     law = (to.Gaussian(9.0) @ to.PureDP(0.1)).law
+    result = law.quantile(level)
     with mp.workdps(40):
-        for t in (-100.0, -98.0, -52.0, -38.0, -29.0, 5.0):
+        assert shifted(result - 3e-3) <= mpf(level) * (1 + mpf("1e-3"))
+        assert shifted(result + 3e-3) >= mpf(level) * (1 - mpf("1e-3"))
+        for t in (result, -100.0, 5.0):
             low, high = law.cdf(t)
             assert low <= shifted(t) <= high
             assert high - low <= 2e-3 * high
@@ -114,12 +182,18 @@ def test_sample_of_density_is_spread():
 def test_law_refuses_invalid_arguments():
     law, rng = to.Gaussian(1).law, np.random.default_rng(1)
     with pytest.raises(to.errors.DomainError, match="under must be one of 'P', 'Q', got 'R'"):
-        law.cdf(0.5, under="R")
+        law.quantile(0.5, under="R")
+    for level in (0.0, 1.0, 2.0, math.nan, "x"):
+        with pytest.raises(to.errors.DomainError, match="level must be"):
+            law.quantile(level)
     for seed in (None, 42):
         with pytest.raises(to.errors.KindError, match="rng must be"):
             law.sample(3, seed)
     with pytest.raises(to.errors.DomainError, match="size must be"):
         law.sample(10**30, rng)
+    # a mass that no chord resolves
+    with pytest.raises(to.errors.DomainError, match="too wide"):
+        (to.Gaussian(30) @ to.Laplace(1)).law.quantile(1e-100)
 
 
 @pytest.mark.parametrize(
@@ -168,14 +242,16 @@ def test_cdf_of_product_steps_at_atoms(t):
     ],
     ids=repr,
 )
-def test_cdf_ends_at_supremum(curve, supremum):
+def test_quantile_ends_at_supremum(curve, supremum):
+    assert curve.law.quantile(0.999, under="Q") == supremum
+    assert curve.law.quantile(0.001) == -supremum
     assert curve.law.cdf(supremum) == to.Bounds(1.0, 1.0)
     assert curve.law.cdf(-supremum * (1 + 1e-9), under="Q") == to.Bounds(0.0, 0.0)
 
 
 @pytest.mark.parametrize("k", [2, 5, 9])
 def test_cdf_of_product_of_atoms_is_sum(k):
-    """P(L <= t) of k rounds of response, enumerated in 40 digits."""
+    """P(L <= t) of k rounds of response, enumerated in 40 digits; quantiles are its losses."""
     law = (to.PureDP(0.5) ** k @ to.PureDP(0.25)).law
     with mp.workdps(40):
         p = [1 / (1 + mp.exp(mpf(-e))) for e in (0.5, 0.25)]  # mass of the loss -e under P
@@ -192,6 +268,7 @@ def test_cdf_of_product_of_atoms_is_sum(k):
                 low, high = law.cdf(t)
                 assert low - mpf("1e-35") <= truth <= high + mpf("1e-35")
                 assert high - low <= 1e-11
+            assert law.quantile(float(below + atoms[n][1] / 2)) == pytest.approx(loss, abs=1e-12)
 
 
 @pytest.mark.parametrize("under", ["P", "Q"])
@@ -281,6 +358,15 @@ def test_cdf_next_to_maximum_of_loss_holds_truth(units: int, under: str) -> None
     t = 0.125 + units * np.spacing(0.0625)
     result = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).law.cdf(t, under=under)
     assert result.lower <= below(mp.mpf(t), under) <= result.upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [1e-3, 1e-6, 0.1])
+def test_quantile_of_narrow_law_matches_closed_form(level):
+    """L = log(1 - p + p e^(mu z - mu^2/2)) of a sampled Gaussian, which ends at log(1 - p)."""
+    result = to.subsample(to.Gaussian(1), 0.01).law.quantile(level)
+    z = normal_quantile(level) if level < 0.5 else 0.0
+    assert result == pytest.approx(math.log1p(0.01 * math.expm1(z - 0.5)), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,10 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
 from tradeoff.intervals.functions import log, rational
 from tradeoff.intervals.polygon import ONE, below_chords, corners, floats, hull, lower_hull, whole
-from tradeoff.intervals.rounding import Array, log_ratio, logarithm
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
+from tradeoff.pld.units import log_ratio, logarithm
 
 MAX_VERTICES = 100_000  # most vertices an exact operation may make
 _STEEPEST = 690.0  # loss whose e^eps times a vertex is still a float

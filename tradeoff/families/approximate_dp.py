@@ -133,7 +133,7 @@ class TotalVariation(ClosedForm):
     @classmethod
     def from_weight(cls, weight: Fraction) -> TradeOff:
         """Return the curve of a -log(1 - delta), as ``weight`` gives it."""
-        curve = cls(upper_float(minimum(-expm1(-widened(weight)), 1)))
+        curve = cls(min(upper_float(-expm1(-widened(weight))), 1.0))
         object.__setattr__(curve, "product_weight", weight)
         return curve if weight else Identity()
 
@@ -155,8 +155,8 @@ class TotalVariation(ClosedForm):
         return -expm1(-widened(self.weight)), exp(-widened(self.weight))
 
     @property
-    def leak(self) -> float:
-        return float(self.delta_0)
+    def leak(self) -> float | None:
+        return float(self.delta_0) or None  # f_{0,0} is Id: no factor is left to scale
 
     @property
     def kept(self) -> Bounds:

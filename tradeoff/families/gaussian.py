@@ -31,8 +31,8 @@ from tradeoff.families.approximate_dp import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.rounding import Array
-from tradeoff.intervals.special import hockey_stick, shifted_tail
 from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.special import hockey_stick, shifted_tail
 
 
 def gaussian_beta(alpha: Balls, mu: Balls) -> Balls:
