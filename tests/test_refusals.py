@@ -77,7 +77,7 @@ to.LocationShift(st.poisson(3), 1.0) => continuous
 to.LocationShift(st.norm, 1.0) => frozen
 to.LocationShift(3, 1.0) => frozen
 to.LocationShift(st.logistic(scale=-1), 1.0) => scale
-to.LocationShift(st.logistic(loc=np.array([1, 2])), 1.0) => single numbers
+to.LocationShift(st.logistic(loc=np.array([1, 2])), 1.0) => loc of logistic must be one real number
 to.LocationShift(st.logistic(), np.inf) => shift
 to.LocationShift(st.logistic(), 1e6) => shift/scale
 

@@ -45,7 +45,7 @@ def test_report_states_assumptions_and_parameters(page):
         "a <kind> of noise",
         "one of them has a single record more than the other",
         "Poisson sample",
-        "noise_multiplier = 2.0",
+        "noise_multiplier=2.0",
         "under-report",
     ):
         assert words in text

@@ -393,11 +393,6 @@ def _sum_costs(counts: Iterable[int], costs: Iterable[float]) -> float:
 @lru_cache(maxsize=256)
 def renyi(curve: TradeOff, order: float) -> float:
     """Bound the Renyi divergence of the order, for both orders of the pair; inf where no bound is proved."""
-    match bare(curve):
-        case Gaussian(mu=mu):
-            return square(mu, times=order / 2)
-        case Tensor(factors=factors):
-            return _sum_costs(factors.values(), (renyi(factor, order) for factor in factors))
     orders = both_orders(curve)
     divergence = max(f.renyi(order) for f in orders)
     epsilon, delta = pure_loss(curve)

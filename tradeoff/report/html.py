@@ -25,7 +25,6 @@ from tradeoff.report.answers import (
     certify_plan,
     finite,
     join_certificates,
-    mechanism_rows,
     row,
 )
 from tradeoff.report.compare import ALPHAS, Comparison
@@ -80,7 +79,7 @@ def report(
         assumptions=_items([*assumptions(plan), *curve.assumptions]),
         sides=sides if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
         risks=_items(risks(curve)),
-        mechanisms=TextTable([*mechanism_rows(plan)], ("runs", "mechanism", "parameters")).html(),
+        mechanisms=plan.grid().html(),
         answers=TextTable(lines, COLUMNS).html(),
         proofs=proofs + "".join(f"<p>{escape(each)}</p>" for each in answers.reasons),
         gdp=_describe_reduction(reduction),
@@ -242,6 +241,6 @@ def registry_entry(title: str, plan: Plan, answers: Answers) -> dict[str, Any]:
         "post_processing": None,
         "composition": f"Composed as trade-off functions, with certified bounds, by tradeoff {__version__}.",
     }
-    rows = (f"{n} × {kind}: {parameters}" for n, kind, parameters in mechanism_rows(plan))
+    rows = (f"{n} × {mechanism!r}" for mechanism, n in plan.mechanisms.items())
     entry["implementation"]["mechanisms"] = "\n".join([*rows, *assumptions(plan)[1:], *answers.assumptions])
     return {"status": "Draft", "tier": None, "deployment": entry}
