@@ -385,7 +385,7 @@ def test_calibrate_to_a_posterior_is_on_the_safe_side():
     ],
 )
 def test_calibrate_to_a_risk_out_of_range_raises(target, message):
-    with pytest.raises(DomainError, match=message):
+    with pytest.raises(to.errors.DomainError, match=message):
         to.calibrate(noise, target)
 
 
