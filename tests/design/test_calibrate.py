@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import tradeoff as to
+from tests.truth.balls import ball
+from tests.truth.continuous import Gaussian as Truth
 from tradeoff import mechanisms as m
 from tradeoff.design.calibration import Search, read_target
 from tradeoff.errors import KindError
@@ -18,23 +20,6 @@ mpmath.mp.dps = 50
 
 def noise(sigma):
     return Gaussian(noise_multiplier=sigma)
-
-
-def profile(mu, epsilon):
-    """delta(eps) of G_mu at 50 digits (Balle, Wang 2018, Theorem 8)."""
-    mu, eps = mpmath.mpf(mu), mpmath.mpf(epsilon)
-    return mpmath.ncdf(mu / 2 - eps / mu) - mpmath.exp(eps) * mpmath.ncdf(-mu / 2 - eps / mu)
-
-
-def power(mu, alpha):
-    """G_mu(alpha) at 50 digits (Dong, Roth, Su 2022, Equation 6)."""
-    quantile = mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(alpha))
-    return mpmath.ncdf(quantile - mpmath.mpf(mu))
-
-
-def risk(mu, prior):
-    p = mpmath.mpf(prior)
-    return (1 - p) * (1 - profile(mu, mpmath.log(p / (1 - p))))
 
 
 NOISES = {
@@ -106,15 +91,19 @@ def test_calibrate_noises_are_of_every_mechanism_with_a_noise():
     assert m.BinomialNoise(coins.value).guarantee().epsilon(1e-5) <= 2
 
 
+def risk(mu, prior):
+    p = ball(prior)
+    return (1 - p) * (1 - Truth(mu).stick(p / (1 - p)))
+
+
+PAIRS = ((1, 1e-6), (40, 1e-12), (0, 1e-6))
 TARGETS = [
-    ({"epsilon": 1, "delta": 1e-6}, lambda mu: profile(mu, 1) <= mpmath.mpf(1e-6)),
-    ({"epsilon": 40, "delta": 1e-12}, lambda mu: profile(mu, 40) <= mpmath.mpf(1e-12)),
-    ({"epsilon": 0, "delta": 1e-6}, lambda mu: profile(mu, 0) <= mpmath.mpf(1e-6)),
-    ({"mu": 0.7}, lambda mu: mu <= mpmath.mpf(0.7)),
-    ({"beta": 0.8, "alpha": 0.1}, lambda mu: power(mu, 0.1) >= mpmath.mpf(0.8)),
-    ({"advantage": 0.1}, lambda mu: profile(mu, 0) <= mpmath.mpf(0.1)),
-    ({"bayes_risk": 0.4, "prior": 0.5}, lambda mu: risk(mu, 0.5) >= mpmath.mpf(0.4)),
-    ({"bayes_risk": 0.09, "prior": 0.1}, lambda mu: risk(mu, 0.1) >= mpmath.mpf(0.09)),
+    *(({"epsilon": e, "delta": d}, lambda mu, e=e, d=d: Truth(mu).delta(e) <= d) for e, d in PAIRS),
+    ({"mu": 0.7}, lambda mu: mu <= ball(0.7)),
+    ({"beta": 0.8, "alpha": 0.1}, lambda mu: Truth(mu).beta(0.1) >= ball(0.8)),
+    ({"advantage": 0.1}, lambda mu: Truth(mu).delta(0) <= ball(0.1)),
+    ({"bayes_risk": 0.4, "prior": 0.5}, lambda mu: risk(mu, 0.5) >= ball(0.4)),
+    ({"bayes_risk": 0.09, "prior": 0.1}, lambda mu: risk(mu, 0.1) >= ball(0.09)),
 ]
 
 
@@ -122,8 +111,8 @@ TARGETS = [
 @pytest.mark.parametrize("falls", [True, False])
 def test_calibrate_gaussian_encloses_crossing(target, meets, falls):
     result = to.calibrate(noise if falls else to.Gaussian, target)
-    of = [1 / mpmath.mpf(x) if falls else mpmath.mpf(x) for x in (result.value, *result.bounds)]
-    assert [meets(mu) for mu in of] == [True, not falls, falls]
+    of = [1 / ball(x) if falls else ball(x) for x in (result.value, *result.bounds)]
+    assert [bool(meets(mu)) for mu in of] == [True, not falls, falls]
     assert result.value == (result.bounds.upper if falls else result.bounds.lower) == float(result)
     assert result.bounds.width <= 1e-9 * result.bounds.upper
     assert result.evaluations <= 14
@@ -192,7 +181,7 @@ def test_calibrate_asymmetric_curve_uses_both_orders():
 @pytest.mark.parametrize("tol", [1e-2, 1e-6, 1e-12, 1e-15, 1e-300])
 def test_calibrate_tol_is_reached(tol):
     result = to.calibrate(noise, {"advantage": 0.1}, tol=tol)
-    of = [profile(1 / mpmath.mpf(x), 0) <= mpmath.mpf(0.1) for x in result.bounds]
+    of = [bool(Truth(1 / ball(x)).delta(0) <= ball(0.1)) for x in result.bounds]
     assert of == [False, True]
     assert result.bounds.width <= max(tol, 1e-13) * result.value
 

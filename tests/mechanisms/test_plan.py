@@ -8,12 +8,14 @@ import operator
 import pickle
 from dataclasses import FrozenInstanceError, dataclass
 
-import mpmath as mp
 import numpy as np
 import pytest
 import sympy
 
 import tradeoff as to
+from tests.truth.claims import check
+from tests.truth.continuous import Gaussian
+from tests.truth.operators import Minimum, ReversedPLD, Subsampled
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError, KindError, PlanError
 from tradeoff.report.answers import answer_query
@@ -177,25 +179,12 @@ SAMPLED = (
 LOSSES = np.array([-0.5, 0.0, 0.5])
 
 
-def weaker_order(alpha, mu, rate):
-    """Return the envelope of p G_mu + (1 - p) Id and its inverse beyond its middle line, by mpmath."""
-    with mp.workdps(50):
-
-        def missed(t):
-            return (1 - rate) * mp.ncdf(t) + rate * mp.ncdf(t - mu)
-
-        steepest = mp.mpf(mu) / 2  # the likelihood ratio is 1 here, so that the curve has slope -1
-        assert alpha >= missed(steepest) * (1 - mp.mpf(2) ** -50)
-        t = mp.findroot(lambda t: missed(t) - alpha, 1.0)
-        return mp.ncdf(-t)
-
-
 @pytest.mark.parametrize(("alpha", "rounded", "of_one_order"), [(0.5, 0.15866, 0.26138), (0.7, 0.033, 0.153)])
 def test_guarantee_of_a_sampled_step_is_the_envelope_of_both_orders(alpha, rounded, of_one_order):
-    truth = weaker_order(alpha, 2, mp.mpf(0.5))
-    low, high = HALF.guarantee().bounds(alpha)
-    assert low <= truth * (1 + mp.mpf(2) ** -45)
-    assert high >= truth * (1 - mp.mpf(2) ** -45)
+    one = Subsampled(Gaussian(2), 0.5)
+    truth = Minimum((one, ReversedPLD(one))).beta(alpha)
+    assert truth.rel_accuracy_bits() > 60
+    check(HALF.guarantee().bounds(alpha), truth)
     assert HALF.guarantee()(alpha) == pytest.approx(float(truth), rel=1e-9)
     assert HALF.guarantee()(alpha) == pytest.approx(rounded, abs=5e-4)
     assert HALF.curve()(alpha) == pytest.approx(of_one_order, abs=5e-4)
