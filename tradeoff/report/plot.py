@@ -351,7 +351,7 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
         grid = f"{len(x)} values of {first!r} and {len(y)} of {second!r}"
         raise DomainError(f"table must be a grid of two or more values each, got {len(table)} rows of {grid}")
     values = np.full((len(y), len(x)), np.nan)
-    values[up, across] = reals(name, table[name])
+    values[up, across] = reals(name, [np.nan if each is None else each for each in table[name]])
     if not np.isfinite(values).any():
         raise DomainError(f"{name!r} must have a finite value")
     label = {"upper": "upper bound", "lower": "lower bound"}.get(name, name)
