@@ -388,6 +388,8 @@ class Engine(ABC, Generic[Effort]):
                     # A nearer place is tried for a wide answer that is a tenth of a spread away.
                     onward = (away > np.where(wide, 0.1, APART) * e.scale) & (away < far[mine])
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better
+                    if not e.final:  # next to the answer a finer one follows in any case
+                        moved[mine] &= away > APART * e.scale
                     rest[mine] = moved[mine] | (not e.final) | (e.noisy & wide)
                     aimed[mine] = np.where(onward, near, aimed[mine])
             if not len(active := np.flatnonzero(moved)):

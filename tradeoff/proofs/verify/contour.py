@@ -19,8 +19,8 @@ which is a sum over the same nodes with tau^2 e^(tau^2/8) for the kernel.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property, partial
 from typing import NamedTuple
 
 from flint import acb, acb_mat, arb
@@ -96,7 +96,7 @@ class Product:
         log_m = self.square * (arb(c) ** 2 - c) / 2
         mean, variance = float(self.square * (arb(c) - arb(1) / 2)), float(self.square)
         for parts, n in self.factors:
-            weight, loss, error = gather_nodes(parts, arb(c), 0.0, LIMITS.bits)
+            weight, loss, error = gather_nodes(parts, arb(c), 0.0, min(20 + n.bit_length(), LIMITS.bits))
             total = sum(weight, arb(0)).real
             log_m += n * (total + error * arb(0, 1)).log()
             centre = (dot(weight, loss).real / total).mid()
@@ -276,20 +276,22 @@ class Contour:
         apart = (1, 2, 3, 4, 6, 8, 12, 16, 22, 32, 46, 64)
         below, above = ([self._tilt_at(k + way * step) for step in apart] for way in (-1, 1))
         points = [*below, 0.0 if self.middle else 1.0], [*above, 1.0] if self.middle else above
-        period = 8 * self.spread
+        period, log_psi = 8 * self.spread, cache(partial(self._chernoff, x=arb(self.x)))
         for _ in range(200):
-            best = [self._best_alias(each, period) for each in points]
+            best = [self._best_alias(each, period, log_psi) for each in points]
             if all(alias <= size + self.error for alias, _ in best):
                 break
             period *= 1.15
         return period, best[0][1], best[1][1]
 
-    def _best_alias(self, points: list[float], period: float) -> tuple[arb, float]:
+    def _best_alias(
+        self, points: list[float], period: float, log_psi: Callable[[float], arb]
+    ) -> tuple[arb, float]:
         """Return the least logarithm of an alias, and its point; they fall and then rise along the points."""
         result: list[tuple[arb, float]] = []
         for c in points:
             try:
-                log = self._chernoff(c, arb(self.x)) - abs(c - self.c) * period
+                log = log_psi(c) - abs(c - self.c) * period
             except VerificationError:  # as above
                 break
             if result and float(log) > float(result[-1][0]):
