@@ -582,6 +582,42 @@ STEPS.epsilon(1e-5, method="guess") => method
 STEPS.epsilon(1e-5, method=[]) => method
 STEPS.epsilon(1e-5, tol=0.0) => tol
 STEPS.epsilon(1e-5, tol=math.nan) => tol
+
+to.sweep(lambda x: {"a": 0} if x == 1 else {"b": 0}, {"x": [1, 2]}) =>
+    the columns at the point x = 2 are ['b'], and those at the point x = 1 are ['a']
+to.sweep(lambda x: {} if x == 1 else {"b": 0}, {"x": [1, 2]}) =>
+    the columns at the point x = 2 are ['b'], … are []
+to.sweep(lambda x: {"b": x, 1: 1}, {"x": [1]}) => a column at the point x = 1 must be named by a str, got 1
+to.sweep(lambda x: {"x": x}, {"x": [1]}) => must not have the names of arguments, got ['x']
+to.plot(to.sweep(ONE, {"x": [1.0, 2.0]}), ax=AX) => must have two parameters and an answer
+to.plot(to.sweep(ONE, {"x": [1.0, 2.0], "y": [1.0, 2.0], "z": [1.0, 2.0]}), ax=AX) =>
+    column must be one of …, got 'upper'
+to.plot(to.sweep(ONE, {"x": [1.0, 2.0], "y": [1.0]}), ax=AX) =>
+    must be a grid of two or more values each, got 2 rows
+to.plot(to.sweep(ONE, {"x": ["a", "b"], "y": [1.0, 2.0]}), ax=AX) => x must be an array of real numbers
+to.plot(to.sweep(lambda **_: np.inf, {"x": [1.0, 2.0], "y": [1.0, 2.0]}), ax=AX) =>
+    must have a finite value
+
+MatrixMechanism(1.0) => takes one of sensitivity and strategy, got neither
+MatrixMechanism(1.0, sensitivity=1, strategy=[1]) => got both
+MatrixMechanism(1.0, sensitivity=1, bins=2) => bins must be left out without a strategy, got 2
+MatrixMechanism(1.0, strategy=[1]) => scheme must be given with a strategy, got None
+BINNED([1, 2, 3], 2, 1) => must have bins * epochs = 2 steps, got 3
+BINNED([[1, 1], [0, 1]], 2, 1) => must be square and lower triangular
+BINNED([0.0], 2, 1) => the largest entry of strategy must be
+BINNED("abc", 2, 1) => strategy must be a list of finite numbers
+BINNED([1], 10**6, 1) => bins must be so few
+MixtureOfGaussians(1.0, {0, 5}, (0.9, 0.1)) => must be a list of numbers
+MixtureOfGaussians(1.0, {0: 1, 5: 2}, (0.9, 0.1)) => must be a list of numbers
+MixtureOfGaussians(1.0, frozenset({1}), (0.9, 0.1)) => must be a list of numbers
+CanonicalNoise(to.PureDP(1)).sample(3, None) => KindError: rng must be a numpy.random.Generator, got None
+M.Subsampled(G(1), 0.5) => KindError: mechanism must be one of tradeoff.mechanisms, got G_{1}
+M.Subsampled(BATCH, 0.1) => any number of records
+M.Subsampled(M.BestOfRuns(BATCH, mean=3.0), 0.1) => any number of records
+M.Subsampled(M.ShuffledRandomizers(1.0, 100), 0.1, adjacency="replace-one") => any number of records
+to.maximum(to.PureDP(0.01), G(0.01)).group(10_000).group(10_000) => 100000000
+G(1.0).bounds.delta(1.0, method="guess") => contour
+STEPS.explain(epsilon=1.0, delta=1e-5) => explain() takes one of epsilon, delta, alpha, got
 """
 
 
@@ -614,6 +650,11 @@ NAMES |= {
 }
 NAMES |= {
     "ADD": lambda x, y: x + y,
+    "ONE": lambda **_: 1.0,
+    "BINNED": lambda strategy, bins, epochs: M.MatrixMechanism(
+        1.0, strategy=strategy, scheme="balls-in-bins", bins=bins, epochs=epochs
+    ),
+    "BATCH": M.TruncatedSubsampledGaussian(1.0, 1.0, batch_size=1, dataset_size=10),
     "NOISE": lambda sigma: M.Gaussian(noise_multiplier=sigma),
     "RAISING": stumble,
     "REPLACED": M.SubsampledGaussian(1.0, 0.01, scheme="without-replacement", adjacency="replace-one"),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import mpmath as mp
 import numpy as np
 import pytest
+from flint import arb
 
+from tests.truth.atoms import Law
+from tests.truth.balls import ball
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw
 
 NEARLY = 1 - 1e-9
 """Share of an error that is used: what is left is more than the roundings of this file."""
 
-NOTHING = mp.mpf(10) ** -30
+NOTHING = 1e-30
 """Far below the errors that are declared: what 50 digits leave of sums of masses is less."""
 
 
@@ -45,32 +46,6 @@ def drawn(rng: np.random.Generator) -> tuple[list[mp.mpf], list[mp.mpf], AtomicL
     return loss, mass, law
 
 
-def power(loss: Sequence[mp.mpf], mass: Sequence[mp.mpf], n: int) -> list[tuple[mp.mpf, mp.mpf]]:
-    """Return sums of losses with their P-masses."""
-    sums = {mp.mpf(0): mp.mpf(1)}
-    for _ in range(n):
-        further: dict[mp.mpf, mp.mpf] = {}
-        for x, p in sums.items():
-            for y, q in zip(loss, mass, strict=True):
-                further[x + y] = further.get(x + y, 0) + p * q
-        sums = further
-    return sorted(sums.items())
-
-
-def delta(sums: Sequence[tuple[mp.mpf, mp.mpf]], epsilon: float) -> mp.mpf:
-    kept = mp.fsum(p * mp.exp(x) for x, p in sums)
-    return 1 - kept + mp.fsum(max(mp.exp(x) - mp.exp(epsilon), 0) * p for x, p in sums)
-
-
-def beta(sums: Sequence[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:
-    """Reject the largest losses up to size alpha (Neyman and Pearson); what is at -infinity comes last."""
-    left, missed = mp.mpf(alpha), mp.fsum(p * mp.exp(x) for x, p in sums)
-    for x, p in reversed(sums):
-        taken = min(left, p)
-        left, missed = left - taken, missed - taken * mp.exp(x)
-    return missed
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_engines_charge_declared_errors(seed: int) -> None:
@@ -82,10 +57,12 @@ def test_engines_charge_declared_errors(seed: int) -> None:
         spread = np.sqrt(n) * float(max(map(abs, loss)))
         ends = n * float(min(loss)), n * float(max(loss))
         x = np.concatenate([rng.normal(0, 1, 3) * spread, [0.9 * ends[1], 1.2 * ends[1], 1.2 * ends[0]]])
-        sums = power(loss, mass, n)
-        truth = [delta(sums, epsilon) for epsilon in x.tolist()]
+        both = [(p, p * mp.exp(x)) for x, p in zip(loss, mass, strict=True)]
+        pairs = [tuple(arb(mp.nstr(each, 45)) for each in pair) for pair in both]
+        sums = Law(pairs, 1 - sum(q for _, q in pairs), 1 - sum(p for p, _ in pairs)).power(n)
+        truth = [sums.stick(ball(epsilon).exp()) for epsilon in x.tolist()]
         alpha = rng.uniform(0, 1, 3)
-        missed = [beta(sums, each) for each in alpha.tolist()]
+        missed = [sums.curve(ball(each)) for each in alpha.tolist()]
         levels = np.array([float(d) for d in truth[:4]])
         levels = levels[(levels > law.mass_at_plus_infinity * n * (1 + 1e-9)) & (levels < 1)]
         assert product.exact is not None
@@ -97,5 +74,5 @@ def test_engines_charge_declared_errors(seed: int) -> None:
                     assert true <= most + NOTHING
             low, high = engine.answer("epsilon", levels, None)
             for least, level, most in zip(low.tolist(), levels.tolist(), high.tolist(), strict=True):
-                assert most == np.inf or delta(sums, most) <= level + NOTHING
-                assert least == -np.inf or delta(sums, least) >= level - NOTHING
+                assert most == np.inf or sums.stick(ball(most).exp()) <= level + NOTHING
+                assert least == -np.inf or sums.stick(ball(least).exp()) >= level - NOTHING

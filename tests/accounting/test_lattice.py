@@ -316,17 +316,11 @@ def test_table_left_of_window_holds_truth(sigma: float) -> None:
     assert table is not None
     x = np.array([-3.0, -0.2, 0.0, 0.3, 0.9, float(table.above[0]) - 1e-9, 1.0])
     low, high = table.delta(x)
-    with mp.workdps(40):
-        for at, below, above in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
-            truth = sum(q / (1 + mp.e) * gaussian(sigma, at - a) for a, q in ((1, mp.e), (-1, 1)))
-            assert below <= truth <= above
-            assert not 0 <= at <= 0.9 or below > truth * 0.95
-            assert at < -0.5 or above < 0.8
-
-
-def gaussian(mu: float, x: mp.mpf) -> mp.mpf:
-    """Return delta(x) of a Gaussian."""
-    return mp.ncdf(mu / 2 - x / mp.mpf(mu)) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mp.mpf(mu))
+    spec = Product(((PureDP(1.0), 1), (Gaussian(sigma), 1)))
+    for at, below, above in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
+        check(to.Bounds(below, above), spec.delta(at))
+        assert not 0 <= at <= 0.9 or below > float(spec.delta(at)) * 0.95
+        assert at < -0.5 or above < 0.8
 
 
 @given(st.lists(st.tuples(st.integers(-5000, 5000), st.floats(-740, 0)), min_size=1), log_uniform(1e-3, 10.0))

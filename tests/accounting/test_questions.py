@@ -33,9 +33,7 @@ def test_exact_and_lattice_bounds_agree() -> None:
         assert lattice.lower <= exact.upper
 
 
-def test_unknown_method_raises_domain_error() -> None:
-    with pytest.raises(to.errors.DomainError, match="contour"):
-        to.Gaussian(1.0).bounds.delta(1.0, method="guess")
+def test_closed_form_of_a_product_is_refused() -> None:
     with pytest.raises(to.errors.NoClosedForm):
         MIXED.delta(1.0, method="closed-form")
 

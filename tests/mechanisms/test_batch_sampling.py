@@ -562,12 +562,6 @@ def test_balls_in_bins_of_one_epoch_is_one_allocation():
             m.BallsInBins(**{"noise_multiplier": 1, "bins": 2, "epochs": 2, **bad})
 
 
-@pytest.mark.parametrize("values", [{0, 5}, {0: 1, 5: 2}, frozenset({1})])
-def test_mixture_of_gaussians_refuses_unordered_collections(values):
-    with pytest.raises(DomainError, match="must be a list of numbers"):
-        m.MixtureOfGaussians(1.0, values, (0.9, 0.1))
-
-
 def test_group_of_all_records_is_hit_with_probability_at_most_one():
     curve = m.Subsampled(m.Laplace(scale=1000), 0.1, group_size=1000).curve()
     assert 0 < curve.delta(0.0) < 1

@@ -10,7 +10,7 @@ from hypothesis import given
 import tradeoff as to
 from tests.strategies import exact_curves, float_curves
 from tradeoff import mechanisms as m
-from tradeoff.errors import KindError, PlanError
+from tradeoff.errors import PlanError
 
 LOPSIDED = to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])
 
@@ -136,8 +136,3 @@ def test_sample_of_canonical_noise_has_its_curve(curve):
     alpha = np.clip(1 - cdf, 0, 1)
     low, high = curve(np.minimum(alpha + band, 1)), curve(np.maximum(alpha - band, 0))
     assert np.all((low - band <= shifted) & (shifted <= high + band))
-
-
-def test_sample_refuses_anything_but_a_generator():
-    with pytest.raises(KindError, match=r"rng must be a numpy\.random\.Generator, got None"):
-        m.CanonicalNoise(to.PureDP(1)).sample(3, None)

@@ -199,26 +199,6 @@ def test_many_noisy_and_public_bins():
     assert binned(30.0, m.blt_strategy([0.9], [0.2], 1000), 100, 10).guarantee().epsilon(1e-6) < 2
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({}, "takes one of sensitivity and strategy, got neither"),
-        ({"sensitivity": 1, "strategy": [1]}, "got both"),
-        ({"sensitivity": 1, "bins": 2}, "bins must be left out without a strategy, got 2"),
-        ({"strategy": [1]}, "scheme must be given with a strategy, got None"),
-        ({"strategy": [1, 2, 3], "bins": 2, "epochs": 1}, "must have bins * epochs = 2 steps, got 3"),
-        ({"strategy": [[1, 1], [0, 1]], "bins": 2, "epochs": 1}, "must be square and lower triangular"),
-        ({"strategy": [0.0], "bins": 2, "epochs": 1}, "the largest entry of strategy must be"),
-        ({"strategy": "abc", "bins": 2, "epochs": 1}, "strategy must be a list of finite numbers"),
-        ({"strategy": [1], "bins": 10**6, "epochs": 1}, "bins must be so few"),
-    ],
-)
-def test_wrong_fields_are_one_sentence(fields, message):
-    scheme = {"scheme": "balls-in-bins"} if "epochs" in fields else {}
-    with pytest.raises(DomainError, match=message.replace("*", r"\*")):
-        m.MatrixMechanism(1.0, **fields, **scheme)
-
-
 @pytest.mark.parametrize("strategy", [[1, 0.5], [[1, 0, 0, 0], [0.5, 1, 0, 0], [0, 0, 2, 0], [1, 0, 0, 1]]])
 def test_plan_file_keeps_strategy(strategy):
     plan = to.Plan({binned(2.0, strategy, 2, 2): 3})

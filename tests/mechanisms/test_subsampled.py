@@ -24,7 +24,6 @@ from tests.mechanisms.reference import (
     worst,
 )
 from tradeoff import mechanisms as m
-from tradeoff.errors import DomainError, KindError
 from tradeoff.mechanisms.subsampled import hits
 
 
@@ -135,20 +134,7 @@ def test_rates_0_and_1():
     assert m.SubsampledGaussian(math.inf, 0.5, adjacency="replace-one").curve() == to.Identity()
 
 
-def test_subsampled_refuses_a_curve():
-    with pytest.raises(KindError, match=r"mechanism must be one of tradeoff.mechanisms, got G_\{1\}"):
-        m.Subsampled(to.Gaussian(1), 0.5)
-
-
-def test_poisson_samples_refuse_mechanisms_for_one_number_of_records():
-    batch = m.TruncatedSubsampledGaussian(1.0, 1.0, batch_size=1, dataset_size=10)
-    for mechanism, adjacency in (
-        (batch, None),
-        (m.BestOfRuns(batch, mean=3.0), None),
-        (m.ShuffledRandomizers(1.0, 100), "replace-one"),
-    ):
-        with pytest.raises(DomainError, match="any number of records"):
-            m.Subsampled(mechanism, 0.1, adjacency=adjacency)
+def test_a_sample_of_fixed_size_takes_mechanisms_for_one_number_of_records():
     assert m.Subsampled(m.ShuffledRandomizers(1.0, 100), 0.1, "without-replacement").curve().epsilon(0) < 1
 
 

@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp, mpf
 
 import tradeoff as to
-from tests.truth.balls import ball, cumulative
+from tests.truth.balls import ball, cumulative, quantile
 from tests.truth.claims import check
 from tradeoff.errors import DomainError
 from tradeoff.pld.gaussian import GaussianLaw
@@ -18,12 +18,7 @@ from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
 def normal_quantile(level: float) -> float:
-    """Return z with Phi(z) = level, by Newton's method on log Phi in 50 digits."""
-    with mp.workdps(50):
-        z = -mp.sqrt(-2 * mp.log(mpf(level))) if level < 0.3 else mpf(0)
-        for _ in range(80):
-            z -= (mp.log(mp.ncdf(z)) - mp.log(mpf(level))) * mp.ncdf(z) / mp.npdf(z)
-        return float(z)
+    return float(quantile(ball(level)))
 
 
 @pytest.mark.slow

@@ -5,18 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import vertices
-from tradeoff.errors import DomainError
-
-
-def test_group_of_group_above_limit_is_refused() -> None:
-    with pytest.raises(DomainError, match="100000000"):
-        to.maximum(to.PureDP(0.01), to.Gaussian(0.01)).group(10_000).group(10_000)
 
 
 @given(vertices(most=3), st.integers(1, 4), st.floats(0.0, 1.0))

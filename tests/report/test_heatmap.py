@@ -3,7 +3,6 @@ import pytest
 
 import tradeoff as to
 from tests.report.layout import check_layout
-from tradeoff.errors import DomainError
 from tradeoff.report.plot import heatmap, paper
 
 MU, DELTA = [0.5, 1.0, 1.5, 2.0], [1e-9, 1e-6, 1e-3]
@@ -51,22 +50,3 @@ def test_heatmap_masks_infinite_values(ax):
     table = to.sweep(lambda x, y: np.inf if x == y == 1 else x + y, {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0]})
     heatmap(table, ax=ax)
     assert ax.collections[0].get_array().mask.sum() == 1
-
-
-def table(answer, **grid):
-    return to.sweep(lambda **_: answer, grid)
-
-
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        (table(1.0, x=[1.0, 2.0]), "must have two parameters and an answer"),
-        (table(1.0, x=[1.0, 2.0], y=[1.0, 2.0], z=[1.0, 2.0]), "column must be one of .*, got 'upper'"),
-        (table(1.0, x=[1.0, 2.0], y=[1.0]), "must be a grid of two or more values each, got 2 rows"),
-        (table(1.0, x=["a", "b"], y=[1.0, 2.0]), "x must be an array of real numbers"),
-        (table(np.inf, x=[1.0, 2.0], y=[1.0, 2.0]), "must have a finite value"),
-    ],
-)
-def test_heatmap_other_tables_raise(ax, table, words):
-    with pytest.raises(DomainError, match=words):
-        to.plot(table, ax=ax)

@@ -85,20 +85,6 @@ def test_table_is_a_frozen_value():
         table.rows = ()
 
 
-def test_sweep_differing_columns_raise():
-    with pytest.raises(
-        DomainError,
-        match=r"the columns at the point x = 2 are \['b'\], and those at the point x = 1 are \['a'\]",
-    ):
-        to.sweep(lambda x: {"a": 0} if x == 1 else {"b": 0}, {"x": [1, 2]})
-    with pytest.raises(DomainError, match=r"the columns at the point x = 2 are \['b'\], .* are \[\]"):
-        to.sweep(lambda x: {} if x == 1 else {"b": 0}, {"x": [1, 2]})
-    with pytest.raises(DomainError, match=r"a column at the point x = 1 must be named by a str, got 1"):
-        to.sweep(lambda x: {"b": x, 1: 1}, {"x": [1]})
-    with pytest.raises(DomainError, match=r"must not have the names of arguments, got \['x'\]"):
-        to.sweep(lambda x: {"x": x}, {"x": [1]})
-
-
 def test_sweep_failure_names_its_point():
     with pytest.raises(SweepError, match="the point x = 2: ZeroDivisionError") as caught:
         to.sweep(fails_at_two, {"x": [1, 2, 3]})
