@@ -195,18 +195,15 @@ def _print_answers(
         sys.stdout.write((csv if form.as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
     else:
         show(content.plan.grid()._replace(head=content.title))
-        notes = [*answers.reasons, *(f"Assumes: {each}" for each in answers.assumptions)]
-        notes = _notes(content, notes, exact=answers.exact)
+        notes = _notes(content, curve, answers.reasons)
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
         notes += [f"Plot written to {form.plot}"] if form.plot is not None else []
         show(TextTable([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))
 
 
-def _notes(content: PlanFile, notes: list[str], *, exact: bool) -> list[str]:
-    from tradeoff.curves.hooks import NOT_EXACT
-
+def _notes(content: PlanFile, curve: TradeOff, reasons: tuple[str, ...] = ()) -> list[str]:
     valid = f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."
-    return [valid, *notes, *([] if exact else [NOT_EXACT])]
+    return [valid, *reasons, *curve.caveats]
 
 
 def calibrate(
@@ -414,7 +411,7 @@ def certify(
         curve = compose_plan(content.plan)  # raises if the plan is too large
         lines, certificates = zip(*certify_plan(content.plan, tol, **queries), strict=True)
     atomic_write(target, join_certificates(certificates))
-    notes = [*_notes(content, [], exact=curve.exact), f"Certificates written to {target}"]
+    notes = [*_notes(content, curve), f"Certificates written to {target}"]
     show(TextTable([row(*each) for each in lines], COLUMNS, content.title, notes, "<>>"))
 
 
