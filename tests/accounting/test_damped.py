@@ -13,12 +13,12 @@ from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.contour.line import evaluate_line
 from tradeoff.accounting.contour.place import Placement
 from tradeoff.accounting.contour.resum import ResummedLine, resum
-from tradeoff.intervals.rounding import few_bits
 from tradeoff.pld.batched import damped_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import few_bits
 from tradeoff.proofs.verify.contour import Contour, Product
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]

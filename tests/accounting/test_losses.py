@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.errors import DomainError, TradeOffError
-from tradeoff.intervals.rounding import UNIT, log_ratio, logarithm
 from tradeoff.pld.discrete import leaking
 from tradeoff.pld.law import PrivacyLossDistribution, log_finite_mass
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import UNIT, log_ratio, logarithm
 
 DIGITS = 400
 """Rates of 1e-250 leave 150 digits."""

@@ -463,3 +463,12 @@ def test_delta_below_all_floats_is_positive() -> None:
     for epsilon in (0.5, 1.0, 3.0):
         result = to.GaussianMixtures(null, alternative, 1).bounds.delta(epsilon)
         assert result.lower == 0 < result.upper < 1e-300
+
+
+@pytest.mark.parametrize("null", [{0: 0.45, 1: 0.1, 2: 0.45}, {0: 0.5, 2: 0.5}])
+def test_epsilon_at_0_of_losses_that_fall_again_contains_their_supremum(null):
+    """No loss reaches the greatest ratio of weights, at the middle mean."""
+    alternative, x = {0: 0.1, 1: 0.8, 2: 0.1}, np.linspace(-10, 12, 2201)
+    q, p = (sum(w * np.exp(-((x - m) ** 2) / 2) for m, w in side.items()) for side in (alternative, null))
+    largest = np.max(np.log(q / p))  # at 1, a point of the grid, by symmetry
+    assert largest in to.GaussianMixtures(null, alternative, 1.0).bounds.epsilon(0.0)

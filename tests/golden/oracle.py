@@ -7,7 +7,7 @@ to a hundred times as long for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import mpmath as mp
@@ -56,16 +56,6 @@ def gaussian_delta(epsilon: float | mp.mpf, mu: float | mp.mpf) -> mp.mpf:
     mu, epsilon = exact(mu), exact(epsilon)
     with mp.workdps(DIGITS + 20 + 2 * int(abs(mp.log10(mu))) + int(abs(epsilon) / 2)):
         return normal_cdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * normal_cdf(-mu / 2 - epsilon / mu)
-
-
-def laplace_delta(epsilon: float, e0: float) -> mp.mpf:
-    epsilon, e0 = exact(epsilon), exact(e0)
-    with mp.workdps(DIGITS + 20):
-        if epsilon >= e0:
-            return mp.mpf(0)
-        if epsilon <= -e0:
-            return 1 - mp.exp(epsilon)
-        return 1 - mp.exp((epsilon - e0) / 2)
 
 
 def laplace_beta(alpha: float, e0: float) -> mp.mpf:
@@ -143,15 +133,6 @@ def pure_dp_power(e0: float, n: int) -> Atoms:
         return [((2 * k - n) * e0, mp.binomial(n, k) * p**k * q ** (n - k)) for k in range(n + 1)]
 
 
-def discrete_gaussian(sigma: float, shift: int, reach: float = 42.0) -> Atoms:
-    with mp.workdps(DIGITS + 40):
-        sigma = exact(sigma)
-        width = int(mp.ceil(reach * sigma)) + 2 * abs(shift) + 2
-        weight = {x: mp.exp(-(mp.mpf(x) ** 2) / (2 * sigma**2)) for x in range(-width, width + 1)}
-        total = mp.fsum(weight.values())
-        return [(shift * (2 * x - mp.mpf(shift)) / (2 * sigma**2), w / total) for x, w in weight.items()]
-
-
 def product_of_atoms(factors: Sequence[Sequence[tuple[mp.mpf, mp.mpf]]]) -> Atoms:
     with mp.workdps(DIGITS + 40):
         result: Atoms = [(mp.mpf(0), mp.mpf(1))]
@@ -180,24 +161,3 @@ def subsampled_gaussian_delta(epsilon: float, mu: float, p: float, *, order: str
             return (1 - p) * base + p * shifted - mp.exp(epsilon) * base
         base, shifted = normal_cdf(x), normal_cdf(x - mu)
         return base - mp.exp(epsilon) * ((1 - p) * base + p * shifted)
-
-
-def hockey_stick_of_fractions(atoms: Sequence[tuple[Fraction, Fraction]], ratio: Fraction) -> Fraction:
-    """sum (q - ratio p)_+ of exact atoms (p, q)."""
-    return sum((max(q - ratio * p, Fraction(0)) for p, q in atoms), Fraction(0))
-
-
-def product_of_fractions(
-    first: Sequence[tuple[Fraction, Fraction]], second: Sequence[tuple[Fraction, Fraction]]
-) -> list[tuple[Fraction, Fraction]]:
-    return [(p * a, q * b) for p, q in first for a, b in second]
-
-
-def root(function: Callable[[mp.mpf], mp.mpf], level: mp.mpf, low: mp.mpf, high: mp.mpf) -> mp.mpf:
-    """Return where a decreasing function meets ``level``, by bisection to 45 digits."""
-    with mp.workdps(DIGITS + 20):
-        low, high = exact(low), exact(high)
-        for _ in range(240):
-            middle = (low + high) / 2
-            low, high = (middle, high) if function(middle) > level else (low, middle)
-        return high

@@ -1,5 +1,11 @@
-"""The 2020 US Census: the production budget, and the ten-equal-queries table, against exact sums
-(generate_census.py)."""
+"""The 2020 US Census: the production budget, and the table of ten equal queries, against census.json.
+
+``persons`` is the published production budget of the redistricting persons file, 65 queries, two noisy cells
+each (a changed record moves two counts). ``levels`` has ten equal queries per level with one discrete
+Gaussian each, sigma^2 = 10/(2 rho), rho = 3.65 times the level's share, delta = 1e-11 (arXiv 2410.09296):
+``zcdp`` is rho + 2 sqrt(rho log(1/delta)), ``saved`` 1 - epsilon/zcdp, and ``variance_reduction`` 1 -
+s^2/sigma^2 for the s at which the exact epsilon is zcdp. Balls and contours check both.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,21 @@ import functools
 import json
 import math
 import runpy
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
+import mpmath as mp
 import pytest
+from flint import arb
 from scipy.optimize import brentq
 
 import tradeoff as to
+from examples.write_census2020 import variances
+from tests.golden import contour_oracle as contour
+from tests.truth import atoms
+from tests.truth.balls import ball
+from tests.truth.operators import Product
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.spec import load
 
@@ -45,6 +60,37 @@ def ten_queries(sigma: float) -> to.TradeOff:
 def test_the_golden_table_has_the_published_digits(name: str) -> None:
     for column, (factor, digits) in PRINTED.items():
         assert f"{factor * float(LEVELS[name][column]):.{digits}f}" == PUBLISHED[name][column]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEVELS)
+def test_golden_levels_agree_with_balls(name: str) -> None:
+    level, r, logarithm = (
+        LEVELS[name],
+        Fraction("3.65") * Fraction(LEVELS[name]["share"]) / 100,
+        -arb("1e-11").log(),
+    )
+    zcdp = ball(r) + 2 * (ball(r) * logarithm).sqrt()
+    for variance, epsilon in (
+        (5 / r, "epsilon"),
+        (5 / r * (1 - Fraction(level["variance_reduction"])), "zcdp"),
+    ):
+        sigma = Fraction(str((Decimal(variance.numerator) / variance.denominator).sqrt()))
+        truth = Product(((atoms.DiscreteGaussian(sigma), 10),)).epsilon(Fraction("1e-11"))
+        assert abs(truth / arb(level[epsilon]) - 1) < 1e-12
+    assert abs(zcdp / arb(level["zcdp"]) - 1) < 1e-13
+    assert abs(1 - arb(level["epsilon"]) / zcdp - arb(level["saved"])) < 1e-13
+
+
+@pytest.mark.slow
+def test_golden_delta_of_persons_agrees_with_contours() -> None:
+    with mp.workdps(contour.DIGITS):
+        factors = [
+            (contour.DiscreteGaussian(mp.mpf(v.numerator) / v.denominator), 2) for v in variances().values()
+        ]
+        c = contour.abscissa(factors, 16.0, reverse=False)
+        value = contour.delta(contour.contour(factors, c, [16.0], step=0.05, refine=1.0), 16.0, reverse=False)
+        assert abs(value / mp.mpf(TRUTH["persons"]["delta(16)"]) - 1) < 1e-19
 
 
 @pytest.mark.parametrize("name", LEVELS)

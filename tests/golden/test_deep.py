@@ -2,8 +2,10 @@
 
 The truth must lie inside every bound, and the bounds must be tight: delta to 1e-3 of itself, beta to 1e-3 of
 min(beta, 1 - alpha - beta), epsilon to 3e-4. deep.json was computed by bent contours in 45 digits, exact
-sums, residues and closed forms (generate_deep.py); each row carries its own relative error, nothing else is
-allowed for.
+sums, residues, quadrature and closed forms; each row carries its own relative error, nothing else is allowed
+for. Of the curve as built ("f") and its inverse ("~f") there are rows [epsilon, delta, relative error] and
+[alpha, beta, relative error]; floats mean their exact binary value, and the Gaussian of noise_multiplier s
+has mu = the float 1/s. The rows are checked below by balls, and by contours where balls have no law.
 """
 
 from __future__ import annotations
@@ -18,9 +20,16 @@ from typing import Any
 
 import mpmath as mp
 import pytest
+from flint import arb
 
 import tradeoff as to
-from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
+from tests.golden import contour_oracle as contour
+from tests.golden.oracle import laplace_power_delta
+from tests.truth import atoms, continuous
+from tests.truth.built import built
+from tests.truth.operators import Mixture, Product, ReversedPLD, Subsampled
+from tests.truth.polygons import Polygon
+from tests.truth.spec import Spec
 
 CASES = {
     case["id"]: case for case in json.loads((Path(__file__).parent / "deep.json").read_text(encoding="utf-8"))
@@ -42,33 +51,45 @@ def answer(question: str, name: str, order: str, tol: float) -> float | None:
     return None if (question, name, order) in OUT_OF_REACH else tol
 
 
-def response(odds: int, categories: int) -> to.TradeOff:
+def response(odds: int, categories: int) -> Polygon:
     total = odds + categories - 1
     low, high = Fraction(1, total), Fraction(categories - 1, total)
-    return to.PiecewiseLinear([Fraction(0), low, high, Fraction(1)], [Fraction(1), high, low, Fraction(0)])
+    return Polygon((Fraction(0), low, high, Fraction(1)), (Fraction(1), high, low, Fraction(0)))
 
 
-MAKE: dict[str, Callable[[dict[str, Any]], to.TradeOff]] = {
-    "gaussian": lambda f: to.Gaussian(1 / f["noise_multiplier"]),
-    "subsampled_gaussian": lambda f: to.subsample(to.Gaussian(1 / f["noise_multiplier"]), f["sample_rate"]),
-    "laplace": lambda f: to.Laplace(f["epsilon"]),
-    "subsampled_laplace": lambda f: to.subsample(to.Laplace(f["epsilon"]), f["sample_rate"]),
-    "pure_dp": lambda f: to.PureDP(f["epsilon"]),
-    "subsampled_pure_dp": lambda f: to.subsample(to.PureDP(f["epsilon"]), f["sample_rate"]),
-    "approximate_dp": lambda f: to.approximate_dp(f["epsilon"], f["delta"]),
-    "total_variation": lambda f: to.TotalVariation(f["delta"]),
+def one_sided(f: dict[str, Any]) -> Polygon:
+    """Outcomes P = (alpha, 1 - alpha - lost, lost), Q = (1 - beta, beta, 0)."""
+    alpha, beta, lost = (Fraction(f[name]) for name in ("alpha", "beta", "lost"))
+    return Polygon((Fraction(0), alpha, 1 - lost), (Fraction(1), beta, Fraction(0)))
+
+
+DESCRIBE: dict[str, Callable[[dict[str, Any]], Spec]] = {
+    "gaussian": lambda f: continuous.Gaussian(1 / f["noise_multiplier"]),
+    "subsampled_gaussian": lambda f: Subsampled(
+        continuous.Gaussian(1 / f["noise_multiplier"]), f["sample_rate"]
+    ),
+    "laplace": lambda f: continuous.Laplace(f["epsilon"]),
+    "pure_dp": lambda f: atoms.PureDP(f["epsilon"]),
+    "subsampled_pure_dp": lambda f: Subsampled(atoms.PureDP(f["epsilon"]), f["sample_rate"]),
+    "approximate_dp": lambda f: Product(
+        ((atoms.PureDP(f["epsilon"]), 1), (atoms.TotalVariation(f["delta"]), 1))
+    ),
+    "total_variation": lambda f: atoms.TotalVariation(f["delta"]),
     "response": lambda f: response(f["odds"], f["categories"]),
-    "discrete_gaussian": lambda f: DiscreteGaussianCurve(f["sigma"], f["shift"]),
-    "discrete_laplace": lambda f: DiscreteLaplaceCurve(f["scale"], f["shift"]),
-    "mixture": lambda f: to.mixture({MAKE[part["kind"]](part): w for w, part in f["parts"]}),
+    "one_sided": one_sided,
+    "discrete_gaussian": lambda f: atoms.DiscreteGaussian(f["sigma"], f["shift"]),
+    "discrete_laplace": lambda f: atoms.DiscreteLaplace(f["scale"], f["shift"]),
+    "mixture": lambda f: Mixture(tuple((w, DESCRIBE[part["kind"]](part)) for w, part in f["parts"])),
 }
+
+
+def described(case: dict[str, Any]) -> Product:
+    return Product(tuple((DESCRIBE[f["kind"]](f), f["count"]) for f in case["factors"]))
 
 
 @functools.cache
 def composed(name: str, order: str) -> to.TradeOff:
-    curve: to.TradeOff = to.Identity()
-    for factor in CASES[name]["factors"]:
-        curve = curve @ MAKE[factor["kind"]](factor) ** factor["count"]
+    curve = built(described(CASES[name]))
     return ~curve if order == "~f" else curve
 
 
@@ -149,3 +170,115 @@ def test_beta(name: str, order: str) -> None:
             spacing = 4 * math.ulp(float(value))
             wide[alpha] = float(max(mp.mpf(high) - mp.mpf(low) - spacing, 0) / scale) if scale > 0 else 0.0
     assert (max(wide.values()) <= WIDTH_OF_BETA) == (("beta", name, order) not in OUT_OF_REACH), wide
+
+
+def expanded(product: Product) -> Spec:
+    """Return a power of a mixture as the mixture of products that it is."""
+    ((one, n), *rest) = product.parts
+    if not isinstance(one, Mixture) or rest:
+        return product
+    (w, first), (v, second) = one.parts
+    terms = [
+        (math.comb(n, k) * Fraction(w) ** k * Fraction(v) ** (n - k), ((first, k), (second, n - k)))
+        for k in range(n + 1)
+    ]
+    return Mixture(tuple((weight, Product(parts)) for weight, parts in terms))
+
+
+LAST_DIGIT = 5e-25
+"""Values have 25 digits."""
+
+MANY = {"discrete Gaussians", "discrete Gaussians of two shifts", "pure .01, .01 sqrt 3 n=1000"}
+"""Of a million atoms and more; sums over one law of the hockey stick of the other agree."""
+
+IN_BALLS = [
+    pytest.param(name, question, marks=[pytest.mark.slow] if name == "discrete Gaussian n=50" else [])
+    for name, case in CASES.items()
+    if case["method"] in {"exact sums", "closed form", "conditioning"} and name not in MANY
+    for question in ("delta", "beta")
+]
+
+
+@pytest.mark.parametrize(("name", "question"), IN_BALLS)
+def test_rows_agree_with_balls(name: str, question: str) -> None:
+    spec = expanded(described(CASES[name]))
+    for order, one in (("f", spec), ("~f", ReversedPLD(spec))):
+        for at, value, error in CASES[name].get(order, {}).get(question, ()):
+            truth = getattr(one, question)(at)
+            assert truth.overlaps(arb(value) * (1 + arb(0, error + LAST_DIGIT)))
+            assert truth.rel_accuracy_bits() > 60
+
+
+def moment(spec: Spec) -> contour.Moment:
+    match spec:
+        case continuous.Gaussian(mu):
+            return contour.Gaussian(mu)
+        case Subsampled(continuous.Gaussian(mu), rate):
+            return contour.ThinnedGaussian(mu, rate)
+        case continuous.Laplace(epsilon):
+            return contour.Laplace(epsilon)
+        case Mixture(parts):
+            return contour.Mixture([(w, moment(part)) for w, part in parts])
+        case Product(((atoms.PureDP(epsilon), 1), _)):  # its mass at infinity is left to ``survival``
+            return contour.Pure(epsilon)
+    raise TypeError(spec)
+
+
+def factors_of(case: dict[str, Any]) -> contour.Factors:
+    return [(moment(spec), n) for spec, n in described(case).parts]
+
+
+def survival(case: dict[str, Any]) -> mp.mpf:
+    """P(nothing is revealed outright)."""
+    return mp.fprod((1 - mp.mpf(f.get("delta", 0))) ** f["count"] for f in case["factors"])
+
+
+QUICK = {"sgm p=1e-4 s=5 n=1e9", "laplace .05 n=1e4", "sgm p=.9 s=30 n=1000"}
+LONG = {"sgm p=1e-5 s=.6 n=1e5", "sgm p=.01 s=.5 n=100", "five distinct sgm", "sgm p=.05 s=.8 n=5"}
+"""Minutes in all; they agree too."""
+
+ON_CONTOURS = [
+    pytest.param(name, order, marks=[] if name in QUICK else [pytest.mark.slow])
+    for name, case in CASES.items()
+    if case["method"] == "contour" and name not in LONG
+    for order in ("f", "~f")
+    if order in case
+]
+
+
+@pytest.mark.parametrize(("name", "order"), ON_CONTOURS)
+def test_a_row_agrees_with_contours(name: str, order: str) -> None:
+    """One of the deltas in the middle; the other rows were made by the same contours."""
+    case, reverse = CASES[name], order == "~f"
+    epsilon, value, error = case[order]["delta"][len(case[order]["delta"]) // 2]
+    with mp.workdps(contour.DIGITS):
+        t = -epsilon if reverse else epsilon
+        part, own = contour.delta_and_error(factors_of(case), t, reverse=reverse)
+        truth = 1 - survival(case) * (1 - part)
+        assert abs(truth / mp.mpf(value) - 1) <= error + own
+    assert own < 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["sgm p=1e-4 s=5 n=1e9", "laplace .05 n=1e4", "sgm p=.2 s=4 n=50", "sgm and approximate DP"]
+)
+def test_beta_agrees_with_contours(name: str) -> None:
+    case = CASES[name]
+    with mp.workdps(contour.DIGITS):
+        factors, alive = factors_of(case), survival(case)
+        reach = 4 / math.sqrt(contour.derivatives(factors, 0.45)[2]) + 1
+        low, high = (contour.derivatives(factors, 0.45 + side * reach)[1] for side in (-1, 1))
+        path = contour.contour(factors, 0.45, [low, high], step=0.04, refine=1.0)
+        for alpha, value, error in case["f"]["beta"]:
+            if 0.05 < alpha < 0.95:
+                t = contour.solve(lambda t: contour.type_one(path, t), mp.mpf(alpha) / alive, low, high)
+                assert abs(alive * contour.type_two(path, t) / mp.mpf(value) - 1) <= error + 1e-18
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["method"] == "residues"])
+def test_rows_agree_with_residues(name: str) -> None:
+    (f,) = CASES[name]["factors"]
+    for epsilon, value, error in CASES[name]["f"]["delta"]:
+        truth = laplace_power_delta(epsilon, f["epsilon"], f["count"])
+        assert abs(truth / mp.mpf(value) - 1) <= error + LAST_DIGIT

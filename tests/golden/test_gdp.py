@@ -1,6 +1,16 @@
-"""mu and regret of compositions against suprema computed by mpmath alone (gdp.json, generate_gdp.py).
+"""mu and regret of compositions against suprema computed by mpmath alone (gdp.json).
 
-The truth must lie inside every bound. How wide the bounds are is stated case by case, relative to the truth.
+A test "reject where L > t" is one point (alpha, beta) of f and asks for
+
+    mu >= Phi^-1(1 - alpha/(1-d)) - Phi^-1(beta/(1-d)).
+
+Rows hold failure d, mu to 20 digits, alpha and beta = f(alpha) where it is decided, and the regret of
+G_mu (x) f_{0,d}. They were found by a walk over all vertices, or over a dense grid of thresholds with every
+local maximum polished and evaluated a second time; ``limit`` is d = 0 of thinned Gaussians: G_mu, mu^2 =
+sum n/s^2, is below them all, and as alpha tends to 0 it is needed, for 1 - f >= prod p^n (1 - G_mu).
+
+A row's point proves that mu is no less than stated (below), and the library's certificate that it is no
+more: the truth must lie inside every bound. How wide these are is stated case by case, relative to the truth.
 """
 
 from __future__ import annotations
@@ -8,15 +18,17 @@ from __future__ import annotations
 import functools
 import json
 import math
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import mpmath as mp
 import pytest
+from flint import arb
 
 import tradeoff as to
-from tests.golden.test_deep import MAKE, interval, outwards
+from tests.golden.test_deep import described, interval, outwards
+from tests.truth.balls import ball, quantile
+from tests.truth.built import built
 
 CASES = {
     case["id"]: case for case in json.loads((Path(__file__).parent / "gdp.json").read_text(encoding="utf-8"))
@@ -25,20 +37,9 @@ DIGITS = 1e-17
 """Difference of two computations of mu."""
 
 
-def one_sided(f: dict[str, Any]) -> to.TradeOff:
-    alpha, beta, lost = (Fraction(f[name]) for name in ("alpha", "beta", "lost"))
-    return to.PiecewiseLinear(
-        [Fraction(0), alpha, 1 - lost, Fraction(1)], [Fraction(1), beta, Fraction(0), Fraction(0)]
-    )
-
-
 @functools.cache
 def composed(name: str) -> to.TradeOff:
-    make = {**MAKE, "one_sided": one_sided}
-    curve: to.TradeOff = to.Identity()
-    for factor in CASES[name]["factors"]:
-        curve = curve @ make[factor["kind"]](factor) ** factor["count"]
-    return curve
+    return built(described(CASES[name]))
 
 
 @functools.cache
@@ -100,6 +101,18 @@ def test_mu(name: str, row: dict[str, Any]) -> None:
     truth = float(row["mu"])
     assert result.mu <= truth * (1 + WIDTH.get(where, CLOSE))
     assert result.bounds.lower >= truth * (1 - BELOW.get(where, CLOSE))
+
+
+@pytest.mark.parametrize(("name", "row"), [p for p in FINITE if p.values[1].get("beta", "1.0") != "1.0"])
+def test_the_point_of_a_row_asks_for_its_mu(name: str, row: dict[str, Any]) -> None:
+    """Alpha and beta have 15 digits; balls know beta of laws of atoms and of one Gaussian."""
+    case, left = CASES[name], 1 - ball(row["failure"])
+    alpha, beta = (arb(row[key]) * (1 + arb(0, 6e-15)) for key in ("alpha", "beta"))
+    need = -quantile(alpha / left) - quantile(beta / left)
+    assert need.overlaps(arb(row["mu"]))
+    assert need.rel_accuracy_bits() > 10  # a beta near 1 has few digits left
+    if case["method"] in {"lattice", "one Gaussian"}:
+        assert described(case).curve(alpha).overlaps(beta)
 
 
 @pytest.mark.parametrize(("name", "row"), FINITE)

@@ -36,6 +36,31 @@ def has_profile(curve, p, q, losses=LOSSES):
     return True
 
 
+def distribution(normal, scale):
+    return (
+        (lambda x: mp.ncdf(x / scale))
+        if normal
+        else (lambda x: mp.exp(x / scale) / 2 if x < 0 else 1 - mp.exp(-x / scale) / 2)
+    )
+
+
+def truncated_delta(normal, scale, shift, cut, epsilon):
+    """Return delta of noise on [-cut, cut], in 220 digits."""
+    with mp.workdps(220):
+        scale, shift, cut, epsilon = map(mp.mpf, (scale, shift, cut, epsilon))
+        cdf = distribution(normal, scale)
+        kept = cdf(cut) - cdf(-cut)
+
+        # Where the loss is epsilon; Laplace losses are constant outside [0, shift].
+        if normal:
+            place = scale**2 * epsilon / shift + shift / 2
+        else:
+            place = (shift + scale * epsilon) / 2 if abs(epsilon) < shift / scale else cut * mp.sign(epsilon)
+        threshold = min(max(place, shift - cut), cut)
+        q = (cdf(cut) - cdf(threshold - shift)) / kept
+        return q - mp.exp(epsilon) * (cdf(cut) - cdf(threshold)) / kept
+
+
 EPSILON = np.array([-1.0, -0.1, 0.0, 0.05, 0.3, 1.0, 2.0])
 
 

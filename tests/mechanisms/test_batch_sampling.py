@@ -90,25 +90,6 @@ def test_banded_factorization_is_a_power_of_a_step():
     assert trained == m.SubsampledGaussian(1.5, 0.1).curve() ** 13
 
 
-def test_allocation_agrees_with_simulation():
-    # 200 000 draws of the pair itself, in both orders, within five standard deviations.
-    steps, mu, draws = 4, 1.0, 200_000
-    rng = np.random.default_rng(7)
-    z = rng.standard_normal((draws, steps))
-    under_p = np.mean(np.exp(mu * z - mu * mu / 2), axis=1)
-    z[:, 0] += mu
-    under_q = np.mean(np.exp(mu * z - mu * mu / 2), axis=1)
-    curve = m.RandomAllocation(1 / mu, steps).curve()
-    for epsilon in (0.0, 0.5, 1.0):
-        for order, gain in (
-            (curve, 1 - math.exp(epsilon) / under_q),
-            (~curve, 1 - math.exp(epsilon) * under_p),
-        ):
-            gains = np.maximum(gain, 0)
-            off = 5 * float(np.std(gains)) / math.sqrt(draws)
-            assert abs(order.delta(epsilon) - float(np.mean(gains))) <= off
-
-
 def two_of_three(mu, epsilon):
     """Return delta of both orders for two steps of three, Y = (a b + (a + b) c)/3, to about 1e-4 of itself.
 

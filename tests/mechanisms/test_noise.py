@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tests.mechanisms.reference import dominated
+from tests.mechanisms.reference import dominated, truncated_delta
 from tradeoff import mechanisms as m
 from tradeoff.errors import SizeError, Undecided
 
@@ -22,31 +22,6 @@ def test_gaussian_of_vectors_has_the_norm_of_its_quotients():
     assert m.Gaussian(noise_multiplier=np.array([2.0, 1.0]), sensitivity=(6, 4)) == m.Gaussian(
         noise_multiplier=[2, 1], sensitivity=[6, 4]
     )
-
-
-def distribution(normal, scale):
-    return (
-        (lambda x: mp.ncdf(x / scale))
-        if normal
-        else (lambda x: mp.exp(x / scale) / 2 if x < 0 else 1 - mp.exp(-x / scale) / 2)
-    )
-
-
-def truncated_delta(normal, scale, shift, cut, epsilon):
-    """Return delta of noise on [-cut, cut], in 220 digits."""
-    with mp.workdps(220):
-        scale, shift, cut, epsilon = map(mp.mpf, (scale, shift, cut, epsilon))
-        cdf = distribution(normal, scale)
-        kept = cdf(cut) - cdf(-cut)
-
-        # Where the loss is epsilon; Laplace losses are constant outside [0, shift].
-        if normal:
-            place = scale**2 * epsilon / shift + shift / 2
-        else:
-            place = (shift + scale * epsilon) / 2 if abs(epsilon) < shift / scale else cut * mp.sign(epsilon)
-        threshold = min(max(place, shift - cut), cut)
-        q = (cdf(cut) - cdf(threshold - shift)) / kept
-        return q - mp.exp(epsilon) * (cdf(cut) - cdf(threshold)) / kept
 
 
 @pytest.mark.parametrize("kind", [m.TruncatedLaplace, m.TruncatedGaussian], ids=lambda each: each.kind)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from operator import matmul
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
+from flint import arb
 
 import tradeoff as to
+from tests.truth.balls import cumulative
+from tests.truth.built import built
+from tests.truth.claims import check
+from tests.truth.continuous import Gaussian
+from tests.truth.operators import ReversedPLD, Subsampled
 from tradeoff.accounting.contour import engine as contour
 
 
@@ -26,17 +30,6 @@ def test_symm_bounds_largest_loss() -> None:
     g = to.subsample(to.PureDP(1.0), 0.5).symmetrise(assume="profile")
     low, high = g.bounds.epsilon(0.0)
     assert low - 1e-12 <= np.log1p(0.5 * np.expm1(1.0)) <= high
-
-
-Beta = Callable[[mpf], mpf]
-
-
-def gaussian(mu: float) -> Beta:
-    return lambda a: mp.ncdf(-mp.sqrt(2) * mp.erfinv(2 * a - 1) - mpf(mu)) if 0 < a < 1 else mpf(a <= 0)
-
-
-def thinned(f: Beta, p: float) -> Beta:
-    return lambda a: mpf(p) * f(a) + (1 - mpf(p)) * (1 - a)
 
 
 @pytest.mark.parametrize(
@@ -63,27 +56,16 @@ def test_symm_keeps_profile(f):
 @pytest.mark.slow
 def test_symm_beta_is_f_then_line_then_inverse():
     """Its beta was a root of suprema, and took minutes where losses are in the hundreds."""
-    f, beta = to.subsample(to.Gaussian(2), 0.3), thinned(gaussian(2), 0.3)
-    g = f.symmetrise(assume="profile")
-    with mp.workdps(40):
-        # f' = -1 where .3 phi-ratio + .7 = 1, at a likelihood ratio of 1: z = mu/2
-        turn = mp.ncdf(-1)
-        level = turn + beta(turn)
-        mirrored = level - turn
-        for alpha in (1e-9, 0.05, float(turn), 0.3, float(mirrored), 0.7, 0.99, 1 - 1e-9):
-            a = mpf(alpha)
-            if a <= turn:
-                truth = beta(a)
-            elif a <= mirrored:
-                truth = level - a
-            else:
-                truth = mp.findroot(
-                    lambda t, a=a: beta(t) - a, (mpf(10) ** -60, turn), solver="anderson", tol=1e-60
-                )
-            low, high = g.bounds(alpha)
-            assert low <= truth * (1 + mpf("1e-30"))
-            assert truth <= high * (1 + mpf("1e-30"))
-            assert high - low <= 1e-8 * min(high, 1 - alpha - low) + 1e-18
+    spec = Subsampled(Gaussian(2), 0.3)
+    g = built(spec).symmetrise(assume="profile")
+    turn = cumulative(arb(-1))  # f' = -1 at a likelihood ratio of 1: z = mu/2
+    level = turn + spec.curve(turn)
+    mirrored = level - turn
+    for alpha in (1e-9, 0.05, float(turn), 0.3, float(mirrored), 0.7, 0.99, 1 - 1e-9):
+        below = spec if alpha <= turn else ReversedPLD(spec) if alpha > mirrored else None
+        result = g.bounds(alpha)
+        check(result, below.beta(alpha) if below else level - alpha)
+        assert result.width <= 1e-8 * min(result.upper, 1 - alpha - result.lower) + 1e-18
     far = (to.subsample(to.Gaussian(1), 0.01) ** 1000 @ to.Gaussian(40) @ to.Laplace(30)).symmetrise(
         assume="profile"
     )

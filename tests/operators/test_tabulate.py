@@ -9,11 +9,12 @@ from itertools import pairwise
 import mpmath as mp
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
-from tests.golden.oracle import exact, gaussian_beta, laplace_beta, laplace_power_delta
+from tests.golden.oracle import exact, laplace_power_delta
 from tests.strategies import (
     alphas,
     curves,
@@ -25,6 +26,12 @@ from tests.strategies import (
     pure_dps,
     subsampled,
 )
+from tests.truth.atoms import PureDP, TotalVariation
+from tests.truth.balls import ball
+from tests.truth.built import built
+from tests.truth.claims import check
+from tests.truth.continuous import Gaussian, Laplace
+from tests.truth.operators import Product, Subsampled
 from tradeoff.errors import DomainError, SymbolError
 from tradeoff.operators.tabulate import Nodes, chords, under
 
@@ -65,61 +72,27 @@ def profile(curve, epsilon):
         return max(exact(1 - b) - s * exact(a) for a, b in zip(*vertices(curve), strict=True))
 
 
-def pure_beta(alpha, e):
-    return max(1 - mp.exp(e) * alpha, mp.exp(-mp.mpf(e)) * (1 - alpha))
-
-
-def subsampled_beta(alpha, mu, p):
-    p = mp.mpf(p)
-    return p * gaussian_beta(alpha, mu) + (1 - p) * (1 - alpha)
-
-
 SMOOTH = [
-    (to.Gaussian(0.01), lambda a: gaussian_beta(a, 0.01)),
-    (to.Gaussian(1.0), lambda a: gaussian_beta(a, 1.0)),
-    (to.Gaussian(4.0), lambda a: gaussian_beta(a, 4.0)),
-    (to.Gaussian(1e-3) ** 10**6, lambda a: gaussian_beta(a, mp.sqrt(10**6 * mp.mpf(1e-3) ** 2))),
-    (to.Laplace(0.25), lambda a: laplace_beta(a, 0.25)),
-    (to.Laplace(3.0), lambda a: laplace_beta(a, 3.0)),
-    (to.PureDP(1.0), lambda a: pure_beta(a, 1.0)),
+    *map(Gaussian, (0.01, 1.0, 4.0)),
+    Product(((Gaussian(1e-3), 10**6),)),
+    *map(Laplace, (0.25, 3.0)),
+    PureDP(1.0),
+    Subsampled(Gaussian(1.0), 0.01),
+    Subsampled(Gaussian(2.0), 0.25),
 ]
+CLOSED = [*SMOOTH, Gaussian(10.0), PureDP(40.0), *map(TotalVariation, (1e-20, 0.3, 0.0))]
 
 
-CLOSED = [
-    *SMOOTH,
-    (to.Gaussian(10.0), lambda a: gaussian_beta(a, 10.0)),
-    (to.PureDP(40.0), lambda a: pure_beta(a, 40.0)),
-    (to.TotalVariation(1e-20), lambda a: max(1 - mp.mpf(1e-20) - a, mp.mpf(0))),
-    (to.TotalVariation(0.3), lambda a: max(1 - mp.mpf(0.3) - a, mp.mpf(0))),
-    (to.Identity(), lambda a: 1 - a),
-]
-
-
-SUBSAMPLED = [
-    (to.subsample(to.Gaussian(mu), p), lambda a, mu=mu, p=p: subsampled_beta(a, mu, p))
-    for mu, p in [(1.0, 0.01), (2.0, 0.25)]
-]
-
-
-@pytest.mark.parametrize(
-    ("curve", "beta"),
-    [*CLOSED, *SUBSAMPLED],
-    ids=lambda each: repr(each) if isinstance(each, to.TradeOff) else "",
-)
-def test_tabulate_holds_truth_in_both_tails(curve, beta):
-    with mp.workdps(DIGITS + 20):
-        for alpha in [*TAILS, *(1 - t for t in TAILS)]:
-            truth = beta(exact(alpha))  # to 70 digits
-            rounding = mp.mpf(10) ** -60
-            assert exact(value(curve.lower, alpha)) <= truth + rounding
-            assert exact(value(curve.upper, alpha)) >= truth - rounding
-
-
-@pytest.mark.parametrize("curve", [curve for curve, _ in [*SMOOTH, *SUBSAMPLED]], ids=repr)
-def test_tabulate_is_narrow_in_both_tails(curve):
+@pytest.mark.parametrize("spec", CLOSED)
+def test_tabulate_holds_truth_in_both_tails(spec):
+    curve = built(spec)
     for alpha in [*TAILS, *(1 - t for t in TAILS)]:
         low, high = value(curve.lower, alpha), value(curve.upper, alpha)
-        assert high - low <= Fraction(1, 1000) * min(high, 1 - alpha - low)
+        truth = spec.beta(alpha)
+        assert not ball(low) > truth
+        assert not ball(high) < truth
+        assert truth.rel_accuracy_bits() > 70
+        assert spec not in SMOOTH or high - low <= Fraction(1, 1000) * min(high, 1 - alpha - low)
 
 
 @pytest.mark.parametrize("delta", [1e-20, 0.3])
@@ -258,9 +231,7 @@ class TestNodes:
         assert set(nodes) <= set(upper.alpha.tolist())
         assert len(upper.alpha) == len(nodes) + 2
         for alpha in np.geomspace(1e-12, 1, 40).tolist():
-            truth = float(gaussian_beta(alpha, 1.0)) if alpha < 1 else 0.0
-            assert lower(alpha) <= truth * (1 + 1e-15)
-            assert upper.bounds(alpha).upper >= truth * (1 - 1e-15)
+            check(to.Bounds(lower(alpha), upper.bounds(alpha).upper), Gaussian(1.0).beta(alpha))
 
     @few
     @given(
@@ -328,34 +299,21 @@ class TestInTheAlgebra:
 
 
 # Chords lie above a profile and polygons below it, everywhere in every cell.
-def gaussian(mu):
-    return lambda e: mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-mu / 2 - e / mu)
-
-
-def laplace(epsilon):
-    return lambda e: max(-mp.expm1((e - epsilon) / 2), mp.mpf(0))
-
-
-@pytest.mark.parametrize(
-    ("curve", "truth"),
-    [(to.Gaussian(1), gaussian(1)), (to.Gaussian(0.01), gaussian(mp.mpf(0.01))), (to.Laplace(3), laplace(3))],
-    ids=["normal", "near", "laplace"],
-)
+@pytest.mark.parametrize("spec", [Gaussian(1.0), Gaussian(0.01), Laplace(3.0)])
 @pytest.mark.parametrize("step", [1e-12, 1e-6, 0.1, 2.0])
-def test_under_and_chords_enclose_profile(curve, truth, step):
+def test_under_and_chords_enclose_profile(spec, step):
     grid = np.unique(np.concatenate([[0.0], step * np.random.default_rng(1).random(12)]))
-    nodes = Nodes.of(curve, grid)
+    nodes = Nodes.of(built(spec), grid)
     t, low = under(nodes)
     high = chords(nodes, nodes.upper, t)
-    with mp.workdps(50):
-        for k, (start, stop) in enumerate(pairwise(grid)):
-            width = mp.expm1(mp.mpf(stop) - mp.mpf(start))
-            ends = [mp.mpf(0), mp.mpf(float(t.lower[1, k])), width]
-            for (a, b), j in zip(pairwise(ends), (0, 1), strict=True):
-                for share in (0, mp.mpf(1) / 3, 1):
-                    value = truth(mp.mpf(start) + mp.log1p(a + share * (b - a)))
-                    below, above = (y[j, k] + share * (mp.mpf(y[j + 1, k]) - y[j, k]) for y in (low, high))
-                    assert below <= value <= above
+    for k, (start, stop) in enumerate(pairwise(map(arb, grid.tolist()))):
+        ends = [arb(0), arb(float(t.lower[1, k])), (stop - start).expm1()]
+        for (a, b), j in zip(pairwise(ends), (0, 1), strict=True):
+            for share in (arb(0), arb(1) / 3, arb(1)):
+                truth = spec.stick(start.exp() * (1 + a + share * (b - a)))
+                below, above = (arb(y[j, k]) + share * (arb(y[j + 1, k]) - arb(y[j, k])) for y in (low, high))
+                assert not below > truth
+                assert not above < truth
 
 
 @pytest.mark.slow
@@ -393,5 +351,6 @@ def test_tabulate_of_gaussian_holds_truth(mu, exponent, far):
     f = to.Gaussian(mu)
     alpha = Fraction(10**exponent)
     alpha = 1 - alpha if far else alpha
-    with mp.workdps(DIGITS + 20):
-        assert exact(value(f.lower, alpha)) <= gaussian_beta(alpha, mu) <= exact(value(f.upper, alpha))
+    truth = Gaussian(mu).beta(alpha)
+    assert not ball(value(f.lower, alpha)) > truth
+    assert not ball(value(f.upper, alpha)) < truth

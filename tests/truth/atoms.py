@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import accumulate
 from math import comb
 
-from flint import arb, ctx, fmpz
+from flint import arb, arb_poly, ctx, fmpz
 
 from tests.truth.balls import Number, ball, hull, positive, refined
 from tests.truth.spec import Spec
@@ -34,9 +34,9 @@ class TooMany(ValueError):  # noqa: N818 - names the problem
 class Law:
     """Atoms with finite losses by decreasing ratio, and the masses at both infinities."""
 
-    def __init__(self, pairs: Iterable[Pair], at_plus: arb, at_minus: arb) -> None:
+    def __init__(self, pairs: Iterable[Pair], at_plus: arb, at_minus: arb, *, even: bool = False) -> None:
         self.pairs = sorted(pairs, key=_place, reverse=True)
-        self.at_plus, self.at_minus = at_plus, at_minus
+        self.at_plus, self.at_minus, self.even = at_plus, at_minus, even
         zero = (arb(0), arb(0))
         self.sums = list(accumulate(self.pairs, lambda a, b: (a[0] + b[0], a[1] + b[1]), initial=zero))
 
@@ -110,10 +110,14 @@ class Law:
         return Law(pairs + lost, rate * self.at_plus, arb(0) if lost else self.at_minus)
 
     def power(self, n: int) -> Law:
-        """Return n independent rounds, by multinomials over the distinct atoms."""
+        """Return n independent rounds: powers of polynomials if the losses are evenly spaced, else
+        multinomials over the distinct atoms."""
         size = len(self.pairs)
         if n == 1:
             return self
+        if self.even and n * size <= MOST:
+            powers = (list(arb_poly([pair[side] for pair in self.pairs]) ** n) for side in (0, 1))
+            return Law(zip(*powers, strict=True), lost(self.at_plus, n), lost(self.at_minus, n), even=True)
         if comb(n + size - 1, n) > MOST:
             raise TooMany(f"{size} atoms to the power {n}")
         pairs = list(_multinomial(self.pairs, n))
@@ -211,7 +215,10 @@ class PureDP(Atomic):
     def make(self) -> Law:
         small = 1 / (1 + ball(self.epsilon_0).exp())
         return Law(
-            [(small, 1 - small), (1 - small, small)] if self.epsilon_0 else [(arb(1), arb(1))], arb(0), arb(0)
+            [(small, 1 - small), (1 - small, small)] if self.epsilon_0 else [(arb(1), arb(1))],
+            arb(0),
+            arb(0),
+            even=True,
         )
 
 
@@ -240,7 +247,7 @@ class DiscreteLaplace(Atomic):
         s, r = self.shift, (-1 / ball(self.scale)).exp()
         end, inner = r**s / (1 + r), [(1 - r) / (1 + r) * r**j for j in range(1, s)]
         p = [1 / (1 + r), *inner, end]  # P(x <= 0), P(x = 1), ..., P(x >= s)
-        return Law(zip(p, reversed(p), strict=True), arb(0), arb(0))
+        return Law(zip(p, reversed(p), strict=True), arb(0), arb(0), even=True)
 
 
 @dataclass(frozen=True)
@@ -265,7 +272,7 @@ class DiscreteGaussian(Atomic):
         )
         pairs = [(weight[abs(x)] / total, weight[abs(x - s)] / total) for x in range(1 - reach, reach + s)]
         rest = hull(arb(0), cut / total)
-        return Law(pairs, rest, rest)
+        return Law(pairs, rest, rest, even=True)
 
     def losses(self) -> Pair:
         return arb.neg_inf(), arb.pos_inf()

@@ -23,11 +23,17 @@ class Spec(ABC):  # noqa: B024 - either of two hooks is enough
 
     def stick(self, s: arb) -> arb:
         """Enclose E_Q[(1 - s e^-L)_+] for s > 0."""
-        return positive(greatest(lambda a: 1 - self.curve(a) - s * a, arb(0), arb(1)))
+        return positive(greatest(lambda a: 1 - self.whole(a) - s * a, arb(0), arb(1)))
 
     def curve(self, alpha: arb) -> arb:
         """Enclose f(alpha)."""
         return positive(greatest(lambda s: 1 - self.stick(s) - s * alpha, 1 / STEEPEST, STEEPEST, geometric))
+
+    def whole(self, alpha: arb) -> arb:
+        """Enclose f(alpha), with the limits at both ends."""
+        if alpha == 0:
+            return 1 - self.at_plus()
+        return arb(0) if alpha == 1 else self.curve(alpha)
 
     def least(self, level: arb) -> arb:
         """Enclose inf{eps : delta(eps) <= level} for Q(L = inf) < level < 1."""
@@ -57,9 +63,7 @@ class Spec(ABC):  # noqa: B024 - either of two hooks is enough
     @refined
     def beta(self, alpha: Number) -> arb:
         """Enclose f(alpha), with the limits at both ends."""
-        if alpha in {0, 1}:
-            return 1 - self.at_plus() if alpha == 0 else arb(0)
-        return self.curve(ball(alpha))
+        return self.whole(ball(alpha))
 
     @refined
     def epsilon(self, delta: Number) -> arb:

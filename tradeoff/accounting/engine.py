@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from tradeoff.accounting.options import WIDTHS, Question, group_by_key, measure, query_options
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1
-from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
+from tradeoff.pld.units import UNIT
 
 Mask = NDArray[np.bool_]
 Kind = Literal["delta", "rest", "other"]
@@ -337,7 +338,8 @@ class Engine(ABC, Generic[Effort]):
         for _ in range(1 if self.single_pass and tol is None else 4):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():
-                query_options().report_progress(len(at) - sum(map(len, waiting.values())), len(at))
+                if (progress := query_options().progress) is not None:
+                    progress(len(at) - sum(map(len, waiting.values())), len(at))
                 if question == "delta":
                     result = self._at(at[which], effort, lambda e, x, _: bound_delta(e, x))
                 elif question == "epsilon":

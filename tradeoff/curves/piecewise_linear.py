@@ -22,9 +22,10 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
 from tradeoff.intervals.functions import log, rational
 from tradeoff.intervals.polygon import ONE, below_chords, corners, floats, hull, lower_hull, whole
-from tradeoff.intervals.rounding import Array, log_ratio, logarithm
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
+from tradeoff.pld.units import log_ratio, logarithm
 
 MAX_VERTICES = 100_000  # most vertices an exact operation may make
 _STEEPEST = 690.0  # loss whose e^eps times a vertex is still a float
@@ -244,8 +245,9 @@ class PiecewiseLinear(TradeOff):
         more = maximum(steeper - s, 0.0) * maximum(alpha.take(j) - first, 0.0)
         # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
         low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, value.ends()[0])
+        most = np.where(epsilon >= self.sup_loss, self.mass_at_infinity.upper, 1.0)
         # Where a segment is steeper than all floats, the sum is NaN and bounds nothing.
-        return low, np.fmin(np.maximum((value + more).ends()[1], low), 1.0)
+        return low, np.fmin(np.maximum((value + more).ends()[1], low), most)
 
     @np.errstate(all="ignore")
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:

@@ -19,7 +19,7 @@ from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
 
@@ -120,8 +120,8 @@ class GaussianMixtures(CurveFromPLD):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        top = self._pair.limits[1]  # rounded up by less than 64 units of it, and 8 of a nat
-        return Bounds(top if math.isinf(top) or top == 0 else top - UNIT * (64 * abs(top) + 8), top)
+        first, *_, last = self._pair.log_ratios
+        return Bounds(max(first.lower, last.lower), self._pair.limits[1])
 
     def inverse(self) -> TradeOff:
         """Inverse T(Q, P): the pair exchanged."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.display import TextTable, rounded
 from tradeoff.errors import Undecided, shown
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, add_down, round_down
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as Defaulting
@@ -124,7 +124,7 @@ class Bounds(Generic[Side_co]):
 
     def __add__(self, other: Bounds | ArrayLike) -> Bounds:
         (a, b), (c, d) = sides_of(self), sides_of(other)
-        return make_bounds(_sum_below(a, c), -_sum_below(-b, -d))
+        return make_bounds(add_down(a, c), -add_down(-b, -d))
 
     __radd__ = __add__
 
@@ -237,23 +237,7 @@ def _stack_ends(a: Array, b: Array, c: Array, d: Array) -> Pair:
 
 
 def _extremes(value: Array, exact: Any) -> Bounds:
-    return make_bounds(np.min(_round_down(value, exact), axis=0), np.max(-_round_down(-value, exact), axis=0))
-
-
-def _round_down(value: Array, exact: Any) -> Array:
-    """Return the float below a value rounded to nearest; a 0 has the sign of the truth, and NaN no bound."""
-    exact = exact | ((value == 0) & ~np.signbit(value))
-    rounded = np.where(exact, value, np.nextafter(value, -np.inf))
-    return np.where(np.isnan(value), -np.inf, rounded)
-
-
-@np.errstate(all="ignore")
-def _sum_below(x: Array, y: Array) -> Array:
-    """Return the greatest float <= x + y: the error of a rounded sum is a float (Knuth's TwoSum)."""
-    total = x + y
-    share = total - x
-    error = (x - (total - share)) + (y - share)
-    return _round_down(total, (error >= 0) | np.isinf(x) | np.isinf(y))
+    return make_bounds(np.min(round_down(value, exact), axis=0), np.max(-round_down(-value, exact), axis=0))
 
 
 def _is_scaled(value: Array, by: Array) -> Any:

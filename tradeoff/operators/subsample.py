@@ -121,7 +121,7 @@ class Subsampled(Derived):
     def rate(self) -> Bounds[float]:
         """The floats next to p, which are equal unless p is a fraction."""
         self.require_numbers()
-        return rational(Fraction(self.p))
+        return rational(self.p) if isinstance(self.p, Fraction) else Bounds(self.p, self.p)
 
     def rebuild(self, base: TradeOff, p: Any, flipped: bool) -> TradeOff:  # noqa: FBT001 - an argument
         result = one_order(base, p if p is self.p else _rate(base, p))
@@ -200,9 +200,10 @@ class Subsampled(Derived):
         return below, below if high is low and least == most else self._thin(high, least)
 
     def lattice_pld(self) -> PrivacyLossDistribution | None:
-        least, most = self.rate
-        law = self.operands[0].lattice_pld() if MIN_PROBABILITY <= least == most else None
-        return None if law is None else self._thin(law, most)
+        law = self.operands[0].lattice_pld()
+        if law is None or not MIN_PROBABILITY <= self.rate.lower == self.rate.upper:
+            return None
+        return self._thin(law, self.rate.upper)
 
     def folded_laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
         """Return laws of the hull of both orders, None unless the base is symmetric with one law.

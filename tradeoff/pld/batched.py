@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, few_bits
 from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate
 from tradeoff.pld.gaussian import (
     MOST,
@@ -27,6 +26,7 @@ from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed
 from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import UNIT, few_bits
 
 
 def batch_factors(

@@ -13,8 +13,8 @@ import numpy as np
 from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, expm1, log1p, meet
-from tradeoff.intervals.roots import bracket_root, bracket_sides, integrate
-from tradeoff.intervals.rounding import TINY, UNIT, Array, position_slack
+from tradeoff.intervals.roots import bracket_root, bracket_sides
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,
@@ -31,6 +31,8 @@ from tradeoff.pld.gaussian import DROP, REACH, Trapezoid, step
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, Transform, masses
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.quadrature import QuadratureTransform
+from tradeoff.pld.special import integrate
+from tradeoff.pld.units import TINY, UNIT, position_slack
 
 
 @dataclass(frozen=True)

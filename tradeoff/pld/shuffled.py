@@ -89,9 +89,10 @@ from scipy.special import expit
 
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, quotient
-from tradeoff.intervals.rounding import UNIT, Array, Index
-from tradeoff.intervals.special import log_pmf
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.discrete import AtomicLaw, merged
+from tradeoff.pld.special import log_pmf
+from tradeoff.pld.units import UNIT
 
 _REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies outside, and is moved to y = 1
 _LISTED = 4_000_000  # most pairs of C and a: a second or two

@@ -22,9 +22,10 @@ import numpy as np
 from tradeoff.accounting.contour.place import NODE_BYTES, Placement, log_kappa
 from tradeoff.accounting.options import NODE_TERMS, query_options
 from tradeoff.errors import MissingExtraError, SizeError
-from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex, few_bits
+from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
 from tradeoff.pld.law import LogRatio, Transform, Transformed
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, few_bits
 
 Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
@@ -50,11 +51,14 @@ class Chernoff(NamedTuple):
     c: float
     log_m: float
 
-    def psi(self, x: float) -> float:
+    def psi(self, x: Array) -> Array:
         """Bound psi(x) = delta(x) - Q(L = inf) from above."""
         if self.log_m == math.inf:
-            return 1.0
-        return math.exp(min(_rounded_up(self.log_m, log_kappa(self.c), -(self.c - 1) * x), 0.0)) + TINY
+            return np.ones(len(x))
+        terms = self.log_m, log_kappa(self.c), -(self.c - 1) * x
+        # Three terms known to 8 units of themselves and 1, three sums, and an exponential of 4 units.
+        size = 1 + sum(np.abs(term) for term in terms)
+        return np.asarray(np.exp(np.minimum(sum(terms) + 16 * UNIT * size, 0.0)) + TINY)
 
 
 def chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
@@ -80,12 +84,9 @@ def chernoff_epsilon(
 ) -> float:
     """Bound the loss x with psi(x) = ``psi`` from above."""
     point = try_chernoff(laws, counts, tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
-    return _rounded_up(point.log_m, log_kappa(point.c), -math.log(psi)) / (point.c - 1)
-
-
-def _rounded_up(*terms: float) -> float:
-    """Sum exponents, each known to 8 units of itself and 1, so that e^sum and a quotient stay above."""
-    return math.fsum(terms) + 16 * UNIT * (1 + _size(terms))
+    terms = point.log_m, log_kappa(point.c), -math.log(psi)
+    # Terms known to 8 units of themselves and 1, their sum and a quotient.
+    return (math.fsum(terms) + 16 * UNIT * (1 + _size(terms))) / (point.c - 1)
 
 
 def _size(terms: Sequence[float]) -> float:
