@@ -89,3 +89,6 @@ def test_risks_print_rounded_outward_and_export():
 def test_risks_bad_questions_raise(question):
     with pytest.raises(DomainError, match=next(iter(question))):
         to.Gaussian(1).risks(**question)
+    if "fpr" in question:
+        with pytest.raises(DomainError, match=r"fpr must be in \[0, 1\], got -0.1"):
+            to.Gaussian(1).tpr(**question)
