@@ -184,6 +184,7 @@ to.audits.from_losses([], [0.0]) => must be one list
 to.audits.from_losses([0.0], [np.nan]) => must be a number, got nan
 to.audits.from_losses([0.0], [0.0], 2.0) => confidence
 to.audits.from_losses([0.0], [0.0]).delta(np.nan) => epsilon must be in …, got nan
+to.Gaussian(1).tpr(fpr=-0.1) => fpr must be in [0, 1], got -0.1
 to.Gaussian(1).risks(fpr=-0.1) => fpr
 to.Gaussian(1).risks(baseline=1.2) => baseline
 to.Gaussian(1).risks(prior=1.0) => prior

@@ -15,7 +15,7 @@ import numpy as np
 from tradeoff._attached import CurveMethods
 from tradeoff.accounting.options import Explanation, cache_by_options
 from tradeoff.curves.hooks import CurveHooks, gathered
-from tradeoff.curves.parameters import Number, Numbers, symbols_of
+from tradeoff.curves.parameters import Number, Numbers, number, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
 from tradeoff.errors import KindError, NoClosedForm, SizeError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -194,7 +194,7 @@ class TradeOff(CurveHooks, CurveMethods):
         >>> round(to.Gaussian(1).tpr(0.05), 4)
         0.2595
         """
-        return float((1 - Bounds.of(self(fpr))).upper)
+        return float((1 - Bounds.of(self(number("fpr", fpr, 0, 1)))).upper)
 
     @overload
     def loss_quantile(self, delta: Number) -> float: ...
