@@ -7,11 +7,15 @@ import mpmath as mp
 import numpy as np
 import pytest
 import sympy
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import alphas, curves, exact_curves, log_uniform, vertices
+from tests.truth.atoms import PureDP
+from tests.truth.continuous import Gaussian
+from tests.truth.operators import Product
 from tradeoff.errors import DomainError, NoClosedForm
 from tradeoff.gdp.cells import least_mu
 
@@ -60,41 +64,6 @@ def test_gdp_laplace_encloses_supremum(epsilon, d):
     e, d = mp.mpf(epsilon), mp.mpf(d)
     truth = largest(lambda a: need(a, mp.exp(-e) / (4 * a), d), mp.exp(-e) / 2, mp.mpf(1) / 2)
     holds(to.Laplace(epsilon).gdp(float(d)), truth, 1e-9)
-
-
-@pytest.mark.parametrize("d", [1e-10, 1e-4])
-def test_gdp_composed_pure_dp_encloses_vertices(d):
-    epsilon, n = mp.mpf("0.3"), 40
-    q = mp.exp(epsilon) / (1 + mp.exp(epsilon))
-    p = [
-        mp.binomial(n, k) * q ** (n - k) * (1 - q) ** k for k in range(n + 1)
-    ]  # the law under P of the number of ones
-    truth, a, b = 0, mp.mpf(0), mp.mpf(1)
-    for k in range(n, -1, -1):
-        a, b = a + p[k], b - p[n - k]
-        if a < 1 - mp.mpf(d) and 0 < b < 1 - mp.mpf(d):
-            truth = max(truth, need(a, b, mp.mpf(d)))
-    holds((to.PureDP(0.3) ** n).gdp(d), truth, 1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "order",
-    [to.subsample(to.Gaussian(2.0), 0.05), ~to.subsample(to.Gaussian(2.0), 0.05)],
-    ids=["straight", "flipped"],
-)
-@pytest.mark.parametrize("d", [1e-12, 1e-6])
-def test_gdp_subsampled_gaussian_encloses_supremum(order, d):
-    mu, p, d = mp.mpf(2), mp.mpf("0.05"), mp.mpf(d)
-
-    def at(t):
-        beta = (1 - p) * mp.ncdf(t) + p * mp.ncdf(t - mu)
-        return need(mp.ncdf(-t), beta, d) if beta < 1 - d else -mp.inf
-
-    grid = mp.linspace(-3, 12, 60)
-    best = max(range(1, 59), key=lambda k: at(grid[k]))
-    truth = largest(at, grid[best - 1], grid[best + 1])
-    holds(order.gdp(float(d)), truth, 1e-7)
 
 
 @pytest.mark.parametrize(
@@ -369,24 +338,17 @@ def test_gdp_sampled_both_orders_is_not_too_large(make, enough):
     assert f.gdp(failure=0).bounds.lower <= enough
 
 
-def stick(mu, epsilon):
-    """delta of G_mu."""
-    upper, lower = mp.mpf(mu) / 2 - epsilon / mu, -mp.mpf(mu) / 2 - epsilon / mu
-    return mp.ncdf(upper) - mp.exp(epsilon) * mp.ncdf(lower)
-
-
 @pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(log_uniform(0.05, 4.0), log_uniform(0.05, 4.0))
 def test_gdp_gaussian_and_pure_dp_without_failure(nu, b):
-    """Delta of G_nu (x) f_{b,0} is the mean of delta_{G_nu} at eps - b and eps + b, under Q."""
-    result = (to.Gaussian(nu) @ to.PureDP(b)).gdp(failure=0)
+    result, spec = (
+        (to.Gaussian(nu) @ to.PureDP(b)).gdp(failure=0),
+        Product(((Gaussian(nu), 1), (PureDP(b), 1))),
+    )
     assert nu < result.bounds.lower <= result.mu <= np.hypot(nu, to.PureDP(b).gdp(failure=0).mu) * (1 + 1e-9)
-    with mp.workdps(60):
-        share = 1 / (1 + mp.exp(-mp.mpf(b)))
-        for epsilon in map(mp.mpf, [0, *np.geomspace(1e-3, 300.0, 60).tolist()]):
-            truth = share * stick(nu, epsilon - b) + (1 - share) * stick(nu, epsilon + b)
-            assert truth <= stick(result.mu, epsilon) * (1 + mp.mpf("1e-30"))
+    for epsilon in [0.0, *np.geomspace(1e-3, 300.0, 60).tolist()]:
+        assert not spec.delta(epsilon) > Gaussian(result.mu).delta(epsilon)
 
 
 @pytest.mark.slow
@@ -433,14 +395,8 @@ def test_gdp_tiny_pure_dp_is_at_least_corner(epsilon, failure):
 @pytest.mark.parametrize(("epsilon", "rounds"), [(1e-16, 5), (1e-17, 1000), (1e-15, 2), (1e-13, 3)])
 def test_gdp_tiny_powers_are_at_least_total_variation(epsilon, rounds):
     """delta_{G_mu}(0) = 2 Phi(mu/2) - 1 <= mu/sqrt(2 pi) must reach that of two binomial laws."""
-    with mp.workdps(400):
-        p = 1 / (1 + mp.exp(-mp.mpf(epsilon)))
-        masses = [
-            mp.binomial(rounds, k) * (p**k * (1 - p) ** (rounds - k) - (1 - p) ** k * p ** (rounds - k))
-            for k in range(rounds + 1)
-        ]
-        least = mp.sqrt(2 * mp.pi) * sum(mass for mass in masses if mass > 0)
-        assert (to.PureDP(epsilon) ** rounds).gdp(failure=0.0).bounds.upper >= least
+    least = (2 * arb.pi()).sqrt() * Product(((PureDP(epsilon), rounds),)).delta(0.0)
+    assert (to.PureDP(epsilon) ** rounds).gdp(failure=0.0).bounds.upper >= least
 
 
 @pytest.mark.parametrize("failure", [0.0, 1e-300, 1e-10, 0.5])

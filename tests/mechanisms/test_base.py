@@ -115,6 +115,7 @@ def test_adjacency_and_order_of_sampled_mechanisms_are_those_of_their_proofs():
         lambda a: ~a,
         lambda a: a >= to.Gaussian(1),
         lambda a: a(0.5),
+        lambda a: to.Gaussian(1).distance(a),
     ],
 )
 def test_operators_of_curves_refuse_a_mechanism(use):

@@ -78,13 +78,6 @@ def test_guarantee_of_tied_mechanisms_takes_one_envelope():
         assert remove in guarantee.bounds.epsilon(delta)
 
 
-def test_guarantee_is_below_both_orders():
-    plan = to.Plan({m.SubsampledGaussian(noise_multiplier=0.7, sample_rate=0.2): 1})
-    curve, guarantee = plan.curve(), plan.guarantee()
-    for alpha in (0.001, 0.05, 0.3, 0.6):
-        assert guarantee.bounds(alpha).lower <= min(curve.bounds(alpha).upper, (~curve).bounds(alpha).upper)
-
-
 def test_guarantee_of_free_mechanisms_takes_their_envelopes():
     # f (x) f^-1 occurs, and the envelope of f (x) f does not cover it.
     plan = to.Plan({Lopsided(): 2})
@@ -265,12 +258,6 @@ def test_guarantee_of_no_run_is_perfect_privacy():
     for n in (-1, 1.5, "2", True):
         with pytest.raises(DomainError):
             HALF.guarantee(n)
-
-
-def test_operand_names_the_guarantee_of_a_mechanism():
-    for use in (lambda: to.Gaussian(1) @ HALF, lambda: HALF @ HALF, lambda: to.Gaussian(1).distance(HALF)):
-        with pytest.raises(KindError, match=r"\.guarantee\(\)"):
-            use()
 
 
 STEPS = HALF.curve() ** 3
