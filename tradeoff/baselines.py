@@ -21,10 +21,9 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.families.approximate_dp import TotalVariation, approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import expm1, log, log1p, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import Array
 from tradeoff.operators.symmetrise import Envelope
 
 __all__ = [

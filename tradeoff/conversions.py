@@ -20,10 +20,9 @@ from tradeoff.curves.parameters import MAX_LOSS, Number, choice, number, written
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, called, shown
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, meet, sqrt, where
 from tradeoff.intervals.polygon import ONE, Line, corners, hull, whole
-from tradeoff.intervals.rounding import Array
 from tradeoff.operators.pointwise import maximum
 
 __all__ = ["from_renyi", "from_zcdp"]

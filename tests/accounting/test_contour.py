@@ -24,8 +24,7 @@ from tradeoff.accounting.contour.place import Placement
 from tradeoff.accounting.engine import supremum
 from tradeoff.accounting.planner import Composition
 from tradeoff.families.discrete import DiscreteGaussianCurve
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw

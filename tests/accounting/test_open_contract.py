@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.strategies import log_uniform
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.planner import Composition
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array
 from tradeoff.pld.components import (
     Component,
     SamplingRate,

@@ -18,7 +18,7 @@ from tests.truth.claims import check
 from tests.truth.line import Powers
 from tests.truth.operators import ReversedPLD
 from tradeoff.errors import DomainError, PrecisionError
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array
 
 Density = Callable[[Array], Array]
 Profile = Callable[[Any], mpmath.mpf]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.intervals.rounding import Array, Index
+from tradeoff.intervals.bounds import Array, Index
 from tradeoff.pld.units import UNIT
 
 

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from tradeoff.accounting.conjugation import vertex
 from tradeoff.accounting.options import WIDTHS, Question, group_by_key, measure, query_options
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Index, Pair
 from tradeoff.intervals.functions import clip, exp, expm1
-from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
 from tradeoff.pld.units import UNIT
 

@@ -13,8 +13,7 @@ from scipy.special import gammaln
 from tradeoff.accounting.engine import Engine, Place
 from tradeoff.accounting.lattice.convolve import ProfileTable
 from tradeoff.accounting.options import Question
-from tradeoff.intervals.bounds import Pair
-from tradeoff.intervals.rounding import Array, Index
+from tradeoff.intervals.bounds import Array, Index, Pair
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.law import NO_ATOMS, Atoms, PrivacyLossDistribution, combine_masses_at_infinity

@@ -17,8 +17,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 import numpy as np
 
 from tradeoff.display import Displayed, TextTable
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import Array, Index
+from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.pld.units import UNIT
 
 Value = TypeVar("Value")

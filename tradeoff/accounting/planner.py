@@ -26,9 +26,8 @@ from tradeoff.accounting.options import (
     query_options,
     record_step,
 )
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass, combine_masses_at_infinity
 from tradeoff.pld.units import TINY, UNIT
 

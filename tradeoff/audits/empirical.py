@@ -32,11 +32,10 @@ from tradeoff.curves.parameters import Number, Numbers, count, flattened, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.errors import DomainError, domain
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import clip, exp, expm1, log, minimum, sum_rows, where
 from tradeoff.intervals.polygon import ONE, below_chords, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root, find_root
-from tradeoff.intervals.rounding import Array, Index
 from tradeoff.limits.estimates import ApproximateCurve
 from tradeoff.operators.tabulate import Tabulated
 

@@ -13,10 +13,9 @@ from scipy.special import betaincc, betainccinv
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
 from tradeoff.display import Displayed, TextTable, exactly
-from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.bounds import Array, Bounds, Index, decimal
 from tradeoff.intervals.functions import log
 from tradeoff.intervals.roots import largest
-from tradeoff.intervals.rounding import Array, Index
 
 # Relative error charged to SciPy's incomplete beta: 700 times the worst that balls show, to 1e7 trials.
 SLACK = 1e-10

@@ -18,8 +18,7 @@ from tradeoff.curves.hooks import CurveHooks, gathered
 from tradeoff.curves.parameters import Number, Numbers, number, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
 from tradeoff.errors import KindError, NoClosedForm, SizeError, shown
-from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.pld.law import PrivacyLossDistribution
 
 if TYPE_CHECKING:

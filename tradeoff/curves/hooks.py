@@ -16,10 +16,9 @@ from tradeoff._attached import CurveMethods
 from tradeoff.accounting.conjugation import conjugate
 from tradeoff.accounting.options import Question
 from tradeoff.errors import NoClosedForm, SymbolError, shown
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp
 from tradeoff.intervals.roots import bracket_sides
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 
 # How closely a curve describes a mechanism: one pair of neighbours has it; it is the greatest curve below

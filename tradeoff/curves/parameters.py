@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import DomainError, SymbolError, domain, shown
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array
 
 
 class _SymPy:

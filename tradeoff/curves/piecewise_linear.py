@@ -18,11 +18,10 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, gathered, limited
 from tradeoff.curves.parameters import Number, count, exact_number, is_masked, reals
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
 from tradeoff.intervals.functions import log, rational
 from tradeoff.intervals.polygon import ONE, below_chords, corners, floats, hull, lower_hull, whole
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 from tradeoff.pld.units import log_ratio, logarithm

@@ -39,10 +39,9 @@ from tradeoff.curves.parameters import (
 )
 from tradeoff.display import rounded
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
-from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
+from tradeoff.intervals.bounds import Array, Bounds, Pair, decimal, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum, rational
 from tradeoff.intervals.roots import bracket_sides
-from tradeoff.intervals.rounding import Array
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff

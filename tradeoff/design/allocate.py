@@ -29,8 +29,7 @@ from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, domain, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array, Bounds, decimal
 from tradeoff.mechanisms.base import Mechanism, by_number
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.tabulate import both_orders

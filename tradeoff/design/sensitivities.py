@@ -28,8 +28,7 @@ from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, PrecisionError, SizeError, SymbolError
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import Array, Complex
+from tradeoff.intervals.bounds import Array, Bounds, Complex
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.pld.law import PrivacyLossDistribution, Transform, log_finite_mass
 from tradeoff.sweeps import Table

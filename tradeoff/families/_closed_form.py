@@ -13,9 +13,8 @@ import numpy as np
 from tradeoff.balls import PRECISION, Balls, precision, to_balls, to_bounds, to_floats
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import symbols_of, written
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
-from tradeoff.intervals.rounding import Array
 
 P = ParamSpec("P")
 

@@ -13,9 +13,8 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number, reals
 from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, where
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.real_line import (
     CLOSEST,
     LEAST_LOG,

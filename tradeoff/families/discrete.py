@@ -16,9 +16,8 @@ from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, number, re
 from tradeoff.curves.product import CurveFromPLD, Tensor
 from tradeoff.errors import domain
 from tradeoff.families.approximate_dp import PureDP
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import whole
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.allocated_laws import Groups, allocated_laws, grouped_law
 from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, discrete_gaussian_law, too_many

@@ -28,9 +28,8 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, sympy
 from tradeoff.families._closed_form import MANY, ClosedForm, Formulas, suggest_mechanism
 from tradeoff.families.approximate_dp import Identity
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.special import hockey_stick, shifted_tail
 

@@ -17,9 +17,8 @@ from tradeoff.curves.product import CurveFromPLD
 from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import FULL
 from tradeoff.pld.normal_mixtures import MixturePair

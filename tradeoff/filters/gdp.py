@@ -25,9 +25,8 @@ from tradeoff.filters.base import (
     widen,
     widen_mu,
 )
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import sqrt
-from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism, integer_range, parameter, stateful
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.unary import assumed

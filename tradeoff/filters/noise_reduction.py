@@ -21,9 +21,8 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import ThreadSafe
 from tradeoff.filters.budgets import ExPost, RhoFilter
 from tradeoff.filters.gdp import GDPFilter, IndividualGDPFilter
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import log, log1p, sqrt
-from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Declared, real_range, stateful
 from tradeoff.mechanisms.base import mechanism as immutable
 

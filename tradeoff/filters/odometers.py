@@ -16,9 +16,8 @@ from tradeoff.filters.base import (
     StepRecord,
     zcdp,
 )
-from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.bounds import Array, Bounds, decimal
 from tradeoff.intervals.functions import log, log1p, maximum, sqrt, total
-from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import real_range, stateful
 
 

@@ -57,7 +57,7 @@ from tradeoff.filters.base import (
     widen,
     widen_mu,
 )
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import (
     exp,
     expm1,
@@ -72,7 +72,6 @@ from tradeoff.intervals.functions import (
     whole,
 )
 from tradeoff.intervals.polygon import lower_hull
-from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import parameter, real_range, stateful
 from tradeoff.pld.special import mills
 

@@ -18,10 +18,9 @@ from scipy.special import ndtr, ndtri, ndtri_exp
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import clip, exp, log1p, maximum
 from tradeoff.intervals.roots import find_root, largest
-from tradeoff.intervals.rounding import Array, Index
 from tradeoff.operators.pointwise import HullOfMinimum
 from tradeoff.operators.tabulate import BetaOperator, Nodes, chords, under
 from tradeoff.pld.discrete import AtomicLaw

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.intervals.bounds import Array
 from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import Array
 
 
 def to_frame(curve: TradeOff) -> dict[str, Array]:

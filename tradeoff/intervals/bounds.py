@@ -12,11 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.display import TextTable, rounded
 from tradeoff.errors import Undecided, shown
-from tradeoff.intervals.rounding import Array, add_down, round_down
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Complex = NDArray[np.complex128]
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as Defaulting
@@ -124,7 +127,7 @@ class Bounds(Generic[Side_co]):
 
     def __add__(self, other: Bounds | ArrayLike) -> Bounds:
         (a, b), (c, d) = sides_of(self), sides_of(other)
-        return make_bounds(add_down(a, c), -add_down(-b, -d))
+        return make_bounds(_add_down(a, c), -_add_down(-b, -d))
 
     __radd__ = __add__
 
@@ -240,4 +243,20 @@ def _extremes(value: Array, exact: Any, by: Sequence[Array]) -> Bounds:
     is_normal = (np.abs(value) > 2.0**-1022) & (np.abs(value) < np.inf)  # below, halving may round to that
     for each in by:
         exact = exact | (np.abs(each) == 1) | (is_normal & (np.abs(np.frexp(each)[0]) == 0.5))
-    return make_bounds(np.min(round_down(value, exact), axis=0), np.max(-round_down(-value, exact), axis=0))
+    return make_bounds(np.min(_round_down(value, exact), axis=0), np.max(-_round_down(-value, exact), axis=0))
+
+
+def _round_down(value: Array, exact: Any) -> Array:
+    """Return the float below a value rounded to nearest; a 0 has the sign of the truth, and NaN no bound."""
+    exact = exact | ((value == 0) & ~np.signbit(value))
+    rounded = np.where(exact, value, np.nextafter(value, -np.inf))
+    return np.where(np.isnan(value), -np.inf, rounded)
+
+
+@np.errstate(all="ignore")
+def _add_down(x: Array, y: Array) -> Array:
+    """Return the greatest float <= x + y: the error of a rounded sum is a float (Knuth's TwoSum)."""
+    total = x + y
+    share = total - x
+    error = (x - (total - share)) + (y - share)
+    return _round_down(total, (error >= 0) | np.isinf(x) | np.isinf(y))

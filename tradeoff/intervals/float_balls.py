@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import function_error
+from tradeoff.intervals.functions import function_error
 
 _LOST = 1e-322  # above the underflow in the products of one operation
 _INFLATION = 1 + 2.0**-40  # covers some thousand roundings of the radius itself

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tradeoff.intervals.bounds import Array, Index
 from tradeoff.intervals.functions import quotient
-from tradeoff.intervals.rounding import Array, Index
 
 ONE = 1 << 1074  # the number 1, as a multiple of the least positive float
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array
 
 
 def bracket_root(

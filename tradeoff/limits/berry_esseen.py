@@ -18,10 +18,9 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, flattened, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log, log1p, minimum, rational, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import Array
 from tradeoff.limits.moments import NOTHING, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope, symmetrise
 from tradeoff.pld.law import bound_mass

@@ -20,9 +20,8 @@ from tradeoff.curves.product import tensor
 from tradeoff.errors import KindError, PrecisionError
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.polygon import lower_hull
-from tradeoff.intervals.rounding import Array
 from tradeoff.limits.moments import Moments, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.unary import assumed

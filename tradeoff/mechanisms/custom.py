@@ -9,8 +9,8 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, KindError, domain, shown
+from tradeoff.intervals.bounds import Array
 from tradeoff.intervals.roots import largest
-from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, adjacency_field, mechanism, real_range
 from tradeoff.operators.pointwise import maximum
 

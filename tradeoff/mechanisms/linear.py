@@ -17,10 +17,9 @@ from tradeoff.curves.parameters import MOST, count
 from tradeoff.errors import DomainError, domain
 from tradeoff.families.discrete import AllocatedCurve, CorrelatedCurve
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import exp, expm1, log, sqrt, sum_rows, whole
 from tradeoff.intervals.functions import total as total_of
-from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import (
     Adjacency,
     Mechanism,

@@ -17,10 +17,9 @@ from tradeoff.families.approximate_dp import Identity, approximate_dp
 from tradeoff.families.approximate_dp import PureDP as PureDPCurve
 from tradeoff.families.from_masses import Profile
 from tradeoff.families.laplace import BoundedRange
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, rational, sum_rows
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import (
     LOSS,
     Adjacency,

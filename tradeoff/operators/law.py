@@ -16,10 +16,9 @@ from tradeoff.curves.parameters import Number, Numbers, choice, count, number, r
 from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, total
 from tradeoff.intervals.roots import largest
-from tradeoff.intervals.rounding import Array
 from tradeoff.operators.order import largest_loss
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw

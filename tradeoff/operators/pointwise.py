@@ -19,10 +19,9 @@ from tradeoff.curves.parameters import Number, exact_number, is_symbol
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.curves.query import certified_delta, certified_epsilon
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.rounding import Array
 from tradeoff.operators.tabulate import BetaOperator, largest, segments
 from tradeoff.pld.discrete import to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution

@@ -25,10 +25,9 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import Identity
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import bound_inverse
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import bound_inverse_subsampled_loss, bound_subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD, folded

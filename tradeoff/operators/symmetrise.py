@@ -12,9 +12,8 @@ from tradeoff.curves.contract import Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.rounding import Array
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest, segments

@@ -25,10 +25,9 @@ from tradeoff.curves.hooks import BOUND, delta_from_beta, limited
 from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, PrecisionError, shown
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, meet, minimum
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
-from tradeoff.intervals.rounding import Array
 
 STEEPEST = 700.0  # largest epsilon of a node: e^eps is still a float
 

@@ -17,11 +17,10 @@ from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.roots import bound_inverse
-from tradeoff.intervals.rounding import Array
 from tradeoff.operators.tabulate import BetaOperator, largest, segments, tabulate
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.transformed import ReversedPLD

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.law import masses

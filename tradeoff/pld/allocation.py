@@ -65,7 +65,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.intervals.rounding import Array, Complex
+from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.law import logarithm
 from tradeoff.pld.units import TINY, UNIT
 

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds, Complex
 from tradeoff.intervals.functions import exp, expm1, log, log1p, meet
-from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.pld.special import gauss_legendre
 from tradeoff.pld.units import TINY, UNIT
 

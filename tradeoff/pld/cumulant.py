@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff.intervals.bounds import Array
 from tradeoff.intervals.roots import find_root, largest
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PlanningPoints
 
 

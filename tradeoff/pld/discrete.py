@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from tradeoff import balls
 from tradeoff.errors import DomainError, NoClosedForm, SizeError
-from tradeoff.intervals.rounding import Array, Complex
+from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.law import (
     Atoms,
     Cells,
@@ -45,7 +45,7 @@ class AtomicLaw(PrivacyLossDistribution):
 
     ``position`` bounds the error of every loss; by default it is 8 units of the loss and 16 of the square of
     a unit: the cost of the logarithm of a ratio of masses that are differences of floats
-    (``intervals.rounding.log_ratio``). ``fractions`` returns all masses under P and under Q, those at
+    (``pld.units.log_ratio``). ``fractions`` returns all masses under P and under Q, those at
     infinite losses too, where they are known, for certificates.
     """
 

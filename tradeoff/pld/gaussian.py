@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.rounding import Array, Complex
+from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,

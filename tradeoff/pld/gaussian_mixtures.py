@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import NoClosedForm, SizeError
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import clip, expm1, log1p, meet
 from tradeoff.intervals.roots import bracket_root, bracket_sides
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,

@@ -20,9 +20,8 @@ import numpy as np
 
 from tradeoff import balls
 from tradeoff.errors import NoClosedForm
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds, Complex, Index
 from tradeoff.intervals.functions import clip
-from tradeoff.intervals.rounding import Array, Complex, Index
 from tradeoff.pld.components import Component
 from tradeoff.pld.units import TINY, UNIT, position_slack
 

@@ -18,9 +18,8 @@ from functools import cached_property
 import numpy as np
 
 from tradeoff.errors import PrecisionError, SizeError
-from tradeoff.intervals.bounds import Bounds, make_bounds
+from tradeoff.intervals.bounds import Array, Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, log1p, meet, total, where
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import MARGIN
 from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution
 from tradeoff.pld.quadrature import of_atoms

@@ -22,9 +22,8 @@ import numpy as np
 
 from tradeoff.balls import log_quotient, lower_float, to_bounds
 from tradeoff.errors import SizeError
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.gaussian import LOG_SQRT_2PI
 from tradeoff.pld.special import tail_above
 from tradeoff.pld.units import TINY, UNIT, around

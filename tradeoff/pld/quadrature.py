@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.intervals.rounding import Array, Complex
+from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
 from tradeoff.pld.law import Atoms, LogRatio, PrivacyLossDistribution, Transform, logarithm
 from tradeoff.pld.units import UNIT

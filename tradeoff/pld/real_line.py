@@ -15,9 +15,8 @@ import numpy as np
 from scipy.optimize import elementwise
 
 from tradeoff.errors import DomainError
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import clip, exp, expm1
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.special import applied
 from tradeoff.pld.units import TINY, UNIT
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array
 from tradeoff.pld.components import AffineBase, Component, QuadratureNodes, panel_rule
 from tradeoff.pld.law import (
     Atoms,

@@ -87,9 +87,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import exp, expm1, log, quotient
-from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.special import log_pmf
 from tradeoff.pld.units import UNIT

@@ -11,8 +11,7 @@ from numpy.polynomial import legendre
 from scipy.special import erfcx, expit, factorial, ndtr, ndtri
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.bounds import Bounds, make_bounds
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array, Bounds, make_bounds
 from tradeoff.pld.units import TINY, UNIT, around, down, up
 
 _LOG_2PI = math.log(2 * math.pi)  # to nearest

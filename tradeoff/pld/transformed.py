@@ -22,9 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import exp, total
-from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import (
     Component,
     SamplingRate,

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.balls import log_quotient, lower_float
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array, Bounds
 
 UNIT = 2.0**-53  # half a unit in the last place of 1.0: the relative error of one rounded operation
 TINY = 5e-324  # the least positive float: absolute slack that covers underflow

@@ -21,9 +21,8 @@ from tradeoff.families.from_masses import Profile
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import BoundedRange
 from tradeoff.filters.base import pure_loss
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import exp, log, log1p, sqrt, total
-from tradeoff.intervals.rounding import Array
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Tabulated
 from tradeoff.report.answers import factors

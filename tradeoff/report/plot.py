@@ -16,7 +16,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
 from tradeoff.display import folded, rounded
 from tradeoff.errors import DomainError, KindError, TradeOffError, needed, shown
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array
 from tradeoff.limits import ApproximateCurve
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.operators.symmetrise import Envelope

@@ -20,8 +20,7 @@ from tradeoff.display import exactly, rounded, typeset_power
 from tradeoff.errors import TradeOffError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp import Reduction
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.limits import ApproximateCurve, BerryEsseen
 from tradeoff.mechanisms import Mechanism, Plan, SubsampledGaussian
 from tradeoff.operators.subsample import Subsampled

@@ -19,8 +19,7 @@ from tradeoff.errors import CurveError, NoClosedForm, SymbolError, domain
 from tradeoff.families._closed_form import ClosedForm, enclose
 from tradeoff.families.approximate_dp import TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.symbolic.forms import Form, convert_number, evaluate, form
 
 _TAILS = np.geomspace(1e-9, 0.04, 16)

@@ -30,9 +30,8 @@ from tradeoff.accounting.contour.place import (
 from tradeoff.accounting.contour.resum import resum
 from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
 from tradeoff.accounting.options import NODE_TERMS, Cache, Question, group_by_key, query_options, snap_to_grid
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.batched import batch_factors, damped_law, sketches
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.gaussian import REACH

@@ -22,7 +22,7 @@ import numpy as np
 from tradeoff.accounting.contour.place import NODE_BYTES, Placement, log_kappa
 from tradeoff.accounting.options import NODE_TERMS, query_options
 from tradeoff.errors import MissingExtraError, SizeError
-from tradeoff.intervals.rounding import Array, Complex
+from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
 from tradeoff.pld.law import LogRatio, Transform, Transformed
 from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, few_bits

@@ -22,7 +22,7 @@ import numpy as np
 from tradeoff import balls
 from tradeoff.accounting.contour.line import DIGITS, ContourLine
 from tradeoff.balls import Balls, to_ball, to_balls, to_complex
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Array
 from tradeoff.pld.gaussian import DampedNormalBase, GaussianLaw, damped_rule, path_points, path_rule
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import DampedPLD, SubsampledPLD

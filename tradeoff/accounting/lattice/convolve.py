@@ -20,8 +20,7 @@ import numpy as np
 from scipy import fft
 
 from tradeoff.accounting.engine import Enclosure
-from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import Array, Complex, Index
+from tradeoff.intervals.bounds import Array, Bounds, Complex, Index, Pair
 from tradeoff.pld.law import combine_masses_at_infinity
 from tradeoff.pld.units import SUBNORMAL, TINY, UNIT
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.intervals.rounding import Array, Index
+from tradeoff.intervals.bounds import Array, Index
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import Cells, PrivacyLossDistribution, masses
 from tradeoff.pld.units import TINY, UNIT

@@ -26,10 +26,9 @@ from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, pro
 from tradeoff.accounting.lattice.place import Effort, LatticePlan, first_effort, plan, tilted_factors
 from tradeoff.accounting.options import Cache, Question, group_by_key, snap_to_grid
 from tradeoff.errors import SizeError
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import exp, expm1, log1p
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD

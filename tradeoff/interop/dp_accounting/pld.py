@@ -14,11 +14,10 @@ from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.errors import DomainError, domain, needed
-from tradeoff.intervals.bounds import Bounds, make_bounds
+from tradeoff.intervals.bounds import Array, Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.polygon import ONE, hull, round_points, whole
-from tradeoff.intervals.rounding import Array
 from tradeoff.operators.tabulate import largest, segments
 
 
