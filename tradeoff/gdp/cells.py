@@ -152,9 +152,9 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
     """
     ends = max(side.reach for side in sides) < np.inf
     nodes = [start_nodes(side.curve, side.reach if ends else FAR) for side in sides]
-    # Widths of delta: the usual one, and those to which the corners that decide are narrowed, in turn.
+    # Widths of delta: the usual one, and that to which the corners that decide are narrowed then.
     digits = nodes[0].lower[0] < 1 - 1e-6  # else 1 - delta has lost them
-    for tol in ((None, 1e-8, 1e-7) if digits else (None,)) if ends else ():
+    for tol in ((None, 1e-8) if digits else (None,)) if ends else ():
         before, widths = np.inf, np.concatenate([1 - side.lower / side.upper.clip(1e-300) for side in nodes])
         # Cells need not be closer than nodes are; each round leaves a quarter of a smooth cell's excess.
         close = 0.03 * tol if tol else max(1e-9, 0.03 * float(np.median(widths)))
@@ -219,8 +219,9 @@ def _narrowed(nodes: list[Nodes], failure: float, tol: float) -> list[Nodes]:
     for side in nodes:
         corners = _corners(side)
         short = side.upper[corners] > reported_profile(least, failure, side.epsilon[corners]).lower
-        is_wide = side.upper[corners] - side.lower[corners] > 2 * tol * side.upper[corners]
-        again = side.epsilon[corners[short & is_wide]]
+        width, unit = side.upper[corners] - side.lower[corners], tol * side.upper[corners]
+        # Engines are slow to reach less than a hundredth of their usual width, or cannot.
+        again = side.epsilon[corners[short & (width > 2 * unit) & (width < 100 * unit)]]
         result.append(side.more(again, tol) if len(again) and not needs_polygons(side.curve) else side)
     return result
 
