@@ -255,7 +255,7 @@ class Composition:
             high[waiting] = np.minimum((self._leak + chernoff).upper, 1.0)
         return high
 
-    @property
+    @cached_property
     def _leak(self) -> Bounds:
         """Bound Q(L = inf), known to 16 units of itself and to ``_unseen``."""
         mass, off = self.mass_at_plus_infinity, self._unseen
@@ -298,5 +298,8 @@ class Composition:
         right = (1 - Bounds.of(self.mass_at_minus_infinity * (1 - 16 * UNIT))).upper
         if right <= 0:
             return np.zeros(len(alpha))
-        chord = left * (1 - Bounds.of(alpha) / right)
-        return np.where(alpha < right, minimum(chord, 1 - Bounds.of(alpha)).upper, 0.0)
+        rest: Array = (1 - Bounds.of(alpha)).upper
+        if left == right == 1:
+            return rest
+        chord = (left * (1 - Bounds.of(alpha) / right)).upper
+        return np.where(alpha < right, np.minimum(chord, rest), 0.0)
