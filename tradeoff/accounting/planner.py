@@ -284,5 +284,8 @@ class Composition:
         right = (1 - bound_mass(self.mass_at_minus_infinity)).upper
         if right <= 0:
             return np.zeros(len(alpha))
-        chord = left * (1 - Bounds.of(alpha) / right)
-        return np.where(alpha < right, minimum(chord, 1 - Bounds.of(alpha)).upper, 0.0)
+        rest: Array = (1 - Bounds.of(alpha)).upper
+        if left == right == 1:
+            return rest
+        chord = (left * (1 - Bounds.of(alpha) / right)).upper
+        return np.where(alpha < right, np.minimum(chord, rest), 0.0)
