@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from fractions import Fraction
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -278,6 +278,7 @@ class CurveHooks(ABC):
         return {name: value for name, value in vars(self).items() if name not in self._remembered()}
 
     @classmethod
+    @cache  # a filter copies the curve of each step
     def _remembered(cls) -> set[str]:
         own = (item for kind in cls.__mro__ for item in vars(kind).items())
         return {name for name, value in own if isinstance(value, cached_property)} | {"_caches"}

@@ -184,9 +184,8 @@ def _floats(value: Any) -> Array:
 
 def is_masked(value: Any) -> bool:
     """Whether ``value`` is a masked array, or a list of such, whose masks NumPy would ignore."""
-    return np.ma.isMaskedArray(value) or (
-        isinstance(value, list | tuple) and any(map(np.ma.isMaskedArray, value))
-    )
+    kinds = {type(value), *(map(type, value) if isinstance(value, list | tuple) else ())}
+    return any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:

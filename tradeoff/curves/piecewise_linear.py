@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from numbers import Rational
 from typing import Any
@@ -166,19 +166,22 @@ class PiecewiseLinear(TradeOff):
         """Bound log(q/p) of the first segment, whose masses are fractions, also of vertices in floats."""
         if len(self.alpha) == 1:
             return Bounds(-np.inf, 0.0)
-        (a, b), (c, d) = self.vertices[:2]
+        (a, b), (c, d) = self._first(2)
         return to_bounds(log_quotient(b - d, c - a)) if b > d else Bounds(-np.inf, -np.inf)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        return rational(1 - self.vertices[0][1])
+        return rational(1 - self._first(1)[0][1])
 
     @cached_property
     def vertices(self) -> list[tuple[Fraction, Fraction]]:
         """Return the vertices as fractions; of a pair that adds to 1, floats hold the smaller number."""
+        return self._first(len(self.alpha))
+
+    def _first(self, count: int) -> list[tuple[Fraction, Fraction]]:
         if self.is_rational:
-            return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
-        points = zip(*map(np.ndarray.tolist, self.points), strict=True)
+            return list(zip(self.alpha[:count].tolist(), self.beta[:count].tolist(), strict=True))
+        points = zip(*(side[:count].tolist() for side in self.points), strict=True)
         return [
             (Fraction(x) if x <= 0.5 else 1 - Fraction(p), Fraction(y) if y <= 0.5 else 1 - Fraction(q))
             for x, y, p, q in points
@@ -190,6 +193,7 @@ class PiecewiseLinear(TradeOff):
         return self if self.is_rational else self.of_checked(x, y, is_rational=True).made_of(self)
 
     @classmethod
+    @cache
     def _remembered(cls) -> set[str]:
         return super()._remembered() - {"complements"}  # set by hand where vertices came with them
 
@@ -485,7 +489,7 @@ def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
     given = list(alpha), list(beta)
     every = [*given[0], *given[1]]
     rounded = not all(isinstance(v, Rational) for v in every)
-    exact = any(type(v) is Fraction for v in every) and all(
+    exact = Fraction in set(map(type, every)) and all(
         isinstance(v, Rational) or math.isfinite(v) for v in every
     )
     sides: list[Any] = []
