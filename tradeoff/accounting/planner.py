@@ -52,20 +52,15 @@ class Composition:
         once: bool = False,
     ) -> None:
         self.laws, self.counts, self.symmetric, self.once = list(laws), list(counts), symmetric, once
-        # Rounds with a continuous law; and whether some factor has no finite mass in floats, so that there is
-        # nothing to compose.
+        below, above = (
+            [law.mass_at_minus_infinity for law in laws],
+            [law.mass_at_plus_infinity for law in laws],
+        )
+        self.mass_at_minus_infinity = combine_masses_at_infinity(below, counts)
+        self.mass_at_plus_infinity = combine_masses_at_infinity(above, counts)
+        # Rounds with a continuous law; and whether a factor has no finite mass in floats: nothing to compose.
         self.rounds = sum(n for law, n in zip(laws, counts, strict=True) if law.continuous)
         self.spent = any(not law.continuous and len(law.atoms.loss) == 0 for law in laws)
-
-    @cached_property
-    def mass_at_plus_infinity(self) -> float:
-        """Return Q(L = inf) of the product."""
-        return combine_masses_at_infinity([law.mass_at_plus_infinity for law in self.laws], self.counts)
-
-    @cached_property
-    def mass_at_minus_infinity(self) -> float:
-        """Return P(L = -inf) of the product."""
-        return combine_masses_at_infinity([law.mass_at_minus_infinity for law in self.laws], self.counts)
 
     @cached_property
     def supremum(self) -> float:
@@ -287,7 +282,7 @@ class Composition:
     def _chord(self, alpha: Array) -> Array:
         """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""
         left = (1 - self._leak).upper
-        right = (1 - Bounds.of(self.mass_at_minus_infinity * (1 - 16 * UNIT))).upper
+        right = (1 - bound_mass(self.mass_at_minus_infinity)).upper
         if right <= 0:
             return np.zeros(len(alpha))
         chord = left * (1 - Bounds.of(alpha) / right)

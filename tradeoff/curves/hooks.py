@@ -311,19 +311,17 @@ def assuming(assumptions: Sequence[str]) -> str:
 
 def limited(curve: C, tightness: int) -> C:
     """Return the same curve with at most this tightness."""
-    if curve.tightness <= tightness:
-        return curve
-    result = copy(curve)
-    object.__setattr__(result, "tightness", tightness)  # of frozen dataclasses, too
-    return result
+    return curve if curve.tightness <= tightness else _with_tightness(curve, tightness)
 
 
 def pure(curve: C) -> C:
     """Return the same curve with the tightness of one pair, independent of a mechanism."""
-    if curve.tightness == PAIR:
-        return curve
+    return curve if curve.tightness == PAIR else _with_tightness(curve, PAIR)
+
+
+def _with_tightness(curve: C, tightness: int) -> C:
     result = copy(curve)
-    object.__setattr__(result, "tightness", PAIR)
+    object.__setattr__(result, "tightness", tightness)  # of frozen dataclasses, too
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,16 +27,6 @@ if TYPE_CHECKING:
 Factors = dict[TradeOff, int]
 # Laws of curves below and above a factor, None for one that holds on lattices alone, and their power.
 Laws = tuple[PrivacyLossDistribution, PrivacyLossDistribution | None, int]
-Rule = Callable[[Factors, Factors], Factors | None]
-# Identities across families, in families.closed_forms. A rule takes all factors, and those of them that are
-# new or have a new power; it may decline with None.
-RULES: list[Rule] = []
-
-
-def rule(function: Rule) -> Rule:
-    """Add an identity to the table."""
-    RULES.append(function)
-    return function
 
 
 def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:

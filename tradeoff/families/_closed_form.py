@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, ParamSpec
 
 import numpy as np
 
-from tradeoff.balls import PRECISION, Balls, in_floats, precision, to_balls, to_bounds, to_floats
+from tradeoff.balls import PRECISION, Balls, precision, to_balls, to_bounds, to_floats
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import symbols_of, written
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -51,7 +51,7 @@ class ClosedForm(TradeOff):
     """Notation, with a place for the parameter."""
 
     elementary: ClassVar[bool] = False
-    """Whether formulas are of those functions alone that ``balls.in_floats`` evaluates."""
+    """Whether formulas are of arithmetic and functions of ``intervals.float_balls`` alone."""
 
     @abstractmethod
     def theta_ball(self) -> Any:
@@ -105,7 +105,7 @@ def enclose(
     lower, upper = np.full(len(at), least), np.full(len(at), most)
     wide, bits = np.arange(len(at)), PRECISION
     if floats and len(at) > MANY:
-        with in_floats(), np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             low, high = formula(FloatBalls.of(at)).ends()
         lower, upper = np.fmax(low, least), np.fmin(high, most)
         wide = np.flatnonzero(~(upper - lower <= 1e-13 * np.minimum(np.abs(lower), np.abs(upper))))

@@ -21,6 +21,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
+from tradeoff.pld.law import FULL
 from tradeoff.pld.normal_mixtures import MixturePair
 
 Weights = Mapping[Any, Number]
@@ -103,7 +104,7 @@ class GaussianMixtures(CurveFromPLD):
         if not self._law.pair.monotone:
             return TradeOff.epsilon_bounds(self, delta, tol)
         low, high = self._law.epsilon(delta)
-        far = np.isinf(high) & (delta > 0)  # thresholds at which densities underflow
+        far = (high > FULL) & (delta > 0)  # thresholds at which densities underflow
         if far.any():
             low[far], high[far] = super().epsilon_bounds(delta[far], tol)
         return low, high

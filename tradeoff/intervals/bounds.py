@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
@@ -137,11 +137,10 @@ class Bounds(Generic[Side_co]):
     @np.errstate(all="ignore")
     def __mul__(self, other: Bounds | ArrayLike) -> Bounds:
         """Return the product; 0 times infinity is 0, as infinity means the absence of a bound."""
-        (a, b), (c, d) = sides_of(self), sides_of(other)
-        x, y = _stack_ends(a, b, c, d)
-        value, nothing = x * y, (x == 0) | (y == 0)
-        exact = nothing | np.isinf(x) | np.isinf(y) | _is_scaled(value, x) | _is_scaled(value, y)
-        return _extremes(np.where(nothing, 0.0, value), exact)
+        x, y = _stack_ends(*sides_of(self), *sides_of(other))
+        nothing = (x == 0) | (y == 0)
+        value = np.where(nothing, 0.0, x * y)
+        return _extremes(value, nothing | np.isinf(x) | np.isinf(y), (x, y))
 
     __rmul__ = __mul__
 
@@ -152,7 +151,7 @@ class Bounds(Generic[Side_co]):
         # A divisor with an end at 0 gets the 0 of its own sign.
         x, y = _stack_ends(a, b, c + 0.0, np.where(d == 0, -0.0, d))
         value = x / y
-        result = _extremes(value, (x == 0) | (y == 0) | np.isinf(x) | _is_scaled(value, y))
+        result = _extremes(value, (x == 0) | (y == 0) | np.isinf(x), (y,))
         inside = (c < 0) & (d > 0)
         return make_bounds(np.where(inside, -np.inf, result.lower), np.where(inside, np.inf, result.upper))
 
@@ -236,12 +235,9 @@ def _stack_ends(a: Array, b: Array, c: Array, d: Array) -> Pair:
     return ends[::2], ends[1::2]
 
 
-def _extremes(value: Array, exact: Any) -> Bounds:
+def _extremes(value: Array, exact: Any, by: Sequence[Array]) -> Bounds:
+    """Bound values, exact also where an operand is 1, or a power of two and nothing subnormal or infinite."""
+    is_normal = (np.abs(value) > 2.0**-1022) & (np.abs(value) < np.inf)  # below, halving may round to that
+    for each in by:
+        exact = exact | (np.abs(each) == 1) | (is_normal & (np.abs(np.frexp(each)[0]) == 0.5))
     return make_bounds(np.min(round_down(value, exact), axis=0), np.max(-round_down(-value, exact), axis=0))
-
-
-def _is_scaled(value: Array, by: Array) -> Any:
-    """Whether one operand is 1, or a power of two that makes nothing subnormal or infinite: that is exact."""
-    size, mantissa = np.abs(value), np.abs(np.frexp(by)[0])
-    # Below 2^-1022 halving rounds, and may round to it.
-    return (np.abs(by) == 1) | ((mantissa == 0.5) & (size > 2.0**-1022) & (size < np.inf))

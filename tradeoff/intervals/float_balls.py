@@ -33,7 +33,7 @@ class FloatBalls:
 
     @classmethod
     def of(cls, x: Any) -> FloatBalls:
-        """Return balls of floats, integers below 2^53, bounds or a fraction."""
+        """Return balls of floats, integers below 2^53, bounds, a fraction or a ball of python-flint."""
         if isinstance(x, FloatBalls):
             return x
         if isinstance(x, Bounds):
@@ -43,6 +43,9 @@ class FloatBalls:
             near = float(x)
             off = abs(x - Fraction(near))
             return cls(near, np.nextafter(float(off), np.inf) if off else 0.0)
+        if hasattr(x, "mid"):
+            near = float(x.mid())
+            return cls(near, np.nextafter(float(abs(x - near).upper()), np.inf))
         return cls(np.asarray(x, dtype=float))
 
     def ends(self) -> Pair:

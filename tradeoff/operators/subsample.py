@@ -212,7 +212,7 @@ class Subsampled(Derived):
         if not base.symmetric:
             return None
         low, high = base.laws()
-        if high is not low or low.span[1] > 1.5e3:  # as of a Gaussian of mu = 28
+        if high is not low or low.span[1] > 1e4:  # as of a Gaussian of mu = 107
             return None
         least, most = self.rate
         law = folded(low, max(most, MIN_PROBABILITY), base.bounds.delta(0.0))

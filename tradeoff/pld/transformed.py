@@ -57,9 +57,6 @@ class TransformedPLD(PrivacyLossDistribution):
 
     base: PrivacyLossDistribution
 
-    def _begin(self, base: PrivacyLossDistribution) -> None:
-        self.base, self.continuous, self.lost = base, base.continuous, base.lost
-
     @abstractmethod
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         """Return the ends that the law has where the others have ``of``."""
@@ -88,7 +85,7 @@ class SubsampledPLD(TransformedPLD):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
 
     def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
-        self._begin(base)
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
         self.p, self.share = p, SamplingRate(p, 1 - p)
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
         mass = base.mass_at_plus_infinity
@@ -194,7 +191,7 @@ class ReversedPLD(TransformedPLD):
     """Law of T(Q, P): the loss changes sign, P and Q change places."""
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
-        self._begin(base)
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
         self.symmetric, self.mass_at_minus_infinity = base.symmetric, base.mass_at_plus_infinity
         self.mass_at_plus_infinity = base.mass_at_minus_infinity
 
@@ -317,7 +314,7 @@ class PositivePart(TransformedPLD):
     """
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
-        self._begin(base)
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
         self.mass_at_plus_infinity = base.mass_at_plus_infinity
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:

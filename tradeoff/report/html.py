@@ -72,6 +72,7 @@ def report(
         made, file = f"{made} from {plain(source[0])}", f"<h2>Plan file</h2><pre>{escape(text)}</pre>"
     exact, gaussian = claim_of("exact", curve), outline(claim_of(mu_name(reduction), reduction))
     panels = [each for each in comparison if each.claim is not None]
+    losses = [f"{name}: at most {most}" for name, _, most in lines if not name.startswith("beta")]
     sides = "The truth lies between the two bounds; they account for rounding."
     return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
@@ -89,6 +90,7 @@ def report(
         comparison=TextTable(comparison.table(4), comparison.header()).html(),
         notes=_items(comparison.notes()),
         methods=_image(comparison_figure(curve, panels, across=2), "Profile of each method"),
+        parameters=escape("; ".join(losses) or "Which ε, at which δ?"),
         plan=file,
         version=escape(__version__),
     )
