@@ -56,13 +56,9 @@ class Law:
     def _pairs(self) -> list[tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]]:
         return [law_pair(f, n) for f, n in self.curve.factors.items()]
 
-    @property
-    def _factors(self) -> list[tuple[PrivacyLossDistribution, int]]:
-        return [(low, n) for low, _, n in self._pairs]
-
     def _parts(self, under: Under) -> list[tuple[PrivacyLossDistribution, int]]:
         choice("under", under, get_args(Under))
-        return [(ReversedPLD(law), n) for law, n in self._factors] if under == "Q" else self._factors
+        return [(ReversedPLD(law) if under == "Q" else law, n) for law, _, n in self._pairs]
 
     @cached_property
     def _inverse(self) -> Law:
@@ -87,8 +83,8 @@ class Law:
     @property
     def atoms(self) -> tuple[Array, Array, Array]:
         """Return losses, P- and Q-masses of the point masses; for a product, only if all mass is in atoms."""
-        alone = len(self._factors) == 1 and self._factors[0][1] == 1
-        law = self._factors[0][0] if alone else self._single
+        (first, _, n), *others = self._pairs
+        law = self._single if others or n > 1 else first
         if law is None:
             raise DomainError("the atoms of a product are not listed; use those of its factors")
         loss, log_p, _ = law.atoms
@@ -99,9 +95,8 @@ class Law:
         """The exact law of a single round, or of a product of few atoms."""
         if any(low is not high for low, high, _ in self._pairs):
             return None
-        if len(self._factors) == 1 and self._factors[0][1] == 1:
-            return self._factors[0][0]
-        return exact.product(*zip(*self._factors, strict=True)) if self._factors else None
+        laws, _, times = zip(*self._pairs, strict=True)
+        return laws[0] if times == (1,) else exact.product(laws, times)
 
     @cached_property
     def _atoms(self) -> AtomicLaw | None:
@@ -110,9 +105,9 @@ class Law:
             return None
         laws = [
             AtomicLaw(*law.atoms[:2], slack=law.atoms.slack, position=float(np.max(law.loss_error)))
-            for law, _ in self._factors
+            for law, *_ in self._pairs
         ]
-        result = exact.product(laws, [n for _, n in self._factors])
+        result = exact.product(laws, [n for *_, n in self._pairs])
         return result if result is not None and len(result.loss) <= 2**16 else None  # summed at each loss
 
     @overload
