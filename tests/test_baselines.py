@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import log_uniform
+from tests.truth.balls import ball
+from tests.truth.continuous import Gaussian
 from tradeoff.baselines import renyi_divergence
 from tradeoff.errors import DomainError, TradeOffError
 
@@ -50,16 +52,11 @@ def test_optimal_composition_equals_theorem():
             assert result == pytest.approx((n - 2 * i) * e, abs=1e-8)
 
 
-def test_exact_gaussian_equals_mpmath():
-    with mpmath.workdps(30):
-        for epsilon, delta, sensitivity in ((0.5, 1e-5, 1.0), (4.0, 1e-9, 3.0), (0.0, 1e-3, 1.0)):
-            mu = mpmath.mpf(sensitivity) / mpmath.mpf(
-                B.exact_gaussian(epsilon, delta, sensitivity=sensitivity).scale
-            )
-            got = mpmath.ncdf(-epsilon / mu + mu / 2) - mpmath.exp(epsilon) * mpmath.ncdf(
-                -epsilon / mu - mu / 2
-            )
-            assert delta * (1 - 1e-10) < got <= delta
+def test_exact_gaussian_equals_balls():
+    for epsilon, delta, sensitivity in ((0.5, 1e-5, 1.0), (4.0, 1e-9, 3.0), (0.0, 1e-3, 1.0)):
+        scale = B.exact_gaussian(epsilon, delta, sensitivity=sensitivity).scale
+        truth = Gaussian(ball(sensitivity) / ball(scale)).delta(epsilon)
+        assert delta * (1 - 1e-10) < truth <= ball(delta)
 
 
 def test_classical_gaussian_epsilon_above_1_raises():
@@ -148,35 +145,6 @@ def test_results_have_name_and_source():
     guarantee = B.advanced_composition(0.1, n=100, slack=1e-6).guarantee()
     assert 0 < guarantee(0.01) <= (to.PureDP(0.1) ** 100).bounds(0.01).upper
     assert B.basic_composition([], n=3).epsilon == 0
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: B.basic_composition(-0.1),
-        lambda: B.basic_composition(math.nan),
-        lambda: B.basic_composition([0.1, 0.2], [0.0, 0.0, 0.0]),
-        lambda: B.basic_composition(0.1, 1.5),
-        lambda: B.basic_composition(0.1, n=-1),
-        lambda: B.basic_composition(0.1, n=10**400),
-        lambda: B.advanced_composition(0.1, n=10, slack=0.0),
-        lambda: B.advanced_composition(0.1, n=10, slack=0.1, form="other"),
-        lambda: B.advanced_composition([0.1, 0.2], slack=0.1, form="k-fold"),
-        lambda: B.zcdp_route(-1, 1e-5),
-        lambda: B.zcdp_route(1, 1e-5, conversion="other"),
-        lambda: B.renyi_route(to.Gaussian(1), 1e-5, orders=[]),
-        lambda: B.renyi_route(to.Gaussian(1), 1e-5, orders=[1.0]),
-        lambda: B.exact_gaussian(1.0, 0.0),
-        lambda: B.exact_gaussian(-1.0, 0.1),
-        lambda: B.classical_gaussian(0.5, 1e-5, sensitivity=0),
-        lambda: B.laplace_basic(0.0),
-        lambda: B.laplace_basic(1.0, n=0),
-        lambda: B.laplace_advanced(1.0, 2.0),
-    ],
-)
-def test_baselines_wrong_arguments_raise(wrong):
-    with pytest.raises(DomainError):
-        wrong()
 
 
 def test_baselines_symbols_raise():

@@ -18,6 +18,9 @@ import scipy.stats
 import sympy
 
 import tradeoff as to
+from tests.truth.atoms import PureDP
+from tests.truth.claims import check
+from tests.truth.continuous import Laplace
 from tradeoff.curves.parameters import MOST
 from tradeoff.errors import DomainError, PrecisionError, TradeOffError
 
@@ -237,21 +240,11 @@ def near_kinks(loss: float) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_pure_curves_at_every_loss_hold_the_truth(loss: float) -> None:
-    def pure(a: Any) -> Any:
-        return max(1 - mp.exp(loss) * a, mp.exp(-loss) * (1 - a))
-
-    def laplace(a: Any) -> Any:
-        return (
-            1 - mp.exp(loss) * a
-            if a < mp.exp(-loss) / 2
-            else mp.exp(-loss) * (1 / (4 * a) if a <= 0.5 else 1 - a)
-        )
-
     alpha = near_kinks(loss)
-    for curve, truth in ((to.PureDP(loss), pure), (to.Laplace(loss), laplace)):
+    for curve, spec in ((to.PureDP(loss), PureDP(loss)), (to.Laplace(loss), Laplace(loss))):
         lower, upper = curve.bounds(alpha)
         for a, low, high in zip(alpha.tolist(), lower.tolist(), upper.tolist(), strict=True):
-            assert low <= truth(mp.mpf(a)) <= high, (curve, a)
+            check(to.Bounds(low, high), spec.beta(a))
         assert np.all(upper - lower <= 1e-9 * upper + 1e-13 + 4 * 5e-324)
         epsilon = np.array([-800.0, -1.0, 0.0, loss / 2, loss * 0.999, loss, 1.7e308])
         low, high = curve.bounds.delta(epsilon)

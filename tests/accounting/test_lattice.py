@@ -14,6 +14,11 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.golden import oracle
 from tests.strategies import log_uniform
+from tests.truth.atoms import PureDP, TotalVariation
+from tests.truth.balls import ball
+from tests.truth.claims import check
+from tests.truth.continuous import Gaussian
+from tests.truth.operators import Product, Subsampled
 from tradeoff.accounting.engine import APART, _Answers
 from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, Window, _log_sum, compose
 from tradeoff.accounting.lattice.engine import LatticeEngine
@@ -91,12 +96,10 @@ def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float)
 
 @given(log_uniform(0.01, 3.0), st.integers(2, 60), st.floats(-0.99, 0.999), log_uniform(1e-9, 0.99))
 def test_answers_of_randomised_response_hold_truth(e0: float, n: int, share: float, alpha: float) -> None:
-    atoms = oracle.pure_dp_power(e0, n)
-    curve = Composition([binomial_law(e0, 1)], [n], symmetric=True)
-    lower, upper = curve.answer("delta", np.array([share * e0 * n]), None)
-    assert lower[0] <= oracle.delta_of_atoms(atoms, share * e0 * n) <= upper[0]
-    lower, upper = curve.answer("beta", np.array([alpha]), None)
-    assert lower[0] <= oracle.beta_of_atoms(atoms, alpha) <= upper[0]
+    spec, curve = Product(((PureDP(e0), n),)), Composition([binomial_law(e0, 1)], [n], symmetric=True)
+    for question, at in (("delta", share * e0 * n), ("beta", alpha)):
+        (low,), (high,) = curve.answer(question, np.array([at]), None)
+        check(to.Bounds(low, high), getattr(spec, question)(at))
 
 
 @pytest.mark.slow
@@ -113,41 +116,32 @@ def test_delta_of_laplace_power_holds_truth(e0: float, n: int, share: float) -> 
     log_uniform(0.05, 2.0), log_uniform(0.05, 2.0), st.integers(1, 6), st.integers(1, 6), st.floats(0, 0.99)
 )
 def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: int, share: float) -> None:
-    atoms = oracle.product_of_atoms([oracle.pure_dp_power(e0, n), oracle.pure_dp_power(e1, m)])
-    epsilon = share * (n * e0 + m * e1)
-    lower, upper = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).answer(
+    epsilon, spec = share * (n * e0 + m * e1), Product(((PureDP(e0), n), (PureDP(e1), m)))
+    (low,), (high,) = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).answer(
         "delta", np.array([epsilon]), None
     )
-    assert lower[0] <= oracle.delta_of_atoms(atoms, epsilon) <= upper[0]
+    check(to.Bounds(low, high), spec.delta(epsilon))
 
 
 @given(st.floats(0.01, 0.3), st.integers(1, 4), st.floats(-3, 3), st.floats(0.01, 0.99))
 def test_answers_with_mass_at_infinity_hold_truth(lost: float, n: int, epsilon: float, alpha: float) -> None:
-    """f_{0,lost} next to a Gaussian.
-
-    delta = L + (1 - L) delta_G, beta = (1 - L) G(alpha/(1 - L)), L = 1 - (1 - lost)^n.
-    """
     leak = AtomicLaw(np.zeros(1), np.log1p(-np.array([lost])), lost, lost)
     curve = Composition([GaussianLaw(0.7), leak], [2, n], symmetric=True)
-    with mp.workdps(50):
-        kept = (1 - mp.mpf(lost)) ** n
-        mu = total(0.7, 2)
-        lower, upper = curve.answer("delta", np.array([epsilon]), None)
-        assert lower[0] <= 1 - kept + kept * oracle.gaussian_delta(epsilon, mu) <= upper[0]
-        lower, upper = curve.answer("beta", np.array([alpha]), None)
-        inner = mp.mpf(alpha) / kept
-        assert (
-            lower[0]
-            <= (kept * oracle.normal_cdf(oracle.normal_tail_quantile(inner) - mu) if inner < 1 else 0)
-            <= upper[0]
-        )
+    spec = Product(((Gaussian(0.7), 2), (TotalVariation(lost), n)))
+    for question, at in (("delta", epsilon), ("beta", alpha)):
+        (low,), (high,) = curve.answer(question, np.array([at]), None)
+        check(to.Bounds(low, high), getattr(spec, question)(at))
 
 
 @pytest.mark.parametrize(
     ("mu", "n", "alpha"),
-    [(1.609537870901828, 1389, 1.1169865030802019e-184), (2.5978312454094743, 533, 9.1e-244)],
+    [
+        # exponentials that overflow, and a beta below all floats
+        *((1.609537870901828, 1389, 1.1169865030802019e-184), (2.5978312454094743, 533, 9.1e-244)),
+        *((24.407936743978752, 6, 0.003069656313828565), (10.025359722132826, 35, 1.27e-25)),
+    ],
 )
-def test_beta_with_overflowing_exponential_holds_truth(mu: float, n: int, alpha: float) -> None:
+def test_beta_of_gaussian_power_holds_truth(mu: float, n: int, alpha: float) -> None:
     lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
     assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
 
@@ -166,14 +160,6 @@ def test_epsilon_at_extremes_emits_no_warning(mu: float, n: int, delta: float) -
     assert upper[0] == np.inf or oracle.gaussian_delta(float(upper[0]), whole) <= delta
 
 
-@pytest.mark.parametrize(
-    ("mu", "n", "alpha"), [(24.407936743978752, 6, 0.003069656313828565), (10.025359722132826, 35, 1.27e-25)]
-)
-def test_beta_below_floats_holds_truth(mu: float, n: int, alpha: float) -> None:
-    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
-    assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
-
-
 @given(
     log_uniform(0.01, 2.0),
     st.integers(1, 3),
@@ -185,15 +171,13 @@ def test_negative_epsilon_of_exact_table_holds_truth(
     e0: float, n: int, rate: float, copies: int, delta: float
 ) -> None:
     """An upper bound on epsilon has at most that delta, to the last digits, also left of zero."""
-    with mp.workdps(60):
-        one = [(mp.log1p(mp.mpf(rate) * mp.expm1(loss)), p) for loss, p in oracle.pure_dp_power(e0, n)]
-        atoms = oracle.product_of_atoms([one] * copies)
-        lower, upper = Composition([SubsampledPLD(binomial_law(e0, n), rate)], [copies]).answer(
-            "epsilon", np.array([delta]), None
-        )
-        assert lower[0] <= upper[0]
-        assert oracle.delta_of_atoms(atoms, float(upper[0])) <= delta
-        assert oracle.delta_of_atoms(atoms, float(lower[0])) >= delta
+    (low,), (high,) = Composition([SubsampledPLD(binomial_law(e0, n), rate)], [copies]).answer(
+        "epsilon", np.array([delta]), None
+    )
+    spec = Product(((Subsampled(Product(((PureDP(e0), n),)), rate), copies),))
+    assert low <= high
+    assert not spec.delta(float(high)) > ball(delta)
+    assert not spec.delta(float(low)) < ball(delta)
 
 
 def test_beta_with_peak_between_nodes_holds_truth() -> None:

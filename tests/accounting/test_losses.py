@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff as to
+from tests.truth.atoms import PureDP
+from tests.truth.claims import check
+from tests.truth.operators import Product
 from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.pld.discrete import leaking
 from tradeoff.pld.law import PrivacyLossDistribution, log_finite_mass
@@ -122,21 +124,14 @@ def test_sup_loss_of_curve_agrees_with_law(name: str) -> None:
 @pytest.mark.parametrize(("epsilon", "n"), [(0.01, 100), (0.3, 1000), (2.0, 7)])
 @pytest.mark.parametrize("rest", [2.0**-53, 2.0**-40, 1e-9, 1e-3, 0.3, 0.49])
 def test_exact_beta_near_one_holds_truth(epsilon: float, n: int, rest: float) -> None:
-    alpha = 1 - rest
-    with mpmath.workdps(200):
-        e, left, truth = mpmath.mpf(epsilon), 1 - mpmath.mpf(alpha), mpmath.mpf(0)
-        p = 1 / (1 + mpmath.exp(e))
-        for k in range(n + 1):
-            mass = math.comb(n, k) * p**k * (1 - p) ** (n - k)
-            taken = min(mass, left)
-            truth, left = truth + taken * mpmath.exp((2 * k - n) * e), left - taken
-            if left == 0:
-                break
-        lower, upper = (to.PureDP(epsilon) ** n).bounds(alpha)
-        assert lower <= truth <= upper
-        assert (
-            upper - lower <= 1e-8 * truth + 1e-19
-        )  # masses are known to units of themselves, the first cell whole
+    result, truth = (
+        (to.PureDP(epsilon) ** n).bounds(1 - rest),
+        Product(((PureDP(epsilon), n),)).beta(1 - rest),
+    )
+    check(result, truth)
+    assert (
+        result.width <= 1e-8 * truth + 1e-19
+    )  # masses are known to units of themselves, the first cell whole
 
 
 @pytest.mark.parametrize("n", [1, 300, 2**53 + 1, 10**21, 10**340])

@@ -58,23 +58,6 @@ def test_estimate_is_approximate():
         sample.estimate @ to.Gaussian(1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([np.inf], [0.0]), "losses_under_p must be less than inf, got inf"),
-        (([0.0], [-np.inf]), "losses_under_q must be greater than -inf, got -inf"),
-        (([], [0.0]), "must be one list"),
-        (([0.0], [np.nan]), "must be a number, got nan"),
-        (([0.0], [0.0], 2.0), "confidence"),
-    ],
-)
-def test_from_losses_bad_draws_raise(arguments, message):
-    with pytest.raises(DomainError, match=message):
-        from_losses(*arguments)
-    with pytest.raises(DomainError, match=r"epsilon must be in .*, got nan"):
-        from_losses([0.0], [0.0]).delta(np.nan)
-
-
 @pytest.mark.parametrize(("mu", "n"), [(1.0, 100), (0.3, 2000), (0.1, 20_000), (3.0, 20)])
 def test_exchanged_arrays_are_refused(mu, n):
     under_p, under_q = gaussian(mu, n, np.random.default_rng(9))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.errors import DomainError
 
 
 def truths(mu, prior):
@@ -81,11 +80,3 @@ def test_risks_print_rounded_outward_and_export():
     assert "<table>" in table._repr_html_()
     pandas = pytest.importorskip("pandas", reason="pandas is not installed: the extra [pandas] has it")
     assert list(pandas.DataFrame(table.to_dict()).columns) == ["risk", "at", "lower", "upper"]
-
-
-@pytest.mark.parametrize(
-    "question", [{"fpr": -0.1}, {"baseline": 1.2}, {"prior": 1.0}, {"recall": 0.0}, {"outcome": 0.0}]
-)
-def test_risks_bad_questions_raise(question):
-    with pytest.raises(DomainError, match=next(iter(question))):
-        to.Gaussian(1).risks(**question)

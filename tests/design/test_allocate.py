@@ -7,7 +7,7 @@ import sympy
 from scipy.optimize import brentq
 
 import tradeoff as to
-from tradeoff.errors import DomainError, KindError, PlanError
+from tradeoff.errors import DomainError
 from tradeoff.mechanisms import DiscreteGaussian, Gaussian, Laplace, SubsampledGaussian
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -133,42 +133,6 @@ def test_allocate_own_cost():
     assert result.cost == pytest.approx(result.scales[0] + 8 * result.scales[1])
 
 
-@pytest.mark.parametrize(
-    ("parts", "target", "error"),
-    [
-        ([], TARGET, DomainError),
-        (3, TARGET, KindError),
-        ([()], TARGET, KindError),
-        ([Gaussian], {"epsilon": 1.0}, DomainError),
-        ([Gaussian], {"epsilon": 0.0, "delta": 1e-6}, DomainError),
-        ([Gaussian], {"beta": 0.8, "alpha": 0.1}, DomainError),
-        ([lambda s: to.Gaussian(1 / s) @ to.TotalVariation(1e-3)], TARGET, DomainError),
-        ([Gaussian, lambda _: to.Gaussian(0.1)], TARGET, DomainError),
-        ([to.Gaussian(1.0)], TARGET, KindError),
-        ([lambda s: s], TARGET, KindError),
-        ([to.mechanisms.PureDP(1.0)], TARGET, KindError),
-        (
-            [
-                SubsampledGaussian(1.0, 0.01),
-                SubsampledGaussian(1.0, 0.01, scheme="without-replacement", adjacency="replace-one"),
-            ],
-            TARGET,
-            PlanError,
-        ),
-    ],
-)
-def test_allocate_wrong_arguments_raise(parts, target, error):
-    with pytest.raises(error) as caught:
-        to.allocate(parts, target)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("cost", [2.0, "cheap", [1, 2]])
-def test_allocate_cost_not_a_function_raises(cost):
-    with pytest.raises(KindError, match="cost must be a function of the scales"):
-        to.allocate([Gaussian], TARGET, cost)
-
-
 @pytest.mark.parametrize("weights", [(16.0, 1.0), (1e-320, 1.0), (1e300, 1e-300)])
 def test_allocate_weights_of_any_size(weights):
     """The scales go as weight^-1/4, and the cost as (sqrt w_1 + sqrt w_2)^2."""
@@ -176,14 +140,6 @@ def test_allocate_weights_of_any_size(weights):
     least, equal, *_ = result.table["cost"]
     a, b = (mp.sqrt(weight) for weight in weights)
     assert least / equal == pytest.approx(float((a + b) ** 2 / (2 * (a * a + b * b))), rel=1e-4)
-
-
-@pytest.mark.parametrize("weights", [(1e308, 1.0), (1.7e308, 1.6e308)])
-def test_allocate_overflowing_cost_raises(weights):
-    with pytest.raises(DomainError, match=r"the cost must be in \(0, inf\), got inf"):
-        to.allocate([(Gaussian, 1, weight) for weight in weights], TARGET)
-    with pytest.raises(DomainError, match=r"the cost must be in \(0, inf\), got inf"):
-        to.allocate([Gaussian], TARGET, lambda _: float("inf"))
 
 
 class Falsy:
@@ -194,18 +150,9 @@ class Falsy:
         return sum(scale**2 for scale in scales)
 
 
-def test_allocate_cost_returning_none_raises():
-    with pytest.raises(DomainError, match="the cost must be one real number, got None"):
-        to.allocate([Gaussian, Laplace], TARGET, lambda _: None)
+def test_allocate_takes_a_cost_that_is_false():
     least = to.allocate([Gaussian], TARGET).cost
     assert to.allocate([Gaussian], TARGET, Falsy()).cost == pytest.approx(least, rel=1e-12)
-
-
-def test_allocate_loss_rounding_to_0_raises():
-    least = Fraction(1, 10**400)
-    for target in ({"epsilon": least, "delta": 0}, {"epsilon": least, "delta": 1e-5}, {"mu": least}):
-        with pytest.raises(DomainError, match="with a loss above 0"):
-            to.allocate([Gaussian], target)
 
 
 def test_allocate_ends_of_range():

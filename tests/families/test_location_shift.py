@@ -269,35 +269,6 @@ def test_sup_loss_of_bounded_losses_is_shift():
     assert LocationShift(st.logistic(), 0)(0.25) == 0.75
 
 
-@pytest.mark.parametrize(
-    ("distribution", "reason"),
-    [
-        (st.pareto(3), "not known to be log-concave.*from_scipy"),
-        (st.skewcauchy(0.1), "not known to be log-concave"),
-        (st.beta(0.5, 2), "in their log-concave shapes"),
-        (st.truncnorm(2, 1), "support"),
-        (st.t(-1), "support|turn|law"),
-        (st.exponnorm(1.0), "assume_log_concave"),
-        (st.gennorm(0.5), "in their log-concave shapes"),
-        (st.poisson(3), "continuous"),
-        (st.norm, "frozen"),
-        (3, "frozen"),
-        (st.logistic(scale=-1), "scale"),
-        (st.logistic(loc=np.array([1, 2])), "single numbers"),
-    ],
-)
-def test_refusals(distribution, reason):
-    with pytest.raises(DomainError, match=reason):
-        LocationShift(distribution, 1.0)
-
-
-def test_location_shift_outside_domain_raises():
-    with pytest.raises(DomainError, match="shift"):
-        LocationShift(st.logistic(), np.inf)
-    with pytest.raises(DomainError, match="shift/scale"):
-        LocationShift(st.logistic(), 1e6)
-
-
 def test_laws_of_users_raise():
     class Double(st.rv_continuous):
         def _logpdf(self, x):

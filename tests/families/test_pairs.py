@@ -9,7 +9,6 @@ import pytest
 import scipy.stats as st
 
 import tradeoff as to
-from tradeoff.errors import DomainError
 from tradeoff.families.densities import RealLinePair
 from tradeoff.pld.real_line import TRUST, Density, find_pieces
 
@@ -282,43 +281,6 @@ def test_from_densities_of_disjoint_equal_and_distant_laws():
     narrow = to.from_scipy(st.norm(0, 1e-3), st.cauchy())
     near, far = narrow.bounds.delta(650.0), narrow.bounds.delta(750.0)
     assert 0.9 * near.upper < far.lower < far.upper < near.lower
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: to.from_scipy(st.norm, st.norm()), "p must be a frozen"),
-        (lambda: to.from_scipy(st.norm(), 3), "q must be .* got 3"),
-        (lambda: to.from_scipy(st.norm(), st.norm(0, 2), breaks=[1.0]), "extremum near"),
-        (lambda: to.from_scipy(st.norm(), st.norm(0, 2), breaks=[np.nan]), "finite"),
-        (lambda: to.from_scipy(st.gamma(-1.0), st.gamma(1.0)), "gamma.*support"),
-        (lambda: to.from_scipy(st.norm(), st.beta(np.nan, 1)), "beta.*support"),
-        (lambda: to.LocationShift(st.gamma(-1.0), 1), "gamma.*support"),
-        (lambda: to.from_scipy(st.binom(10, 2.0), st.binom(10, 0.5)), r"binom\(10, 2.0\) must be a law"),
-        (lambda: to.from_scipy(st.poisson(3), st.poisson(np.nan)), r"poisson\(nan\) must be a law"),
-        (lambda: to.from_scipy(st.geom(p=0.0), st.geom(0.5)), r"geom\(p=0.0\) must be a law"),
-        (lambda: to.from_scipy(st.poisson([1, 2]), st.poisson(1)), "one number"),
-        (lambda: to.from_scipy(st.poisson(1), st.poisson(1, loc=[0, 1])), "one number"),
-        (lambda: to.from_scipy(st.poisson(3, loc=np.inf), st.poisson(3)), "median"),
-        (lambda: to.from_densities(3, st.norm.pdf), "p must be a function"),
-        (lambda: to.from_densities(lambda _: 0.5, st.norm.pdf), "takes an array"),
-        (lambda: to.from_densities(lambda x: -np.ones_like(x), st.norm.pdf), r"must be in \[0, inf\)"),
-        (lambda: to.from_densities(lambda x: x * np.nan, st.norm.pdf), r"must be in \[0, inf\)"),
-        (lambda: to.from_densities(lambda x: 2 * st.norm.pdf(x), st.norm.pdf), "to 1 .* got 2"),
-        (lambda: to.from_densities(st.norm.pdf, st.norm.pdf, support=(1, 0)), "two increasing numbers"),
-        (lambda: to.from_densities(st.norm.pdf, st.norm.pdf, breaks="x"), "breaks"),
-    ],
-)
-def test_refusals(make, message):
-    with pytest.raises(DomainError, match=message) as refused:
-        make()
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("value", ["a", None, object(), 10**400, 1j])
-def test_density_returning_invalid_values_raises(value):
-    with pytest.raises(DomainError, match="must return"):
-        to.from_densities(lambda _: value, st.norm(1).pdf)
 
 
 def bell(x, mean, width):

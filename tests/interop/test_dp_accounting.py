@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import exact_curves, log_uniform
+from tests.truth.continuous import Gaussian as Truth
 from tradeoff.errors import DomainError, MissingExtraError, PlanError, TradeOffError
 from tradeoff.interop import dp_accounting as interop
 from tradeoff.mechanisms import (
@@ -314,12 +315,7 @@ def test_to_pld_of_a_gaussian_is_above_its_closed_form_and_close(mu: float) -> N
     pld = interop.to_pld(to.Gaussian(mu), 1e-2)
     assert vars(pld)["_symmetric"]
     for epsilon in np.linspace(-3, 6, 20).tolist():
-        with mpmath.workdps(40):
-            shift = mpmath.mpf(epsilon) / mu
-            truth = mpmath.ncdf(mpmath.mpf(mu) / 2 - shift) - mpmath.exp(epsilon) * mpmath.ncdf(
-                -shift - mpmath.mpf(mu) / 2
-            )
-        result = pld.get_delta_for_epsilon(epsilon)
+        truth, result = Truth(mu).delta(epsilon), pld.get_delta_for_epsilon(epsilon)
         assert truth <= result <= truth * (1 + 0.05) + 1e-12
 
 

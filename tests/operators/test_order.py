@@ -22,6 +22,8 @@ from tests.strategies import (
     small_exact_curves,
     symmetric_families,
 )
+from tests.truth.balls import ball
+from tests.truth.continuous import Gaussian
 from tradeoff.errors import KindError, SymbolError, Undecided
 
 G, P, Lap, TV, dp, thin = (
@@ -213,57 +215,32 @@ def test_order_of_pure_dp_is_exact(case: tuple[float, int, int]) -> None:
 
 
 # (eps, delta)-DP against fifty digits.
-def gaussian_profile(mu: float, epsilon: float) -> mp.mpf:
-    m, e = mp.mpf(mu), mp.mpf(epsilon)
-    return mp.ncdf(-e / m + m / 2) - mp.exp(e) * mp.ncdf(-e / m - m / 2)
-
-
 @given(log_uniform(0.05, 5), st.floats(0, 6), st.sampled_from([-1e-9, -1e-15, 0, 1e-15, 1e-9]))
 def test_gaussian_is_dp_iff_profile_is_below(mu: float, epsilon: float, shift: float) -> None:
-    with mp.workdps(50):
-        truth = gaussian_profile(mu, epsilon)
-        delta = float(truth * (1 + mp.mpf(shift)))
-        if delta > 1e-300:
-            result = verdict(G(mu), P(epsilon) @ TV(delta))
-            assert result in (
-                {bool(truth <= mp.mpf(delta))} if abs(shift) > 1e-10 else {bool(truth <= mp.mpf(delta)), None}
-            )
+    truth = Gaussian(mu).delta(epsilon)
+    delta = float(truth * (1 + ball(shift)))
+    if delta > 1e-300:
+        result = verdict(G(mu), P(epsilon) @ TV(delta))
+        assert result in {bool(truth <= ball(delta)), *(() if abs(shift) > 1e-10 else (None,))}
 
 
 @given(log_uniform(0.1, 5), st.floats(0.01, 3), st.sampled_from([0.0, 1e-9, 0.1]))
 def test_dp_is_above_gaussian_iff_middle_vertex_is(mu: float, epsilon: float, delta: float) -> None:
-    curve = G(mu) @ TV(delta)
-    with mp.workdps(50):
-        # within what is left of 1 the leak cancels: f_{eps,0} >= G_mu iff k >= G_mu(k) = Phi(z - mu),
-        # where k = 1 - Phi(z)
-        k = 1 / (1 + mp.exp(mp.mpf(epsilon)))
-        z = -mp.sqrt(2) * mp.erfinv(2 * k - 1)
-        truth = mp.ncdf(z - mp.mpf(mu)) <= k
-        if abs(mp.ncdf(z - mp.mpf(mu)) / k - 1) > 1e-9:
-            assert (dp(epsilon, delta) >= curve) is bool(truth)
+    # within what is left of 1 the leak cancels: f_{eps,0} >= G_mu iff its corner k >= G_mu(k)
+    k = 1 / (1 + ball(epsilon).exp())
+    value = Gaussian(mu).curve(k)
+    if abs(value / k - 1) > 1e-9:
+        assert (dp(epsilon, delta) >= G(mu) @ TV(delta)) is bool(value <= k)
 
 
 @given(log_uniform(0.1, 4), exact_curves)
 def test_order_of_gaussian_and_polygon_matches_digits(mu: float, f: to.PiecewiseLinear) -> None:
-    g, points = G(mu), list(zip(f.alpha.tolist(), f.beta.tolist(), strict=True))
-    with mp.workdps(50):
-
-        def gaussian(alpha: Fraction) -> mp.mpf:
-            a = mp.mpf(alpha.numerator) / alpha.denominator
-            if a in {0, 1}:
-                return 1 - a
-            return mp.ncdf(-mp.sqrt(2) * mp.erfinv(2 * a - 1) - mp.mpf(mu))
-
-        below = all(gaussian(a) <= mp.mpf(b.numerator) / b.denominator for a, b in points)
-        assert verdict(f, g) in {below, None}
-        slopes = [(b - d) / (c - a) for (a, b), (c, d) in pairwise(points)]
-        gaps = [
-            gaussian_profile(mu, mp.log(mp.mpf(s.numerator) / s.denominator))
-            - mp.mpf(float(f.hockey_stick(s)))
-            for s in slopes
-        ]
-        if all(abs(gap) > 1e-12 for gap in gaps):
-            assert (g >= f) is all(gap <= 0 for gap in gaps)
+    g, points, spec = G(mu), list(zip(f.alpha.tolist(), f.beta.tolist(), strict=True)), Gaussian(mu)
+    assert verdict(f, g) in {all(spec.beta(a) <= ball(b) for a, b in points), None}
+    slopes = [(b - d) / (c - a) for (a, b), (c, d) in pairwise(points)]
+    gaps = [spec.stick(ball(s)) - ball(f.hockey_stick(s)) for s in slopes]
+    if all(abs(gap) > 1e-12 for gap in gaps):
+        assert (g >= f) is all(gap <= 0 for gap in gaps)
 
 
 @given(small_exact_curves, small_exact_curves)

@@ -14,6 +14,9 @@ import pytest
 from flint import acb, arb, ctx
 
 import tradeoff as to
+from tests.truth import continuous as truth
+from tests.truth.atoms import DiscreteGaussian, PureDP
+from tests.truth.operators import Product as Of
 from tradeoff.errors import DomainError, VerificationError
 from tradeoff.proofs import Certificate
 from tradeoff.proofs.certificate import read_certificates
@@ -225,35 +228,22 @@ def test_contour_encloses_exact_sum(n, x):
         assert truth.upper() <= chernoff(product, x).upper()
 
 
-def gaussian_delta(mu, x):
-    """Return delta(x) of G_mu in the digits of the context."""
-    return mpmath.ncdf(mu / 2 - x / mu) - mpmath.exp(x) * mpmath.ncdf(-mu / 2 - x / mu)
-
-
-def ball_contains(ball, truth) -> bool:
-    low, high = (mpmath.mpf(end.str(45, radius=False)) for end in (ball.lower(), ball.upper()))
-    return low * (1 - mpmath.mpf(10) ** -38) <= truth <= high * (1 + mpmath.mpf(10) ** -38)
-
-
 def test_contour_decaying_product_encloses_gaussian_closed_form():
     """Subsampling at rate 1 is no subsampling: 50 steps of 0.8 are one of 0.8 sqrt(50)."""
     product = Product(factors(({"kind": "thinned", "p": 1.0, "base": GAUSSIAN}, 50)))
-    with mpmath.workdps(40):
-        for x in (10.0, 20.0):
-            enclosure = Contour(product, x, middle=False, count=2).bound(x)
-            truth = gaussian_delta(mpmath.mpf(0.8) * mpmath.sqrt(50), mpmath.mpf(x))
-            assert ball_contains(enclosure, truth)
-            assert enclosure.rad() < 1e-12 * enclosure.mid()
+    for x in (10.0, 20.0):
+        enclosure = Contour(product, x, middle=False, count=2).bound(x)
+        assert enclosure.contains(truth.Gaussians(((0.8, 50),)).delta(x))
+        assert enclosure.rad() < 1e-12 * enclosure.mid()
 
 
 def test_contour_of_atoms_and_density_encloses_enumeration():
-    product = Product(factors((GAUSSIAN, 1), (RESPONSE, 2)))
-    with mpmath.workdps(40):
-        e, near = mpmath.mpf(0.3), 1 / (1 + mpmath.exp(-mpmath.mpf(0.3)))
-        weights = [(near**2, 2 * e), (2 * near * (1 - near), 0), ((1 - near) ** 2, -2 * e)]
-        for x in (0.5, 2.0):
-            truth = mpmath.fsum(w * gaussian_delta(mpmath.mpf(0.8), x - loss) for w, loss in weights)
-            assert ball_contains(Contour(product, x, middle=False, count=2).bound(x), truth)
+    product, spec = (
+        Product(factors((GAUSSIAN, 1), (RESPONSE, 2))),
+        Of(((truth.Gaussian(0.8), 1), (PureDP(0.3), 2))),
+    )
+    for x in (0.5, 2.0):
+        assert Contour(product, x, middle=False, count=2).bound(x).contains(spec.delta(x))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -274,17 +264,11 @@ def test_beta_any_losses_enclose_exact_fractions(seed):
 
 
 def test_atoms_left_out_of_integer_noise_are_charged():
-    """Balls of few bits list few atoms, and enclose the sum over many in 60 digits."""
-    law = {"kind": "discrete gaussian", "sigma": 2.0, "shift": 1}
-    with mpmath.workdps(60):
-        weights = {k: mpmath.exp(-(mpmath.mpf(k) ** 2) / 8) for k in range(-60, 62)}
-        total = mpmath.fsum(weights.values())
-        slope = mpmath.exp(mpmath.mpf(0.5))
-        gains = [weights[k - 1] - slope * weights[k] for k in range(-59, 62)]
-        truth = mpmath.fsum(gain for gain in gains if gain > 0) / total
-        for bits in (16, 256):
-            with ctx.workprec(bits):
-                assert ball_contains(AtomSum(Product(factors((law, 1)))).delta(0.5), truth)
+    """Balls of few bits list few atoms, and enclose the sum over many."""
+    law, sure = {"kind": "discrete gaussian", "sigma": 2.0, "shift": 1}, DiscreteGaussian(2.0).delta(0.5)
+    for bits in (16, 256):
+        with ctx.workprec(bits):
+            assert AtomSum(Product(factors((law, 1)))).delta(0.5).contains(sure)
 
 
 def test_python_m_prints_the_verdict_first_and_loads_no_engine(epsilon, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 import tradeoff as to
 from tradeoff.display import exactly, rounded
-from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.errors import KindError, MissingExtraError
 from tradeoff.operators.unary import assumed
 from tradeoff.report.answers import Answer, Answers
 from tradeoff.report.compare import (
@@ -223,19 +223,6 @@ def test_table_and_as_json_agree(laplace):
     assert data["exact"]["epsilon"][0]["lower"] == laplace.exact.epsilon[0].lower
     for row in laplace:
         assert row.under_reports == bool(row.unsafe) == (row.verdict in (UNDER, ELSEWHERE))
-
-
-def test_compare_wrong_arguments_raise(laplace):
-    with pytest.raises(KindError, match=r"use \.guarantee\(\)"):
-        compare(to.Plan({}))
-    with pytest.raises(DomainError, match=r"method must be one of 'clt', .*, got 'ctl'"):
-        compare(to.Gaussian(1), ["ctl"])
-    with pytest.raises(DomainError, match=r"method must be one of .*, got 'nothing'"):
-        laplace["nothing"]
-    with pytest.raises(DomainError, match="delta"):
-        compare(to.Gaussian(1), [], delta=["small"])
-    with pytest.raises(DomainError, match="methods must be names, or a mapping"):
-        compare(to.Gaussian(1), 3)
 
 
 def test_grid_of_eight_questions_fits_100_columns():

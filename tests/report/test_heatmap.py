@@ -63,7 +63,7 @@ def table(answer, **grid):
         (table(1.0, x=[1.0, 2.0]), "must have two parameters and an answer"),
         (table(1.0, x=[1.0, 2.0], y=[1.0, 2.0], z=[1.0, 2.0]), "column must be one of .*, got 'upper'"),
         (table(1.0, x=[1.0, 2.0], y=[1.0]), "must be a grid of two or more values each, got 2 rows"),
-        (table(1.0, x=["a", "b"], y=[1.0, 2.0]), "must be numbers"),
+        (table(1.0, x=["a", "b"], y=[1.0, 2.0]), "x must be an array of real numbers"),
         (table(np.inf, x=[1.0, 2.0], y=[1.0, 2.0]), "must have a finite value"),
     ],
 )

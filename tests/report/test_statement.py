@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 import tradeoff as to
-from tradeoff.errors import DomainError, KindError
 
 
 def test_statement_numbers_are_on_the_safe_side() -> None:
@@ -31,10 +28,3 @@ def test_statement_names_replaced_records() -> None:
     text = to.statement(plan, delta=1e-6)
     assert "differ in the value of one record" in text
     assert "Poisson" not in text
-
-
-def test_statement_bad_arguments() -> None:
-    with pytest.raises(KindError, match="plan must be a Plan or a mechanism, got G_"):
-        to.statement(to.Gaussian(1), delta=1e-6)  # type: ignore[arg-type]  # wrong on purpose
-    with pytest.raises(DomainError, match=r"delta must be in \(0, 1\], got 0"):
-        to.statement(to.mechanisms.Gaussian(noise_multiplier=1), delta=0)

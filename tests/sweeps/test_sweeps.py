@@ -85,36 +85,6 @@ def test_table_is_a_frozen_value():
         table.rows = ()
 
 
-@pytest.mark.parametrize(
-    ("grid", "message"),
-    [
-        ({}, "non-empty mapping"),
-        ([("x", [1])], "non-empty mapping"),
-        ({"x": []}, r"grid\['x'\] must be a non-empty sequence of values, got \[\]"),
-        ({"x": "abc"}, "non-empty sequence"),
-        ({"x": 3}, "non-empty sequence"),
-        ({"x": np.array(3.0)}, r"grid\['x'\] must be .*, got array\(3.\)"),
-        ({"x": (i for i in range(3))}, "non-empty sequence"),
-        ({3: [1]}, "an argument of grid must be a str, got 3"),
-    ],
-)
-def test_sweep_malformed_grid_raises(grid, message):
-    with pytest.raises(DomainError, match=message):
-        to.sweep(product, grid)
-
-
-@pytest.mark.parametrize(
-    ("function", "n_jobs", "message"),
-    [
-        (3, 1, "function must be callable with x, y, got 3"),
-        *((product, n, "n_jobs") for n in (0, 1.5, True, "all", 10**9)),
-    ],
-)
-def test_sweep_wrong_function_or_n_jobs_raises(function, n_jobs, message):
-    with pytest.raises(DomainError, match=message):
-        to.sweep(function, {"x": [1], "y": [2]}, n_jobs=n_jobs)
-
-
 def test_sweep_differing_columns_raise():
     with pytest.raises(
         DomainError,

@@ -112,91 +112,43 @@ class TestLeakVerdicts:
         assert reduced.regret_bounds.lower <= reduced.regret_bounds.upper
 
 
-CASES: dict[str, tuple[Spec, str, list[float]]] = {
-    "pure-left-of-kink-20": (
-        PureDP(20.0),
-        "beta",
-        [2.0611536181902017e-09, nextafter(2.0611536181902017e-09, 0)],
-    ),
-    "pure-left-of-kink-50": (
-        PureDP(50.0),
-        "beta",
-        [1.928749847963918e-22, nextafter(1.928749847963918e-22, 0)],
-    ),
-    "pure-left-of-kink-5": (
-        PureDP(5.0),
-        "beta",
-        [0.006692850924284855 - k * 2.0**-60 for k in range(-3, 12)],
-    ),
-    "pure-left-of-kink-37": (
-        PureDP(37.0),
-        "beta",
-        [8.533047625744065e-17 * (1 - k * 2.0**-53) for k in range(-3, 12)],
-    ),
-    "pure-left-of-kink-300": (
-        PureDP(300.0),
-        "beta",
-        [5.148200222412013e-131 * (1 - k * 2.0**-52) for k in range(-3, 12)],
-    ),
-    "pure-left-of-kink-700": (
-        PureDP(700.0),
-        "beta",
-        [9.859676543759770e-305 * (1 - k * 2.0**-52) for k in range(-3, 12)],
-    ),
-    "exact-beta-near-1": (power(PureDP(0.01), 100), "beta", [1 - 2.0**-53, 1 - 2.0**-50]),
-    "exact-beta-near-1-deep": (power(PureDP(0.3), 1000), "beta", [1 - 2.0**-53, 1 - 1e-12]),
-    "exact-beta-near-1-thinned": (power(Subsampled(PureDP(3e-5), 1e-12), 30), "beta", [1 - 2.0**-53]),
-    "exact-beta-between-atoms-of-about-the-same-loss": (
-        power(ReversedPLD(DiscreteGaussian(0.3, 3)), 3),
-        "beta",
-        [0.011376889690811617, 0.01137688969081162],
-    ),
-    "rare-answers-of-randomised-response": (power(PureDP(700.0), 2), "beta", [2e-304, 1.9e-304, 1e-304]),
-    "rare-answers-of-three": (power(PureDP(720.0), 3), "delta", [0.0, 719.0, 721.0, 1e3]),
-    "leak-near-1": (
-        Product(((PureDP(1.0), 1), (TotalVariation(0.1), 300))),
-        "beta",
-        [1.8739277038847906e-15, 1e-15],
-    ),
-    "leak-nearly-all": (
-        Product(((PureDP(0.3), 2), (TotalVariation(1 - 2.0**-53), 3))),
-        "beta",
-        [1e-49, 1e-48],
-    ),
-    "polygon-loss-8": (power(SHARP, 30), "delta", [0.0]),
-    "polygon-loss-5": (power(BLUNT, 30), "delta", [0.0]),
-    "discrete-laplace-sup-3": (DiscreteLaplace(3.0), "epsilon", [1e-40, 0.0]),
-    "discrete-laplace-sup-0.7": (DiscreteLaplace(0.7), "epsilon", [1e-40, 0.0]),
-    "discrete-laplace-sup-49": (DiscreteLaplace(49.0), "epsilon", [1e-40, 0.0]),
-    "discrete-laplace-sup-shift": (DiscreteLaplace(1.1, 5), "epsilon", [1e-40, 0.0]),
-    "gaussian-underflow": (Gaussian(37.7), "beta", [0.5, 0.1, 0.999]),
-    "gaussian-underflow-delta": (Gaussian(0.5), "delta", [18.6, 18.7, 18.8, 19.0, 30.0]),
-    "nested-subsampling-underflow": (
-        Subsampled(Subsampled(Gaussian(1.0), 1e-200), 1e-150),
-        "delta",
-        [1e-300, 0.0, 1.0],
-    ),
-    "polygon-left-of-zero-4": (
-        Polygon((F(0), F(1, 4), F(3, 5)), (F(1), F(1, 4), F(0))),
-        "beta",
-        [0.5999999999999999],
-    ),
-    "polygon-left-of-zero-6": (
-        Polygon((F(0), F(1, 6), F(5, 7)), (F(1), F(1, 6), F(0))),
-        "beta",
-        [0.7142857142857142],
-    ),
-    "polygon-left-of-zero-8": (
-        Polygon((F(0), F(1, 8), F(7, 9)), (F(1), F(1, 8), F(0))),
-        "beta",
-        [0.7777777777777777],
-    ),
+KINKS = {  # left of the kink of randomised response, in steps of a share
+    (37.0, 8.533047625744065e-17): 2.0**-53,
+    (300.0, 5.148200222412013e-131): 2.0**-52,
+    (700.0, 9.859676543759770e-305): 2.0**-52,
 }
+LEAK = TotalVariation(0.1)
+CASES: list[tuple[Spec, str, list[float]]] = [
+    *(
+        (PureDP(e), "beta", [kink, nextafter(kink, 0)])
+        for e, kink in ((20.0, 2.0611536181902017e-09), (50.0, 1.928749847963918e-22))
+    ),
+    (PureDP(5.0), "beta", [0.006692850924284855 - k * 2.0**-60 for k in range(-3, 12)]),
+    *((PureDP(e), "beta", [at * (1 - k * u) for k in range(-3, 12)]) for (e, at), u in KINKS.items()),
+    (power(PureDP(0.01), 100), "beta", [1 - 2.0**-53, 1 - 2.0**-50]),
+    (power(PureDP(0.3), 1000), "beta", [1 - 2.0**-53, 1 - 1e-12]),
+    (power(Subsampled(PureDP(3e-5), 1e-12), 30), "beta", [1 - 2.0**-53]),
+    # between atoms of about the same loss
+    (power(ReversedPLD(DiscreteGaussian(0.3, 3)), 3), "beta", [0.011376889690811617, 0.01137688969081162]),
+    (power(PureDP(700.0), 2), "beta", [2e-304, 1.9e-304, 1e-304]),
+    (power(PureDP(720.0), 3), "delta", [0.0, 719.0, 721.0, 1e3]),
+    (Product(((PureDP(1.0), 1), (LEAK, 300))), "beta", [1.8739277038847906e-15, 1e-15]),
+    (Product(((PureDP(0.3), 2), (TotalVariation(1 - 2.0**-53), 3))), "beta", [1e-49, 1e-48]),
+    *((power(polygon, 30), "delta", [0.0]) for polygon in (SHARP, BLUNT)),
+    *((DiscreteLaplace(*of), "epsilon", [1e-40, 0.0]) for of in ((3.0,), (0.7,), (49.0,), (1.1, 5))),
+    (Gaussian(37.7), "beta", [0.5, 0.1, 0.999]),
+    (Gaussian(0.5), "delta", [18.6, 18.7, 18.8, 19.0, 30.0]),
+    (Subsampled(Subsampled(Gaussian(1.0), 1e-200), 1e-150), "delta", [1e-300, 0.0, 1.0]),
+    # left of the zero of a polygon
+    *(
+        (Polygon((F(0), F(1, k), end), (F(1), F(1, k), F(0))), "beta", [float(nextafter(end, 0))])
+        for k, end in ((4, F(3, 5)), (6, F(5, 7)), (8, F(7, 9)))
+    ),
+]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_answer_holds_the_truth(name: str) -> None:
-    spec, question, points = CASES[name]
+@pytest.mark.parametrize(("spec", "question", "points"), CASES)
+def test_the_answer_holds_the_truth(spec: Spec, question: str, points: list[float]) -> None:
     curve = built(spec)
     wrong = {at: result for at in points if (result := answers(spec, curve, question, at)) is not None}
     assert not wrong

@@ -65,14 +65,18 @@ def conjugate(
         row, x = np.append(row, np.arange(len(slopes))), np.append(x, top)
         low_g, high_g = np.append(low_g, np.full(len(top), limit)), np.append(high_g, np.ones(len(top)))
     # From 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords.
-    for _ in range(24 if len(slopes) else 0):
+    for k in range(24 if len(slopes) else 0):
         order = np.lexsort((x, row))
+        # Of points nearer to each other than any cell that is quartered leaves them, one stays.
+        apart = np.diff(x[order]) > closest / 8 * x[order][1:]
+        order = order[np.append(True, apart | (np.diff(row[order]) > 0))]
         row, x, low_g, high_g = row[order], x[order], low_g[order], high_g[order]
         first = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
         mine = row[first]
-        low[mine], high[mine], cells = _search(x, low_g, high_g, slopes[row], first, tol, limit)
+        low[mine], high[mine], cells, around = _search(x, low_g, high_g, slopes[row], first, tol, limit)
         # Cells are quartered, wide ones halved on a logarithmic scale; the outermost are cut at a multiple of
-        # the ratio that points span already, which grows with every cut.
+        # the ratio that points span already, which grows with every cut. At first four
+        # points about an estimate of the place are enough.
         size = np.diff(first, append=len(x))
         with np.errstate(all="ignore"):  # of rows of less than four points
             span = np.log(x[first + size - 2] / x[np.minimum(first + 1, len(x) - 1)])
@@ -80,6 +84,9 @@ def conjugate(
         reach = np.exp(np.clip(span, 2.0**-20, 17 * math.log(2)))  # from 0 to 2^-68 in four cuts
         own = np.searchsorted(first, cells, side="right") - 1
         cells, own = cells[size[own] <= 6000], own[size[own] <= 6000]
+        is_smooth = np.isin(np.arange(len(mine)), own) & (k < 5)
+        is_smooth &= around[:, 1] - around[:, 0] > closest * around[:, 3]
+        cells, own = cells[~is_smooth[own]], own[~is_smooth[own]]
         left, right, reach = x[cells], x[cells + 1], reach[own]
         with np.errstate(over="ignore"):
             middles = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / reach)
@@ -88,10 +95,12 @@ def conjugate(
         close = (right < 2 * left) & (right - left > closest * right)
         wide = (right >= 2 * left) & (middles > left) & (middles < right)
         quarters = np.linspace(left[close], right[close], 5)[1:-1]
-        more = np.append(middles[wide], quarters)
+        more = np.concatenate([middles[wide], quarters.ravel(), around[is_smooth].ravel()])
         if not len(more):
             break
-        theirs = row[np.append(cells[wide], np.tile(cells[close], 3))]
+        theirs = np.append(
+            row[np.append(cells[wide], np.tile(cells[close], 3))], np.repeat(mine[is_smooth], 4)
+        )
         waiting = np.zeros(len(slopes), bool)
         waiting[theirs] = True
         stays = waiting[row]
@@ -99,6 +108,25 @@ def conjugate(
         low_more, high_more = _evaluated(g, more)
         low_g, high_g = np.append(low_g[stays], low_more), np.append(high_g[stays], high_more)
     return low, high
+
+
+def vertex(x: Array, value: Array) -> Array:
+    """Return where the parabola through each row's largest sample and its neighbours peaks.
+
+    Of a sample at an end, return a step beyond it.
+    """
+    rows, last = np.arange(len(x)), x.shape[1] - 1
+    k = np.argmax(value, axis=1)
+    inner = np.clip(k, 1, last - 1)
+    (x0, y0), (left, below), (right, above) = (
+        (x[rows, inner + j], value[rows, inner + j]) for j in (0, -1, 1)
+    )
+    left, right, down, up = left - x0, right - x0, below - y0, above - y0
+    with np.errstate(all="ignore"):
+        bend = right * down - left * up
+        peak = x0 + np.where(bend != 0, (right**2 * down - left**2 * up) / (2 * bend), 0.0)
+    outside = 2 * x[rows, k] - x[rows, np.where(k == 0, 1, last - 1)]
+    return np.asarray(np.where(k == inner, peak, outside))
 
 
 def _evaluated(g: Callable[[Array], tuple[Array, Array]], x: Array) -> Array:
@@ -109,8 +137,12 @@ def _evaluated(g: Callable[[Array], tuple[Array, Array]], x: Array) -> Array:
 
 def _search(
     x: Array, low_g: Array, high_g: Array, s: Array, first: Index, tol: float | None, limit: float | None
-) -> tuple[Array, Array, Index]:
-    """Return bounds for all slopes, whose points begin at ``first``, and the cells worth halving."""
+) -> tuple[Array, Array, Index, Array]:
+    """Return bounds for all slopes, whose points begin at ``first``, and the cells worth halving.
+
+    And of each row four points about the vertex of a parabola, 1/32 of the cells next to the best one apart
+    or more where it is far from that; NaN where a cell is missing or wide.
+    """
     small = x < (0.0 if limit is None else 1.0)
     line = np.where(small, (1 - s) * x, 1 - s * x)
     # Three roundings of two terms, and the error of x: in both of them, or in s x. A peak is a value plus the
@@ -141,7 +173,16 @@ def _search(
     unsure = np.maximum(above - below, 0.0) + 2 * rounding
     rise = np.maximum(aim / 2, np.minimum(unsure[:-1], unsure[1:]))
     worth = inside & (peak > enough + aim + 1e-300) & (peak - np.maximum(gap, 0) - best_here > rise)
-    return best, most, np.flatnonzero(worth)
+    top = np.where(below == np.repeat(best, sizes), np.arange(len(x)), 0)
+    top = np.maximum(np.maximum.reduceat(top, first), first)
+    near = np.clip(top[:, None] + np.array([-1, 0, 1]), 0, len(x) - 1)
+    three, is_inner = x[near], (top > first) & (top < first + sizes - 1)
+    centre = vertex(three, below[near])
+    apart = np.maximum(np.min(np.diff(three), axis=1), 2 * np.abs(centre - three[:, 1])) / 64
+    with np.errstate(invalid="ignore", over="ignore"):
+        around = centre[:, None] + apart[:, None] * np.array([-3.0, -1.0, 1.0, 3.0])
+    around[~(is_inner & (three[:, 2] < 2 * three[:, 0]))] = np.nan
+    return best, most, np.flatnonzero(worth), around
 
 
 def _peaks(

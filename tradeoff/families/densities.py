@@ -159,11 +159,7 @@ def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Arra
 
     def log_density(x: Array) -> Array:
         with np.errstate(all="ignore"):
-            result = density(x)
-        try:
-            value = np.asarray(result, dtype=float)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise DomainError(f"{name} must return real numbers, got {shown(result)}") from error
+            value = reals(f"{name}(x)", density(x))
         if value.shape != x.shape:
             raise DomainError(
                 f"{name} must return one value for each of {x.size} points, got {shown(value)}; "
@@ -346,17 +342,9 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
             "give its densities to from_densities"
         )
     shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
-    values: dict[str, Any] = {
-        **_PLAIN,
-        **dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False)),
-    }
-    values.update(distribution.kwds)
-    try:
-        result = {name: float(value) for name, value in values.items()}
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DomainError(
-            f"parameters of {generator.name} must be single numbers, got {shown(values)}"
-        ) from error
+    given = dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False))
+    values: dict[str, Any] = {**_PLAIN, **given, **distribution.kwds}
+    result = {name: number(f"{name} of {generator.name}", value) for name, value in values.items()}
     number(f"loc of {generator.name}", result["loc"], open_low=True, open_high=True)
     number(f"scale of {generator.name}", result["scale"], 0, open_low=True, open_high=True)
     return str(generator.name if is_known else "rv_histogram"), tuple(sorted(result.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add, mul
 from typing import Any, ClassVar, Literal
 
@@ -68,10 +68,7 @@ def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
         return limited(distinct[0], level)
     level = BOUND if largest else min(level, ENVELOPE)
     if all(isinstance(f, PiecewiseLinear) for f in distinct):
-        result = distinct[0]
-        for f in distinct[1:]:
-            result = pointwise(result, f, largest=largest)  # type: ignore[arg-type]  # checked above
-        return limited(result, level)
+        return limited(reduce(partial(pointwise, largest=largest), distinct), level)
     return limited(kind(*distinct), level)
 
 

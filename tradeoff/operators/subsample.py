@@ -87,23 +87,21 @@ def _rate(f: TradeOff, p: Any) -> Any:
 
 def one_order(f: TradeOff, rate: Any) -> TradeOff:
     """Return the Poisson-subsampled curve in one order of the pair; rates of nested samples multiply."""
-    return limited(_one_order(pure(f), rate), f.tightness)
-
-
-def _one_order(f: TradeOff, rate: Any) -> TradeOff:
-    symbolic = bool(f.free_symbols) or is_symbol(rate)
+    base = pure(f)
+    symbolic = bool(base.free_symbols) or is_symbol(rate)
+    result: TradeOff = Subsampled(base, rate)
     # P = Q, where no loss is positive
-    if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
-        return Identity()
-    if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(rate, Fraction):
-        points = f.vertices if f.alpha[-1] == 1 else [*f.vertices, (Fraction(1), Fraction(0))]
+    if rate == 0 or (not symbolic and rate < 1 and base.sup_loss == 0 and base.mass_at_infinity.upper == 0):
+        result = Identity()
+    elif isinstance(base, PiecewiseLinear) and base.is_rational and isinstance(rate, Fraction):
+        points = base.vertices if base.alpha[-1] == 1 else [*base.vertices, (Fraction(1), Fraction(0))]
         beta = [rate * b + (1 - rate) * (1 - a) for a, b in points]
-        return PiecewiseLinear([a for a, _ in points], beta).made_of(f)
-    if rate == 1:
-        return f @ Identity()
-    if isinstance(f, Subsampled) and not f.flipped and not symbols_of(rate, f.p):
-        return Subsampled(f.operands[0], Fraction(f.p) * Fraction(rate))
-    return Subsampled(f, rate)
+        result = PiecewiseLinear([a for a, _ in points], beta).made_of(base)
+    elif rate == 1:
+        result = base @ Identity()
+    elif isinstance(base, Subsampled) and not base.flipped and not symbols_of(rate, base.p):
+        result = Subsampled(base.operands[0], Fraction(base.p) * Fraction(rate))
+    return limited(result, f.tightness)
 
 
 class Subsampled(Derived):
@@ -213,7 +211,7 @@ class Subsampled(Derived):
         if not base.symmetric:
             return None
         low, high = base.laws()
-        if high is not low or low.span[1] > 1.5e3:  # as of a Gaussian of mu = 28
+        if high is not low or low.span[1] > 1e4:  # as of a Gaussian of mu = 107
             return None
         least, most = self.rate
         law = folded(low, max(most, MIN_PROBABILITY), base.bounds.delta(0.0))

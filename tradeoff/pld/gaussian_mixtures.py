@@ -27,7 +27,7 @@ from tradeoff.pld.components import (
     tilted,
 )
 from tradeoff.pld.gaussian import DROP, REACH, Trapezoid, step
-from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, Transform, masses
+from tradeoff.pld.law import FULL, Cells, PlanningPoints, PrivacyLossDistribution, Transform, masses
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.special import integrate
@@ -416,9 +416,12 @@ class MixtureLaw(PrivacyLossDistribution):
             return Bounds(known.loss - known.error, known.loss + known.error)
 
         def test(x: Array) -> Bounds:
-            rise = expm1(loss(x))
+            at = loss(x)
+            # Of larger losses e^L is no float: a lesser one leaves more of Q, and delta is not below 0.
+            rise = expm1(Bounds(*(np.minimum(end, FULL) for end in at)))
             weight = gain - rise * p
-            return meet(self.pair.mass(weight, x, 1.0), -rise - self.pair.mass(weight, x, -1.0))
+            value = meet(self.pair.mass(weight, x, 1.0), -rise - self.pair.mass(weight, x, -1.0))
+            return Bounds(np.where(at.upper > FULL, 0.0, value.lower), value.upper)
 
         left, right = bracket_sides(test, delta)
         low, high = (loss(np.where(np.isfinite(x), x, 0.0)) for x in (left, right))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import reals
 from tradeoff.display import folded, rounded
 from tradeoff.errors import DomainError, KindError, TradeOffError, needed, shown
 from tradeoff.intervals.bounds import Array
@@ -342,19 +343,15 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
     name = column or (answers[0] if len(answers) == 1 else "upper")
     if name not in table.columns:
         raise DomainError(f"column must be one of {table.columns}, got {name!r}")
-    try:
-        x, across = np.unique(np.array(table[first], dtype=float), return_inverse=True)
-        y, up = np.unique(np.array(table[second], dtype=float), return_inverse=True)
-        numbers = np.array(table[name], dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DomainError(f"{first!r}, {second!r} and {name!r} must be numbers: {error}") from error
+    x, across = np.unique(reals(first, table[first]), return_inverse=True)
+    y, up = np.unique(reals(second, table[second]), return_inverse=True)
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise DomainError(f"{first!r} and {second!r} must be finite")
     if min(len(x), len(y)) < 2 or len(table) != len(x) * len(y):
         grid = f"{len(x)} values of {first!r} and {len(y)} of {second!r}"
         raise DomainError(f"table must be a grid of two or more values each, got {len(table)} rows of {grid}")
     values = np.full((len(y), len(x)), np.nan)
-    values[up, across] = numbers
+    values[up, across] = reals(name, [np.nan if each is None else each for each in table[name]])
     if not np.isfinite(values).any():
         raise DomainError(f"{name!r} must have a finite value")
     label = {"upper": "upper bound", "lower": "lower bound"}.get(name, name)

@@ -355,7 +355,9 @@ class ContourEngine(Engine[Cost]):
         return effort._replace(accuracy=effort.accuracy / by)
 
     def coarse(self, effort: Cost) -> Cost | None:
-        return effort._replace(share=min(self.terms / effort.terms, 1.0) / _TUNING.looking)
+        looking = _TUNING.looking
+        share = min(self.terms / effort.terms, 1.0) / looking
+        return effort._replace(accuracy=looking * effort.accuracy, share=share)
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)
